@@ -1,0 +1,55 @@
+# What people and CI run. Each target first sets up .venv, which takes a minute once and no time after.
+# ARGS goes to the program: make chat ARGS="--model main", make test ARGS="tests/config -x".
+
+ARGS =
+MAKEFLAGS += --no-print-directory
+ROOMS = actors cli gateway journal machines ports workflows
+PYTHON_FILES = $(ROOMS) docs/generate.py __init__.py __main__.py
+
+.PHONY: help chat test test-fast check format bench docs
+
+help:
+	@echo 'make chat        set up and open a chat'
+	@echo 'make test        run all tests'
+	@echo 'make test-fast   run the tests that take no time'
+	@echo 'make check       lint, types, generated docs'
+	@echo 'make format      put the code into shape'
+	@echo 'make bench       run the benchmarks'
+	@echo 'make docs        write the generated docs anew'
+
+chat:
+	@.ci/venv user </dev/null
+	@.venv/bin/steersman models fetch smollm2 --if-needed </dev/null >&2 || true
+	@exec env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS .venv/bin/steersman chat $(ARGS)
+
+test:
+	@.ci/venv dev </dev/null
+	@.venv/bin/python -m pytest $(ARGS)
+
+test-fast:
+	@.ci/venv dev </dev/null
+	@.venv/bin/python -m pytest -m 'not slow' $(ARGS)
+
+# mypy names the package after its folder, so it looks at it through a link that has the right name.
+check:
+	@.ci/venv dev </dev/null
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@mkdir -p .venv/house && ln -sfn ../.. .venv/house/steersman
+	@cd .venv/house && ../bin/python -m mypy --config-file steersman/pyproject.toml \
+	    $(addprefix steersman/,$(PYTHON_FILES))
+	@.venv/bin/python -m pyright
+	@.venv/bin/python docs/generate.py --check
+
+format:
+	@.ci/venv dev </dev/null
+	@.venv/bin/ruff check --fix .
+	@.venv/bin/ruff format .
+
+bench:
+	@.ci/venv dev </dev/null
+	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; .venv/bin/python "$$file" || exit 1; done
+
+docs:
+	@.ci/venv dev </dev/null
+	@.venv/bin/python docs/generate.py

@@ -1,0 +1,118 @@
+"""From folded entries to durable ones: what a pass of the dispatcher decided becomes one commit.
+
+Lives on the dispatcher's thread. The journal's writer thread does the waiting; what it answers comes
+back to the session as `Committed`, or as `StoreBroke`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ..journal.record import SessionRecord
+from ..journal.recovery import snapshot
+from ..journal.store import Commit, Lease, SessionRow, StoredEntry
+from ..machines.errors import SteersmanError
+from ..machines.messages import Committed, StoreBroke
+
+__all__ = ["Commits", "Submit", "Token", "row_of"]
+
+SNAPSHOT_EVERY = 100
+
+Token = tuple[str, int]
+"""A session's id and the newest entry of a commit."""
+
+
+class Submit(Protocol):
+    """Hands a commit to the writer thread; never blocks."""
+
+    def __call__(self, commit: Commit, token: Token) -> None:
+        """Take it."""
+        ...
+
+
+@dataclass(slots=True)
+class Owned:
+    """A session that this process owns, and what of it is not with the writer yet."""
+
+    lease: Lease
+    tell: Callable[[Any], None]
+    record: SessionRecord | None = None
+    entries: list[StoredEntry] = field(default_factory=list)
+    snapshot_seq: int = 0
+
+
+class Commits:
+    """The journal as the session actors see it; `flush` belongs after each pass."""
+
+    def __init__(self, submit: Submit) -> None:
+        self._submit = submit
+        self._owned: dict[str, Owned] = {}
+        self._dirty: dict[str, Owned] = {}
+
+    def own(self, lease: Lease, tell: Callable[[Any], None], seq: int) -> None:
+        """Begin to journal a session, whose newest entry is `seq`; `tell` reaches its actor."""
+        self._owned[lease.session] = Owned(lease, tell, snapshot_seq=seq)
+
+    def disown(self, session: str) -> Lease | None:
+        """Stop journalling a session and return its lease."""
+        owned = self._owned.pop(session, None)
+        return owned.lease if owned else None
+
+    def append(self, entry: StoredEntry, record: SessionRecord) -> None:
+        """Take the newest entry of a session; it is submitted at the end of the pass."""
+        owned = self._owned[record.id]
+        owned.record = record
+        owned.entries.append(entry)
+        self._dirty[record.id] = owned
+
+    def flush(self) -> None:
+        """Submit what has gathered, one commit a session."""
+        dirty, self._dirty = self._dirty, {}
+        for owned in dirty.values():
+            record = owned.record
+            assert record is not None
+            entries, owned.entries = owned.entries, []
+            is_due = record.seq - owned.snapshot_seq >= SNAPSHOT_EVERY
+            if is_due:
+                owned.snapshot_seq = record.seq
+            commit = Commit(
+                owned.lease,
+                entries,
+                row_of(record),
+                snapshot=snapshot(record) if is_due else None,
+            )
+            self._submit(commit, (record.id, record.seq))
+
+    def answered(self, token: Token, result: bool | SteersmanError) -> None:
+        """Tell the session what became of a commit."""
+        session, seq = token
+        owned = self._owned.get(session)
+        if owned is None:
+            return
+        if result is True:
+            owned.tell(Committed(seq))
+        elif result is False:
+            reason = "another process has taken this session over"
+            owned.tell(StoreBroke(reason, "`steersman sessions list` shows it", True))
+        else:
+            assert isinstance(result, SteersmanError)
+            owned.tell(StoreBroke(result.message, result.hint))
+
+
+def row_of(record: SessionRecord) -> SessionRow:
+    """Return what a list of sessions shows of this one."""
+    live = record.queue.live()
+    return SessionRow(
+        session=record.id,
+        folder=record.folder,
+        state="idle" if record.state == "starting" else record.state,
+        agent=record.agent,
+        created=record.created,
+        updated=record.updated,
+        seq=record.seq,
+        waiting=sum(one.state == "pending" for one in live),
+        interrupted=sum(one.state == "interrupted" for one in live),
+        parent=record.parent,
+    )

@@ -1,0 +1,74 @@
+"""The dispatcher: one thread, the asyncio loop's, on which all actors take turns.
+
+An actor with mail enters the ready queue once; each turn handles a batch, so a busy actor cannot
+starve the others. When nothing is ready any more, or the budget of one pass is spent, the hooks run:
+what a cascade of messages decided is then handed to the journal as one commit.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from .mailbox import Mailbox
+
+__all__ = ["Dispatcher", "LoopDispatcher"]
+
+BATCH = 32
+PASS = 64
+
+
+class Dispatcher(Protocol):
+    """Whoever decides which actor runs next."""
+
+    after_pass: list[Callable[[], None]]
+
+    def schedule(self, mailbox: Mailbox) -> None:
+        """Note that the mailbox has something; any thread."""
+        ...
+
+
+class LoopDispatcher:
+    """Runs actors on one asyncio loop. `after_pass` hooks run after each pass, on the loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.after_pass: list[Callable[[], None]] = []
+        self._loop = loop
+        self._ready: deque[Mailbox] = deque()
+        self._lock = threading.Lock()
+        self._is_armed = False
+
+    def schedule(self, mailbox: Mailbox) -> None:
+        """Put the mailbox into the ready queue once, and wake the loop."""
+        with self._lock:
+            if mailbox.is_scheduled:
+                return
+            mailbox.is_scheduled = True
+            self._ready.append(mailbox)
+            must_wake = not self._is_armed
+            self._is_armed = True
+        if must_wake:
+            self._wake()
+
+    def _wake(self) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._pass)
+
+    def _pass(self) -> None:
+        for _ in range(PASS):
+            with self._lock:
+                if not self._ready:
+                    break
+                mailbox = self._ready.popleft()
+                mailbox.is_scheduled = False
+            if mailbox.owner is not None and not mailbox.is_suspended:
+                mailbox.owner.run_batch(BATCH)
+                if not mailbox.empty():
+                    self.schedule(mailbox)
+        for hook in self.after_pass:
+            hook()
+        with self._lock:
+            self._is_armed = bool(self._ready)
+        if self._is_armed:
+            self._wake()

@@ -1,0 +1,108 @@
+"""What a session's actors are handed instead of reaching for it: journal, effects, ears, agent.
+
+The same actors run in the program and in the simulator; only this differs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+from ..journal.record import SessionRecord
+from ..journal.store import StoredEntry
+from ..machines.conversation import ToolRequest
+from ..machines.delivery import DEFAULT_DELIVERIES
+from ..machines.disposition import DEFAULT_DISPOSITIONS
+from ..machines.effects import Effect
+from ..machines.facts import Fact
+from ..machines.policy import Policy
+from ..machines.routing import Table
+
+__all__ = ["Ears", "Environment", "Journal", "Perform", "Permit", "Toolbook"]
+
+
+class Journal(Protocol):
+    """Takes entries that are folded already; a `Committed` comes back when they are durable."""
+
+    def append(self, entry: StoredEntry, record: SessionRecord) -> None:
+        """Add the newest entry of a session; `record` is its state with the entry applied."""
+        ...
+
+
+class Perform(Protocol):
+    """Hands an effect to the ports; results come to `reply_to` as messages."""
+
+    def __call__(self, effect: Effect, reply_to: Any) -> None:
+        """Begin; never blocks."""
+        ...
+
+
+class Ears(Protocol):
+    """Whoever listens to a session.
+
+    `hear` is called when an entry is folded, with the record as it is then, and returns what to tell
+    of it; `tell` is called with that once the entry is durable, or at once with a passing fact.
+    """
+
+    def hear(self, entry: Any, seq: int, time: float, record: SessionRecord) -> tuple[Any, ...]:
+        """Translate an entry."""
+        ...
+
+    def tell(self, told: tuple[Any, ...]) -> None:
+        """Say it."""
+        ...
+
+    def pass_on(self, fact: Fact) -> None:
+        """Say something that is not journalled."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """Whether a tool call may run, and by which rule."""
+
+    do: Literal["allow", "ask", "deny"]
+    rule: str = ""
+    may_leave_folder: bool = False
+
+
+class Toolbook(Protocol):
+    """What a turn must know of tools before it runs one; pure and quick."""
+
+    def fault(self, request: ToolRequest) -> str:
+        """Say what is wrong with a call; empty when nothing is."""
+        ...
+
+    def permit(self, request: ToolRequest) -> Permit:
+        """Look the call up in the permission rules."""
+        ...
+
+    def always_allow(self, request: ToolRequest) -> None:
+        """Remember for this session that calls like this one are allowed."""
+        ...
+
+    def is_mutating(self, tool: str) -> bool:
+        """Whether it may change something, so that it runs alone and in order."""
+        ...
+
+    def is_idempotent(self, tool: str) -> bool:
+        """Whether it may be repeated after a crash."""
+        ...
+
+
+@dataclass(slots=True)
+class Environment:
+    """One session's surroundings. `max_steps` bounds the model calls of a turn."""
+
+    journal: Journal
+    perform: Perform
+    ears: Ears
+    toolbook: Toolbook
+    policy: Policy
+    max_steps: int = 50
+    dispositions: Table[Any] = DEFAULT_DISPOSITIONS
+    deliveries: Table[Any] = DEFAULT_DELIVERIES
+    finalize_id: Callable[[str], str] = "finalize-{}".format
+
+    def amend(self, **changes: Any) -> None:
+        """Change the policy; takes effect with the next message."""
+        self.policy = replace(self.policy, **changes)

@@ -1,0 +1,234 @@
+"""Performs effects: asks models, runs tools, and sends what comes back to whoever asked.
+
+Lives on the asyncio loop, beside the actors, and is the only place where they meet the ports. A
+result for an actor that is gone is dropped here; the journal already says how its turn ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pykka import ActorRef
+
+from ..machines.conversation import ToolSchema
+from ..machines.effects import CallModel, CancelModel, Effect, RunTool, StopTool
+from ..machines.errors import ModelError
+from ..machines.messages import (
+    ModelAnswered,
+    ModelFailed,
+    ModelNoticed,
+    ModelText,
+    ToolFinished,
+)
+from ..ports.models.model import Model, ModelRequest
+from ..ports.tools.tool import ToolContext, ToolResult, ToolRun
+from ..ports.tools.toolbox import Toolbox
+
+__all__ = ["Performer", "Scene"]
+
+COALESCE = 0.03
+"""Seconds for which pieces of text are gathered before they are passed on."""
+
+
+@dataclass(slots=True)
+class Scene:
+    """Where one session's effects take place: its model, its tools, its folder."""
+
+    model: Model
+    system: str
+    tools: tuple[ToolSchema, ...]
+    toolbox: Toolbox
+    folder: Path
+    spill_folder: Path
+    environment: dict[str, str]
+
+
+class Performer:
+    """One session's hands; `perform` never blocks."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, scene: Scene) -> None:
+        self.scene = scene
+        self._loop = loop
+        self._calls: dict[str, asyncio.Task[None]] = {}
+        self._runs: dict[str, ToolRun] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __call__(self, effect: Effect, reply_to: ActorRef[Any] | None) -> None:
+        """Begin an effect; its result goes to `reply_to`."""
+        match effect:
+            case CallModel():
+                self._start_call(effect, reply_to)
+            case CancelModel(turn):
+                task = self._calls.pop(turn, None)
+                if task is not None:
+                    task.cancel()
+            case RunTool():
+                self._run(effect, reply_to)
+            case StopTool():
+                self._stop(effect, reply_to)
+
+    async def aclose(self) -> None:
+        """Stop everything that still runs, and wait for it."""
+        for task in self._calls.values():
+            task.cancel()
+        for run in self._runs.values():
+            run.stop()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # Models ---------------------------------------------------------------------------------------
+
+    def _start_call(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
+        turn, epoch, step = effect.turn, effect.epoch, effect.step
+
+        def fault(error: BaseException) -> None:
+            reason = f"a fault in the program: {type(error).__name__}: {error}"
+            _send(reply_to, ModelFailed(turn, epoch, step, reason, "please report it"))
+
+        self._calls[turn] = self._task(self._call(effect, reply_to), fault)
+
+    async def _call(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
+        turn, epoch, step = effect.turn, effect.epoch, effect.step
+        text = Pieces(
+            self._loop, lambda delta: _send(reply_to, ModelText(turn, epoch, step, delta))
+        )
+        request = ModelRequest(
+            self.scene.system,
+            effect.messages,
+            self.scene.tools,
+            call_prefix=f"{turn}.s{step}.c",
+        )
+        try:
+            answer = await self.scene.model.answer(
+                request, text.add, lambda said: _send(reply_to, ModelNoticed(turn, epoch, said))
+            )
+        except ModelError as error:
+            text.flush()
+            _send(reply_to, ModelFailed(turn, epoch, step, error.message, error.hint))
+            return
+        finally:
+            text.close()
+            self._calls.pop(turn, None)
+        _send(
+            reply_to,
+            ModelAnswered(
+                turn, epoch, step, answer.text, answer.tool_calls, answer.usage, answer.stop_reason
+            ),
+        )
+
+    # Tools ----------------------------------------------------------------------------------------
+
+    def _run(self, effect: RunTool, reply_to: ActorRef[Any] | None) -> None:
+        tool = self.scene.toolbox.get(effect.tool)
+        if tool is None:
+            result = ToolResult("failed", f"[there is no tool `{effect.tool}`]")
+            _send(reply_to, _finished(effect, result))
+            return
+        context = ToolContext(
+            self.scene.folder,
+            effect.call,
+            self.scene.spill_folder,
+            self.scene.environment,
+            may_leave_folder=effect.may_leave_folder,
+        )
+        run = tool.start(effect.arguments, context)
+        self._runs[effect.call] = run
+
+        def fault(error: BaseException) -> None:
+            text = f"[a fault in the program: {type(error).__name__}: {error}]"
+            _send(reply_to, _finished(effect, ToolResult("failed", text)))
+
+        self._task(self._await_run(run, effect, reply_to), fault)
+
+    async def _await_run(
+        self, run: ToolRun, effect: RunTool, reply_to: ActorRef[Any] | None
+    ) -> None:
+        try:
+            result = await run.wait()
+        finally:
+            self._runs.pop(effect.call, None)
+        _send(reply_to, _finished(effect, result))
+
+    def _stop(self, effect: StopTool, reply_to: ActorRef[Any] | None) -> None:
+        run = self._runs.get(effect.call)
+        if run is not None:
+            run.stop()
+            return
+        result = ToolResult("killed", "[stopped before it started]")
+        _send(reply_to, _finished(effect, result))
+
+    # Tasks ----------------------------------------------------------------------------------------
+
+    def _task(
+        self, work: Coroutine[Any, Any, None], fault: Callable[[BaseException], None]
+    ) -> asyncio.Task[None]:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+
+        def done(ended: asyncio.Task[None]) -> None:
+            self._tasks.discard(ended)
+            error = None if ended.cancelled() else ended.exception()
+            if error is not None:
+                fault(error)
+
+        task.add_done_callback(done)
+        return task
+
+
+class Pieces:
+    """Gathers streamed text: the first piece goes at once, later ones every `COALESCE` seconds."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, send: Callable[[str], None]) -> None:
+        self._loop = loop
+        self._send = send
+        self._gathered: list[str] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, piece: str) -> None:
+        """Take a piece."""
+        self._gathered.append(piece)
+        if self._timer is None:
+            self.flush()
+            self._timer = self._loop.call_later(COALESCE, self._tick)
+
+    def flush(self) -> None:
+        """Pass on what has gathered."""
+        if self._gathered:
+            self._send("".join(self._gathered))
+            self._gathered.clear()
+
+    def close(self) -> None:
+        """Pass on the rest and end."""
+        self.flush()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _tick(self) -> None:
+        self._timer = None
+        if self._gathered:
+            self.flush()
+            self._timer = self._loop.call_later(COALESCE, self._tick)
+
+
+def _send(reply_to: ActorRef[Any] | None, message: Any) -> None:
+    if reply_to is not None and reply_to.is_alive():
+        reply_to.tell(message)
+
+
+def _finished(effect: RunTool | StopTool, result: ToolResult) -> ToolFinished:
+    return ToolFinished(
+        effect.turn,
+        effect.epoch,
+        effect.call,
+        result.status,
+        result.text,
+        result.exit_code,
+        result.bytes,
+        result.killed,
+        result.survivors,
+        result.spilled,
+        result.progress,
+    )

@@ -1,0 +1,220 @@
+"""The queue actor: the one authority on what waits.
+
+Whether a message may enter, which one is next, what a boundary takes in: everybody asks here, so two
+decisions about the same message never cross. It keeps its own copy of the queue's part of the
+session and folds the same entries into it as everybody else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pykka import ActorRef
+
+from ..journal import entries as e
+from ..journal.record import ItemRecord, QueueRecord, apply_to_queue
+from ..machines.conversation import ChatMessage
+from ..machines.facts import MessageRejected
+from ..machines.item import ITEM
+from ..machines.messages import (
+    Decided,
+    Enqueue,
+    Inspect,
+    Journalled,
+    NothingToStart,
+    QueueChange,
+    ResumeQueue,
+    StartNext,
+    SteersTaken,
+    TakeSteers,
+)
+from ..machines.step import Refusal, step
+from .actor import Actor
+
+if TYPE_CHECKING:
+    from .environment import Environment
+    from .system import ActorSystem
+
+__all__ = ["Queue"]
+
+
+class Queue(Actor):
+    """One session's queue. `_shut` is the turn whose last boundary found nothing to take in."""
+
+    def __init__(
+        self,
+        system: ActorSystem,
+        record: QueueRecord,
+        session: ActorRef[Any],
+        environment: Environment,
+    ) -> None:
+        super().__init__(system)
+        self.record = record
+        self._session = session
+        self._environment = environment
+        self._shut = ""
+
+    def on_receive(self, message: Any) -> Any:
+        """Decide; what is decided goes to the session, which journals it."""
+        match message:
+            case Enqueue():
+                self._enqueue(message)
+            case StartNext():
+                self._start_next(message)
+            case TakeSteers():
+                self._take_steers(message)
+            case Journalled(entry):
+                self._journalled(entry)
+            case QueueChange():
+                return self._change(message)
+            case ResumeQueue():
+                return self._resume(message)
+            case Inspect():
+                return {"state": self.record.state, "waiting": len(self.record.waiting())}
+            case _:
+                return super().on_receive(message)
+        return None
+
+    def _decide(self, *entries: e.Entry) -> None:
+        now = self.system.now()
+        for entry in entries:
+            apply_to_queue(self.record, entry, now)
+        self._session.tell(Decided(self.name, entries))
+
+    def _enqueue(self, message: Enqueue) -> None:
+        record, said_as, for_turn = self.record, message.said_as, message.for_turn
+        is_next = message.is_next
+        if for_turn and (for_turn == self._shut or not self._is_running(for_turn)):
+            said_as, for_turn, is_next = "turn", "", True
+        refusal = self._refusal(is_next or bool(for_turn))
+        if refusal:
+            fact = MessageRejected(refusal, message.text, message.client_id)
+            self._environment.ears.pass_on(fact)
+            return
+        waiting = len(record.waiting())
+        place = waiting + 1 if message.position is None else min(message.position, waiting + 1)
+        self._decide(
+            e.Queued(
+                item=f"m{record.made + 1}",
+                number=record.number + 1,
+                text=message.text,
+                said_as=said_as,
+                user=message.user,
+                client_id=message.client_id,
+                matched=message.matched,
+                rule=message.rule,
+                ack=message.ack,
+                is_next=is_next,
+                for_turn=for_turn,
+                position=place,
+            )
+        )
+
+    def _is_running(self, turn: str) -> bool:
+        return any(one.turn == turn and one.state == "running" for one in self.record.live())
+
+    def _refusal(self, is_exempt: bool) -> str:
+        limit = self._environment.policy.max_queue_size
+        if self.record.state == "closed":
+            return "session_finalized"
+        if not is_exempt and len(self.record.waiting()) >= limit:
+            return "queue_full"
+        return ""
+
+    def _start_next(self, message: StartNext) -> None:
+        item = self.record.next_item()
+        if item is None:
+            self._session.tell(NothingToStart())
+            return
+        resumes = item.turn if item.state == "interrupted" else ""
+        self._shut = ""
+        self._decide(
+            e.TurnStarted(
+                message.turn,
+                item.id,
+                item.number,
+                message.epoch,
+                resumes,
+                (ChatMessage("user", _opening(item) if resumes else item.text),),
+            )
+        )
+
+    def _take_steers(self, message: TakeSteers) -> None:
+        steers = self.record.steers(message.turn)
+        said: tuple[ChatMessage, ...] = ()
+        if steers:
+            text = "\n\n".join(f"[New message from {one.user or 'user'}] {one.text}" for one in steers)
+            said = (ChatMessage("user", text),)
+            names = tuple(one.id for one in steers)
+            self._decide(e.Steered(names, message.turn, message.step, said))
+        elif message.is_closing:
+            self._shut = message.turn
+        if message.reply_to.is_alive():
+            message.reply_to.tell(
+                SteersTaken(message.turn, message.step, message.is_closing, said)
+            )
+
+    def _journalled(self, entry: e.Entry) -> None:
+        apply_to_queue(self.record, entry, self.system.now())
+        if not isinstance(entry, e.TurnEnded | e.Interrupted):
+            return
+        late = self.record.steers(entry.turn)
+        if late:
+            self._decide(*(e.Requeued(one.id, "the turn ended first") for one in late))
+        if isinstance(entry, e.Interrupted) and self._environment.policy.after_interrupt == "hold":
+            self._hold()
+
+    def _hold(self) -> None:
+        if self.record.state == "open" and self.record.order:
+            self._decide(e.QueueHeld("interrupt"))
+
+    def _change(self, message: QueueChange) -> dict[str, Any]:
+        match message.op:
+            case "hold":
+                self._hold()
+            case "release":
+                self._release()
+            case "withdraw":
+                return self._withdraw(message.number)
+            case "clear":
+                gone = [one for one in self.record.live() if one.state != "running"]
+                if gone:
+                    self._decide(*(e.Withdrawn(one.id) for one in gone))
+                return {"ok": True, "withdrawn": [one.number for one in gone]}
+        return {"ok": True}
+
+    def _withdraw(self, number: int | None) -> dict[str, Any]:
+        live = self.record.live()
+        found = [one for one in live if one.number == number] if number else live[-1:]
+        if not found:
+            return {"ok": False, "reason": f"No queued item #{number}" if number else "Empty queue"}
+        item = found[0]
+        moved = step(ITEM, item.state, "withdraw")
+        if isinstance(moved, Refusal) or moved.ignored:
+            return {"ok": False, "reason": f"#{item.number} is running: /stop ends it"}
+        self._decide(e.Withdrawn(item.id))
+        return {"ok": True, "withdrawn": [item.number], "text": item.text}
+
+    def _resume(self, message: ResumeQueue) -> dict[str, Any]:
+        there = [one for one in self.record.live() if one.state != "running"]
+        if there:
+            self._release()
+        first = next((one for one in there if one.state == "interrupted"), None)
+        number = (first or there[0]).number if there else None
+        return {"ok": True, "restored": len(there), "number": number}
+
+    def _release(self) -> None:
+        resumed = sum(one.state == "interrupted" for one in self.record.live())
+        if self.record.state == "held" or resumed:
+            self._decide(e.QueueReleased(resumed))
+
+
+def _opening(item: ItemRecord) -> str:
+    """Tell the model where it was when it was interrupted."""
+    at = f" at {item.progress['unit']} {item.progress['done']}/{item.progress['total']}".replace(
+        "  ", " "
+    ) if item.progress else ""
+    return (
+        f"[You were interrupted{at}. Go on from there. A call without a result may or may not have "
+        f"had its effect: look before you repeat it.]\n{item.text}"
+    )

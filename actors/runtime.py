@@ -1,0 +1,302 @@
+"""The runtime: one asyncio loop in a thread of its own, the dispatcher on it, the journal beside it.
+
+This is where the pure parts meet the world. Everything here may be called from any other thread; the
+loop's thread runs the actors and all I/O tasks, and nothing in it blocks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pykka import ActorRef
+
+from ..journal import entries as e
+from ..journal.record import SessionRecord
+from ..journal.recovery import load_record
+from ..journal.store import Lease, SessionRow, Store
+from ..journal.writer import Result, Writer
+from ..machines.errors import StoreBusy, UnknownSession
+from ..machines.messages import Finalize, Inspect, Suspend
+from ..machines.policy import Policy
+from ..ports.process.host import ProcessHost
+from ..ports.tools.environment import clean_environment
+from ..ports.tools.permission import Permissions
+from ..ports.tools.toolbox import Toolbox
+from .commits import Commits, Token
+from .dispatcher import LoopDispatcher
+from .environment import Ears, Environment
+from .performer import Performer, Scene
+from .session import Session
+from .supervisor import ChildSpec, Supervisor
+from .system import ActorSystem
+from .toolbook import SessionToolbook
+
+__all__ = ["AgentProfile", "LiveSession", "Runtime", "new_session_id"]
+
+T = TypeVar("T")
+
+Hook = Callable[["LiveSession"], Ears]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentProfile:
+    """What a session's agent is: its model (built), its instructions, its tools and limits."""
+
+    name: str
+    model: Any
+    system: str
+    tools: tuple[str, ...]
+    max_steps: int = 50
+    permissions: Permissions = field(default_factory=Permissions)
+    policy: Policy = field(default_factory=Policy)
+
+
+@dataclass(slots=True)
+class LiveSession:
+    """A session that this process owns."""
+
+    id: str
+    lease: Lease
+    record: SessionRecord
+    environment: Environment
+    performer: Performer
+    ref: ActorRef[Any] | None = None
+
+
+class Root(Supervisor):
+    """The root of the tree: one session's failure never reaches another."""
+
+    strategy = "one_for_one"
+
+    def on_receive(self, message: Any) -> Any:
+        """Start sessions, and restart those that fail, from the journal."""
+        match message:
+            case ChildSpec():
+                return self.start_child(message)
+            case _:
+                self.handle_down(message)
+                return None
+
+
+class Runtime:
+    """Owns a home's sessions in this process."""
+
+    def __init__(
+        self, store: Store, *, grace: float = 0.2, output_limit: int = 1 << 20, spill: Path
+    ) -> None:
+        self.store = store
+        self.node = f"n{os.getpid()}-{secrets.token_hex(4)}"
+        self.loop = asyncio.new_event_loop()
+        self.dispatcher = LoopDispatcher(self.loop)
+        self.system = ActorSystem(self.dispatcher, time.time)
+        self.writer: Writer[Token] = Writer(store, self._deliver)
+        self.commits = Commits(self.writer.submit)
+        self.processes = ProcessHost()
+        self.toolbox = Toolbox(self.processes, grace=grace, output_limit=output_limit)
+        self.sessions: dict[str, LiveSession] = {}
+        self._spill = spill
+        self.dispatcher.after_pass.append(self.commits.flush)
+        self._thread = threading.Thread(target=self._run, name="steersman-loop", daemon=True)
+        self._thread.start()
+        self.root: ActorRef[Any] = Root.start(self.system)
+
+    # Sessions -------------------------------------------------------------------------------------
+
+    def open_new(
+        self, folder: Path, profile: AgentProfile, ears: Callable[[str], Ears], parent: str = ""
+    ) -> LiveSession:
+        """Begin a session in `folder`. Raises `StoreError` when it cannot be written."""
+        session = new_session_id()
+        now = time.time()
+        self.store.create(SessionRow(session, str(folder), agent=profile.name, created=now))
+        record = SessionRecord(id=session)
+        live = self._build(self._lease(session), record, folder, profile, ears)
+        opened = e.SessionOpened(
+            session,
+            str(folder),
+            profile.name,
+            profile.model.name,
+            profile.system,
+            profile.tools,
+            parent=parent,
+        )
+        self._start(live)
+        assert live.ref is not None
+        live.ref.tell(opened)
+        return live
+
+    def open_existing(
+        self,
+        session: str,
+        profile_of: Callable[[SessionRecord], AgentProfile],
+        ears: Callable[[str], Ears],
+    ) -> LiveSession:
+        """Take up a session again; nothing in it runs until somebody says so.
+
+        Raises `UnknownSession`, or `StoreBusy` when another live process owns it.
+        """
+        lease = self._lease(session)
+        record = load_record(self.store, session)
+        live = self._build(lease, record, Path(record.folder), profile_of(record), ears)
+        self._start(live)
+        return live
+
+    def _lease(self, session: str) -> Lease:
+        if session in self.sessions:
+            raise StoreBusy(f"session `{session}` is open in this program already")
+        lease = self.store.claim(session, self.node)
+        if lease is None:
+            raise StoreBusy(
+                f"another program has session `{session}` open",
+                "leave it there first, or look at it with `steersman inspect`",
+            )
+        return lease
+
+    def _build(
+        self,
+        lease: Lease,
+        record: SessionRecord,
+        folder: Path,
+        profile: AgentProfile,
+        ears: Callable[[str], Ears],
+    ) -> LiveSession:
+        session = lease.session
+        scene = Scene(
+            profile.model,
+            record.system or profile.system,
+            self.toolbox.schemas(profile.tools),
+            self.toolbox,
+            folder,
+            self._spill / session,
+            clean_environment(os.environ),
+        )
+        performer = Performer(self.loop, scene)
+        environment = Environment(
+            self.commits,
+            performer,
+            ears(session),
+            SessionToolbook(self.toolbox, profile.tools, profile.permissions, folder),
+            profile.policy,
+            profile.max_steps,
+        )
+        live = LiveSession(session, lease, record, environment, performer)
+        self.sessions[session] = live
+        return live
+
+    def _start(self, live: LiveSession) -> None:
+        is_first = True
+
+        def start() -> ActorRef[Any]:
+            nonlocal is_first
+            if not is_first:
+                self._reload(live)
+            is_first = False
+            return Session.start(self.system, live.record, live.environment)
+
+        self.commits.own(live.lease, lambda message: self._tell(live, message), live.record.seq)
+        live.ref = self.root.ask(ChildSpec(live.id, start, "permanent"))
+
+    def _reload(self, live: LiveSession) -> None:
+        """A session actor died: its state is what the journal holds, never the dead one's memory."""
+        self.commits.flush()
+        self.writer.flush()
+        live.record = load_record(self.store, live.id)
+        self.commits.own(live.lease, lambda message: self._tell(live, message), live.record.seq)
+
+    def _tell(self, live: LiveSession, message: Any) -> None:
+        if live.ref is not None and live.ref.is_alive():
+            live.ref.tell(message)
+
+    # Talking to a session -------------------------------------------------------------------------
+
+    def ask(self, session: str, message: Any, timeout: float = 10.0) -> Any:
+        """Send a message and return the actor's reply; not for the loop's own thread."""
+        live = self.sessions.get(session)
+        if live is None or live.ref is None:
+            raise UnknownSession(f"session `{session}` is not open here", "`steersman sessions list`")
+        return live.ref.ask(message, timeout=timeout)
+
+    def tell(self, session: str, message: Any) -> None:
+        """Send a message. Raises `AdmissionRefused` when its mailbox is full."""
+        live = self.sessions.get(session)
+        if live is None or live.ref is None:
+            raise UnknownSession(f"session `{session}` is not open here", "`steersman sessions list`")
+        live.ref.tell(message)
+
+    def inspect(self, session: str, *, is_last: bool = False) -> dict[str, Any]:
+        """Return a live session's state as plain data; `is_last`: after all that was said to it."""
+        data: dict[str, Any] = self.ask(session, Inspect(is_last))
+        return data
+
+    def leave(self, session: str, cause: str = "exit", timeout: float = 10.0) -> None:
+        """Suspend a session: stop what runs, keep everything, give the lease back."""
+        self._end(session, Suspend(cause), ("suspended", "finalized"), timeout)
+
+    def finalize(self, session: str, cause: str = "user", timeout: float = 10.0) -> None:
+        """End a session for good."""
+        self._end(session, Finalize(cause), ("finalized",), timeout)
+
+    def leave_all(self) -> None:
+        """Suspend every session."""
+        for session in list(self.sessions):
+            self.leave(session)
+
+    def _end(self, session: str, order: Any, states: tuple[str, ...], timeout: float) -> None:
+        live = self.sessions.get(session)
+        if live is None or live.ref is None:
+            return
+        self.ask(session, order, timeout)
+        deadline = time.monotonic() + timeout
+        ended = threading.Event()
+        while self.inspect(session)["state"] not in states and time.monotonic() < deadline:
+            ended.wait(0.005)
+        self.writer.flush()
+        self._release(live)
+
+    def _release(self, live: LiveSession) -> None:
+        self.run(live.performer.aclose())
+        self.commits.disown(live.id)
+        self.sessions.pop(live.id, None)
+        self.store.release(live.lease)
+
+    # The loop -------------------------------------------------------------------------------------
+
+    def run(self, work: Coroutine[Any, Any, T], timeout: float | None = 30.0) -> T:
+        """Run a coroutine on the loop and wait for it; not for the loop's own thread."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout)
+
+    def close(self) -> None:
+        """Leave every session, end every process, make everything durable. Idempotent."""
+        if not self._thread.is_alive():
+            return
+        self.leave_all()
+        self.run(self.processes.aclose())
+        self.writer.close()
+        self.store.close()
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(5.0)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
+
+    def _deliver(self, results: list[tuple[Token, Result]]) -> None:
+        def answer() -> None:
+            for token, result in results:
+                self.commits.answered(token, result)
+
+        if not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(answer)
+
+
+def new_session_id() -> str:
+    """Return a new session id: random from its first letter, so that a short prefix names it."""
+    return secrets.token_hex(4)

@@ -1,0 +1,164 @@
+"""What durability costs: group commit beside one commit each, and loading a long session.
+
+Run it as `python benchmarks/journal.py [FOLDER]`, with the package installed; the store is made in a
+new folder beneath FOLDER, by default the system's temporary one, and removed. A folder in memory
+measures nothing: there a sync costs nothing. Rounds are interleaved, and each ratio is the median of
+the rounds' own ratios, since another program's writes slow down both.
+"""
+
+import os
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from table import head, row
+
+from steersman.journal.sqlite import SqliteStore
+from steersman.journal.store import Commit, Lease, SessionRow, Snapshot, StoredEntry
+from steersman.journal.writer import Result, Writer
+
+ROUNDS = 7
+SESSIONS = 64
+SECONDS = 0.7  # of each measure in a round
+TAIL = 100
+SHORT, LONG = 1_000, 100_000  # entries of the sessions that are loaded
+
+
+class Session:
+    """One session that commits an entry of about 200 bytes at a time."""
+
+    def __init__(self, store: SqliteStore, name: str) -> None:
+        store.create(SessionRow(name, "/"))
+        lease = store.claim(name, "bench")
+        assert lease is not None
+        self.lease: Lease = lease
+        self.seq = 0
+
+    def next(self, entries: int = 1, snapshot: Snapshot | None = None) -> Commit:
+        """Make the next commit."""
+        first, self.seq = self.seq + 1, self.seq + entries
+        made = [
+            StoredEntry(seq, float(seq), {"kind": "noted", "n": seq, "text": "x" * 160})
+            for seq in range(first, self.seq + 1)
+        ]
+        return Commit(self.lease, made, SessionRow(self.lease.session, "/"), (), snapshot)
+
+
+def one_each(store: SqliteStore, sessions: list[Session]) -> float:
+    """Commits a second when each is a transaction of its own."""
+    done = 0
+    begin = time.perf_counter()
+    while (passed := time.perf_counter() - begin) < SECONDS:
+        store.commit([sessions[done % len(sessions)].next()])
+        done += 1
+    return done / passed
+
+
+def grouped(store: SqliteStore, sessions: list[Session]) -> float:
+    """Commits a second when each session sends its next one as soon as the last is durable."""
+    done = 0
+    begin = time.perf_counter()
+    is_over = threading.Event()
+
+    def deliver(results: list[tuple[Session, Result]]) -> None:
+        nonlocal done
+        done += len(results)
+        assert all(result is True for _, result in results), results
+        if time.perf_counter() - begin > SECONDS:
+            is_over.set()
+            return
+        for session, _ in results:
+            writer.submit(session.next(), session)
+
+    writer = Writer(store, deliver)
+    for session in sessions:
+        writer.submit(session.next(), session)
+    is_over.wait()
+    writer.close()
+    return done / (time.perf_counter() - begin)
+
+
+def synced(file: int) -> float:
+    """Appends a second of the same size, each with its own fdatasync: what the disk can do."""
+    done = 0
+    begin = time.perf_counter()
+    while (passed := time.perf_counter() - begin) < SECONDS:
+        os.write(file, b"x" * 200)
+        os.fdatasync(file)
+        done += 1
+    return done / passed
+
+
+def loading(store: SqliteStore, name: str, entries: int) -> Callable[[], object]:
+    """Make a session of that many entries, the last 100 of them after its snapshot."""
+    session = Session(store, name)
+    state = {"messages": ["x" * 100] * 200}
+    store.commit([session.next(entries - TAIL)])
+    store.commit([session.next(TAIL, Snapshot(entries - TAIL, state))])
+    assert len(store.load(name).tail) == TAIL
+    return lambda: store.load(name)
+
+
+def milliseconds(run: Callable[[], object], repeats: int = 30) -> float:
+    """Time one call, in milliseconds."""
+    begin = time.perf_counter()
+    for _ in range(repeats):
+        run()
+    return (time.perf_counter() - begin) / repeats * 1e3
+
+
+def show_commits(store: SqliteStore, file: int) -> None:
+    """Compare group commit of 64 sessions, of one, and one commit each."""
+    sessions = [Session(store, f"s{n}") for n in range(SESSIONS)]
+    rounds = [
+        (
+            synced(file),
+            one_each(store, sessions),
+            grouped(store, sessions[:1]),
+            grouped(store, sessions),
+        )
+        for _ in range(ROUNDS)
+    ]
+    disk, single, lone, group = (statistics.median(column) for column in zip(*rounds, strict=True))
+    gain = statistics.median(one[3] / one[1] for one in rounds)
+    alone = statistics.median(one[2] / one[1] for one in rounds)
+    head("durable acceptance")
+    row("append and fdatasync, no store", disk, unit="1/s")
+    row("a transaction each", single, unit="1/s")
+    row("through the writer, 1 session", lone, unit="1/s")
+    row(f"through the writer, {SESSIONS} sessions", group, unit="1/s")
+    row(f"{SESSIONS} sessions against a transaction each", gain, ">= 10 x", ok=gain >= 10)
+    row("1 session against a transaction each", alone, ">= 0.7 x", ok=alone >= 0.7)
+
+
+def show_loads(store: SqliteStore) -> None:
+    """Compare loading a short and a long session with the same tail."""
+    short, long = loading(store, "short", SHORT), loading(store, "long", LONG)
+    rounds = [(milliseconds(short), milliseconds(long)) for _ in range(ROUNDS)]
+    growth = statistics.median(slow / fast for fast, slow in rounds)
+    head(f"loading a snapshot and {TAIL} entries")
+    row(f"of {SHORT:,} entries", min(one[0] for one in rounds), unit="ms")
+    row(f"of {LONG:,} entries", min(one[1] for one in rounds), unit="ms")
+    row("long against short", growth, "<= 1.5 x", ok=growth <= 1.5)
+
+
+def main() -> None:
+    """Print the tables."""
+    parent = sys.argv[1] if len(sys.argv) > 1 else None
+    with tempfile.TemporaryDirectory(dir=parent) as folder:
+        store = SqliteStore.open(Path(folder, "state"))
+        file = os.open(Path(folder, "plain"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            show_commits(store, file)
+            show_loads(store)
+        finally:
+            os.close(file)
+            store.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""How people reach it: parse, print, exit. No rule lives here."""

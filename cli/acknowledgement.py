@@ -1,0 +1,50 @@
+"""How it reads that a message was taken, and how: the literal texts people know."""
+
+from typing import Any
+
+__all__ = ["acknowledgement"]
+
+CUT = 40
+
+
+def acknowledgement(event: dict[str, Any], *, can_utf8: bool = True) -> str:
+    """Return the line for an event, empty when it needs none; plain words without UTF-8."""
+    match event["type"]:
+        case "accepted":
+            text = _accepted(event)
+        case "interrupting":
+            text = "Stopping current task."
+        case "interrupted" if event["checkpoint"]:
+            done = event["checkpoint"]
+            text = f"Progress saved at checkpoint {done['done']}/{done['total']}."
+        case "steered":
+            text = "[Steered]"
+        case "rejected":
+            text = f"Not taken ({event['reason']}): {event['text']}"
+        case "queue" if event["state"] == "held" and (count := _waiting(event)):
+            text = f"Held: {count} waiting. /queue resume runs them."
+        case _:
+            return ""
+    if not can_utf8:
+        text = text.encode("ascii", "ignore").decode().strip()
+    return text
+
+
+def _accepted(event: dict[str, Any]) -> str:
+    short = event["text"]
+    short = short if len(short) <= CUT else f"{short[:CUT - 3]}..."
+    match event["as"]:
+        case "queue" if event["ack"] == "subagent_working":
+            return "⏳ Subagent working — your message is queued for when it finishes"
+        case "queue":
+            return f'📥 Queued #{event["number"]}: "{short}"'
+        case "interrupt" if event["matched"]:
+            return f'⚠️ Interrupt detected: "{event["matched"]}"'
+        case "steer":
+            return f'Steering with #{event["number"]}: "{short}"'
+        case _:
+            return ""
+
+
+def _waiting(event: dict[str, Any]) -> int:
+    return sum(one["state"] == "pending" for one in event["items"])

@@ -1,0 +1,298 @@
+"""The commands, as people type them. Each imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..machines.errors import SteersmanError
+
+__all__ = ["app", "run"]
+
+PLAIN = {"no_args_is_help": True, "rich_markup_mode": None, "add_completion": False}
+
+app = typer.Typer(
+    name="steersman",
+    help="Talk to an agent while it works; nothing you say is lost.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+sessions = typer.Typer(help="Sessions of this home.", no_args_is_help=True, rich_markup_mode=None)
+machines = typer.Typer(help="The state machines.", no_args_is_help=True, rich_markup_mode=None)
+routes = typer.Typer(help="The routing tables.", no_args_is_help=True, rich_markup_mode=None)
+config = typer.Typer(help="The configuration.", no_args_is_help=True, rich_markup_mode=None)
+models = typer.Typer(help="Language models.", no_args_is_help=True, rich_markup_mode=None)
+for name, sub in {
+    "sessions": sessions,
+    "machines": machines,
+    "routes": routes,
+    "config": config,
+    "models": models,
+}.items():
+    app.add_typer(sub, name=name)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line and return its exit code; a person's mistake is told in two lines."""
+    try:
+        code = app(arguments, standalone_mode=False)
+    except SteersmanError as error:
+        print(f"steersman: {error}", file=sys.stderr)
+        if error.hint:
+            print(f"  {error.hint}", file=sys.stderr)
+        return error.exit_code
+    except typer.Exit as done:
+        return done.exit_code
+    except typer.Abort:
+        return 130
+    except Exception as error:
+        return _usage(error)
+    return int(code or 0)
+
+
+def _usage(error: Exception) -> int:
+    """Print what the argument parser says; anything else is a fault of ours and keeps its trace."""
+    show = getattr(error, "show", None)
+    if show is None:
+        raise error
+    show()
+    return int(getattr(error, "exit_code", 2))
+
+
+@app.callback()
+def main(
+    version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
+) -> None:
+    """Talk to an agent while it works; nothing you say is lost.
+
+    Example: steersman chat "what is in this folder?"
+    """
+
+
+@app.command()
+def chat(
+    message: Annotated[str, typer.Argument(help="Say this, print the answer, leave.")] = "",
+    agent: Annotated[str, typer.Option(help="An agent of the configuration.")] = "",
+    model: Annotated[str, typer.Option(help="A model of the configuration, or `local`.")] = "",
+    resume_newest: Annotated[
+        bool, typer.Option("--continue", help="Take up this folder's newest session.")
+    ] = False,
+    resume: Annotated[str, typer.Option(metavar="ID", help="Take up this session.")] = "",
+    cwd: Annotated[Path | None, typer.Option(help="The folder to work in.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON lines in and out.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="No prompt; lines queue and run.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Allow what would be asked.")] = False,
+) -> int:
+    """Talk to an agent.
+
+    Example: steersman chat --continue
+    """
+    from .chat import ChatOptions
+    from .chat import chat as start
+
+    options = ChatOptions(
+        message, agent, model, resume_newest, resume, cwd or Path.cwd(), as_json, plain, yes
+    )
+    return start(options, os.environ)
+
+
+@sessions.command("list")
+def sessions_list(as_json: Json = False) -> int:
+    """List sessions, newest first.
+
+    Example: steersman sessions list --json
+    """
+    from .sessions import list_sessions
+
+    return list_sessions(os.environ, as_json=as_json)
+
+
+@sessions.command("show")
+def sessions_show(session: str, as_json: Json = False) -> int:
+    """Print a session's conversation.
+
+    Example: steersman sessions show last
+    """
+    from .sessions import show_session
+
+    return show_session(os.environ, session, as_json=as_json)
+
+
+@sessions.command("resume")
+def sessions_resume(session: str) -> int:
+    """Open a chat on a session; nothing in it runs until you say so.
+
+    Example: steersman sessions resume last
+    """
+    return chat(resume=session)
+
+
+@app.command()
+def inspect(
+    session: Annotated[str, typer.Argument(help="An id, a prefix of one, or `last`.")] = "last",
+    form: Annotated[str, typer.Option("--format", help="tree, toml or json.")] = "tree",
+) -> int:
+    """Show what every part of a session is doing, or was doing last.
+
+    Example: steersman inspect last --format toml
+    """
+    from .inspect import inspect_stored
+
+    return inspect_stored(os.environ, session, form)
+
+
+@machines.command("list")
+def machines_list(as_json: Json = False) -> int:
+    """List the machines.
+
+    Example: steersman machines list
+    """
+    from .machines import list_machines
+
+    return list_machines(as_json=as_json)
+
+
+@machines.command("show")
+def machines_show(
+    name: str, form: Annotated[str, typer.Option("--format", help="mermaid or toml.")] = "mermaid"
+) -> int:
+    """Print a machine as a diagram or as data.
+
+    Example: steersman machines show turn
+    """
+    from .machines import show_machine
+
+    return show_machine(name, form)
+
+
+@machines.command("check")
+def machines_check() -> int:
+    """Check all machines: dead ends, unreachable states, control events that may drop.
+
+    Example: steersman machines check
+    """
+    from .machines import check_machines
+
+    return check_machines()
+
+
+@routes.command("show")
+def routes_show() -> int:
+    """Print both routing tables.
+
+    Example: steersman routes show
+    """
+    from .machines import show_routes
+
+    return show_routes()
+
+
+@routes.command("check")
+def routes_check() -> int:
+    """Prove the tables complete, without dead rows, and safe.
+
+    Example: steersman routes check
+    """
+    from .machines import check_routes
+
+    return check_routes()
+
+
+@config.command("show")
+def config_show(as_json: Json = False) -> int:
+    """Print the configuration in force, and where each key comes from.
+
+    Example: steersman config show
+    """
+    from .config import show_config
+
+    return show_config(os.environ, as_json=as_json)
+
+
+@config.command("path")
+def config_path() -> int:
+    """Print the folders and files in use.
+
+    Example: steersman config path
+    """
+    from .config import show_paths
+
+    return show_paths(os.environ)
+
+
+@config.command("check")
+def config_check() -> int:
+    """Check every configuration file that applies here.
+
+    Example: steersman config check
+    """
+    from .config import check_config
+
+    return check_config(os.environ)
+
+
+@models.command("list")
+def models_list(as_json: Json = False) -> int:
+    """List configured models and the catalogue, and say which a chat would use.
+
+    Example: steersman models list
+    """
+    from .models import list_models
+
+    return list_models(os.environ, as_json=as_json)
+
+
+@models.command("check")
+def models_check(name: Annotated[str, typer.Argument()] = "") -> int:
+    """Ask a model for one word, and say what works.
+
+    Example: steersman models check main
+    """
+    from .models import check_model
+
+    return check_model(os.environ, name)
+
+
+@models.command("fetch")
+def models_fetch(
+    name: str,
+    if_needed: Annotated[
+        bool, typer.Option("--if-needed", help="Only if a chat would find no other model.")
+    ] = False,
+) -> int:
+    """Download a model of the catalogue, verified by its hash.
+
+    Example: steersman models fetch smollm2
+    """
+    from .models import fetch_model
+
+    return fetch_model(os.environ, name, only_if_needed=if_needed)
+
+
+@app.command()
+def trust(folder: Annotated[Path | None, typer.Argument()] = None) -> int:
+    """Trust a folder's steersman.toml as it is now.
+
+    Example: steersman trust .
+    """
+    from .config import trust_folder
+
+    return trust_folder(os.environ, folder or Path.cwd())
+
+
+@app.command()
+def doctor(as_json: Json = False) -> int:
+    """Look at this machine: versions, permissions, disk, models, and what to mend.
+
+    Example: steersman doctor
+    """
+    from .doctor import examine
+
+    return examine(os.environ, as_json=as_json)

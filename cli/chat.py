@@ -1,0 +1,86 @@
+"""`steersman chat`: choose the face, open the session, leave in order whatever happens."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..gateway.conversation import Conversation
+from ..gateway.host import Host, Wish, find_session
+from ..machines.errors import SteersmanError, UsageError
+from ..workflows.config import load
+from ..workflows.paths import Paths
+from .leaving import Leaving, leave_on_signals
+
+__all__ = ["ChatOptions", "Face", "chat"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    """What the command line asked for."""
+
+    message: str = ""
+    agent: str = ""
+    model: str = ""
+    is_newest: bool = False
+    resume: str = ""
+    folder: Path = Path()
+    is_json: bool = False
+    is_plain: bool = False
+    is_yes: bool = False
+
+
+Face = Callable[[Host, Callable[[], Conversation], ChatOptions], int]
+"""Opens the conversation, talks, and returns the exit code; `Leaving` may be raised in it."""
+
+
+def chat(options: ChatOptions, environ: Mapping[str, str]) -> int:
+    """Run a chat and return its exit code."""
+    folder = options.folder.expanduser().resolve()
+    if not folder.is_dir():
+        raise UsageError(f"`{folder}` is not a folder", "give --cwd an existing one")
+    paths = Paths.of(environ)
+    settings = load(paths, folder, environ)
+    face, can_ask = _face(options)
+    wish = Wish(options.agent, options.model, options.is_yes, can_ask)
+    host = Host(paths, settings, environ, wish)
+    try:
+        with leave_on_signals():
+            return face(host, lambda: _open(host, options, folder), options)
+    except Leaving as leaving:
+        return leaving.exit_code
+    finally:
+        host.close()
+
+
+def _face(options: ChatOptions) -> tuple[Face, bool]:
+    if options.is_json:
+        from .json_lines import talk_json
+
+        return talk_json, True
+    if options.is_plain or options.message or not sys.stdin.isatty() or not sys.stdout.isatty():
+        from .plain import talk_plain
+
+        return talk_plain, False
+    from .prompt import talk_at_prompt
+
+    return talk_at_prompt, True
+
+
+def _open(host: Host, options: ChatOptions, folder: Path) -> Conversation:
+    if options.resume:
+        return host.resume(find_session(host.store.sessions(), options.resume).session)
+    if not options.is_newest:
+        return host.begin(folder)
+    here = [
+        one
+        for one in host.store.sessions()
+        if one.folder == str(folder) and one.state != "finalized" and not one.parent
+    ]
+    if not here:
+        raise SteersmanError(
+            f"no session of `{folder}` can be continued", "`steersman chat` begins one"
+        )
+    return host.resume(here[0].session)

@@ -1,0 +1,125 @@
+"""`chat --json`: one JSON object a line out, one message a line in."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ..gateway.conversation import Conversation
+from ..gateway.events import Event
+from ..gateway.host import Host
+from .chat import ChatOptions
+from .leaving import Leaving
+from .printer import Printer
+from .settling import Settling
+
+__all__ = ["talk_json"]
+
+
+class Lines:
+    """One JSON conversation: lines in, events out; questions are answered by lines."""
+
+    def __init__(self, conversation: Conversation, printer: Printer) -> None:
+        self.conversation = conversation
+        self._printer = printer
+        self._questions: set[str] = set()
+
+    def take(self, line: str) -> bool:
+        """Obey one line; True when it asked to leave."""
+        said = _parse(line)
+        if said is None:
+            self._complain(line)
+            return False
+        if "answer" in said:
+            self._answer(str(said["answer"]), str(said.get("choice", "deny")))
+            return False
+        reply = self.conversation.say(
+            str(said["text"]),
+            str(said.get("as", "auto")),
+            str(said.get("client_id") or ""),
+            str(said.get("user") or ""),
+        )
+        return reply is not None and reply.leaves
+
+    def hear(self, event: Event) -> None:
+        """Keep count of open questions; loop's thread."""
+        if event["type"] == "question":
+            self._questions.add(event["id"])
+
+    def deny_the_rest(self) -> None:
+        """Nobody is there to answer any more."""
+        self.conversation.stop_asking()
+        for question in sorted(self._questions):
+            self.conversation.answer(question, "deny", "nobody is there to answer")
+        self._questions.clear()
+
+    def _answer(self, question: str, choice: str) -> None:
+        self._questions.discard(question)
+        if choice not in ("allow", "always", "deny"):
+            text = f"`{choice}` is no choice"
+            self._error("bad_line", text, "choices: allow, always, deny")
+        elif not self.conversation.answer(question, choice):
+            self._error("no_question", f"no question `{question}` is open", "")
+
+    def _complain(self, line: str) -> None:
+        hint = 'give {"text": …} or {"answer": ID, "choice": …}, or plain text'
+        self._error("bad_line", f"this object says nothing: {line[:80]}", hint)
+
+    def _error(self, code: str, text: str, hint: str) -> None:
+        self.conversation.narrate("error", code=code, text=text, hint=hint)
+
+
+def _parse(line: str) -> dict[str, Any] | None:
+    """Read a line: an object with `text` or `answer`, or plain text; none for another object."""
+    if not line.lstrip().startswith("{"):
+        return {"text": line}
+    try:
+        data = json.loads(line)
+    except ValueError:
+        return {"text": line}
+    if isinstance(data, dict) and ("text" in data or "answer" in data):
+        return data
+    return None
+
+
+def talk_json(host: Host, open_it: Callable[[], Conversation], options: ChatOptions) -> int:
+    """Talk until the input ends and everything is done."""
+    printer = Printer(sys.stdout)
+    settling = Settling()
+    host.hub.subscribe(lambda event: printer.write(json.dumps(event, ensure_ascii=False) + "\n"))
+    host.hub.subscribe(settling.hear)
+    try:
+        conversation = open_it()
+        lines = Lines(conversation, printer)
+        host.hub.subscribe(lines.hear)
+        _preface(host, conversation)
+        try:
+            _read(lines, settling, options)
+        except Leaving as leaving:
+            conversation.leave("signal")
+            return leaving.exit_code
+        conversation.leave()
+        return 1 if settling.is_broken else 0
+    finally:
+        host.close()
+        printer.close()
+
+
+def _preface(host: Host, conversation: Conversation) -> None:
+    if host.choice is not None:
+        conversation.narrate("notice", text=host.choice.line)
+    for notice in host.config.notices:
+        conversation.narrate("notice", text=notice)
+
+
+def _read(lines: Lines, settling: Settling, options: ChatOptions) -> None:
+    if options.message:
+        lines.take(options.message)
+    for line in sys.stdin:
+        text = line.rstrip("\r\n")
+        if text.strip() and lines.take(text):
+            return
+    lines.deny_the_rest()
+    settling.wait(lines.conversation)

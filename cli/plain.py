@@ -1,0 +1,127 @@
+"""Plain text: one message from the command line, or a script of messages from standard input.
+
+Answers go to standard output, everything else to standard error. The lines of a script queue and run
+in order, so that a script means the same however fast its model is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ..gateway.conversation import Conversation
+from ..gateway.events import Event
+from ..gateway.host import Host
+from ..gateway.progress import progress_text
+from ..gateway.terminal import clean
+from .acknowledgement import acknowledgement
+from .chat import ChatOptions
+from .leaving import Leaving
+from .printer import Printer
+from .settling import Settling
+
+__all__ = ["PlainFace", "talk_plain"]
+
+
+class PlainFace:
+    """Prints events as people read them."""
+
+    def __init__(self, out: Printer, err: Printer, *, can_utf8: bool = True) -> None:
+        self._out, self._err = out, err
+        self._can_utf8 = can_utf8
+        self._is_mid_line = False
+
+    def hear(self, event: Event) -> None:
+        """Print an event; loop's thread."""
+        match event["type"]:
+            case "text":
+                delta = clean(event["delta"])
+                self._out.write(delta)
+                self._is_mid_line = not delta.endswith("\n") if delta else self._is_mid_line
+            case "turn_ended" | "tool_started":
+                self._end_line()
+                self._aside(_line(event))
+            case _:
+                self._aside(_line(event) or acknowledgement(event, can_utf8=self._can_utf8))
+
+    def _end_line(self) -> None:
+        if self._is_mid_line:
+            self._out.write("\n")
+            self._is_mid_line = False
+
+    def _aside(self, text: str) -> None:
+        if text:
+            self._err.write(clean(text) + "\n")
+
+
+def _line(event: dict[str, Any]) -> str:
+    match event["type"]:
+        case "tool_started":
+            return f"[{event['tool']}] {_brief(event['arguments'])}"
+        case "tool_ended" if event["status"] != "ok":
+            reason = event.get("reason") or event["status"]
+            code = event["exit_code"]
+            return f"[{event['tool']}] {reason}" + (f", exit {code}" if code is not None else "")
+        case "progress":
+            return progress_text(event).strip()
+        case "error":
+            return f"error: {event['text']}" + (f"\n  {event['hint']}" if event["hint"] else "")
+        case "notice":
+            return str(event["text"])
+        case "result":
+            return str(event["text"])
+        case "recovered":
+            return f"{len(event['items'])} items wait, held. /queue resume runs them."
+        case "turn_ended" if event["status"] == "interrupted":
+            return "Interrupted."
+        case _:
+            return ""
+
+
+def _brief(arguments: dict[str, Any]) -> str:
+    text = ", ".join(str(one) for one in arguments.values())
+    line = " ".join(text.split())
+    return line if len(line) <= 100 else f"{line[:97]}..."
+
+
+def talk_plain(host: Host, open_it: Callable[[], Conversation], options: ChatOptions) -> int:
+    """Say it, or every line of the input, wait until all is done, leave."""
+    out, err = Printer(sys.stdout), Printer(sys.stderr)
+    settling = Settling()
+    utf8 = (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
+    host.hub.subscribe(PlainFace(out, err, can_utf8=utf8).hear)
+    host.hub.subscribe(settling.hear)
+    try:
+        conversation = open_it()
+        if host.choice is not None:
+            err.write(f"{host.choice.line}\n")
+        for notice in host.config.notices:
+            err.write(f"{notice}\n")
+        try:
+            _say_all(conversation, options)
+            settling.wait(conversation)
+        except Leaving as leaving:
+            conversation.leave("signal")
+            return leaving.exit_code
+        conversation.leave()
+        return 1 if settling.is_broken or settling.status == "failed" else 0
+    finally:
+        host.close()
+        out.close()
+        err.close()
+
+
+def _say_all(conversation: Conversation, options: ChatOptions) -> None:
+    if options.message:
+        conversation.say(options.message)
+        return
+    if sys.stdin.isatty():
+        return
+    for line in sys.stdin:
+        text = line.strip()
+        if not text:
+            continue
+        reply = conversation.say(text, "auto" if text.startswith("/") else "queue")
+        if reply is not None and reply.leaves:
+            return

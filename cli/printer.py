@@ -1,0 +1,43 @@
+"""Writes lines from a thread of its own, so that a slow or blocked reader never holds up the loop."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import threading
+from typing import TextIO
+
+__all__ = ["Printer"]
+
+
+class Printer:
+    """Prints what it is given, in order. When the reader is gone, the program is asked to leave."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._is_broken = False
+        self._thread = threading.Thread(target=self._run, name="printer", daemon=True)
+        self._thread.start()
+
+    def write(self, text: str) -> None:
+        """Print a text as it is; returns at once."""
+        self._lines.put(text)
+
+    def close(self) -> None:
+        """Print everything that waits; gives a blocked reader two seconds."""
+        self._lines.put(None)
+        self._thread.join(2.0)
+
+    def _run(self) -> None:
+        while (text := self._lines.get()) is not None:
+            if self._is_broken:
+                continue
+            try:
+                self._stream.write(text)
+                if self._lines.empty():
+                    self._stream.flush()
+            except (BrokenPipeError, ValueError):
+                self._is_broken = True
+                os.kill(os.getpid(), signal.SIGHUP)

@@ -1,0 +1,38 @@
+"""Waits until a session has nothing more to do."""
+
+from __future__ import annotations
+
+import threading
+
+from ..gateway.conversation import Conversation
+from ..gateway.events import Event
+
+__all__ = ["Settling"]
+
+ENDINGS = frozenset(
+    {"turn_ended", "stopped", "queue", "rejected", "result", "error", "accepted"}
+)
+
+
+class Settling:
+    """Listens on the event bus; `wait` returns when the conversation is quiet."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Event()
+        self.is_broken = False
+        self.status = ""
+
+    def hear(self, event: Event) -> None:
+        """Take note of an event; loop's thread."""
+        if event["type"] == "turn_ended":
+            self.status = event["status"]
+        if event["type"] == "error" and event["code"] in ("store_failed", "lease_lost"):
+            self.is_broken = True
+        if event["type"] in ENDINGS:
+            self._changed.set()
+
+    def wait(self, conversation: Conversation) -> None:
+        """Block until nothing runs and nothing that waits will run by itself."""
+        while not self.is_broken and not conversation.is_quiet():
+            self._changed.wait(0.5)
+            self._changed.clear()

@@ -1,0 +1,1 @@
+"""How programs reach sessions: the event contract, the slash command registry."""

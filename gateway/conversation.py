@@ -1,0 +1,172 @@
+"""One client's place at a session: say something, ask something, leave.
+
+Every face (terminal, JSON lines, and whatever comes) goes through this and nothing else. What is said
+is classified here, by a pure function, before it enters a mailbox.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ..actors.runtime import Runtime
+from ..machines.classification import Classification, classify
+from ..machines.disposition import Intent
+from ..machines.errors import AdmissionRefused
+from ..machines.messages import Answer, Message, UserMessage
+from ..machines.words import Words
+from .commands import COMMANDS, Reply
+from .events import Narrator
+from .tree import draw_session
+
+__all__ = ["Conversation"]
+
+TYPES = {
+    Intent.STEER_WORD: "steer",
+    Intent.EXPLICIT_STEER: "steer",
+    Intent.INTERRUPT_BARE: "interrupt",
+    Intent.INTERRUPT_MORE: "interrupt",
+    Intent.EXPLICIT_INTERRUPT: "interrupt",
+    Intent.REVERT: "interrupt",
+}
+
+
+class Conversation:
+    """A session as one client has it; calls come from the client's own thread.
+
+    `narrator_of` gives a session's voice on the event bus; `open_another` begins a new session in
+    the same folder with the same agent and returns its id.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        session: str,
+        words: Words,
+        narrator_of: Callable[[str], Narrator],
+        open_another: Callable[[], str],
+        user: str = "",
+    ) -> None:
+        self.runtime = runtime
+        self.session = session
+        self.user = user
+        self._words = words
+        self._narrator_of = narrator_of
+        self._open_another = open_another
+        self._commands = 0
+        self._lock = threading.Lock()
+
+    def say(
+        self, text: str, explicit: str = "auto", client_id: str = "", user: str = ""
+    ) -> Reply | None:
+        """Say something; returns a reply for a slash command, else nothing: events tell the rest."""
+        found = classify(text, self._words, explicit, COMMANDS)
+        if found.intent is Intent.COMMAND:
+            return self._command(found, client_id)
+        kind: Any = TYPES.get(found.intent, "normal")
+        message = UserMessage(
+            kind,
+            text,
+            found.intent,
+            found.matched,
+            text if found.says_more else "",
+            user=user or self.user,
+            client_id=client_id,
+        )
+        try:
+            self.runtime.tell(self.session, message)
+        except AdmissionRefused as refusal:
+            self._reject("mailbox_full", text, client_id, refusal.hint)
+        return None
+
+    def answer(self, question: str, choice: str, reason: str = "") -> bool:
+        """Answer a question: `choice` is allow, always or deny. False when it is not open."""
+        return bool(self.ask(Answer(question, choice, reason)).get("ok"))
+
+    def ask(self, message: Message) -> dict[str, Any]:
+        """Send a message to the session and return its reply."""
+        reply = self.runtime.ask(self.session, message)
+        return reply if isinstance(reply, dict) else {"ok": True}
+
+    def inspect(self) -> dict[str, Any]:
+        """Return the session's state as plain data."""
+        return self.runtime.inspect(self.session)
+
+    def draw(self, data: dict[str, Any]) -> str:
+        """Draw inspected data for people."""
+        return draw_session(data)
+
+    def queue(self) -> dict[str, Any]:
+        """Return the queue as `{session, state, items}`."""
+        queue = self.inspect()["queue"]
+        items = queue.get("items", {})
+        shown = [items[name] for name in queue.get("order", ())]
+        keys = ("id", "number", "state", "text", "progress", "user")
+        defaults: dict[str, Any] = {"state": "pending", "progress": None, "user": ""}
+        rows = [{key: one.get(key, defaults.get(key)) for key in keys} for one in shown]
+        return {"session": self.session, "state": queue.get("state", "open"), "items": rows}
+
+    def is_quiet(self) -> bool:
+        """Whether nothing runs and nothing that waits will run by itself."""
+        data = self.runtime.inspect(self.session, is_last=True)
+        if data.get("state", "idle") in ("suspended", "finalized"):
+            return True
+        if data.get("state", "idle") != "idle":
+            return False
+        queue = data["queue"]
+        live = [queue["items"][name] for name in queue.get("order", ())]
+        if any(one.get("is_next") for one in live):
+            return False
+        return queue.get("state", "open") == "held" or not any(
+            one.get("state", "pending") == "pending" for one in live
+        )
+
+    def narrate(self, kind: str, **fields: Any) -> None:
+        """Publish an event of this session that no actor knows of."""
+        self._narrator_of(self.session).say(kind, **fields)
+
+    def stop_asking(self) -> None:
+        """From now on nobody answers questions: what would be asked is denied."""
+        live = self.runtime.sessions.get(self.session)
+        if live is not None:
+            self.runtime.loop.call_soon_threadsafe(
+                lambda: live.environment.amend(can_ask=False)
+            )
+
+    def renew(self) -> None:
+        """Finalize this session and begin another in its place."""
+        before = self.session
+        self.session = self._open_another()
+        self.runtime.finalize(before, "new")
+
+    def leave(self, cause: str = "exit") -> None:
+        """Stop what runs, keep everything, let go of the session."""
+        self.runtime.leave(self.session, cause)
+
+    def _command(self, found: Classification, client_id: str) -> Reply:
+        with self._lock:
+            self._commands += 1
+            receipt = f"c{self._commands}"
+        said = self._narrator_of(self.session)
+        fields: dict[str, Any] = {"id": receipt, "client_id": client_id or None}
+        said.say(
+            "accepted",
+            **{**fields, "as": "command"},
+            number=None,
+            position=None,
+            matched=f"/{found.command}",
+            rule="command",
+            ack=None,
+            text="",
+        )
+        reply = COMMANDS[found.command].run(self, found.argument)
+        self._narrator_of(self.session).say(
+            "result", **fields, name=found.command, ok=reply.ok, data=reply.data, text=reply.text
+        )
+        return reply
+
+    def _reject(self, reason: str, text: str, client_id: str, hint: str = "") -> None:
+        self._narrator_of(self.session).say(
+            "rejected", reason=reason, text=text, client_id=client_id or None, hint=hint
+        )

@@ -1,0 +1,303 @@
+"""The event contract: what machine interfaces are told, one JSON object each.
+
+Events are translations of journal entries, made when an entry is folded and told when it is durable,
+and of a few passing facts. Common fields are `type`, `seq` (the entry's number, null for a fact),
+`time` (ISO 8601, UTC) and `session`.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from ..journal import entries as e
+from ..journal.record import ItemRecord, QueueRecord, SessionRecord
+from ..machines.conversation import Usage
+from ..machines.facts import (
+    Fact,
+    MessageKnown,
+    MessageRejected,
+    Noticed,
+    StoreLost,
+    TextStreamed,
+)
+
+__all__ = ["Event", "Narrator", "iso", "item_view", "queue_view", "translate", "usage_view"]
+
+Event = dict[str, Any]
+
+CHANGES_QUEUE = (
+    e.Queued,
+    e.Requeued,
+    e.Withdrawn,
+    e.QueueHeld,
+    e.QueueReleased,
+    e.TurnStarted,
+    e.TurnEnded,
+    e.Interrupted,
+    e.Steered,
+    e.Recovered,
+)
+
+
+def iso(time: float) -> str:
+    """Write seconds since the epoch as ISO 8601 in UTC, to the millisecond."""
+    return datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def item_view(item: ItemRecord) -> Event:
+    """Show a queue item as programs see it."""
+    return {
+        "id": item.id,
+        "number": item.number,
+        "state": item.state,
+        "text": item.text,
+        "progress": item.progress,
+        "user": item.user,
+    }
+
+
+def queue_view(queue: QueueRecord) -> Event:
+    """Show a queue as programs see it: what has not ended, in order."""
+    return {"state": queue.state, "items": [item_view(one) for one in queue.live()]}
+
+
+def usage_view(usage: Usage) -> Event:
+    """Show tokens, every field."""
+    return {
+        "input": usage.input,
+        "output": usage.output,
+        "cache_read": usage.cache_read,
+        "cache_write": usage.cache_write,
+        "reasoning": usage.reasoning,
+    }
+
+
+class Narrator:
+    """Tells one session's story to whoever subscribed; `publish` must not block."""
+
+    def __init__(
+        self, session: str, publish: Callable[[Event], None], now: Callable[[], float]
+    ) -> None:
+        self._session = session
+        self._publish = publish
+        self._now = now
+
+    def hear(
+        self, entry: e.Entry, seq: int, time: float, record: SessionRecord
+    ) -> tuple[Event, ...]:
+        """Translate an entry, with the record as it is with this entry folded."""
+        events = translate(entry, record)
+        if isinstance(entry, CHANGES_QUEUE):
+            events.append({"type": "queue", **queue_view(record.queue)})
+        common = {"seq": seq, "time": iso(time), "session": self._session}
+        return tuple({"type": one.pop("type"), **common, **one} for one in events)
+
+    def tell(self, told: tuple[Event, ...]) -> None:
+        """Publish what is durable now."""
+        for event in told:
+            self._publish(event)
+
+    def pass_on(self, fact: Fact) -> None:
+        """Publish a passing fact."""
+        event = _of_fact(fact)
+        kind = event.pop("type")
+        common = {"seq": None, "time": iso(self._now()), "session": self._session}
+        self._publish({"type": kind, **common, **event})
+
+    def say(self, kind: str, **fields: Any) -> None:
+        """Publish an event that no actor knows of: a command's receipt, its result."""
+        common = {"seq": None, "time": iso(self._now()), "session": self._session}
+        self._publish({"type": kind, **common, **fields})
+
+
+def translate(entry: e.Entry, record: SessionRecord) -> list[Event]:
+    """Return the events of one entry, in order; many entries have one, some none."""
+    match entry:
+        case e.SessionOpened():
+            return [{"type": "session_started", "resumed": False}]
+        case e.SessionResumed():
+            return [{"type": "session_started", "resumed": True}]
+        case e.SessionSuspended():
+            return [{"type": "session_suspended"}]
+        case e.SessionFinalized():
+            return [{"type": "session_finalized", "id": entry.finalize, "cause": entry.cause}]
+        case e.Recovered():
+            return _recovered(entry, record)
+        case e.Queued():
+            return [_accepted(entry)]
+        case e.Requeued():
+            return [{"type": "requeued", "id": entry.item, "why": entry.why}]
+        case e.Steered():
+            return [
+                {"type": "steered", "id": item, "turn": entry.turn, "step": entry.step}
+                for item in entry.items
+            ]
+        case _:
+            return _of_turn(entry, record)
+
+
+def _of_turn(entry: e.Entry, record: SessionRecord) -> list[Event]:
+    match entry:
+        case e.TurnStarted():
+            fields = {"turn": entry.turn, "item": entry.item, "number": entry.number}
+            return [{"type": "turn_started", **fields}]
+        case e.ModelCallFailed():
+            return [
+                {
+                    "type": "error",
+                    "code": "model_failed",
+                    "text": entry.reason,
+                    "hint": entry.hint,
+                }
+            ]
+        case e.TurnEnded():
+            return [_turn_ended(entry.turn, entry.status, record)]
+        case e.InterruptRequested():
+            return _interrupting(entry)
+        case e.Interrupted():
+            interrupted = {
+                "type": "interrupted",
+                "turn": entry.turn,
+                "cause": entry.cause,
+                "checkpoint": entry.checkpoint,
+            }
+            return [interrupted, _turn_ended(entry.turn, "interrupted", record)]
+        case e.Stopped():
+            killed = {"killed": list(entry.killed), "survivors": list(entry.survivors)}
+            return [{"type": "stopped", "turn": entry.turn, **killed}]
+        case e.ProgressMade():
+            done = {"done": entry.done, "total": entry.total, "unit": entry.unit}
+            return [{"type": "progress", "turn": entry.turn, **done}]
+        case _:
+            return _of_call(entry)
+
+
+def _of_call(entry: e.Entry) -> list[Event]:
+    match entry:
+        case e.QuestionAsked():
+            return [
+                {
+                    "type": "question",
+                    "id": entry.question,
+                    "kind": "permission",
+                    "tool": entry.tool,
+                    "arguments": entry.arguments,
+                    "options": ["allow", "always", "deny"],
+                }
+            ]
+        case e.ToolIntended():
+            return [
+                {
+                    "type": "tool_started",
+                    "turn": entry.turn,
+                    "call": entry.call,
+                    "tool": entry.tool,
+                    "arguments": entry.arguments,
+                }
+            ]
+        case e.ToolEnded():
+            return [_tool_ended(entry, entry.status, entry.exit_code, entry.bytes)]
+        case e.ToolRefused():
+            return [{**_tool_ended(entry, entry.status, None, 0), "reason": entry.reason}]
+        case _:
+            return []
+
+
+def _tool_ended(
+    entry: e.ToolEnded | e.ToolRefused, status: str, exit_code: int | None, size: int
+) -> Event:
+    return {
+        "type": "tool_ended",
+        "turn": entry.turn,
+        "call": entry.call,
+        "tool": entry.tool,
+        "status": status,
+        "exit_code": exit_code,
+        "bytes": size,
+    }
+
+
+def _recovered(entry: e.Recovered, record: SessionRecord) -> list[Event]:
+    events: list[Event] = [{"type": "session_started", "resumed": True}]
+    if record.queue.order:
+        events.append(
+            {
+                "type": "recovered",
+                "cause": entry.cause,
+                "items": [item_view(one) for one in record.queue.live()],
+                "last_active": iso(entry.last_active),
+            }
+        )
+    return events
+
+
+def _accepted(entry: e.Queued) -> Event:
+    return {
+        "type": "accepted",
+        "id": entry.item,
+        "as": entry.said_as,
+        "number": entry.number,
+        "position": entry.position,
+        "client_id": entry.client_id or None,
+        "matched": entry.matched or None,
+        "rule": entry.rule or None,
+        "ack": entry.ack or None,
+        "text": entry.text,
+    }
+
+
+def _interrupting(entry: e.InterruptRequested) -> list[Event]:
+    interrupting = {"type": "interrupting", "turn": entry.turn, "cause": entry.cause}
+    if not entry.text:
+        return [interrupting]
+    accepted = {
+        "type": "accepted",
+        "id": entry.receipt,
+        "as": "interrupt",
+        "number": None,
+        "position": None,
+        "client_id": entry.client_id or None,
+        "matched": entry.matched or None,
+        "rule": entry.rule or None,
+        "ack": "interrupt_detected" if entry.matched else None,
+        "text": entry.text,
+    }
+    return [accepted, interrupting]
+
+
+def _turn_ended(turn: str, status: str, record: SessionRecord) -> Event:
+    known = record.turns[turn]
+    return {
+        "type": "turn_ended",
+        "turn": turn,
+        "item": known.item,
+        "status": status,
+        "usage": usage_view(known.usage),
+        **({"reason": known.reason} if known.reason else {}),
+    }
+
+
+def _of_fact(fact: Fact) -> Event:
+    match fact:
+        case TextStreamed(turn, delta):
+            return {"type": "text", "turn": turn, "delta": delta}
+        case Noticed(text):
+            return {"type": "notice", "text": text}
+        case MessageRejected(reason, text, client_id):
+            known = {"reason": reason, "text": text, "client_id": client_id or None}
+            return {"type": "rejected", **known}
+        case StoreLost(code, text, hint):
+            return {"type": "error", "code": code, "text": text, "hint": hint}
+        case MessageKnown():
+            return {
+                "type": "accepted",
+                "id": fact.id,
+                "as": fact.said_as,
+                "number": fact.number,
+                "position": None,
+                "client_id": fact.client_id or None,
+                "matched": fact.matched or None,
+                "rule": fact.rule or None,
+                "ack": None,
+                "text": "",
+            }

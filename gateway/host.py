@@ -1,0 +1,198 @@
+"""Puts a process together: configuration, store, runtime, event bus, and conversations on them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..actors.runtime import AgentProfile, Runtime
+from ..journal.memory import MemoryStore
+from ..journal.record import SessionRecord
+from ..journal.sqlite import SqliteStore
+from ..journal.store import SessionRow, Store
+from ..machines.errors import UsageError
+from ..machines.policy import Policy
+from ..machines.words import Words
+from ..ports.models.choice import Choice, build, choose, probe_loopback
+from ..ports.models.settings import ModelConfig
+from ..ports.tools.permission import Permissions, Rule
+from ..workflows.config import Config
+from ..workflows.paths import Paths, make_private
+from .conversation import Conversation
+from .events import Narrator
+from .hub import Hub
+
+__all__ = ["Host", "Wish", "find_session", "model_configs", "open_store"]
+
+STEERING = """
+While you work, the person may add a message; it then appears as `[New message from NAME] TEXT`. They \
+said it without cancelling what you do: work it in if that is possible; otherwise say so, and it will \
+be taken up next."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the command line asked for, beyond the configuration."""
+
+    agent: str = ""
+    model: str = ""
+    is_yes: bool = False
+    can_ask: bool = False
+
+
+class Host:
+    """One process's sessions, models and event bus."""
+
+    def __init__(
+        self, paths: Paths, config: Config, environ: Mapping[str, str], wish: Wish
+    ) -> None:
+        self.paths = paths
+        self.config = config
+        self.wish = wish
+        self.hub = Hub()
+        self.choice: Choice | None = None
+        self._environ = environ
+        self._models: dict[str, Any] = {}
+        store = open_store(paths) if config.auto_queue.persistence.enabled else MemoryStore()
+        self.runtime = Runtime(
+            store,
+            grace=config.tools.grace,
+            output_limit=config.tools.output_limit,
+            spill=paths.state / "output",
+        )
+        queue = config.auto_queue
+        self._words = Words(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
+
+    @property
+    def store(self) -> Store:
+        """The home's store."""
+        return self.runtime.store
+
+    def begin(self, folder: Path) -> Conversation:
+        """Begin a new session in a folder."""
+        profile = self._profile(self.wish.agent or self.config.default_agent)
+        live = self.runtime.open_new(folder, profile, self.narrator)
+        return self._conversation(live.id, folder)
+
+    def resume(self, session: str) -> Conversation:
+        """Take up a session; nothing in it runs until somebody says so."""
+        live = self.runtime.open_existing(session, self._profile_of, self.narrator)
+        return self._conversation(live.id, Path(live.record.folder))
+
+    def narrator(self, session: str) -> Narrator:
+        """Give a session its voice on the event bus."""
+        return Narrator(session, self.hub.publish, time.time)
+
+    def close(self) -> None:
+        """Leave all sessions, end all processes, close the store. Idempotent."""
+        self.runtime.leave_all()
+        while self._models:
+            _, model = self._models.popitem()
+            self.runtime.run(model.aclose())
+        self.runtime.close()
+
+    def _conversation(self, session: str, folder: Path) -> Conversation:
+        return Conversation(
+            self.runtime,
+            session,
+            self._words,
+            self.narrator,
+            lambda: self.begin(folder).session,
+        )
+
+    def _profile_of(self, record: SessionRecord) -> AgentProfile:
+        profile = self._profile(record.agent)
+        known = tuple(name for name in record.tools if name in self.runtime.toolbox.names)
+        return replace(profile, system=record.system, tools=known)
+
+    def _profile(self, name: str) -> AgentProfile:
+        if name not in self.config.agents:
+            known = ", ".join(sorted(self.config.agents))
+            raise UsageError(f"there is no agent `{name}`", f"known agents: {known}")
+        agent = self.config.agent(name)
+        model = self._model(agent.model)
+        tools = tuple(one for one in agent.tools if one in self.runtime.toolbox.names)
+        queue = self.config.auto_queue
+        policy = Policy(
+            agent.busy_input_mode or "interrupt",
+            agent.interrupt_strategy or "keyword",
+            queue.enabled,
+            queue.max_queue_size,
+            queue.after_interrupt,
+            self.wish.can_ask,
+        )
+        rules = [Rule(one.tool, one.match, one.do) for one in self.config.permissions.rules]
+        return AgentProfile(
+            name,
+            model,
+            agent.system + STEERING,
+            tools,
+            agent.max_steps,
+            Permissions(rules, self.wish.is_yes),
+            policy,
+        )
+
+    def _model(self, agent_model: str) -> Any:
+        choice = choose(
+            model_configs(self.config),
+            agent_model,
+            self.wish.model,
+            self._environ,
+            probe_loopback,
+        )
+        self.choice = choice
+        if choice.config.name not in self._models:
+            self._models[choice.config.name] = build(
+                choice.config, self.paths.cache, self._environ
+            )
+        return self._models[choice.config.name]
+
+
+def model_configs(config: Config) -> dict[str, ModelConfig]:
+    """Return the configured models as the model ports know them."""
+    return {
+        name: ModelConfig(
+            name,
+            one.provider,
+            one.base_url,
+            one.api_key_env,
+            one.model,
+            one.tool_dialect,
+            one.script,
+            one.context_window,
+            one.temperature,
+            one.max_tokens,
+        )
+        for name, one in config.models.items()
+    }
+
+
+def open_store(paths: Paths, *, read_only: bool = False) -> SqliteStore:
+    """Open the home's store. Raises `StoreError`."""
+    if not read_only:
+        make_private(paths.state)
+    return SqliteStore.open(paths.state, read_only=read_only)
+
+
+def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) -> SessionRow:
+    """Find a session by `last`, its id, or a unique prefix; `folder` narrows `last`.
+
+    Raises `UsageError` that says which there are.
+    """
+    if name == "last":
+        here = [one for one in rows if folder is None or one.folder == str(folder)]
+        open_ones = [one for one in here if one.state != "finalized"] or here
+        if open_ones:
+            return open_ones[0]
+        raise UsageError("there is no session yet", "`steersman chat` begins one")
+    found = [one for one in rows if one.session.startswith(name)]
+    exact = [one for one in found if one.session == name]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    if not found:
+        raise UsageError(f"no session `{name}`", "`steersman sessions list` shows them")
+    ids = ", ".join(one.session for one in found[:5])
+    raise UsageError(f"`{name}` fits several sessions: {ids}", "type more of the id")

@@ -1,0 +1,1 @@
+"""What is remembered: the durable log, its fold, snapshots, recovery."""

@@ -1,0 +1,98 @@
+"""Entries and records to JSON data and back, driven by their type annotations.
+
+Only what dataclasses here use is understood: primitives, tuples and lists of one type, dicts with
+string keys, optional values and nested dataclasses. Unknown fields are ignored, missing ones take
+their defaults: a journal outlives the version that wrote it.
+"""
+
+import re
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from ..machines.errors import StoreDamaged
+from . import entries
+from .entries import Entry
+
+__all__ = ["decode", "decode_entry", "encode", "encode_entry", "kind_of"]
+
+T = TypeVar("T")
+
+
+@cache
+def kind_of(entry_type: type[Entry]) -> str:
+    """Return the name of an entry type in the journal: `TurnStarted` is `turn_started`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", entry_type.__name__).lower()
+
+
+@cache
+def _types() -> dict[str, type[Entry]]:
+    found = (getattr(entries, name) for name in entries.__all__)
+    return {kind_of(one): one for one in found if one is not Entry}
+
+
+def encode(value: Any) -> Any:
+    """Turn a value into JSON data; fields that hold their default are left out."""
+    if is_dataclass(value):
+        return {
+            one.name: encode(getattr(value, one.name))
+            for one in fields(value)
+            if one.default is MISSING or getattr(value, one.name) != one.default
+        }
+    if isinstance(value, tuple | list):
+        return [encode(item) for item in value]
+    if isinstance(value, dict):
+        return {key: encode(item) for key, item in value.items()}
+    return value
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    return get_type_hints(cls)
+
+
+def decode(cls: type[T], data: dict[str, Any]) -> T:
+    """Build a dataclass from JSON data. Raises `StoreDamaged` when a field is missing."""
+    hints = _hints(cls)
+    known = {key: _value(hints[key], item) for key, item in data.items() if key in hints}
+    try:
+        return cls(**known)
+    except TypeError as error:
+        raise StoreDamaged(f"a journal entry does not fit `{cls.__name__}`: {error}") from error
+
+
+def _value(hint: Any, data: Any) -> Any:
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        inner = [one for one in get_args(hint) if one is not type(None)]
+        return None if data is None else _value(inner[0], data)
+    if origin is tuple:
+        inner = list(get_args(hint))
+        if len(inner) == 2 and inner[1] is Ellipsis:
+            return tuple(_value(inner[0], item) for item in data)
+        return tuple(_value(one, item) for one, item in zip(inner, data, strict=True))
+    if origin is list:
+        return [_value(get_args(hint)[0], item) for item in data]
+    if origin is dict:
+        return {key: _value(get_args(hint)[1], item) for key, item in data.items()}
+    if isinstance(hint, type) and is_dataclass(hint):
+        return decode(hint, data)
+    return data
+
+
+def encode_entry(entry: Entry) -> dict[str, Any]:
+    """Turn an entry into the JSON object that is stored."""
+    return {"kind": kind_of(type(entry)), **encode(entry)}
+
+
+def decode_entry(data: dict[str, Any]) -> Entry:
+    """Build an entry from its JSON object. Raises `StoreDamaged` for an unknown kind."""
+    kind = data.get("kind", "")
+    found = _types().get(kind)
+    if found is None:
+        raise StoreDamaged(
+            f"the journal has an entry of unknown kind `{kind}`",
+            "a later version of steersman wrote it: update this one",
+        )
+    return decode(found, {key: item for key, item in data.items() if key != "kind"})

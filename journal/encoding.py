@@ -1,0 +1,106 @@
+"""How what is remembered becomes text, and back: JSON in UTF-8, the same for every store.
+
+A commit is encoded before the store is locked, so that a value which is no JSON stops nobody else.
+"""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from typing import Any, cast
+
+from ..machines.errors import MachineError, StoreDamaged
+from . import codec
+from .identifier import check_identifier
+from .store import Commit, Lease, SessionRow
+
+__all__ = ["EncodedCommit", "decode", "decode_row", "encode", "encode_commit", "encode_row"]
+
+_PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_ESCAPED = json.JSONEncoder(separators=(",", ":"))
+_ROW_FIELDS = tuple(field.name for field in fields(SessionRow))
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedCommit:
+    """A commit as text: entries are (seq, time, JSON), the snapshot (seq, JSON) or none.
+
+    `last` is the sequence number after it, which is the lease's business: see `check_follows`.
+    """
+
+    lease: Lease
+    entries: tuple[tuple[int, float, str], ...]
+    row: str
+    updated: float
+    consumed: tuple[int, ...]
+    snapshot: tuple[int, str] | None
+
+    def check_follows(self, last: int) -> int:
+        """Return the last sequence number after this commit; raise `MachineError` on a gap.
+
+        `last` is the session's sequence number before it.
+        """
+        session = self.lease.session
+        for expected, (seq, _, _) in enumerate(self.entries, last + 1):
+            if seq != expected:
+                raise MachineError(f"session `{session}`: entry {seq} where {expected} is next")
+        last += len(self.entries)
+        if self.snapshot is not None and not 0 <= self.snapshot[0] <= last:
+            raise MachineError(
+                f"session `{session}`: a snapshot at {self.snapshot[0]}, past entry {last}"
+            )
+        return last
+
+
+def encode_commit(commit: Commit) -> EncodedCommit:
+    """Turn a commit into text; raises `MachineError` for what is no JSON or names two sessions."""
+    session = check_identifier("session", commit.lease.session)
+    if commit.row.session != session:
+        raise MachineError(f"session `{session}`: a row of session `{commit.row.session}`")
+    snapshot = commit.snapshot
+    return EncodedCommit(
+        commit.lease,
+        tuple(
+            (entry.seq, entry.time, encode(f"entry {entry.seq} of `{session}`", entry.data))
+            for entry in commit.entries
+        ),
+        encode_row(commit.row),
+        commit.row.updated,
+        tuple(commit.consumed),
+        (snapshot.seq, encode(f"snapshot of `{session}`", snapshot.state)) if snapshot else None,
+    )
+
+
+def encode(what: str, data: Mapping[str, Any]) -> str:
+    """Write data as one line of JSON; raises `MachineError` that says `what` is no JSON."""
+    try:
+        text = _PLAIN.encode(data)
+        text.encode()
+    except UnicodeEncodeError:
+        # Half a surrogate pair, from a file name or a model's broken escape: kept, as an escape.
+        return _ESCAPED.encode(data)
+    except (TypeError, ValueError, RecursionError) as fault:
+        raise MachineError(f"{what} is not JSON: {fault}") from fault
+    return text
+
+
+def decode(what: str, text: object) -> dict[str, Any]:
+    """Read what `encode` wrote; raises `StoreDamaged` that names `what`."""
+    data: Any = None
+    if isinstance(text, str):
+        with suppress(ValueError):
+            data = json.loads(text)
+    if not isinstance(data, dict):
+        raise StoreDamaged(f"{what} is not a JSON object", "Restore the home from a copy.")
+    return cast("dict[str, Any]", data)
+
+
+def encode_row(row: SessionRow) -> str:
+    """Write the row that a list of sessions shows."""
+    data = {name: getattr(row, name) for name in _ROW_FIELDS}
+    return encode(f"the row of `{row.session}`", data)
+
+
+def decode_row(what: str, text: object, seq: int) -> SessionRow:
+    """Read a row; `seq` is the store's own count, which wins over the one in the text."""
+    return replace(codec.decode(SessionRow, decode(what, text)), seq=seq)

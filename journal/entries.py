@@ -1,0 +1,337 @@
+"""What is journalled: one frozen type per thing that happened, past tense.
+
+An entry is decided by one actor and applied by all that it names (see `record.py`). `messages` is
+what an entry appends to the conversation, so a snapshot can name entries instead of copying texts.
+In the store an entry is a JSON object with its `kind`; unknown fields of later versions are ignored
+and missing ones take their defaults, so that old journals load.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..machines.conversation import ChatMessage, Usage
+
+__all__ = [
+    "Answered",
+    "Entry",
+    "InterruptRequested",
+    "Interrupted",
+    "LateResult",
+    "ModelCallFailed",
+    "ModelCalled",
+    "ProgressMade",
+    "QuestionAnswered",
+    "QuestionAsked",
+    "QueueHeld",
+    "QueueReleased",
+    "Queued",
+    "Recovered",
+    "Requeued",
+    "SessionFinalized",
+    "SessionFinalizing",
+    "SessionLeaving",
+    "SessionOpened",
+    "SessionResumed",
+    "SessionSuspended",
+    "Steered",
+    "Stopped",
+    "ToolEnded",
+    "ToolIntended",
+    "ToolRefused",
+    "TurnEnded",
+    "TurnStarted",
+    "Withdrawn",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Base of all journal entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOpened(Entry):
+    """The first entry of every journal: what the model sees of it never changes after this."""
+
+    session: str
+    folder: str
+    agent: str
+    model: str
+    system: str
+    tools: tuple[str, ...] = ()
+    user: str = ""
+    parent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionResumed(Entry):
+    """Somebody is there again."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLeaving(Entry):
+    """The program is being left while a turn runs; the turn is being stopped first."""
+
+    cause: str = "exit"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSuspended(Entry):
+    """The program was left; everything is kept."""
+
+    cause: str = "exit"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFinalizing(Entry):
+    """The session was told to end for good; its turn is being stopped first."""
+
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFinalized(Entry):
+    """The session is over for good; `finalize` is a stable id for hooks."""
+
+    finalize: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered(Entry):
+    """A process that owned the session died; what it left was put in order, and nothing runs.
+
+    `messages` are results for the calls whose outcome is unknown. `last_active` is seconds since
+    the epoch; `items` counts what waits or was interrupted.
+    """
+
+    cause: str
+    items: int
+    last_active: float
+    messages: tuple[ChatMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Queued(Entry):
+    """A message was taken in; from here on it is on disk.
+
+    `said_as` is how the routing table took it (turn, queue, steer), `rule` its row, `matched` the
+    word that decided. `position` counts from 1 among what waits.
+    """
+
+    item: str
+    number: int
+    text: str
+    said_as: str
+    user: str = ""
+    client_id: str = ""
+    matched: str = ""
+    rule: str = ""
+    ack: str = ""
+    is_next: bool = False
+    for_turn: str = ""
+    position: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Requeued(Entry):
+    """A steer that no boundary took in waits as a message of its own."""
+
+    item: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn(Entry):
+    """A person took a message back."""
+
+    item: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueHeld(Entry):
+    """What waits stays until a person says resume."""
+
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueReleased(Entry):
+    """What waits may run. `resumed` counts what is there to run."""
+
+    resumed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted(Entry):
+    """An item's turn began; `resumes` names the interrupted turn that it goes on from."""
+
+    turn: str
+    item: str
+    number: int
+    epoch: int
+    resumes: str = ""
+    messages: tuple[ChatMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCalled(Entry):
+    """The model is about to be asked: at most once by itself for each (turn, step)."""
+
+    turn: str
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(Entry):
+    """The model's whole answer; `messages` holds it."""
+
+    turn: str
+    step: int
+    usage: Usage = field(default_factory=Usage)
+    messages: tuple[ChatMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCallFailed(Entry):
+    """The model gave no answer."""
+
+    turn: str
+    step: int
+    reason: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAsked(Entry):
+    """A person is asked whether a tool call may run."""
+
+    turn: str
+    call: str
+    question: str
+    tool: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAnswered(Entry):
+    """The answer to a question; `withdrawn` if the turn ended first."""
+
+    turn: str
+    question: str
+    choice: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolIntended(Entry):
+    """A tool call is about to start; durable before it does."""
+
+    turn: str
+    step: int
+    call: str
+    tool: str
+    arguments: dict[str, Any]
+    is_idempotent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRefused(Entry):
+    """A tool call that never started: `status` is denied, failed (it made no sense) or skipped."""
+
+    turn: str
+    call: str
+    tool: str
+    status: str
+    reason: str
+    messages: tuple[ChatMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded(Entry):
+    """A tool call's result; everything it started is dead, or listed in `survivors`."""
+
+    turn: str
+    call: str
+    tool: str
+    status: str
+    exit_code: int | None = None
+    bytes: int = 0
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
+    spilled: str = ""
+    messages: tuple[ChatMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressMade(Entry):
+    """How far the turn says it is: a checkpoint to resume from."""
+
+    turn: str
+    done: int
+    total: int
+    unit: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Steered(Entry):
+    """Waiting steers entered the context at (turn, step), as one user message, in order."""
+
+    items: tuple[str, ...]
+    turn: str
+    step: int
+    messages: tuple[ChatMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptRequested(Entry):
+    """A cancel was accepted; `receipt` is its id, `rule` and `matched` say why it is one."""
+
+    receipt: str
+    turn: str
+    cause: str
+    user: str = ""
+    client_id: str = ""
+    matched: str = ""
+    rule: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted(Entry):
+    """The turn has ended: it takes no further step. `checkpoint` is {done, total, unit} or none."""
+
+    turn: str
+    cause: str
+    checkpoint: dict[str, Any] | None = None
+    messages: tuple[ChatMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped(Entry):
+    """Everything that the interrupted turn started is dead; `killed` and `survivors` are pids."""
+
+    turn: str
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
+    messages: tuple[ChatMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded(Entry):
+    """The turn ended by itself: `status` is completed or failed, `reason` says why it failed."""
+
+    turn: str
+    status: str
+    reason: str = ""
+    hint: str = ""
+    messages: tuple[ChatMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LateResult(Entry):
+    """A result came after its turn had ended: counted and ignored."""
+
+    turn: str
+    what: str
+    usage: Usage = field(default_factory=Usage)

@@ -1,0 +1,109 @@
+"""Who is there on this host: the session locks and doorbells that one open store holds.
+
+locks/ID.lock     held while session ID has an owner
+bells/NODE.sock   rung when something was posted to a session that NODE owns
+"""
+
+import threading
+
+from .doorbell import Doorbell, ring
+from .folder import PrivateFolder
+from .lock import Lock, Owner
+from .store import Lease
+
+__all__ = ["Presence"]
+
+
+class Presence:
+    """Locks and bells beneath a home's folder, which need not exist for looking. Thread-safe."""
+
+    def __init__(self, folder: PrivateFolder) -> None:
+        self._folder = folder
+        self._subfolders: dict[str, PrivateFolder] = {}
+        self._held: dict[str, tuple[Lease, Lock]] = {}
+        self._bells: dict[str, Doorbell] = {}
+        self._mutex = threading.Lock()  # of the dictionaries
+
+    def take(self, session: str, owner: Owner) -> Lock | None:
+        """Lock a session and sign the lock, or none if a live process holds it."""
+        lock = Lock(self._subfolder("locks", create=True), session)
+        if not lock.take():
+            return None
+        try:
+            lock.sign(owner)
+        except BaseException:
+            lock.release()
+            raise
+        return lock
+
+    def keep(self, lease: Lease, lock: Lock) -> None:
+        """Remember that this lease is backed by this lock."""
+        with self._mutex:
+            self._held[lease.session] = (lease, lock)
+
+    def drop(self, lease: Lease) -> Lock | None:
+        """Forget the lease and hand out its lock for release; none if it is not held here."""
+        with self._mutex:
+            held = self._held.get(lease.session)
+            if held is None or held[0] != lease:
+                return None
+            del self._held[lease.session]
+            return held[1]
+
+    def leases(self) -> list[Lease]:
+        """List what is held here."""
+        with self._mutex:
+            return [lease for lease, _ in self._held.values()]
+
+    def is_held(self, session: str) -> bool:
+        """Whether anybody alive, here or elsewhere, holds the session. Changes nothing."""
+        return self.owner_lock(session).is_held() if self._has("locks") else False
+
+    def owner(self, session: str) -> Owner | None:
+        """Who holds the session, as signed; none if nobody alive does."""
+        return self.owner_lock(session).owner() if self._has("locks") else None
+
+    def owner_lock(self, session: str) -> Lock:
+        """Give the session's lock for looking at it."""
+        return Lock(self._subfolder("locks", create=False), session)
+
+    def bell(self, node: str) -> tuple[Doorbell, bool]:
+        """Give the node's doorbell, and whether it was hung up just now."""
+        folder = self._subfolder("bells", create=True)
+        with self._mutex:
+            is_new = node not in self._bells
+            if is_new:
+                self._bells[node] = Doorbell(folder, node)
+            return self._bells[node], is_new
+
+    def ring(self, node: str) -> None:
+        """Ring a node, here or elsewhere; nothing happens if it is gone."""
+        if node and self._has("bells"):
+            ring(self._subfolder("bells", create=False), node)
+
+    def silence(self) -> None:
+        """Take down the bells, which wakes who waits on them."""
+        with self._mutex:
+            bells = list(self._bells.values())
+        for bell in bells:
+            bell.close()
+
+    def close(self) -> None:
+        """Close bells and folders; locks were handed out by `drop` before. Idempotent."""
+        self.silence()
+        with self._mutex:
+            for folder in self._subfolders.values():
+                folder.close()
+
+    def _has(self, name: str) -> bool:
+        try:
+            self._subfolder(name, create=False)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _subfolder(self, name: str, *, create: bool) -> PrivateFolder:
+        with self._mutex:
+            if name not in self._subfolders:
+                self._subfolders[name] = self._folder.subfolder(name, create=create)
+            return self._subfolders[name]

@@ -1,0 +1,93 @@
+"""From a store back to a session: load the newest snapshot, fold the tail, say what was cut off.
+
+Loading changes nothing. Whoever takes the session over journals what `recovered` returns; then the
+session waits for a person.
+"""
+
+from dataclasses import replace
+
+from ..machines.call import CALL
+from ..machines.conversation import ChatMessage
+from ..machines.turn import TURN
+from .codec import decode, decode_entry, encode
+from .entries import Recovered
+from .record import CallRecord, SessionRecord, apply, messages_of
+from .store import Loaded, Snapshot, Store
+
+__all__ = ["closing_messages", "fold", "is_cut_off", "load_record", "recovered", "snapshot"]
+
+UNKNOWN = (
+    "[Unknown outcome: the program died while this call ran. It may or may not have had its effect. "
+    "It was not run again.]"
+)
+SKIPPED = "[Not run: the turn was interrupted before this call could start.]"
+INTERRUPTED = "[Interrupted before an answer was given.]"
+
+
+def snapshot(record: SessionRecord) -> Snapshot:
+    """Return the record as data; texts of the conversation stay in the entries that hold them."""
+    bare = replace(record, conversation=[])
+    if bare.state == "starting":
+        bare.state = "idle"
+    return Snapshot(record.seq, encode(bare))
+
+
+def load_record(store: Store, session: str, upto: int | None = None) -> SessionRecord:
+    """Fold a session from its store, up to entry `upto`, without changing anything."""
+    if upto is not None:
+        return fold(store, session, SessionRecord(), upto)
+    loaded = store.load(session)
+    return _fold_tail(store, session, loaded)
+
+
+def fold(store: Store, session: str, record: SessionRecord, upto: int | None) -> SessionRecord:
+    """Fold the entries after `record.seq` into it and return it."""
+    for stored in store.entries(session, record.seq, upto):
+        apply(record, decode_entry(stored.data), stored.seq, stored.time)
+    return record
+
+
+def _fold_tail(store: Store, session: str, loaded: Loaded) -> SessionRecord:
+    record = SessionRecord()
+    if loaded.snapshot is not None:
+        record = decode(SessionRecord, loaded.snapshot.state)
+        record.seq = loaded.snapshot.seq
+        wanted = set(record.sources)
+        for stored in store.entries(session, 0, record.seq):
+            if stored.seq in wanted:
+                record.conversation.extend(messages_of(decode_entry(stored.data)))
+    for stored in loaded.tail:
+        apply(record, decode_entry(stored.data), stored.seq, stored.time)
+    return record
+
+
+def is_cut_off(record: SessionRecord) -> bool:
+    """Whether the last owner died at work: nobody suspended or finalized the session."""
+    return record.seq > 0 and record.state not in ("suspended", "finalized")
+
+
+def recovered(record: SessionRecord) -> Recovered:
+    """Return the entry that puts in order what a dead owner left."""
+    return Recovered(
+        cause="crash" if is_cut_off(record) else "exit",
+        items=len(record.queue.order),
+        last_active=record.updated,
+        messages=closing_messages(record),
+    )
+
+
+def closing_messages(record: SessionRecord) -> tuple[ChatMessage, ...]:
+    """Return results for the calls of a turn that nobody will finish, so that roles alternate."""
+    turn = record.turns.get(record.turn)
+    if turn is None:
+        return ()
+    cut = [call for call in turn.calls.values() if call.state not in CALL.final]
+    results = tuple(_result_of(call) for call in cut)
+    if turn.state in TURN.final and not cut:
+        return ()
+    return (*results, ChatMessage("assistant", INTERRUPTED))
+
+
+def _result_of(call: CallRecord) -> ChatMessage:
+    text = UNKNOWN if call.state in ("running", "stopping") else SKIPPED
+    return ChatMessage("tool", text, call=call.id, wire_id=call.wire_id)

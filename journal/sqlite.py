@@ -1,0 +1,286 @@
+"""The embedded store: one SQLite database for a home, shared by all processes of its owner.
+
+    journal.db        everything that is remembered (see `schema.py`, `table.py`, `database.py`)
+    journal.lock      held while a process opens the database
+    locks/, bells/    who is alive and how to wake it (see `presence.py`)
+
+A lease is both: the file lock says that its owner lives, the epoch that it still is the owner. Only
+the epoch protects the journal; it is compared in the transaction that writes.
+"""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from ..machines.errors import StoreError, StoreFailed
+from . import table
+from .connection import Connection
+from .database import Database
+from .encoding import encode, encode_commit
+from .fault import unknown_session
+from .folder import PrivateFolder
+from .identifier import check_client_id, check_identifier
+from .lock import Owner
+from .presence import Presence
+from .store import Commit, Lease, Loaded, Posted, SessionRow, StoredEntry
+
+__all__ = ["SqliteStore"]
+
+_PAGE = 500  # entries read at once, so that no reader holds the log for long
+
+
+class SqliteStore:
+    """A home's sessions in one SQLite database; see `store.Store` for each method.
+
+    Safe from several threads; each call waits for the one before it. After a `StoreFailed` every
+    call raises it again: close the store and open it anew.
+    """
+
+    def __init__(self, path: Path, patience: float, clock: Callable[[], float]) -> None:
+        """Use `open` instead."""
+        self._path = path
+        self._patience = patience
+        self._clock = clock
+        self._folder: PrivateFolder | None = None
+        self._presence: Presence | None = None
+        self._database: Database | None = None
+        self._is_read_only = False
+        self._is_closed = False
+        self._mutex = threading.Lock()  # held while opening late, and to close once
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        *,
+        read_only: bool = False,
+        patience: float = 5.0,
+        clock: Callable[[], float] = time.time,
+    ) -> Self:
+        """Open the store in `folder`; make it if need be, unless `read_only`.
+
+        `patience`: seconds to wait for a write of another process, before `StoreBusy`.
+        Raises `StoreFailed`, `StoreDamaged`, `StoreTooNew`, and `StoreError` for a folder that is
+        not ours. Reading a home that has no database makes nothing and shows no sessions.
+        """
+        store = cls(folder, patience, clock)
+        store._is_read_only = read_only
+        with store._telling():
+            if read_only:
+                store._look()
+            else:
+                store._enter(create=True)
+        return store
+
+    def create(self, row: SessionRow) -> None:
+        """Make a session known; raises `StoreError` if it is known already."""
+        check_identifier("session", row.session)
+        with self._writing() as connection:
+            table.insert_session(connection, row)
+
+    def claim(self, session: str, node: str) -> Lease | None:
+        """Lock the session's file, then raise its epoch; none if a live process holds the lock."""
+        check_identifier("node", node)
+        presence = self._present()
+        with self._reading(session) as connection:
+            table.last_seq(connection, session)  # no lock file for a session that is not
+        with self._telling():
+            lock = presence.take(session, Owner(os.getpid(), node, self._clock()))
+        if lock is None:
+            return None
+        try:
+            with self._writing() as connection:
+                lease = Lease(session, node, table.raise_epoch(connection, session, node))
+        except BaseException:
+            lock.release()
+            raise
+        presence.keep(lease, lock)
+        return lease
+
+    def release(self, lease: Lease) -> None:
+        """Give the session back. Idempotent; works on a failed store too."""
+        lock = self._presence.drop(lease) if self._presence else None
+        if lock is None:
+            return
+        try:
+            # A failed store was reported where it failed; the lock is what others wait for.
+            with contextlib.suppress(StoreFailed), self._writing() as connection:
+                table.clear_owner(connection, lease.session, lease.epoch)
+        finally:
+            lock.release()
+
+    def is_owned(self, session: str) -> bool:
+        """Whether a live process holds the session's lock."""
+        check_identifier("session", session)
+        with self._telling():
+            self._look()
+            return self._presence is not None and self._presence.is_held(session)
+
+    def owner(self, session: str) -> Owner | None:
+        """Who owns the session, for display; none if nobody alive does."""
+        check_identifier("session", session)
+        with self._telling():
+            self._look()
+            return self._presence.owner(session) if self._presence else None
+
+    def commit(self, commits: Sequence[Commit]) -> list[bool]:
+        """Write all in one transaction; raises `MachineError` for a gap, and then writes none."""
+        encoded = [encode_commit(commit) for commit in commits]
+        with self._writing() as connection:
+            return table.write_commits(connection, encoded)
+
+    def load(self, session: str) -> Loaded:
+        """Read row, snapshot, tail and inbox as of one moment."""
+        with self._reading(session) as connection:
+            row = table.read_row(connection, session)
+            snapshot = table.read_snapshot(connection, session)
+            after = snapshot.seq if snapshot else 0
+            tail = table.read_entries(connection, session, after, row.seq)
+            return Loaded(row, snapshot, tail, table.read_inbox(connection, session))
+
+    def entries(
+        self, session: str, after: int = 0, upto: int | None = None
+    ) -> Iterable[StoredEntry]:
+        """Read the journal in pages, so that neither memory nor the log grows with its length."""
+        with self._reading(session) as connection:
+            last = table.last_seq(connection, session)
+        return self._pages(session, max(0, after), last if upto is None else min(upto, last))
+
+    def sessions(self) -> list[SessionRow]:
+        """List all sessions, newest activity first."""
+        database = self._look()
+        if database is None:
+            return []
+        with database.reading() as connection:
+            return table.read_rows(connection)
+
+    def post(self, session: str, lane: int, message: dict[str, Any], client_id: str = "") -> int:
+        """Put a message into the inbox, durably, and ring the owner's doorbell."""
+        check_identifier("session", session)
+        check_client_id(client_id)
+        presence = self._present()
+        text = encode(f"the message to `{session}`", message)
+        with self._writing() as connection:
+            posted, node = table.insert_message(
+                connection, session, lane, client_id, self._clock(), text
+            )
+        # The message is durable: that nobody could be woken is no reason to call it refused.
+        with contextlib.suppress(OSError, StoreError):
+            presence.ring(node)
+        return posted
+
+    def unconsumed(self, session: str) -> tuple[Posted, ...]:
+        """Read the inbox, by lane and then by id."""
+        with self._reading(session) as connection:
+            table.last_seq(connection, session)
+            return table.read_inbox(connection, session)
+
+    def wait(self, node: str, timeout: float) -> list[str]:
+        """Block until the node's doorbell rings; one thread a node.
+
+        The first call answers at once if something is unread. Later ones wait for a new ring or
+        the timeout, and then list all that is unread, also what was listed before.
+        """
+        check_identifier("node", node)
+        with self._telling():
+            bell, is_new = self._present().bell(node)
+        unread = self._unread(node) if is_new else []
+        if unread:
+            return unread
+        bell.wait(timeout)
+        return [] if self._is_closed else self._unread(node)
+
+    def settle(self) -> None:
+        """Move the log into the database, in an idle moment."""
+        self._writable().checkpoint()
+
+    def close(self) -> None:
+        """Release all leases, wake who waits, empty the log, close. Idempotent."""
+        with self._mutex:
+            if self._is_closed:
+                return
+            self._is_closed = True
+        with contextlib.ExitStack() as closing:
+            if self._folder is not None:
+                closing.callback(self._folder.close)
+            if self._database is not None:
+                closing.callback(self._database.close)
+            if self._presence is not None:
+                closing.callback(self._presence.close)
+                for lease in self._presence.leases():
+                    closing.callback(self.release, lease)
+                closing.callback(self._presence.silence)
+
+    def _pages(self, session: str, after: int, upto: int) -> Iterator[StoredEntry]:
+        while after < upto:
+            page_end = min(after + _PAGE, upto)
+            with self._reading(session) as connection:
+                page = table.read_entries(connection, session, after, page_end)
+            yield from page
+            after = page_end
+
+    def _unread(self, node: str) -> list[str]:
+        with self._writable().reading() as connection:
+            return table.unread_sessions(connection, node)
+
+    @contextmanager
+    def _reading(self, session: str) -> Generator[Connection]:
+        check_identifier("session", session)
+        database = self._look()
+        if database is None:
+            raise unknown_session(session)
+        with database.reading() as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Generator[Connection]:
+        with self._writable().writing() as connection:
+            yield connection
+
+    def _writable(self) -> Database:
+        if self._is_read_only or self._database is None:
+            raise StoreError(f"`{self._path}` is open for reading only", "Open it for writing.")
+        return self._database
+
+    def _present(self) -> Presence:
+        self._writable()
+        assert self._presence is not None
+        return self._presence
+
+    def _look(self) -> Database | None:
+        """Find the database; a read-only home may get one while we look on."""
+        with self._mutex, self._telling():
+            if self._database is None and self._is_read_only and not self._is_closed:
+                with contextlib.suppress(FileNotFoundError):
+                    self._enter(create=False)
+        return self._database
+
+    def _enter(self, *, create: bool) -> None:
+        """Open folder and database; leave the folder open only if both are."""
+        folder = PrivateFolder.open(self._path, create=create)
+        try:
+            open_database = Database.open if create else Database.open_for_reading
+            opened = open_database(folder, self._patience)
+        except BaseException:
+            folder.close()
+            raise
+        if opened is None:
+            folder.close()
+            return
+        self._folder, self._database, self._presence = folder, opened, Presence(folder)
+
+    @contextmanager
+    def _telling(self) -> Generator[None]:
+        """Say in our words what the file system refused."""
+        try:
+            yield
+        except OSError as fault:
+            raise StoreFailed(
+                f"`{fault.filename or self._path}` cannot be used: {fault.strerror or fault}",
+                "Look at free space and permissions there, or set STEERSMAN_HOME.",
+            ) from fault

@@ -1,0 +1,166 @@
+"""The durable store, as a protocol: one interface for one machine and for many.
+
+A session's journal is a dense sequence of entries (JSON objects), seq from 1. One process owns a
+session at a time, through a lease whose epoch rises with each claim; a commit under an old epoch is
+refused whole. Messages from other processes are posted to the session's inbox and consumed by the
+owner in the same transaction that journals what became of them. All methods block; they are called
+from the writer thread (`commit`) or from a command that has nothing else to do.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+__all__ = [
+    "Commit",
+    "Lease",
+    "Loaded",
+    "Posted",
+    "SessionRow",
+    "Snapshot",
+    "Store",
+    "StoredEntry",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEntry:
+    """One journal entry: `seq` dense from 1 in its session, `time` in seconds since 1970, UTC."""
+
+    seq: int
+    time: float
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The state of a session after entry `seq`, as JSON data: a fold of the journal."""
+
+    seq: int
+    state: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """A message in a session's inbox; `id` rises within the whole store."""
+
+    id: int
+    session: str
+    lane: int
+    message: dict[str, Any]
+    client_id: str
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to write one session's journal."""
+
+    session: str
+    node: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """What a list of sessions shows, kept beside the journal so that listing folds nothing."""
+
+    session: str
+    folder: str
+    name: str = ""
+    state: str = "idle"
+    agent: str = ""
+    created: float = 0.0
+    updated: float = 0.0
+    seq: int = 0
+    waiting: int = 0
+    interrupted: int = 0
+    parent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What one session wants durable: entries in order, consumed inbox ids, the row to show.
+
+    `row` replaces the session's row; `snapshot`, when given, is kept beside the journal.
+    """
+
+    lease: Lease
+    entries: Sequence[StoredEntry]
+    row: SessionRow
+    consumed: Sequence[int] = ()
+    snapshot: Snapshot | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What recovery needs: the newest snapshot, the entries after it, the unread inbox."""
+
+    row: SessionRow
+    snapshot: Snapshot | None
+    tail: tuple[StoredEntry, ...]
+    unconsumed: tuple[Posted, ...] = field(default=())
+
+
+class Store(Protocol):
+    """One home's sessions, durable. Raises `StoreError` and its kin."""
+
+    def create(self, row: SessionRow) -> None:
+        """Make a session known; its journal is empty."""
+        ...
+
+    def claim(self, session: str, node: str) -> Lease | None:
+        """Take the session, or none if a live process owns it. Raises `UnknownSession`."""
+        ...
+
+    def release(self, lease: Lease) -> None:
+        """Give the session back; its journal stays. Idempotent."""
+        ...
+
+    def is_owned(self, session: str) -> bool:
+        """Whether a live process owns the session. Changes nothing."""
+        ...
+
+    def commit(self, commits: Sequence[Commit]) -> list[bool]:
+        """Make all of them durable in one transaction; False for each whose lease is lost."""
+        ...
+
+    def load(self, session: str) -> Loaded:
+        """Read the newest state of a session. Changes nothing."""
+        ...
+
+    def entries(
+        self, session: str, after: int = 0, upto: int | None = None
+    ) -> Iterable[StoredEntry]:
+        """Read the journal in order, `after` < seq <= `upto`."""
+        ...
+
+    def sessions(self) -> list[SessionRow]:
+        """List all sessions, newest activity first."""
+        ...
+
+    def post(self, session: str, lane: int, message: dict[str, Any], client_id: str = "") -> int:
+        """Put a message into a session's inbox, durably, and ring its owner.
+
+        The same `client_id` for the same session gives the same id and one message.
+        """
+        ...
+
+    def unconsumed(self, session: str) -> tuple[Posted, ...]:
+        """Read the inbox, by lane and then by id."""
+        ...
+
+    def wait(self, node: str, timeout: float) -> list[str]:
+        """Block until somebody posts to a session that `node` owns; `timeout` in seconds.
+
+        Returns the sessions that have unread messages, which may be none.
+        """
+        ...
+
+    def settle(self) -> None:
+        """Do the housekeeping that can wait for an idle moment."""
+        ...
+
+    def close(self) -> None:
+        """Release all leases, checkpoint, close. Idempotent."""
+        ...

@@ -1,0 +1,68 @@
+"""What a model sees and says: messages, requested tool calls, usage.
+
+A conversation is a tuple of `ChatMessage`, oldest first, and is only ever appended to.
+Names of the usage fields follow OpenTelemetry's `gen_ai.usage.*` attributes.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+__all__ = ["ChatMessage", "Role", "ToolRequest", "ToolSchema", "Usage"]
+
+Role = Literal["user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequest:
+    """One tool call as the model asked for it.
+
+    `call` is our own id (`t3.c2`), `wire_id` the model's. `arguments` is the parsed JSON object;
+    where the model sent something else, `arguments` is empty and `fault` says what is wrong with it.
+    """
+
+    call: str
+    tool: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    wire_id: str = ""
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One message of a conversation; `call` names the tool call that a `tool` message answers."""
+
+    role: Role
+    text: str
+    tool_calls: tuple[ToolRequest, ...] = ()
+    call: str = ""
+    wire_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one model call, or a sum of calls; `cache_read` is a part of `input`."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Add field by field."""
+        return Usage(
+            self.input + other.input,
+            self.output + other.output,
+            self.cache_read + other.cache_read,
+            self.cache_write + other.cache_write,
+            self.reasoning + other.reasoning,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSchema:
+    """What a model is told about a tool; `parameters` is a JSON Schema of type object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]

@@ -1,0 +1,53 @@
+"""Effects: what actors ask of the outside world, as values.
+
+An actor never performs them. The session hands them to the performer after the entries that ask for
+them are durable, and only if `epoch` is still the turn's; results come back as messages.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from .conversation import ChatMessage
+
+__all__ = ["CallModel", "CancelModel", "Effect", "RunTool", "StopTool"]
+
+
+@dataclass(frozen=True, slots=True)
+class CallModel:
+    """Ask the turn's model; `messages` is the whole conversation, oldest first."""
+
+    turn: str
+    epoch: int
+    step: int
+    messages: tuple[ChatMessage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunTool:
+    """Start a tool call whose intent is durable."""
+
+    turn: str
+    epoch: int
+    call: str
+    tool: str
+    arguments: dict[str, Any]
+    may_leave_folder: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CancelModel:
+    """Close the model call of this turn at once. Harmless when none is open."""
+
+    turn: str
+
+
+@dataclass(frozen=True, slots=True)
+class StopTool:
+    """Stop a tool call and everything it started; its result still comes."""
+
+    turn: str
+    epoch: int
+    call: str
+
+
+Effect = CallModel | RunTool | CancelModel | StopTool

@@ -1,0 +1,401 @@
+"""Messages between actors: frozen values, each with its lane.
+
+Lanes are served SYSTEM, then CONTROL, then DATA; within a lane each sender's messages stay in order.
+SYSTEM is the runtime's own traffic (a child is down, journal entries that were decided, commits that
+are durable); CONTROL is what must not wait behind work (interrupt, steer, timer); DATA is everything
+else. Only messages from outside (`is_external`) are counted against a mailbox's bound.
+"""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, ClassVar, Literal
+
+from .conversation import ChatMessage, ToolRequest, Usage
+
+__all__ = [
+    "Answer",
+    "CloseQueue",
+    "Committed",
+    "Decided",
+    "Down",
+    "Enqueue",
+    "Finalize",
+    "Inspect",
+    "Interrupt",
+    "InterruptTurn",
+    "Journalled",
+    "Kill",
+    "Lane",
+    "Message",
+    "ModelAnswered",
+    "ModelFailed",
+    "ModelNoticed",
+    "ModelText",
+    "NothingToStart",
+    "QueueChange",
+    "Refuse",
+    "ResumeQueue",
+    "StartNext",
+    "SteersTaken",
+    "StoreBroke",
+    "Suspend",
+    "TakeSteers",
+    "TimerFired",
+    "ToolFinished",
+    "UserMessage",
+    "Watch",
+]
+
+
+class Lane(IntEnum):
+    """Service order of a mailbox, first to last."""
+
+    SYSTEM = 0
+    CONTROL = 1
+    DATA = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Base of all messages; a subclass that says nothing travels in DATA, from inside."""
+
+    lane: ClassVar[Lane] = Lane.DATA
+    is_external: ClassVar[bool] = False
+
+
+# From people and other programs -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage(Message):
+    """What a person said, classified before it is posted; one type from every surface.
+
+    `intent` and `matched` are the classification, `queue_position` where to put it (none: last).
+    `then` is what of an interrupting message is left to run next, empty if nothing.
+    """
+
+    is_external: ClassVar[bool] = True
+    type: Literal["normal", "steer", "interrupt"]
+    content: str
+    intent: str
+    matched: str = ""
+    then: str = ""
+    queue_position: int | None = None
+    user: str = ""
+    client_id: str = ""
+
+    @property
+    def lane(self) -> Lane:  # type: ignore[override]
+        """CONTROL for whatever stops or steers, so that it never waits behind data."""
+        return Lane.DATA if self.type == "normal" else Lane.CONTROL
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt(Message):
+    """A cancel by command, key or signal: `cause` is a key of the delivery table.
+
+    `turn` none addresses whatever turn runs; a turn's id addresses that one and no other.
+    """
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+    cause: str
+    turn: str = ""
+    user: str = ""
+    client_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Message):
+    """A person's answer to a question: `choice` is allow, always or deny."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+    question: str
+    choice: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueChange(Message):
+    """A change of the queue that a person asked for: `op` with its number, text or position."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+    op: Literal["withdraw", "clear", "hold", "release"]
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeQueue(Message):
+    """Run what was interrupted, from its checkpoint, then what waits."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Suspend(Message):
+    """Leave: interrupt what runs, keep everything, answer when it is durable."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+    cause: str = "exit"
+
+
+@dataclass(frozen=True, slots=True)
+class Finalize(Message):
+    """End the session for good; happens once."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+    cause: str = "user"
+
+
+# Between the actors of one session ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Decided(Message):
+    """Entries that one actor decided, for the session to journal in one commit, and their effects.
+
+    `entries` are journal entries, `effects` are performed only after the commit and only if the
+    turn's epoch has not moved; `urgent` are performed at once (they only ever stop things).
+    """
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    sender: str
+    entries: tuple[Any, ...]
+    effects: tuple[Any, ...] = ()
+    urgent: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Journalled(Message):
+    """An entry that somebody else decided and that names the receiver."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    entry: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Committed(Message):
+    """Everything up to entry `seq` of this session is durable."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreBroke(Message):
+    """The journal cannot be written, or somebody else owns it: nothing more may be accepted."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    reason: str
+    hint: str = ""
+    is_lease_lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Down(Message):
+    """A supervised actor ended; its last act. `reason` is empty for a normal end."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    name: str
+    urn: str
+    reason: str = ""
+    letter: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kill(Message):
+    """End now; the mailbox is kept for whoever decides what follows."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+
+
+@dataclass(frozen=True, slots=True)
+class Watch(Message):
+    """Tell `watcher` when the receiver is down."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    watcher: Any
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired(Message):
+    """A timer that the receiver set has run out."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+    name: str
+    epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueue(Message):
+    """Take a message into the queue; `said_as` is how the routing table took it.
+
+    `is_next`: run before everything that waits, also while the queue is held.
+    `for_turn`: a steer, waiting for a boundary of that turn.
+    """
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    text: str
+    said_as: str
+    user: str
+    client_id: str
+    matched: str
+    rule: str
+    ack: str = ""
+    is_next: bool = False
+    for_turn: str = ""
+    position: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse(Message):
+    """Tell whoever said it that nothing was taken; the text goes back with the refusal."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    reason: str
+    text: str
+    client_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartNext(Message):
+    """Begin turn `turn` with the next item, or with the named one; answered with Decided."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    turn: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class NothingToStart(Message):
+    """The queue's answer when nothing waits that may run."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+
+
+@dataclass(frozen=True, slots=True)
+class TakeSteers(Message):
+    """At a boundary of `turn`: hand over what waits for it. `closing`: the answer is complete.
+
+    When nothing waits at a closing boundary the queue shuts the door: a steer for this turn that
+    comes later is a message of its own.
+    """
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    turn: str
+    step: int
+    is_closing: bool
+    reply_to: Any
+
+
+@dataclass(frozen=True, slots=True)
+class SteersTaken(Message):
+    """The queue's answer: `messages` extend the context, already journalled."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    turn: str
+    step: int
+    is_closing: bool
+    messages: tuple[ChatMessage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CloseQueue(Message):
+    """The session is final: take nothing more."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptTurn(Message):
+    """The session's order to its turn to end now; the turn journals the receipt with its end."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    receipt: str
+    cause: str
+    user: str = ""
+    client_id: str = ""
+    matched: str = ""
+    rule: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Inspect(Message):
+    """Ask an actor for its part of a dump; answered to an `ask`.
+
+    `is_last`: only after everything that waits in the mailbox now.
+    """
+
+    is_last: bool = False
+
+    @property
+    def lane(self) -> Lane:  # type: ignore[override]
+        """CONTROL, so that a busy actor answers; DATA to see what became of all that was said."""
+        return Lane.DATA if self.is_last else Lane.CONTROL
+
+
+# From the ports -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ModelText(Message):
+    """A piece of streaming text."""
+
+    turn: str
+    epoch: int
+    step: int
+    delta: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelNoticed(Message):
+    """The model port waits for something, and says for what."""
+
+    turn: str
+    epoch: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswered(Message):
+    """A whole answer."""
+
+    turn: str
+    epoch: int
+    step: int
+    text: str
+    tool_calls: tuple[ToolRequest, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    stop_reason: str = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFailed(Message):
+    """No answer: why, and the next step."""
+
+    turn: str
+    epoch: int
+    step: int
+    reason: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished(Message):
+    """A tool call is over and everything it started is dead, or listed in `survivors`.
+
+    `status` is ok, failed, timed_out or killed; `progress` is (done, total, unit, note) or none.
+    """
+
+    turn: str
+    epoch: int
+    call: str
+    status: str
+    text: str
+    exit_code: int | None = None
+    bytes: int = 0
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
+    spilled: str = ""
+    progress: tuple[int, int, str, str] | None = None

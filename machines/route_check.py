@@ -1,0 +1,203 @@
+"""Proofs about the two routing tables, by looking at every combination.
+
+- Totality: each combination has a row; no row is dead, that is, decides nothing.
+- Talk kills nobody: no chain that starts with a conversational message ends in the cancel or
+  finalize of anybody but the turn it was said to. A chain runs through both tables: a message has a
+  cause, the cause reaches relations, a cancelled turn ends, and that is the next cause; a child
+  that is steered has its own deliveries.
+- Cancels reach all: a cause that cancels or finalizes a session does so to everybody below it, or
+  its row says why not. It then holds for the whole tree, since a child's cause (`parent`,
+  `finalize`) is under the same rule.
+- Control is never dropped: a message that wants to stop or command something is refused only while
+  the session is being finalized, and then with a reason.
+- Rows do what they say: an interrupt interrupts somebody, a steer steers somebody.
+
+Every fault names a counterexample.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any, Final
+
+from .check import Fault
+from .delivery import Cause, Delivery, DeliveryRow, Relation
+from .disposition import Action, DispositionRow, Intent, Situation
+from .routing import Key, Table
+
+__all__ = ["CONTROL", "CONVERSATIONAL", "check_routes"]
+
+CONVERSATIONAL: Final = (
+    Intent.CONVERSE,
+    Intent.STEER_WORD,
+    Intent.INTERRUPT_MORE,
+    Intent.EXPLICIT_QUEUE,
+    Intent.EXPLICIT_STEER,
+)
+"""Intents by which nobody but the turn itself may ever be stopped."""
+
+CONTROL: Final = (
+    Intent.INTERRUPT_BARE,
+    Intent.REVERT,
+    Intent.EXPLICIT_INTERRUPT,
+    Intent.COMMAND,
+)
+"""Intents that are never dropped."""
+
+_BELOW: Final = (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD, Relation.SIDE_TALK)
+_ENDS: Final = (Delivery.CANCEL, Delivery.FINALIZE)
+
+Dispositions = Table[DispositionRow]
+Deliveries = Table[DeliveryRow]
+
+
+def check_routes(dispositions: Dispositions, deliveries: Deliveries) -> tuple[Fault, ...]:
+    """Find everything that is wrong with the two tables together."""
+    return tuple(
+        chain(
+            _holes(dispositions),
+            _holes(deliveries),
+            _dead_rows(dispositions),
+            _dead_rows(deliveries),
+            _talk_that_kills(dispositions, deliveries),
+            _cancels_that_spare(deliveries),
+            _dropped_control(dispositions),
+            _empty_words(dispositions, deliveries),
+        )
+    )
+
+
+def _holes(table: Table[Any]) -> Iterator[Fault]:
+    """Report the first combination without a row, and how many more there are."""
+    holes = [key for key in table.keys() if table.find(key) is None]
+    if holes:
+        more = f", and for {len(holes) - 1} other combinations" if len(holes) > 1 else ""
+        message = f"no row matches {table.in_words(holes[0])}{more}"
+        yield Fault(table.name, "hole", "table", message)
+
+
+def _dead_rows(table: Table[Any]) -> Iterator[Fault]:
+    """Report rows that decide nothing; a shipped row may well be dead because of an override."""
+    overrides, shipped = table.rows[: table.overrides], table.rows[table.overrides :]
+    for layer in (overrides, shipped):
+        alive = {row.name for row in table.lay_out(layer).values()}
+        for row in layer:
+            if row.name not in alive:
+                message = "never decides anything: earlier rows match wherever it does"
+                yield Fault(table.name, "dead-row", f"row `{row.name}`", message)
+
+
+def _talk_that_kills(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[Fault]:
+    """Follow every conversational message to whatever it causes; one fault for each row."""
+    victims: dict[str, str] = {cause: _victim(deliveries, cause) for cause in Cause}
+    for key, row in _first_talk(dispositions):
+        victim = victims.get(row.cause, "")
+        if victim:
+            message = f"{dispositions.in_words(key)}: {row.action}, cause {victim}"
+            yield Fault(dispositions.name, "kills-child", f"row `{row.name}`", message)
+    # Whatever is said, the turn that takes it in ends some day.
+    if victims[Cause.TURN_END]:
+        message = f"any message, run to its end: cause {victims[Cause.TURN_END]}"
+        yield Fault(deliveries.name, "kills-child", "cause `turn_end`", message)
+
+
+def _first_talk(dispositions: Dispositions) -> Iterator[tuple[Key, DispositionRow]]:
+    """Give each row that takes conversational messages, with the first combination it takes."""
+    seen = set[str]()
+    for key in dispositions.keys():
+        row = dispositions.find(key)
+        if row is not None and key[0] in CONVERSATIONAL and row.name not in seen:
+            seen.add(row.name)
+            yield key, row
+
+
+def _victim(deliveries: Deliveries, cause: str) -> str:
+    """Describe the shortest chain by which a cause stops another session; empty if there is none.
+
+    A place in the search is (whether it is the session that was spoken to, cause there).
+    """
+    waiting = deque([(True, cause, f"`{cause}`")])
+    seen = {(True, cause)}
+    while waiting:
+        is_own, here, path = waiting.popleft()
+        for relation in Relation:
+            row = deliveries.find((here, relation))
+            if row is None or row.action == Delivery.NONE:
+                continue
+            told = f"{path} -> {row.action} {relation} (row `{row.name}`)"
+            stays_own = is_own and relation == Relation.SELF
+            if row.action in _ENDS and not stays_own:
+                return told
+            following = (stays_own, _next_cause(row.action))
+            if following not in seen:
+                seen.add(following)
+                waiting.append((*following, f"{told} -> `{following[1]}`"))
+    return ""
+
+
+def _next_cause(action: Delivery) -> Cause:
+    """Say what a delivery gives rise to where it arrives."""
+    match action:
+        case Delivery.FINALIZE:
+            return Cause.FINALIZE
+        case Delivery.STEER:
+            return Cause.STEER
+        case _:
+            return Cause.TURN_END
+
+
+def _cancels_that_spare(deliveries: Deliveries) -> Iterator[Fault]:
+    """Report descendants that a cancel forgets without saying why."""
+    for cause in Cause:
+        own = deliveries.find((cause, Relation.SELF))
+        if own is None or own.action not in _ENDS:
+            continue
+        for relation in _BELOW:
+            row = deliveries.find((cause, relation))
+            if row is not None and row.action not in _ENDS and not row.why.strip():
+                message = (
+                    f"`{cause}` gives self {own.action} but {relation} {row.action}, without a why"
+                )
+                yield Fault(deliveries.name, "spared", f"row `{row.name}`", message)
+
+
+def _dropped_control(dispositions: Dispositions) -> Iterator[Fault]:
+    """Report control messages that are refused while they could still be heard."""
+    reported = set[str]()
+    for key in dispositions.keys():
+        row = dispositions.find(key)
+        if row is None or row.action != Action.REFUSE or row.name in reported:
+            continue
+        is_late = key[1] == Situation.FINALIZING
+        if not row.ack:
+            problem = "refused without a reason"
+        elif key[0] in CONTROL and not is_late:
+            problem = "a control message is refused"
+        else:
+            continue
+        reported.add(row.name)
+        message = f"{dispositions.in_words(key)}: {problem}"
+        yield Fault(dispositions.name, "dropped-control", f"row `{row.name}`", message)
+
+
+def _empty_words(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[Fault]:
+    """Report rows whose action and cause do not fit each other."""
+    wanted: dict[Action, tuple[Delivery, ...]] = {
+        Action.INTERRUPT: _ENDS,
+        Action.STEER: (Delivery.STEER,),
+    }
+    for row in dispositions.rows:
+        given = set(_given(deliveries, row.cause)) if row.cause else set[Delivery]()
+        if row.action in wanted and given.isdisjoint(wanted[row.action]):
+            message = f"action {row.action}, but its cause `{row.cause}` does that to nobody"
+        elif row.action not in wanted and row.cause:
+            message = f"action {row.action} causes nothing, but names the cause `{row.cause}`"
+        else:
+            continue
+        yield Fault(dispositions.name, "inert", f"row `{row.name}`", message)
+
+
+def _given(deliveries: Deliveries, cause: str) -> Iterable[Delivery]:
+    """List what a cause gives to anybody."""
+    rows = (deliveries.find((cause, relation)) for relation in Relation)
+    return [row.action for row in rows if row is not None]

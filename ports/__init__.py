@@ -1,0 +1,1 @@
+"""The outside world behind small protocols: models, tools, processes."""

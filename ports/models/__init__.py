@@ -1,0 +1,1 @@
+"""Language models: chat-completions servers, the embedded model, the scripted one."""

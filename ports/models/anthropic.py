@@ -1,0 +1,192 @@
+"""Anthropic's own Messages API: streaming, tool use, prompt caching.
+
+Format: https://docs.anthropic.com/en/api/messages. Neighbouring messages of one side become one, as the
+API wants all results of one answer in one message; its content blocks are only ever appended to. The
+last block of the instructions and of the conversation is marked for the cache, so that each call reads
+what the one before has written.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+from ...machines.conversation import ChatMessage, Usage
+from .complaint import Complaint
+from .endpoint import Endpoint, Patience, parse_base_url
+from .exchange import Exchange, with_defaults
+from .model import ModelAnswer, ModelRequest
+from .reply import Reply
+from .retry import RetryPolicy, ServerFault
+
+__all__ = ["AnthropicModel", "wire_turns"]
+
+_VERSION = "2023-06-01"
+_MAX_TOKENS = 8192  # the API demands a limit
+_CACHE = {"cache_control": {"type": "ephemeral"}}
+_FORM = "give_answer"  # the tool whose arguments are a constrained answer
+_STATUS = {"overloaded_error": 529, "rate_limit_error": 429, "api_error": 500}
+_STOPS = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "tools", "max_tokens": "length"}
+
+
+class AnthropicModel:
+    """A model behind `{base_url}/v1/messages`."""
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        *,
+        name: str = "",
+        key: str = "",
+        key_env: str = "ANTHROPIC_API_KEY",
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        retry: RetryPolicy | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        address, host = parse_base_url(base_url, name or model)
+        url = f"{address.removesuffix('/v1')}/v1/messages"
+        self.name = f"{name} ({model} at {host})" if name else f"{model} at {host}"
+        self._model = model
+        self._defaults = (temperature, max_tokens or _MAX_TOKENS)
+        headers = {"anthropic-version": _VERSION, **({"x-api-key": key} if key else {})}
+        complaint = Complaint(url, model, key, key_env)
+        endpoint = Endpoint(complaint, headers, patience or Patience())
+        self._exchange = Exchange(endpoint, retry or RetryPolicy(), _take_in)
+
+    async def answer(
+        self,
+        request: ModelRequest,
+        on_text: Callable[[str], None],
+        on_notice: Callable[[str], None],
+    ) -> ModelAnswer:
+        """Stream pieces of text to `on_text` and return the whole. Raises `ModelError`."""
+        body = self._body(with_defaults(request, *self._defaults))
+        return await self._exchange.run(body, request.call_prefix, on_text, on_notice)
+
+    async def aclose(self) -> None:
+        """Close the connections. Idempotent."""
+        await self._exchange.aclose()
+
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
+        turns = wire_turns(request.messages)
+        if turns:
+            turns[-1]["content"][-1] |= _CACHE
+        body: dict[str, Any] = {
+            "model": self._model,
+            "max_tokens": request.max_tokens,
+            "messages": turns,
+            "stream": True,
+        }
+        if request.system:
+            body["system"] = [{"type": "text", "text": request.system, **_CACHE}]
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if request.response_schema is not None:
+            body["tools"] = [_wire_tool(_FORM, "Give the answer.", request.response_schema)]
+            body["tool_choice"] = {"type": "tool", "name": _FORM}
+        elif request.tools:
+            body["tools"] = [
+                _wire_tool(tool.name, tool.description, tool.parameters) for tool in request.tools
+            ]
+        return body
+
+
+def wire_turns(messages: tuple[ChatMessage, ...]) -> list[dict[str, Any]]:
+    """Return user and assistant turns in alternation, each a list of content blocks."""
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        role = "assistant" if message.role == "assistant" else "user"
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += _blocks(message)
+        else:
+            turns.append({"role": role, "content": _blocks(message)})
+    return turns
+
+
+def _blocks(message: ChatMessage) -> list[dict[str, Any]]:
+    if message.role == "tool":
+        result = {"type": "tool_result", "tool_use_id": _wire_id(message.wire_id or message.call)}
+        return [{**result, "content": message.text} if message.text else result]
+    blocks: list[dict[str, Any]] = [
+        {
+            "type": "tool_use",
+            "id": _wire_id(call.wire_id or call.call),
+            "name": call.tool,
+            "input": call.arguments,
+        }
+        for call in message.tool_calls
+    ]
+    if message.text.strip() or not blocks:  # the API refuses empty text
+        blocks.insert(0, {"type": "text", "text": message.text.strip() or "(nothing)"})
+    return blocks
+
+
+def _wire_id(call: str) -> str:
+    """Only letters, digits, `_` and `-` are allowed in ids; ours have dots."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", call)
+
+
+def _wire_tool(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "description": description, "input_schema": schema}
+
+
+def _take_in(event: dict[str, Any], reply: Reply, complaint: Complaint) -> None:
+    """Take in one event of a stream; kinds that are not known are passed over, as the API asks."""
+    match event:
+        case {"type": "message_start", "message": {"usage": dict() as usage}}:
+            reply.usage = _usage(cast(dict[str, Any], usage))
+        case {"type": "content_block_start", "index": int(index), "content_block": dict() as block}:
+            _start_block(index, cast(dict[str, Any], block), reply)
+        case {"type": "content_block_delta", "index": int(index), "delta": dict() as delta}:
+            _take_in_delta(index, cast(dict[str, Any], delta), reply)
+        case {"type": "message_delta", "delta": {"stop_reason": str(reason)}}:
+            reply.stop_reason = _STOPS.get(reason, reason)
+            counts = event.get("usage") or {}
+            reply.usage = replace(reply.usage, output=int(counts.get("output_tokens") or 0))
+        case {"type": "error"}:
+            raise _fault(event, complaint)
+        case {"type": str()}:
+            return
+        case _:
+            raise complaint.nonsense(json.dumps(event))
+
+
+def _start_block(index: int, block: dict[str, Any], reply: Reply) -> None:
+    if block.get("type") == "tool_use" and block.get("name") != _FORM:
+        reply.add_call(index, str(block.get("id") or ""), str(block.get("name") or ""))
+    elif block.get("type") == "text":
+        reply.add_text(str(block.get("text") or ""))
+
+
+def _take_in_delta(index: int, delta: dict[str, Any], reply: Reply) -> None:
+    match delta:
+        case {"type": "text_delta", "text": str(text)}:
+            reply.add_text(text)
+        case {"type": "input_json_delta", "partial_json": str(part)} if reply.has_call(index):
+            reply.add_call(index, arguments=part)
+        case {"type": "input_json_delta", "partial_json": str(part)}:
+            reply.add_text(part)  # the form that stands for a constrained answer
+        case {"type": "thinking_delta"}:
+            reply.reasoning_pieces += 1
+        case _:
+            return
+
+
+def _fault(event: dict[str, Any], complaint: Complaint) -> ServerFault:
+    error: Any = event.get("error")
+    kind = cast(dict[str, Any], error).get("type") if isinstance(error, dict) else ""
+    status = _STATUS.get(str(kind))
+    body = json.dumps(event, ensure_ascii=False)
+    return complaint.status(status, body) if status else complaint.said(body)
+
+
+def _usage(counts: dict[str, Any]) -> Usage:
+    """Anthropic counts what was cached beside the input, we count it as a part of it."""
+    read = int(counts.get("cache_read_input_tokens") or 0)
+    written = int(counts.get("cache_creation_input_tokens") or 0)
+    plain = int(counts.get("input_tokens") or 0)
+    output = int(counts.get("output_tokens") or 0)
+    return Usage(plain + read + written, output, cache_read=read, cache_write=written)

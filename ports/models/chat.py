@@ -1,0 +1,195 @@
+"""Any server that speaks chat completions: OpenAI, OpenRouter, ollama, llama.cpp, vLLM, and so on.
+
+Format: https://platform.openai.com/docs/api-reference/chat. What servers are known to do otherwise is
+accepted: one JSON answer instead of a stream, whole tool calls, calls without ids, no usage.
+The wire form of a prefix of the messages is a prefix of the wire form, so prompt caches stay warm.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from ...machines.conversation import ChatMessage, ToolSchema, Usage
+from .complaint import Complaint
+from .endpoint import Endpoint, Patience, parse_base_url
+from .event_stream import DONE
+from .exchange import Exchange, with_defaults
+from .model import ModelAnswer, ModelRequest
+from .reply import Reply
+from .retry import RetryPolicy
+
+__all__ = ["ChatModel", "wire_messages"]
+
+
+class ChatModel:
+    """A model behind `{base_url}/chat/completions`; `key` empty sends no Authorization header.
+
+    `extra` is added to each request as it is. `key_env` is only named in hints.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        *,
+        name: str = "",
+        key: str = "",
+        key_env: str = "",
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        extra: Mapping[str, Any] | None = None,
+        retry: RetryPolicy | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        address, host = parse_base_url(base_url, name or model)
+        url = f"{address}/chat/completions"
+        self.name = f"{name} ({model} at {host})" if name else f"{model} at {host}"
+        self._model = model
+        self._defaults = (temperature, max_tokens)
+        # OpenAI's own newer models refuse `max_tokens`; nobody else knows the newer name for sure.
+        is_openai = host == "api.openai.com"
+        self._limit_name = "max_completion_tokens" if is_openai else "max_tokens"
+        self._extra = dict(extra or {})
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        complaint = Complaint(url, model, key, key_env)
+        endpoint = Endpoint(complaint, headers, patience or Patience())
+        self._exchange = Exchange(endpoint, retry or RetryPolicy(), _take_in)
+
+    async def answer(
+        self,
+        request: ModelRequest,
+        on_text: Callable[[str], None],
+        on_notice: Callable[[str], None],
+    ) -> ModelAnswer:
+        """Stream pieces of text to `on_text` and return the whole. Raises `ModelError`."""
+        body = self._body(with_defaults(request, *self._defaults))
+        return await self._exchange.run(body, request.call_prefix, on_text, on_notice)
+
+    async def aclose(self) -> None:
+        """Close the connections. Idempotent."""
+        await self._exchange.aclose()
+
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self._model,
+            "messages": wire_messages(request.system, request.messages),
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        if request.tools:
+            body["tools"] = [_wire_tool(schema) for schema in request.tools]
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if request.max_tokens is not None:
+            body[self._limit_name] = request.max_tokens
+        if request.response_schema is not None:
+            schema = {"name": "answer", "schema": request.response_schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        return body | self._extra
+
+
+def wire_messages(system: str, messages: tuple[ChatMessage, ...]) -> list[dict[str, Any]]:
+    """Return the system message and then exactly one wire message for each of `messages`."""
+    first = [{"role": "system", "content": system}] if system else []
+    return [*first, *(_wire_message(message) for message in messages)]
+
+
+def _wire_message(message: ChatMessage) -> dict[str, Any]:
+    if message.role == "tool":
+        return {
+            "role": "tool",
+            "tool_call_id": message.wire_id or message.call,
+            "content": message.text,
+        }
+    if not message.tool_calls:
+        return {"role": message.role, "content": message.text}
+    calls = [
+        {
+            "id": call.wire_id or call.call,
+            "type": "function",
+            "function": {
+                "name": call.tool,
+                "arguments": json.dumps(call.arguments, ensure_ascii=False),
+            },
+        }
+        for call in message.tool_calls
+    ]
+    return {"role": message.role, "content": message.text or None, "tool_calls": calls}
+
+
+def _wire_tool(schema: ToolSchema) -> dict[str, Any]:
+    function = {
+        "name": schema.name,
+        "description": schema.description,
+        "parameters": schema.parameters,
+    }
+    return {"type": "function", "function": function}
+
+
+def _take_in(value: dict[str, Any], reply: Reply, complaint: Complaint) -> None:
+    """Take in one chunk of a stream, or a whole answer, which differs only in a name."""
+    if value is DONE:
+        reply.stop_reason = reply.stop_reason or "stop"
+        return
+    if value.get("error"):
+        raise complaint.said(json.dumps(value, ensure_ascii=False))
+    choices = value.get("choices")
+    usage = value.get("usage")
+    if not (isinstance(choices, list) or isinstance(usage, dict) or reply.is_begun):
+        raise complaint.nonsense(json.dumps(value))
+    for choice in _tables(choices):
+        if choice.get("index", 0) != 0:
+            continue
+        delta: Any = choice.get("delta") or choice.get("message") or {}
+        if not isinstance(delta, dict):
+            raise complaint.nonsense(json.dumps(value))
+        _take_in_delta(cast(dict[str, Any], delta), reply)
+        reason = choice.get("finish_reason")
+        if reason or "message" in choice:
+            reply.stop_reason = str(reason or "stop")
+    if isinstance(usage, dict):
+        reply.usage = _usage(cast(dict[str, Any], usage), reply.reasoning_pieces)
+
+
+def _take_in_delta(delta: dict[str, Any], reply: Reply) -> None:
+    if delta.get("reasoning_content") or delta.get("reasoning"):
+        reply.reasoning_pieces += 1
+    content = delta.get("content")
+    if isinstance(content, str):
+        reply.add_text(content)
+    for part in _tables(content):
+        reply.add_text(str(part.get("text") or ""))
+    for call in _tables(delta.get("tool_calls")):
+        function: Any = call.get("function") or {}
+        index = call.get("index")
+        arguments = function.get("arguments") or ""
+        reply.add_call(
+            index if isinstance(index, int) else None,
+            str(call.get("id") or ""),
+            str(function.get("name") or ""),
+            arguments if isinstance(arguments, str) else json.dumps(arguments),
+        )
+
+
+def _tables(value: Any) -> list[dict[str, Any]]:
+    if not isinstance(value, list):
+        return []
+    items = cast(list[Any], value)
+    return [cast(dict[str, Any], item) for item in items if isinstance(item, dict)]
+
+
+def _usage(usage: dict[str, Any], reasoning_pieces: int) -> Usage:
+    """Read the counts; where a server counts no reasoning, its pieces stand in (one token each)."""
+    return Usage(
+        input=_count(usage, "prompt_tokens"),
+        output=_count(usage, "completion_tokens"),
+        cache_read=_count(usage, "prompt_tokens_details", "cached_tokens"),
+        reasoning=_count(usage, "completion_tokens_details", "reasoning_tokens")
+        or reasoning_pieces,
+    )
+
+
+def _count(usage: Any, *path: str) -> int:
+    for name in path:
+        usage = usage.get(name) if isinstance(usage, dict) else None
+    return usage if isinstance(usage, int) else 0

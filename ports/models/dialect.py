@@ -1,0 +1,235 @@
+"""Tools for models that have no native tool calls: the answer itself is one constrained JSON action.
+
+Either `{"say": "text"}` or `{"tool": "name", "arguments": {…}}`. The server constrains the answer by a
+JSON Schema; where it does not, the parser takes what comes: fences, prose around the action, other
+spellings. Results of tools go back as user messages that begin with `[Result of NAME]`.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from ...machines.conversation import ChatMessage, ToolRequest, ToolSchema
+from ...machines.errors import ModelError
+from .model import Model, ModelAnswer, ModelRequest
+from .policy import Offer
+
+__all__ = ["JsonDialect", "SayStream", "action_schema", "parse_action", "translate"]
+
+_FORGED = re.compile(r"^(?=\[(?:New message from|Result of) )", re.MULTILINE)
+_PROMPT = """
+You can use tools. Always answer with exactly one JSON object and nothing else. To speak:
+{"say": "your words"}
+To use a tool, whose result you are told next:
+{"tool": "name", "arguments": {...}}
+Tools:
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Action:
+    """What a constrained answer turned out to be."""
+
+    text: str = ""
+    tool: str = ""
+    arguments: dict[str, Any] | None = None
+    fault: str = ""
+
+
+class JsonDialect:
+    """Gives tools to a model that has none; it is left alone where no tools are offered.
+
+    `choose` says which tools to offer for a request; by default all that it has.
+    """
+
+    def __init__(
+        self, inner: Model, choose: Callable[[ModelRequest], Offer] | None = None
+    ) -> None:
+        self._inner = inner
+        self._choose = choose or _offer_all
+        self.name = inner.name
+
+    async def answer(
+        self,
+        request: ModelRequest,
+        on_text: Callable[[str], None],
+        on_notice: Callable[[str], None],
+    ) -> ModelAnswer:
+        """Stream what the model says, and return its words or its one tool call."""
+        offer = self._choose(request)
+        if not offer.tools or request.response_schema is not None:
+            plain = replace(request, tools=(), messages=_plain(request.messages, as_json=False))
+            return await self._inner.answer(plain, on_text, on_notice)
+        said = SayStream(on_text)
+        answer = await self._inner.answer(translate(request, offer), said.feed, on_notice)
+        action = parse_action(answer.text, is_cut=answer.stop_reason == "length")
+        said.finish(action.text)
+        if not action.tool and not action.text.strip():
+            raise ModelError(f"{self.name} gave an empty answer", "ask again", retryable=True)
+        if not action.tool:
+            return replace(answer, text=action.text)
+        call = ToolRequest(
+            f"{request.call_prefix}1", action.tool, action.arguments or {}, fault=action.fault
+        )
+        return replace(answer, text=action.text, tool_calls=(call,), stop_reason="tools")
+
+    async def aclose(self) -> None:
+        """Close the model beneath. Idempotent."""
+        await self._inner.aclose()
+
+
+def _offer_all(request: ModelRequest) -> Offer:
+    return Offer(request.tools)
+
+
+def translate(request: ModelRequest, offer: Offer) -> ModelRequest:
+    """Return the request that asks for the same without native tools."""
+    tools = "".join(
+        f"- {tool.name}: {tool.description} Arguments: {json.dumps(tool.parameters)}\n"
+        for tool in offer.tools
+    )
+    return replace(
+        request,
+        system=f"{request.system}\n{_PROMPT}{tools}".strip(),
+        messages=_plain(request.messages, as_json=True),
+        tools=(),
+        response_schema=action_schema(offer.tools, may_speak=not offer.must_act),
+    )
+
+
+def action_schema(tools: Iterable[ToolSchema], may_speak: bool = True) -> dict[str, Any]:
+    """Return the JSON Schema of one action."""
+    say = _closed({"say": {"type": "string"}})
+    uses = [
+        _closed({"tool": {"const": tool.name}, "arguments": tool.parameters}) for tool in tools
+    ]
+    return {"oneOf": [say, *uses] if may_speak else uses}
+
+
+def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _plain(messages: tuple[ChatMessage, ...], *, as_json: bool) -> tuple[ChatMessage, ...]:
+    """Rewrite tool calls and results as text; neighbours of one role become one message."""
+    names = {call.call: call.tool for message in messages for call in message.tool_calls}
+    plain: list[ChatMessage] = []
+    for message in messages:
+        role, text = message.role, message.text
+        if role == "assistant":
+            text = _spoken(message, as_json)
+        elif role == "tool":
+            # A line in a result must not pass for a message of the person.
+            text = f"[Result of {names.get(message.call, 'tool')}] " + _FORGED.sub("| ", text)
+            role = "user"
+        if plain and plain[-1].role == role:
+            plain[-1] = ChatMessage(role, f"{plain[-1].text}\n\n{text}")
+        else:
+            plain.append(ChatMessage(role, text))
+    return tuple(plain)
+
+
+def _spoken(message: ChatMessage, as_json: bool) -> str:
+    spoken = message.text
+    if as_json and spoken:
+        spoken = json.dumps({"say": spoken}, ensure_ascii=False)
+    calls = (
+        json.dumps({"tool": call.tool, "arguments": call.arguments}, ensure_ascii=False)
+        for call in message.tool_calls
+    )
+    return "\n".join([*([spoken] if spoken else []), *calls])
+
+
+def parse_action(text: str, is_cut: bool = False) -> _Action:
+    """Read an answer; what is no action is taken as words. `is_cut`: the token limit ended it."""
+    for start in [match.start() for match in re.finditer(r"\{", text)][:20]:
+        try:
+            value: Any = json.JSONDecoder(strict=False).raw_decode(text, start)[0]
+        except (ValueError, RecursionError):
+            continue
+        action = _action(cast(dict[str, Any], value))
+        if action:
+            before = re.sub(r"```(?:json)?\s*$", "", text[:start]).strip()
+            return replace(action, text=before or action.text) if action.tool else action
+        break
+    said = SayStream(lambda piece: None)
+    said.feed(text)
+    if said.told:
+        return _Action(said.told)
+    if is_cut and re.match(r'\s*\{\s*"tool"\s*:\s*"([^"]+)"', text):
+        name = text.split('"')[3]
+        return _Action(tool=name, fault=f"cut off at the token limit: {text[:120]}")
+    return _Action(text)
+
+
+def _action(value: dict[str, Any]) -> _Action | None:
+    say = _first(value, "say", "text", "answer", "message")
+    tool = _first(value, "tool", "name", "action")
+    if isinstance(tool, str) and tool and tool != "say":
+        arguments = _first(value, "arguments", "parameters", "args", "input")
+        if isinstance(arguments, dict):
+            return _Action(tool=tool, arguments=cast(dict[str, Any], arguments))
+        if arguments is None:
+            return _Action(tool=tool, arguments={})
+        shown = json.dumps(arguments)[:120]
+        return _Action(tool=tool, fault=f"the arguments are not a JSON object: {shown}")
+    return _Action(say) if isinstance(say, str) else None
+
+
+def _first(value: dict[str, Any], *names: str) -> Any:
+    return next((value[name] for name in names if name in value), None)
+
+
+_SAY = re.compile(r'\s*(?:```(?:json)?\s*)?\{\s*"say"\s*:\s*"')
+# As much of a JSON string as is surely whole: no half escape, no half pair of surrogates.
+_WHOLE = re.compile(
+    r"(?:[^\"\\]"
+    r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|\\u(?![dD][89abAB])[0-9a-fA-F]{4}"
+    r'|\\["\\/bfnrt])+'
+)
+
+
+class SayStream:
+    """Passes on the words of `{"say": "…"}` while the JSON is still coming; `told` is all of them."""
+
+    def __init__(self, on_text: Callable[[str], None]) -> None:
+        self._on_text = on_text
+        self._waiting = ""
+        self._is_open = False
+        self._is_closed = False
+        self.told = ""
+
+    def feed(self, piece: str) -> None:
+        """Take in a piece of the raw answer."""
+        if self._is_closed:
+            return
+        self._waiting += piece
+        if not self._is_open:
+            begin = _SAY.match(self._waiting)
+            if not begin:
+                return
+            self._is_open = True
+            self._waiting = self._waiting[begin.end() :]
+        whole = _WHOLE.match(self._waiting)
+        if whole:
+            self._waiting = self._waiting[whole.end() :]
+            self._tell(str(json.loads(f'"{whole.group()}"', strict=False)))
+        self._is_closed = self._waiting.startswith('"')
+
+    def finish(self, text: str) -> None:
+        """Pass on what is still missing of the whole `text`."""
+        if text.startswith(self.told):
+            self._tell(text[len(self.told) :])
+
+    def _tell(self, text: str) -> None:
+        if text:
+            self.told += text
+            self._on_text(text)

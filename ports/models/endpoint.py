@@ -1,0 +1,138 @@
+"""One model server as seen from here: its address, its key, and its connections.
+
+HTTP is spoken by httpx2, whose import and TLS set-up take 0.2 s: both happen at the first call, in a
+thread, so that the loop never stands still. Cancelling the task that reads closes the connection.
+"""
+
+import asyncio
+import ipaddress
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from ...machines.errors import ConfigError
+from .complaint import Complaint
+from .retry import parse_retry_after
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient, Response
+
+__all__ = ["Endpoint", "Patience", "is_loopback", "parse_base_url"]
+
+_REST = 0.05  # seconds to wait for the end of a body whose last event has come
+_ERROR_BODY = 64 * 1024  # bytes of an error page that are read
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds until a server that does not accept, or that falls silent, is given up."""
+
+    connect: float = 10.0
+    silence: float = 300.0
+
+
+def is_loopback(url: str) -> bool:
+    """Say whether a URL points to this very machine."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def parse_base_url(base_url: str, name: str) -> tuple[str, str]:
+    """Return the address without a trailing slash, and its host and port.
+
+    Raises `ConfigError` that names the model for what no request can be sent to.
+    """
+    try:
+        parts = urlsplit(base_url.strip())
+        is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_good = False
+    if not is_good:
+        raise ConfigError(
+            f"model `{name}`: `base_url` is no address: `{base_url}`",
+            "give one like `http://127.0.0.1:8080/v1`",
+        )
+    return base_url.strip().rstrip("/"), parts.netloc.rpartition("@")[2]
+
+
+class Endpoint:
+    """Posts JSON to one URL and hands out the pieces of the answer; used on one asyncio loop."""
+
+    def __init__(
+        self, complaint: Complaint, headers: Mapping[str, str], patience: Patience
+    ) -> None:
+        self.complaint = complaint
+        self._headers = dict(headers)
+        self._patience = patience
+        self._client: AsyncClient | None = None
+
+    @asynccontextmanager
+    async def post(self, body: dict[str, Any]) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Send `body`, and yield the pieces of a successful answer. Raises `ServerFault`."""
+        client = await self._open()
+        import httpx2
+
+        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        try:
+            async with client.stream("POST", self.complaint.url, content=content) as response:
+                if response.status_code != 200:
+                    raise self.complaint.status(
+                        response.status_code,
+                        await _start_of(response),
+                        parse_retry_after(response.headers.get("retry-after")),
+                    )
+                pieces = response.aiter_bytes()
+                yield pieces
+                with suppress(TimeoutError, httpx2.HTTPError):
+                    async with asyncio.timeout(_REST):  # read to the end, and it can be reused
+                        async for _ in pieces:
+                            continue
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise self.complaint.transport(error) from error
+
+    async def aclose(self) -> None:
+        """Close the connections. Idempotent."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def _open(self) -> "AsyncClient":
+        if self._client is None:
+            client = await asyncio.to_thread(self._make_client)
+            if self._client is None:  # another call may have been faster
+                self._client = client
+        return self._client
+
+    def _make_client(self) -> "AsyncClient":
+        import httpx2
+
+        url = self.complaint.url
+        return httpx2.AsyncClient(
+            headers={"content-type": "application/json", **self._headers},
+            timeout=httpx2.Timeout(
+                self._patience.silence, connect=self._patience.connect, pool=None
+            ),
+            # On loopback a new connection costs nothing, and one that is kept may just be closing.
+            limits=httpx2.Limits(
+                max_connections=None, max_keepalive_connections=0 if is_loopback(url) else 4
+            ),
+            http2=False,
+            verify=url.startswith("https:"),  # no certificates are loaded for plain HTTP
+            trust_env=not is_loopback(url),  # a proxy cannot reach our loopback
+        )
+
+
+async def _start_of(response: "Response") -> str:
+    """Read the begin of an error page."""
+    body = b""
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) >= _ERROR_BODY:
+            break
+    return body[:_ERROR_BODY].decode("utf-8", "replace")

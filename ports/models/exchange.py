@@ -1,0 +1,77 @@
+"""One call to a model server: send, take in the stream, try again where that makes sense.
+
+What is the same for all wire formats lies here; a format gives a function that takes in one JSON
+object of the stream.
+"""
+
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from .complaint import Complaint
+from .endpoint import Endpoint
+from .event_stream import json_objects
+from .model import ModelAnswer, ModelRequest
+from .reply import Reply
+from .retry import RetryPolicy, ServerFault, with_retries
+
+__all__ = ["Exchange", "TakeIn", "with_defaults"]
+
+TakeIn = Callable[[dict[str, Any], Reply, Complaint], None]
+
+
+class Exchange:
+    """Calls one endpoint; several calls may run at the same time."""
+
+    def __init__(self, endpoint: Endpoint, retry: RetryPolicy, take_in: TakeIn) -> None:
+        self._endpoint = endpoint
+        self._retry = retry
+        self._take_in = take_in
+
+    async def run(
+        self,
+        body: dict[str, Any],
+        call_prefix: str,
+        on_text: Callable[[str], None],
+        on_notice: Callable[[str], None],
+    ) -> ModelAnswer:
+        """Send `body` and return the whole answer. Raises `ServerFault`."""
+
+        async def attempt() -> ModelAnswer:
+            reply = Reply(on_text)
+            await self._receive(body, reply)
+            return reply.answer(call_prefix)
+
+        return await with_retries(attempt, self._retry, on_notice)
+
+    async def aclose(self) -> None:
+        """Close the connections. Idempotent."""
+        await self._endpoint.aclose()
+
+    async def _receive(self, body: dict[str, Any], reply: Reply) -> None:
+        complaint = self._endpoint.complaint
+        try:
+            async with (
+                self._endpoint.post(body) as pieces,
+                aclosing(json_objects(pieces, complaint)) as objects,
+            ):
+                async for value in objects:
+                    self._take_in(value, reply, complaint)
+        except ServerFault as fault:
+            raise complaint.cut(reply.came, fault) if reply.is_begun else fault
+        if not reply.stop_reason:
+            raise complaint.cut(reply.came) if reply.is_begun else complaint.broken()
+        if reply.is_empty:
+            raise complaint.empty(reply.stop_reason)
+
+
+def with_defaults(
+    request: ModelRequest, temperature: float | None, max_tokens: int | None
+) -> ModelRequest:
+    """Return the request with these settings where it has none of its own."""
+    return replace(
+        request,
+        temperature=temperature if request.temperature is None else request.temperature,
+        max_tokens=max_tokens if request.max_tokens is None else request.max_tokens,
+    )

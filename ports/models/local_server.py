@@ -1,0 +1,45 @@
+"""The process that serves the embedded model; executed as a file of its own, imports nothing of ours.
+
+The first line of standard input is a JSON object {weights, window, key}: the key is in no argument
+list and in no environment. Then a thread waits for the end of standard input, which also comes when
+the parent is killed, and ends this process. When the model is loaded, its address is printed.
+"""
+
+import json
+import os
+import sys
+import threading
+
+__all__ = ["main"]
+
+
+def _end_with_parent() -> None:
+    while os.read(0, 4096):
+        continue
+    os._exit(0)  # the native server has threads of its own that would hold up a usual exit
+
+
+def main() -> None:
+    """Load, serve, and end with the parent."""
+    settings = json.loads(sys.stdin.buffer.raw.readline())  # type: ignore[attr-defined]
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    address = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever the native code prints is no address
+    import xllamacpp  # type: ignore[import-not-found,unused-ignore]
+
+    params = xllamacpp.CommonParams()
+    params.model.path = settings["weights"]
+    params.n_ctx = settings["window"]
+    params.n_parallel = 1
+    params.port = 0
+    params.api_keys = [settings["key"]]
+    params.cors_origins = ""
+    params.cors_origins_explicit = True
+    params.endpoint_slots = False
+    server = xllamacpp.Server(params)
+    print(server.listening_address, file=address, flush=True)
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""The seam to any language model: one coroutine that streams text and returns the whole answer.
+
+Runs on the asyncio loop. To cancel, cancel the task: the implementation closes its connection at
+once, also while no response header has come. Implementations retry by themselves what may be retried
+(connection refused, 429, 5xx, `Retry-After` honoured), never after the first piece of text, and tell
+`on_notice` while they wait.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ...machines.conversation import ChatMessage, ToolRequest, ToolSchema, Usage
+
+__all__ = ["Model", "ModelAnswer", "ModelRequest"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """Everything a model needs for one call; `messages` oldest first.
+
+    `response_schema`, when given, is a JSON Schema that the whole answer must satisfy.
+    `call_prefix` begins our ids for the tool calls of this answer: `t3.s2.c` gives `t3.s2.c1`, ….
+    """
+
+    system: str
+    messages: tuple[ChatMessage, ...]
+    tools: tuple[ToolSchema, ...] = ()
+    call_prefix: str = "c"
+    max_tokens: int | None = None
+    temperature: float | None = None
+    response_schema: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """What a model said, whole; `stop_reason` is `stop`, `tools` or `length`."""
+
+    text: str
+    tool_calls: tuple[ToolRequest, ...] = ()
+    usage: Usage = Usage()
+    stop_reason: str = "stop"
+
+
+class Model(Protocol):
+    """A model that can be asked; `name` is what people see (`main (qwen3 at 127.0.0.1:8080)`)."""
+
+    name: str
+
+    async def answer(
+        self,
+        request: ModelRequest,
+        on_text: Callable[[str], None],
+        on_notice: Callable[[str], None],
+    ) -> ModelAnswer:
+        """Stream pieces of text to `on_text` and return the whole. Raises `ModelError`."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close connections and child processes. Idempotent."""
+        ...

@@ -1,0 +1,132 @@
+"""An answer while it comes in: pieces of text, tool calls in fragments, usage; whatever the wire.
+
+Chat completions send a call as fragments with an index, Anthropic as a block; some servers send whole
+calls at once, without ids, or all with index 0. A fragment belongs to the call of its index unless it
+carries another id, or begins anew although the call is already whole.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from ...machines.conversation import ToolRequest, Usage
+from .model import ModelAnswer
+
+__all__ = ["Reply", "parse_arguments"]
+
+_SHOWN = 120  # characters of faulty arguments that the model is told
+
+
+@dataclass(slots=True)
+class _Call:
+    """One tool call that is being received."""
+
+    index: int
+    wire_id: str = ""
+    tool: str = ""
+    arguments: str = ""
+
+
+@dataclass(slots=True)
+class Reply:
+    """Collects one answer; `is_begun` as soon as anything that was generated has come."""
+
+    on_text: Callable[[str], None]
+    usage: Usage = Usage()
+    stop_reason: str = ""
+    reasoning_pieces: int = 0
+    _text: list[str] = field(default_factory=list[str])
+    _calls: list[_Call] = field(default_factory=list[_Call])
+
+    @property
+    def is_begun(self) -> bool:
+        """Say whether anything came that makes a second attempt a repetition."""
+        return bool(self._text or self._calls or self.reasoning_pieces)
+
+    @property
+    def is_empty(self) -> bool:
+        """Say whether neither text nor a tool call came."""
+        return not (self._calls or self.text.strip())
+
+    @property
+    def text(self) -> str:
+        """All text so far."""
+        return "".join(self._text)
+
+    @property
+    def came(self) -> str:
+        """How much came, for people."""
+        calls = f" and {len(self._calls)} tool calls" if self._calls else ""
+        return f"{len(self.text)} characters{calls}"
+
+    def add_text(self, piece: str) -> None:
+        """Take in a piece of text and pass it on."""
+        if piece:
+            self._text.append(piece)
+            self.on_text(piece)
+
+    def add_call(
+        self, index: int | None, wire_id: str = "", tool: str = "", arguments: str = ""
+    ) -> None:
+        """Take in a fragment of a tool call; all but the index may be empty."""
+        call = self._call(index, wire_id, tool)
+        call.wire_id = call.wire_id or wire_id
+        call.tool = call.tool or tool
+        call.arguments += arguments
+
+    def has_call(self, index: int) -> bool:
+        """Say whether a call with this index has begun."""
+        return any(call.index == index for call in self._calls)
+
+    def _call(self, index: int | None, wire_id: str, tool: str) -> _Call:
+        last = self._calls[-1] if self._calls else None
+        for call in reversed(self._calls):
+            if wire_id and call.wire_id == wire_id:
+                return call
+            if index is not None and call.index == index:
+                last = call
+                break
+        is_other = last is None or (index is not None and last.index != index)
+        if last is not None and not is_other:
+            is_other = bool(wire_id and last.wire_id and wire_id != last.wire_id)
+            is_other = is_other or bool(tool and last.tool and _is_object(last.arguments))
+        if last is None or is_other:
+            last = _Call(len(self._calls) if index is None else index)
+            self._calls.append(last)
+        return last
+
+    def answer(self, call_prefix: str) -> ModelAnswer:
+        """Return the whole; our ids of the calls are `call_prefix` and a number from 1."""
+        is_cut = self.stop_reason == "length"
+        calls = tuple(
+            self._request(call, f"{call_prefix}{number}", is_cut)
+            for number, call in enumerate(self._calls, 1)
+        )
+        stop_reason = "tools" if calls else "length" if is_cut else "stop"
+        return ModelAnswer(self.text, calls, self.usage, stop_reason)
+
+    def _request(self, call: _Call, ours: str, is_cut: bool) -> ToolRequest:
+        arguments, fault = parse_arguments(call.arguments)
+        if fault and is_cut:
+            fault = f"cut off at the token limit: {fault}"
+        if not call.tool:
+            fault = "the call names no tool"
+        return ToolRequest(ours, call.tool, arguments, call.wire_id, fault)
+
+
+def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
+    """Return the JSON object in `text`, or an empty one and what is wrong; nothing at all is `{}`."""
+    if not text.strip():
+        return {}, ""
+    try:
+        value: Any = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        value = None
+    if isinstance(value, dict):
+        return cast(dict[str, Any], value), ""
+    return {}, f"the arguments are not a JSON object: {text[:_SHOWN]}"
+
+
+def _is_object(text: str) -> bool:
+    return bool(text.strip()) and not parse_arguments(text)[1]

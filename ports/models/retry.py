@@ -1,0 +1,99 @@
+"""When a failed model call is tried again, how long to wait, and what people are told meanwhile.
+
+Only what failed before the first piece of an answer is repeated. The pause doubles from attempt to
+attempt, is spread by a jitter that is handed in (Marc Brooker, "Exponential Backoff And Jitter",
+2015), and gives way to what the server asks for in `Retry-After` (RFC 9110, 10.2.3).
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TypeVar
+
+from ...machines.errors import ModelError
+
+__all__ = ["RetryPolicy", "ServerFault", "parse_retry_after", "with_retries"]
+
+T = TypeVar("T")
+
+
+class ServerFault(ModelError):
+    """A call that a server failed; `brief` says why in a few words if the call may be repeated."""
+
+    def __init__(
+        self,
+        message: str,
+        hint: str = "",
+        *,
+        brief: str = "",
+        retryable: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(
+            message, hint, retryable=retryable or bool(brief), retry_after=retry_after
+        )
+        self.brief = brief
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often and how patiently; all times in seconds, `jitter` returns 0.0 to 1.0."""
+
+    retries: int = 4
+    first_pause: float = 0.5
+    longest_pause: float = 30.0
+    longest_asked_pause: float = 60.0
+    jitter: Callable[[], float] = random.random
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+
+    def pause(self, number: int, asked: float | None) -> float:
+        """Seconds to wait before retry `number` (from 1); `asked` is the server's own wish."""
+        if asked is not None:
+            return min(max(asked, 0.0), self.longest_asked_pause)
+        full = min(self.longest_pause, self.first_pause * 2.0 ** (number - 1))
+        return full * (0.5 + 0.5 * self.jitter())
+
+
+def parse_retry_after(value: str | None, now: Callable[[], float] = time.time) -> float | None:
+    """Seconds that a `Retry-After` header asks for, given as seconds or as a date; none if unclear."""
+    if not value:
+        return None
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass  # not a number of seconds, so perhaps a date
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - now())
+    except ValueError:
+        return None
+
+
+async def with_retries(
+    attempt: Callable[[], Awaitable[T]], policy: RetryPolicy, on_notice: Callable[[str], None]
+) -> T:
+    """Run `attempt` until it succeeds, or fails for good, or the retries are used up."""
+    number = 0
+    while True:
+        try:
+            return await attempt()
+        except ServerFault as fault:
+            number += 1
+            if not fault.brief or policy.retries == 0:
+                raise
+            if number > policy.retries:
+                raise _given_up(fault, policy.retries) from fault
+            pause = policy.pause(number, fault.retry_after)
+            on_notice(f"{fault.brief}, retry {number} of {policy.retries} in {pause:.1f} s")
+        await policy.sleep(pause)
+
+
+def _given_up(fault: ServerFault, retries: int) -> ServerFault:
+    return ServerFault(
+        f"{fault.message} (gave up after {retries} retries)",
+        fault.hint,
+        brief=fault.brief,
+        retry_after=fault.retry_after,
+    )

@@ -1,0 +1,194 @@
+"""A model that says what a file tells it to: for tests, examples and trying things out.
+
+The script is TOML (or JSON of the same shape)::
+
+    [[answer]]
+    match = "notes"                 # regular expression, searched in the newest user message
+    text = "I will read it."
+    delay = 0.5                     # seconds before the first piece; `inf` never answers
+    chunk_delay = 0.05              # seconds before each further piece
+    usage = { input = 120, output = 9 }
+    [[answer.tool_calls]]
+    tool = "read"
+    arguments = { path = "notes.txt" }
+
+    [[answer]]
+    match = "notes"                 # the same pattern again: the next model call of the same turn
+    text = "It says hello."
+
+    [[answer]]                      # no `match`: these are used in order, the last one repeats
+    text = "Hello."
+
+    [[answer]]
+    error = "the model is out of order"
+
+Several answers that match form a sequence: the first answers the user message, the second the model
+call after the tools that the first asked for, and so on; the last repeats. The place in the sequence
+is read from the conversation, so that it is the same after a restart.
+"""
+
+import asyncio
+import json
+import re
+import tomllib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from ...machines.conversation import ToolRequest, Usage
+from ...machines.errors import ConfigError, ModelError
+from .model import ModelAnswer, ModelRequest
+
+__all__ = ["ScriptedAnswer", "ScriptedModel", "load_script"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedAnswer:
+    """One answer of a script; `tool_calls` are (tool, arguments), delays are seconds."""
+
+    text: str = ""
+    match: str = ""
+    tool_calls: tuple[tuple[str, dict[str, Any]], ...] = ()
+    delay: float = 0.0
+    chunk_delay: float = 0.0
+    error: str = ""
+    usage: Usage | None = None
+
+
+class ScriptedModel:
+    """Replays `answers`; `sleep` is handed in so that tests need not wait."""
+
+    def __init__(
+        self,
+        answers: Sequence[ScriptedAnswer],
+        name: str = "scripted",
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self.name = name
+        self._matching = [answer for answer in answers if answer.match]
+        self._ordered = [answer for answer in answers if not answer.match]
+        self._next = 0
+        self._sleep = sleep
+
+    async def answer(
+        self,
+        request: ModelRequest,
+        on_text: Callable[[str], None],
+        on_notice: Callable[[str], None],
+    ) -> ModelAnswer:
+        """Stream the answer that the script has for this request. Raises `ModelError`."""
+        scripted = self._choose(request)
+        if scripted.delay:
+            await self._sleep(scripted.delay)
+        for number, piece in enumerate(re.findall(r"\s*\S+\s*|\s+", scripted.text)):
+            if number and scripted.chunk_delay:
+                await self._sleep(scripted.chunk_delay)
+            on_text(piece)
+        if scripted.error:
+            raise ModelError(scripted.error, "the script wants this error")
+        calls = tuple(
+            ToolRequest(f"{request.call_prefix}{number}", tool, arguments)
+            for number, (tool, arguments) in enumerate(scripted.tool_calls, 1)
+        )
+        usage = scripted.usage or _usage(request, scripted.text)
+        return ModelAnswer(scripted.text, calls, usage, "tools" if calls else "stop")
+
+    async def aclose(self) -> None:
+        """Do nothing: there is nothing to close."""
+
+    def _choose(self, request: ModelRequest) -> ScriptedAnswer:
+        prompt, answered = _newest_prompt(request)
+        fitting = [one for one in self._matching if re.search(one.match, prompt)]
+        if fitting:
+            return fitting[min(answered, len(fitting) - 1)]
+        if not self._ordered:
+            raise ModelError(
+                f"the script has no answer for `{prompt[:80]}`",
+                "add an `[[answer]]` without `match`, or with one that fits",
+            )
+        chosen = self._ordered[min(self._next, len(self._ordered) - 1)]
+        self._next += 1
+        return chosen
+
+
+def load_script(path: Path) -> tuple[ScriptedAnswer, ...]:
+    """Read a script file, TOML or (by its suffix) JSON. Raises `ConfigError`."""
+    try:
+        text = path.read_text("utf-8")
+        data: Any = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except OSError as error:
+        raise ConfigError(
+            f"the script cannot be read: {error.strerror}",
+            "correct `script` of the model",
+            file=str(path),
+        ) from error
+    except ValueError as error:
+        kind = "JSON" if path.suffix == ".json" else "TOML"
+        raise ConfigError(
+            f"the script is no {kind}: {error}", "correct the file", file=str(path)
+        ) from error
+    entries = cast(dict[str, Any], data).get("answer") if isinstance(data, dict) else None
+    if not isinstance(entries, list):
+        raise ConfigError(
+            "the script has no answers", "write at least one `[[answer]]`", file=str(path)
+        )
+    return tuple(
+        _answer(entry, f"answer {number}", path)
+        for number, entry in enumerate(cast(list[Any], entries), 1)
+    )
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "text": (str,),
+    "match": (str,),
+    "tool_calls": (list,),
+    "delay": (int, float),
+    "chunk_delay": (int, float),
+    "error": (str,),
+    "usage": (dict,),
+}
+
+
+def _answer(entry: Any, place: str, path: Path) -> ScriptedAnswer:
+    def wrong(what: str, hint: str) -> ConfigError:
+        return ConfigError(f"{place}: {what}", hint, file=str(path))
+
+    if not isinstance(entry, dict):
+        raise wrong("is no table", "write `[[answer]]`")
+    given = dict(cast(dict[str, Any], entry))
+    for key, value in given.items():
+        if key not in _KINDS:
+            raise wrong(f"unknown key `{key}`", f"known are {', '.join(sorted(_KINDS))}")
+        if not isinstance(value, _KINDS[key]) or isinstance(value, bool):
+            raise wrong(f"`{key}` is of the wrong type", "see the documentation of scripted models")
+    try:
+        re.compile(given.get("match", ""))
+        given["tool_calls"] = tuple(_call(call) for call in given.get("tool_calls", ()))
+        if "usage" in given:
+            given["usage"] = Usage(**given["usage"])
+    except (re.error, TypeError, KeyError, ValueError) as error:
+        raise wrong(f"{error}", "correct `match`, `tool_calls` or `usage`") from error
+    return ScriptedAnswer(**given)
+
+
+def _call(call: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    if set(call) - {"tool", "arguments"}:
+        raise ValueError("a tool call has `tool` and `arguments`, nothing else")
+    return str(call["tool"]), dict(call.get("arguments", {}))
+
+
+def _newest_prompt(request: ModelRequest) -> tuple[str, int]:
+    """Return the newest user message and how many model messages came after it."""
+    answered = 0
+    for message in reversed(request.messages):
+        if message.role == "user":
+            return message.text, answered
+        answered += message.role == "assistant"
+    return "", answered
+
+
+def _usage(request: ModelRequest, text: str) -> Usage:
+    """Count four characters as a token, so that a script without `usage` still costs something."""
+    said = len(request.system) + sum(len(message.text) for message in request.messages)
+    return Usage(input=said // 4 + 1, output=len(text) // 4 + 1)

@@ -1,0 +1,30 @@
+"""What has to be known to build a model: one `[models.NAME]` table of the configuration, as data."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["ModelConfig", "Provider", "ToolDialect"]
+
+Provider = Literal["openai", "anthropic", "local", "scripted"]
+ToolDialect = Literal["native", "json"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """One model; `openai` means any server that speaks chat completions.
+
+    `api_key_env` names an environment variable, never the key itself. `model` is the name that the
+    server knows; for `local` a name of the catalogue or the path of a GGUF file. `script` is the file
+    of a scripted model. `context_window` and `max_tokens` count tokens; none leaves it to the server.
+    """
+
+    name: str
+    provider: Provider
+    base_url: str = ""
+    api_key_env: str = ""
+    model: str = ""
+    tool_dialect: ToolDialect = "native"
+    script: str = ""
+    context_window: int | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None

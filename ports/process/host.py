@@ -1,0 +1,165 @@
+"""Spawns commands under supervisors; one for the whole program.
+
+    runtime ──8 bytes + file descriptors──> spawner ──fork──> supervisor ──fork, exec──> command
+       └───────────control socket (run, stop, started, done)──────┘                        │
+       └────────────────────────────output pipe────────────────────────────────────────────┘
+
+The spawner is started with the first command, or by `start`, and again when it died; commands that
+run go on without it. Commands inherit the umask that the program had when the spawner started.
+"""
+
+import asyncio
+import itertools
+import os
+import socket
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from ...machines.errors import ToolError
+from .link import SpawnerLink
+from .process import Process, ProcessSpec
+from .running import RunningProcess, UnstartedProcess
+from .wire import frame
+
+__all__ = ["ProcessHost"]
+
+_START_SECONDS = 30.0  # generous: a machine may be that busy
+_END_SECONDS = 10.0
+
+
+class ProcessHost:
+    """Implements `Processes`. Belongs to the asyncio loop on which it is first used."""
+
+    def __init__(self) -> None:
+        self._link: SpawnerLink | None = None
+        self._retired: list[SpawnerLink] = []
+        self._live: set[RunningProcess] = set()
+        self._tokens = itertools.count(1)
+        self._is_closed = False
+
+    @property
+    def spawner_pid(self) -> int:
+        """Process id of the spawner, 0 before it is started."""
+        return self._link.pid if self._link else 0
+
+    async def start(self) -> None:
+        """Start the spawner now, so that the first command does not wait for it."""
+        self._living_link()
+
+    async def spawn(
+        self, spec: ProcessSpec, on_output: Callable[[bytes], None] | None = None
+    ) -> Process:
+        """Start a command on the running asyncio loop; what goes wrong is told by its result.
+
+        `on_output` is called on the loop, at most every 30 ms and with at most 16 KiB. Raises
+        `ToolError` after `aclose`.
+        """
+        if not spec.argv:
+            return UnstartedProcess("there is no command to run")
+        try:
+            process = await self._hand_over(spec, _request_of(spec), on_output)
+        except (OSError, UnicodeEncodeError) as error:
+            return UnstartedProcess(f"no process can be started: {error}")
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                await asyncio.shield(process.started)
+        except TimeoutError:
+            process.abandon()
+        except asyncio.CancelledError:
+            process.abandon()
+            raise
+        return process
+
+    async def aclose(self) -> None:
+        """Kill everything that still runs and end the spawner. Idempotent."""
+        self._is_closed = True
+        for process in list(self._live):
+            process.abandon()
+        if self._live:
+            await asyncio.wait([process.ended for process in self._live], timeout=_END_SECONDS)
+        links = [*self._retired, *([self._link] if self._link else [])]
+        self._link = None
+        self._retired.clear()
+        for link in links:
+            await link.aclose()
+
+    def _living_link(self) -> SpawnerLink:
+        """Give the spawner, started again if it died."""
+        if self._is_closed:
+            raise ToolError("no process can be started: the program is ending")
+        if self._link and not self._link.is_alive:
+            self._retired.append(self._link)
+            self._link = None
+        if self._link is None:
+            self._link = SpawnerLink()
+        return self._link
+
+    async def _hand_over(
+        self, spec: ProcessSpec, request: bytes, on_output: Callable[[bytes], None] | None
+    ) -> RunningProcess:
+        token = next(self._tokens)
+        with ExitStack() as ours, ExitStack() as theirs:
+            control, their_control = socket.socketpair()
+            ours.callback(control.close)
+            theirs.callback(their_control.close)
+            output, their_output = os.pipe()
+            ours.callback(os.close, output)
+            theirs.callback(os.close, their_output)
+            fds = [their_control.fileno(), their_output]
+            if spec.stdin:
+                fds.append(_file_of(spec.stdin))
+                theirs.callback(os.close, fds[-1])
+            link = await self._send(token, fds)
+            ours.pop_all()
+        control.setblocking(False)
+        process = RunningProcess(spec, control, output, on_output, lambda: link.loss(token))
+        self._live.add(process)
+        process.ended.add_done_callback(lambda _: self._forget(process, link, token))
+        await _tell(process, control, request)
+        return process
+
+    async def _send(self, token: int, fds: list[int]) -> SpawnerLink:
+        link = self._living_link()
+        try:
+            await link.send(token, fds)
+        except ConnectionError:  # it just died, and nothing was taken
+            link.retire()
+            link = self._living_link()
+            await link.send(token, fds)
+        return link
+
+    def _forget(self, process: RunningProcess, link: SpawnerLink, token: int) -> None:
+        self._live.discard(process)
+        link.forget(token)
+
+
+def _request_of(spec: ProcessSpec) -> bytes:
+    """Put the command into the bytes that a supervisor reads. Raises `UnicodeEncodeError`."""
+    encode = os.fsencode
+    environment = {encode(name): encode(value) for name, value in spec.environment.items()}
+    argv = tuple(map(encode, spec.argv))
+    return frame("run", argv, encode(spec.cwd), environment, spec.timeout, spec.grace)
+
+
+async def _tell(process: RunningProcess, control: socket.socket, request: bytes) -> None:
+    try:
+        await asyncio.get_running_loop().sock_sendall(control, request)
+    except ConnectionError:
+        return  # the supervisor is gone, which its end of file tells
+    except asyncio.CancelledError:
+        process.abandon()
+        raise
+
+
+def _file_of(data: bytes) -> int:
+    """Make a nameless file that holds `data`, to be read from its start."""
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("stdin")
+    else:
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    with open(fd, "wb", closefd=False) as file:
+        file.write(data)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd

@@ -1,0 +1,83 @@
+"""The seam to processes: spawn a command under its own supervisor, wait, stop.
+
+`stopped` is a proof: a result is only returned when the supervisor process, a subreaper, has reaped
+every descendant of the command (`wait()` says there are no children), daemons and `setsid` too.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+__all__ = ["Process", "ProcessResult", "ProcessSpec", "Processes"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSpec:
+    """What to run and within which bounds.
+
+    `timeout` and `grace` are seconds: at the timeout, or at `stop`, everything is asked to end
+    (TERM), and killed after `grace`. `keep` bytes of head and of tail stay in memory; everything up
+    to `spill_limit` bytes is written to `spill` once the output outgrows memory.
+    """
+
+    argv: tuple[str, ...]
+    cwd: Path
+    environment: dict[str, str] = field(default_factory=dict[str, str])
+    timeout: float | None = None
+    grace: float = 0.2
+    keep: int = 16_384
+    spill: Path | None = None
+    spill_limit: int = 64 * 1024 * 1024
+    stdin: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessResult:
+    """How it ended; `killed` are the pids that had to be killed or asked to end.
+
+    `status`: `exited` by itself, `timed_out`, `killed` by `stop`, `failed` to start (`reason` says
+    why), `lost` if its supervisor itself died. What the command left running in the background when
+    it exited is killed, too, and listed in `killed`.
+    """
+
+    status: Literal["exited", "timed_out", "killed", "failed", "lost"]
+    exit_code: int | None
+    head: bytes
+    tail: bytes
+    total: int
+    spilled: Path | None = None
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
+    reason: str = ""
+
+
+class Process(Protocol):
+    """A command that runs."""
+
+    @property
+    def pid(self) -> int:
+        """Process id of the command itself."""
+        ...
+
+    async def wait(self) -> ProcessResult:
+        """Return when everything it started is gone."""
+        ...
+
+    def stop(self, grace: float | None = None) -> None:
+        """Begin to stop everything it started; returns at once. May be called again, to hurry."""
+        ...
+
+
+class Processes(Protocol):
+    """Spawns commands; one for the whole program."""
+
+    async def spawn(
+        self, spec: ProcessSpec, on_output: Callable[[bytes], None] | None = None
+    ) -> Process:
+        """Start a command on the running asyncio loop."""
+        ...
+
+    async def aclose(self) -> None:
+        """Kill everything that still runs and end the helper. Idempotent."""
+        ...

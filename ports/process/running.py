@@ -1,0 +1,172 @@
+"""A command that runs, seen from the runtime: its output, its end, its stop."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Literal
+
+from .link import Loss
+from .output import Output, Trickle
+from .process import ProcessResult, ProcessSpec
+from .wire import Frames, frame
+
+__all__ = ["RunningProcess", "UnstartedProcess"]
+
+_CHUNK = 65_536  # bytes read per turn of the loop, so that a flood starves nobody
+_LAST_CHUNKS = 64  # a full pipe is less; more comes only from somebody outside the tree
+
+Status = Literal["exited", "timed_out", "killed", "failed", "lost"]
+
+
+class UnstartedProcess:
+    """Stands for a command that could not even be handed over; see `Process`."""
+
+    pid = 0
+
+    def __init__(self, reason: str) -> None:
+        self._result = ProcessResult("failed", None, b"", b"", 0, reason=reason)
+
+    async def wait(self) -> ProcessResult:
+        """Return the failure."""
+        return self._result
+
+    def stop(self, grace: float | None = None) -> None:
+        """Do nothing: nothing runs."""
+
+
+class RunningProcess:
+    """Talks to one supervisor and drains one pipe; see `Process`. Belongs to the asyncio loop.
+
+    `control` and `output` are owned from here on. `loss` waits for what the spawner says when the
+    supervisor died.
+    """
+
+    def __init__(
+        self,
+        spec: ProcessSpec,
+        control: socket.socket,
+        output: int,
+        on_output: Callable[[bytes], None] | None,
+        loss: Callable[[], Awaitable[Loss]],
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._control = control
+        self._pipe = output
+        self._loss = loss
+        self._frames = Frames()
+        self._output = Output(spec.keep, spec.spill, spec.spill_limit)
+        self._trickle = Trickle(on_output) if on_output else None
+        self._grace = spec.grace
+        self.pid = 0
+        self.started: asyncio.Future[None] = self._loop.create_future()
+        self.ended: asyncio.Future[ProcessResult] = self._loop.create_future()
+        self._ending: asyncio.Task[None] | None = None
+        os.set_blocking(output, False)
+        self._loop.add_reader(control, self._listen)
+        self._loop.add_reader(output, self._read)
+
+    async def wait(self) -> ProcessResult:
+        """Return when everything it started is gone."""
+        return await asyncio.shield(self.ended)
+
+    def stop(self, grace: float | None = None) -> None:
+        """Begin to stop everything it started; called again, it can only shorten the grace."""
+        if self.ended.done():
+            return
+        message = frame("stop", self._grace if grace is None else grace)
+        try:
+            if self._control.send(message) < len(message):
+                self.abandon()
+        except BlockingIOError:
+            self.abandon()
+        except OSError:
+            return  # the supervisor is gone, which the end of file tells
+
+    def abandon(self) -> None:
+        """Say to the supervisor that nobody is here any more: it kills all at once, and reports."""
+        if self.ended.done():
+            return
+        try:
+            self._control.shutdown(socket.SHUT_WR)
+        except OSError:
+            return  # the supervisor is gone, which the end of file tells
+
+    def _listen(self) -> None:
+        try:
+            data = self._control.recv(_CHUNK)
+        except BlockingIOError:
+            return
+        except ConnectionError:
+            data = b""
+        if not data:
+            self._loop.remove_reader(self._control)
+            self._ending = self._loop.create_task(self._lose())
+            return
+        for message in self._frames.feed(data):
+            match message:
+                case ("started", pid):
+                    self.pid = pid
+                    self.started.set_result(None)
+                case ("failed", reason):
+                    self._finish("failed", reason=reason)
+                case ("done", status, code, killed, survivors) if not self.ended.done():
+                    self._finish(status, code, killed, survivors)
+                case _:
+                    assert self.ended.done(), f"the supervisor said {message}"
+
+    async def _lose(self) -> None:
+        """The supervisor died without a word: the spawner ends the orphans."""
+        loss = await self._loss()
+        reason = "its supervisor was killed" if self.pid else "its supervisor did not start"
+        self._finish("lost", None, loss.killed, loss.survivors, reason)
+
+    def _read(self) -> bool:
+        """Take one chunk of output; False when there is none now."""
+        try:
+            data = os.read(self._pipe, _CHUNK)
+        except BlockingIOError:
+            return False
+        if not data:
+            self._loop.remove_reader(self._pipe)
+            return False
+        self._output.add(data)
+        if self._trickle:
+            self._trickle.add(data)
+        return True
+
+    def _finish(
+        self,
+        status: Status,
+        code: int | None = None,
+        killed: tuple[int, ...] = (),
+        survivors: tuple[int, ...] = (),
+        reason: str = "",
+    ) -> None:
+        """Take what is left in the pipe, close everything, settle the result."""
+        for _ in range(_LAST_CHUNKS):
+            if not self._read():
+                break
+        self._loop.remove_reader(self._pipe)
+        self._loop.remove_reader(self._control)
+        os.close(self._pipe)
+        self._control.close()
+        self._output.close()
+        if self._trickle:
+            self._trickle.flush()
+        if not self.started.done():
+            self.started.set_result(None)
+        output = self._output
+        self.ended.set_result(
+            ProcessResult(
+                status,
+                code,
+                output.head,
+                output.tail,
+                output.total,
+                output.spilled,
+                killed,
+                survivors,
+                reason or output.fault,
+            )
+        )

@@ -1,0 +1,120 @@
+"""The processes below one process: find them, signal them, end them.
+
+On Linux the process that asks is a subreaper: whatever its descendants do (`setsid`, double forks,
+cleared environments), they stay below it, and `wait()` without children left proves them gone.
+Elsewhere there is no subreaper: what left its parent is reached only through its process group, and
+a daemon that left that, too, is missed. There the proof is weaker.
+
+Only the standard library is imported here, and little of it: the spawner starts with it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+__all__ = ["become_subreaper", "descendants", "end_pass", "reap", "send", "send_group"]
+
+_PR_SET_CHILD_SUBREAPER = 36
+_STOP_PASSES = 4
+
+
+def become_subreaper() -> None:
+    """Adopt all orphaned descendants from now on (Linux; elsewhere nothing)."""
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+
+
+def _proc_parents() -> dict[int, tuple[int, str]]:
+    """Read (parent, state) of every process from /proc, by pid."""
+    parents: dict[int, tuple[int, str]] = {}
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", "rb", buffering=0) as file:
+                # The name in parentheses may hold anything, also parentheses.
+                state, parent = file.read(1024).rpartition(b")")[2].split(None, 2)[:2]
+        except (OSError, ValueError):
+            continue  # it ended while we looked
+        parents[int(name)] = int(parent), state.decode()
+    return parents
+
+
+def _ps_parents() -> dict[int, tuple[int, str]]:
+    """Ask `ps` for (parent, state) of every process, by pid, where there is no /proc."""
+    import subprocess  # only here: it would slow the start elsewhere
+
+    table = subprocess.run(["/bin/ps", "-axo", "pid=,ppid=,state="], stdout=subprocess.PIPE)
+    rows = (line.split() for line in table.stdout.decode().splitlines())
+    return {int(pid): (int(parent), state[:1]) for pid, parent, state in rows}
+
+
+def descendants(root: int, spare: frozenset[int] = frozenset()) -> dict[int, str]:
+    """List what runs below `root`, by pid, with its state letter; leave out `spare` and below."""
+    parents = _proc_parents() if sys.platform == "linux" else _ps_parents()
+    children: dict[int, list[int]] = {}
+    for pid, (parent, _) in parents.items():
+        children.setdefault(parent, []).append(pid)
+    found: dict[int, str] = {}
+    todo = [root]
+    while todo:
+        for child in children.get(todo.pop(), ()):
+            if child not in spare and child not in found:
+                found[child] = parents[child][1]
+                todo.append(child)
+    return found
+
+
+def send(pid: int, number: int) -> None:
+    """Signal one process; one that is gone or belongs to somebody else is left alone."""
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return  # whoever waits for ECHILD will see whether it still lives
+
+
+def send_group(leader: int, number: int) -> None:
+    """Signal a process group, where there is no subreaper to keep its members in sight."""
+    if sys.platform != "linux" and leader:
+        send(-leader, number)
+
+
+def end_pass(root: int, spare: frozenset[int] = frozenset()) -> dict[int, str]:
+    """Freeze everything below `root`, then kill it; return what was found, with state letters.
+
+    Freezing first keeps a program that forks all the time from running ahead of us. One pass may
+    still miss a child born during the look: repeat until `reap` says that none is left.
+    """
+    found: dict[int, str] = {}
+    for _ in range(_STOP_PASSES):
+        fresh = descendants(root, spare)
+        for pid in found:
+            fresh.pop(pid, None)
+        if not fresh:
+            break
+        for pid in fresh:
+            send(pid, signal.SIGSTOP)
+        found.update(fresh)
+    for pid in found:
+        send(pid, signal.SIGKILL)
+    return found
+
+
+def reap() -> tuple[dict[int, int], bool]:
+    """Collect ended children, without waiting: wait statuses by pid, and whether none is left."""
+    ended: dict[int, int] = {}
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return ended, True
+        if pid == 0:
+            return ended, False
+        ended[pid] = status

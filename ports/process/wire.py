@@ -1,0 +1,53 @@
+"""What runtime, spawner and supervisors say to each other: length-prefixed tuples.
+
+    runtime    -> spawner      8 bytes: the token of a new command, and with them file descriptors:
+                               control socket, output pipe, and a file for stdin if it has one
+    spawner    -> runtime      ("lost", token, killed, survivors)   its supervisor died
+    runtime    -> supervisor   ("run", argv, cwd, environment, timeout, grace)   all texts as bytes
+                               ("stop", grace)
+    supervisor -> runtime      ("started", pid), ("failed", reason),
+                               ("done", status, exit code, killed, survivors)
+
+Both ends are the same interpreter, so `marshal` serves: unlike `json` it carries bytes, and it
+costs the freshly started spawner nothing to import. Only the standard library is imported here.
+"""
+
+from __future__ import annotations
+
+import marshal
+import struct
+
+TYPE_CHECKING = False  # `typing` itself would cost the spawner 5 ms
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["TOKEN", "Frames", "frame"]
+
+TOKEN = struct.Struct("!Q")
+_LENGTH = struct.Struct("!I")
+
+
+def frame(*message: Any) -> bytes:
+    """Put one message into bytes."""
+    body = marshal.dumps(message)
+    return _LENGTH.pack(len(body)) + body
+
+
+class Frames:
+    """Collects bytes of a stream and gives back the whole messages in them."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+
+    def feed(self, data: bytes) -> list[tuple[Any, ...]]:
+        """Take bytes in; return the messages that are now whole, oldest first."""
+        self._rest += data
+        messages: list[tuple[Any, ...]] = []
+        while len(self._rest) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._rest)
+            end = _LENGTH.size + length
+            if len(self._rest) < end:
+                break
+            messages.append(marshal.loads(self._rest[_LENGTH.size : end]))
+            del self._rest[:end]
+        return messages

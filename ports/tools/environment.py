@@ -1,0 +1,54 @@
+"""The environment that tools get: a short list of harmless names, and what people allow besides."""
+
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+
+__all__ = ["ALLOWED", "clean_environment"]
+
+ALLOWED = (
+    "CARGO_HOME",
+    "GOPATH",
+    "GOROOT",
+    "HOME",
+    "JAVA_HOME",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "LD_LIBRARY_PATH",
+    "LOGNAME",
+    "NVM_DIR",
+    "PATH",
+    "PYENV_ROOT",
+    "RUSTUP_HOME",
+    "SHELL",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "VIRTUAL_ENV",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+)
+_SECRET = ("AUTH", "CREDENTIAL", "KEY", "PASS", "PRIVATE", "SECRET", "TOKEN")
+
+
+def clean_environment(environ: Mapping[str, str], allow: Iterable[str] = ()) -> dict[str, str]:
+    """Keep the variables that tools may see.
+
+    `allow` names more of them, or patterns such as `MY_*`. A pattern does not carry a name that
+    looks like a secret (`MY_TOKEN`); only the full name does.
+    """
+    patterns = (*ALLOWED, *allow)
+    kept = {name: value for name, value in environ.items() if _is_allowed(name, patterns)}
+    return {**kept, "TERM": "dumb"}
+
+
+def _is_allowed(name: str, patterns: tuple[str, ...]) -> bool:
+    if name in patterns:
+        return True
+    if any(word in name.upper() for word in _SECRET):
+        return False
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

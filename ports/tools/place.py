@@ -1,0 +1,92 @@
+"""Where a path of the model leads, and how to get there without being led elsewhere.
+
+A path is relative to the session's folder. It is resolved first, symlinks and `..` included; what
+then lies outside the folder needs permission. The resolved path holds no symlink, and is walked
+folder by folder without following any: one planted between the look and the walk is an error.
+"""
+
+import os
+import stat
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from ...machines.errors import ToolError
+from .text import shown
+from .tool import ToolContext
+
+__all__ = ["Place", "find_place", "open_file", "open_folder", "resolve"]
+
+_SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Place(NamedTuple):
+    """A resolved path; `relative` is how people see it, absolute if it lies outside."""
+
+    path: Path
+    relative: str
+    is_outside: bool
+
+
+def find_place(text: str, folder: Path) -> Place:
+    """Resolve a path as the model wrote it. Raises `ToolError` for what is no path at all."""
+    if "\0" in text:
+        raise ToolError("a path cannot hold a NUL character")
+    if not text:
+        raise ToolError("the path is empty", "use `.` for the folder itself")
+    root = os.path.realpath(folder)
+    expanded = os.path.expanduser(text) if text == "~" or text.startswith("~/") else text
+    path = Path(os.path.realpath(os.path.join(root, expanded)))
+    if path.is_relative_to(root):
+        return Place(path, str(path.relative_to(root)), is_outside=False)
+    return Place(path, str(path), is_outside=True)
+
+
+def resolve(text: str, context: ToolContext) -> Place:
+    """Resolve a path that a tool is about to use. Raises `ToolError` if it may not."""
+    place = find_place(text, context.folder)
+    if place.is_outside and not context.may_leave_folder:
+        raise ToolError(
+            f"`{shown(text)}` leads outside the session's folder, to `{shown(str(place.path))}`",
+            "stay inside the folder, or ask the user for permission",
+        )
+    return place
+
+
+@contextmanager
+def open_folder(path: Path, *, create: bool = False) -> Generator[int]:
+    """Walk to a resolved folder and give a descriptor of it for `dir_fd`. Raises `OSError`."""
+    with ExitStack() as stack:
+        here = os.open(path.anchor, _SEARCH)
+        stack.callback(os.close, here)
+        for name in path.parts[1:]:
+            if create:
+                _make_folder(name, here)
+            here = os.open(name, _SEARCH, dir_fd=here)
+            stack.callback(os.close, here)
+        yield here
+
+
+def _make_folder(name: str, parent: int) -> None:
+    try:
+        os.mkdir(name, dir_fd=parent)
+    except FileExistsError:
+        return
+
+
+@contextmanager
+def open_file(place: Place) -> Generator[BinaryIO]:
+    """Open a regular file for reading. Raises `ToolError` for anything else, `OSError`."""
+    with ExitStack() as stack:
+        with open_folder(place.path.parent) as parent:
+            # Without O_NONBLOCK a named pipe would hang us here.
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            fd = os.open(place.path.name or ".", flags, dir_fd=parent)
+        stack.callback(os.close, fd)
+        mode = os.fstat(fd).st_mode
+        if stat.S_ISDIR(mode):
+            raise ToolError(f"`{shown(place.relative)}` is a folder", "use the tool `list`")
+        if not stat.S_ISREG(mode):
+            raise ToolError(f"`{shown(place.relative)}` is not a regular file")
+        yield stack.enter_context(open(fd, "rb", closefd=False))

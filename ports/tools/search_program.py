@@ -1,0 +1,85 @@
+"""The program behind the tool `search`: executed afresh, in a process that can be killed.
+
+A regular expression can take forever, and Python holds its interpreter lock all that time: in a
+thread it would stop the whole runtime. Reads one JSON object from stdin: `pattern`, `root` (where
+to look, resolved), `folder` (what paths are shown relative to), `glob`. Prints `path:line: text`.
+Only the standard library is imported here.
+"""
+
+import json
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+__all__: list[str] = []
+
+_SKIPPED = frozenset({".git", ".hg", ".svn", "__pycache__", "node_modules"})
+_LARGEST = 8 * 1024 * 1024  # bytes of a file that is looked into
+_MATCHES = 200
+_WIDTH = 300
+_SNIFF = 8192
+
+
+def _files(root: str) -> Iterator[str]:
+    """Walk below `root` in order; symlinks are not followed."""
+    if not os.path.isdir(root):
+        yield root
+    for folder, names, files in os.walk(root):
+        names[:] = sorted(name for name in names if name not in _SKIPPED)
+        for name in sorted(files):
+            yield os.path.join(folder, name)
+
+
+def _content(path: str) -> bytes:
+    """Read a text file; empty for what is large, binary, unreadable or no regular file."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(fd, "rb") as file:
+            found = os.fstat(fd)
+            if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+                return b""
+            content = file.read()
+    except OSError:
+        return b""
+    return b"" if b"\0" in content[:_SNIFF] else content
+
+
+def _is_wanted(path: str, glob: str) -> bool:
+    name = os.path.basename(path)
+    return any(fnmatchcase(text, glob.removeprefix("**/")) for text in (path, name))
+
+
+def _shown(path: str) -> str:
+    text = os.fsencode(path).decode(errors="backslashreplace")
+    return text if text.isprintable() else json.dumps(text)
+
+
+def _search(request: dict[str, str]) -> str:
+    """Print the matches as they come; return what to say at the end."""
+    pattern = re.compile(request["pattern"])
+    matches = looked_into = 0
+    for path in _files(request["root"]):
+        relative = os.path.relpath(path, request["folder"])
+        if request["glob"] and not _is_wanted(relative, request["glob"]):
+            continue
+        content = _content(path)
+        looked_into += bool(content)
+        for number, line in enumerate(content.decode(errors="replace").split("\n"), 1):
+            text = line.rstrip("\r")
+            if not pattern.search(text):
+                continue
+            if matches == _MATCHES:
+                return f"[{_MATCHES} matches shown; there are more, narrow the pattern or the path]"
+            matches += 1
+            cut = " […]" if len(text) > _WIDTH else ""
+            print(f"{_shown(relative)}:{number}: {text[:_WIDTH]}{cut}", flush=True)
+    files = f"{looked_into} file{'' if looked_into == 1 else 's'}"
+    return "" if matches else f"No match in {files}."
+
+
+if __name__ == "__main__":
+    sys.stdout.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
+    print(_search(json.load(sys.stdin.buffer)), end="")

@@ -1,0 +1,96 @@
+"""The tool `search`: lines that match a regular expression; `search_program` does the work."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from ...machines.errors import ToolError
+from ..process.process import Processes, ProcessResult, ProcessSpec
+from .arguments import declare, fault_of
+from .place import find_place, resolve
+from .process_run import ProcessRun
+from .text import join_ends, shown
+from .tool import ToolContext, ToolResult, ToolRun, ToolStatus
+
+__all__ = ["SearchTool"]
+
+_PROGRAM = Path(__file__).with_name("search_program.py")
+_TIMEOUT = 20.0  # seconds
+_ENDS: dict[str, tuple[ToolStatus, str]] = {
+    "exited": ("ok", ""),
+    "killed": ("killed", "[interrupted]"),
+    "timed_out": ("timed_out", f"[gave up after {_TIMEOUT:g} s; narrow the pattern or the path]"),
+}
+
+
+class SearchTool:
+    """Searches text files in a process of its own; see `Tool`."""
+
+    schema = declare(
+        "search",
+        "Search text files for a Python regular expression; gives `path:line: text`. "
+        "Skips binary and huge files, .git, node_modules and symlinks.",
+        ("pattern",),
+        pattern={"type": "string", "minLength": 1},
+        path={"type": "string", "description": "folder or file to search; `.` if not given"},
+        glob={"type": "string", "description": "only files like this, such as `*.py` or `src/*`"},
+    )
+    is_mutating = False
+    is_idempotent = True
+
+    def __init__(self, processes: Processes, output_limit: int) -> None:
+        self._processes = processes
+        self._output_limit = output_limit
+
+    def fault(self, arguments: dict[str, Any]) -> str:
+        """Say what is wrong with the arguments; empty when nothing is."""
+        if fault := fault_of(self.schema, arguments):
+            return fault
+        try:
+            re.compile(arguments["pattern"])
+        except (re.error, OverflowError, RecursionError) as error:
+            return f"`pattern` is not a regular expression: {error}"
+        return ""
+
+    def start(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun:
+        """Start the search."""
+
+        def prepare() -> ProcessSpec:
+            if fault := self.fault(arguments):
+                raise ToolError(fault)
+            return ProcessSpec(
+                argv=(sys.executable, "-I", "-S", str(_PROGRAM)),
+                cwd=Path("/"),
+                timeout=_TIMEOUT,
+                grace=0.0,
+                keep=self._output_limit // 2,
+                stdin=_request(arguments, context),
+            )
+
+        return ProcessRun(self._processes, prepare, context, _told)
+
+
+def _request(arguments: dict[str, Any], context: ToolContext) -> bytes:
+    place = resolve(arguments.get("path") or ".", context)
+    if not place.path.exists():
+        raise ToolError(f"`{shown(place.relative)}` does not exist")
+    request = {
+        "pattern": arguments["pattern"],
+        "root": str(place.path),
+        "folder": "/" if place.is_outside else str(find_place(".", context.folder).path),
+        "glob": arguments.get("glob") or "",
+    }
+    return json.dumps(request).encode()
+
+
+def _told(result: ProcessResult) -> ToolResult:
+    status, end = _ENDS[result.status]
+    text = join_ends(result.head, result.tail, result.total, "").rstrip("\n")
+    if result.status == "exited" and result.exit_code != 0:
+        status, end = "failed", f"[the search failed with exit code {result.exit_code}]"
+    said = "\n".join(filter(None, (text, end)))
+    return ToolResult(
+        status, said, bytes=result.total, killed=result.killed, survivors=result.survivors
+    )

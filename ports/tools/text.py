@@ -1,0 +1,39 @@
+"""Text for the model: decoded, escaped, counted, cut."""
+
+import json
+
+__all__ = ["clip_line", "counted", "join_ends", "readable", "shown"]
+
+
+def readable(data: bytes) -> str:
+    """Decode as UTF-8; what cannot be decoded becomes U+FFFD."""
+    return data.decode("utf-8", errors="replace")
+
+
+def shown(name: str) -> str:
+    """Give a file name as it is, or quoted and escaped if it could be mistaken or break a line."""
+    plain = name.isprintable() and name == name.strip()
+    return name if plain else json.dumps(name)
+
+
+def counted(number: int, noun: str) -> str:
+    """Put a number and its noun together: `1 line`, `2 lines`, `3 matches`."""
+    plural = noun + ("es" if noun.endswith(("ch", "s")) else "s")
+    return f"{number} {noun if number == 1 else plural}"
+
+
+def clip_line(line: str, limit: int) -> str:
+    """Cut one line after `limit` characters and say how many are missing."""
+    if len(line) <= limit:
+        return line
+    return f"{line[:limit]} [… {counted(len(line) - limit, 'character')} more]"
+
+
+def join_ends(head: bytes, tail: bytes, total: int, place: str) -> str:
+    """Put head and tail of some output together; `place` is the file of the whole, or empty."""
+    missing = total - len(head) - len(tail)
+    if missing <= 0:
+        return readable(head + tail)
+    where = f"; whole output in {place}" if place else ""
+    gap = f"[… {counted(missing, 'byte')} left out{where}]"
+    return f"{readable(head).rstrip()}\n{gap}\n{readable(tail).lstrip()}"

@@ -1,0 +1,103 @@
+"""Tools that do their work in a worker thread of this process: short ones, about files."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ...machines.conversation import ToolSchema
+from ...machines.errors import ToolError
+from .arguments import fault_of
+from .text import shown
+from .tool import ToolContext, ToolResult
+
+__all__ = ["Stop", "Stopped", "ThreadRun", "ThreadTool", "failed"]
+
+Work = Callable[[dict[str, Any], ToolContext, "Stop"], ToolResult]
+
+
+class Stopped(Exception):
+    """Raised inside a worker by `Stop.check`; never leaves the run."""
+
+
+class Stop:
+    """A wish to stop that a worker looks at between two pieces of its work."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def request(self) -> None:
+        """Ask the worker to stop."""
+        self._event.set()
+
+    def check(self) -> None:
+        """Raise `Stopped` if somebody asked for it."""
+        if self._event.is_set():
+            raise Stopped
+
+
+class ThreadTool:
+    """A tool made of a schema and a function; see `Tool`."""
+
+    def __init__(
+        self, schema: ToolSchema, work: Work, *, is_mutating: bool, is_idempotent: bool
+    ) -> None:
+        self.schema = schema
+        self.is_mutating = is_mutating
+        self.is_idempotent = is_idempotent
+        self._work = work
+
+    def fault(self, arguments: dict[str, Any]) -> str:
+        """Say what is wrong with the arguments; empty when nothing is."""
+        return fault_of(self.schema, arguments)
+
+    def start(self, arguments: dict[str, Any], context: ToolContext) -> "ThreadRun":
+        """Start the function in a worker thread."""
+        given = {name: value for name, value in arguments.items() if value is not None}
+        return ThreadRun(self._work, given, context, self.fault(arguments))
+
+
+class ThreadRun:
+    """One run in a worker thread; see `ToolRun`."""
+
+    def __init__(
+        self, work: Work, arguments: dict[str, Any], context: ToolContext, fault: str
+    ) -> None:
+        self._stop = Stop()
+        self._task = asyncio.create_task(self._run(work, arguments, context, fault))
+
+    async def wait(self) -> ToolResult:
+        """Return the result; a stopped worker has ended when this returns."""
+        return await asyncio.shield(self._task)
+
+    def stop(self) -> None:
+        """Ask the worker to end at its next look."""
+        self._stop.request()
+
+    async def _run(
+        self, work: Work, arguments: dict[str, Any], context: ToolContext, fault: str
+    ) -> ToolResult:
+        if fault:
+            return failed(ToolError(fault))
+        return await asyncio.to_thread(_work_or_say_why, work, arguments, context, self._stop)
+
+
+def failed(error: ToolError) -> ToolResult:
+    """Make a result that tells the model what went wrong, and what to do about it."""
+    hint = f"; {error.hint}" if error.hint else ""
+    return ToolResult("failed", f"Error: {error.message}{hint}")
+
+
+def _work_or_say_why(
+    work: Work, arguments: dict[str, Any], context: ToolContext, stop: Stop
+) -> ToolResult:
+    try:
+        stop.check()
+        return work(arguments, context, stop)
+    except Stopped:
+        return ToolResult("killed", "Stopped before it was done.")
+    except ToolError as error:
+        return failed(error)
+    except OSError as error:
+        path = shown(str(arguments.get("path", ".")))
+        return failed(ToolError(f"`{path}`: {error.strerror or error}"))

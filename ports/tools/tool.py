@@ -1,0 +1,76 @@
+"""The seam to tools: start a run, wait for its result, stop it.
+
+A run never raises: what went wrong is a result that the model can read. `stop` may be called at any
+time and more than once; `wait` then returns with status `killed` (or with the real result, if that
+came first) only when everything the run started is proven dead.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from ...machines.conversation import ToolSchema
+
+__all__ = ["Tool", "ToolContext", "ToolResult", "ToolRun", "ToolStatus"]
+
+ToolStatus = Literal["ok", "failed", "timed_out", "killed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """How a run ended.
+
+    `text` is what the model is told (capped; head and tail of long output, the place of the whole).
+    `bytes` is the size of all output before capping. `killed` and `survivors` are process ids.
+    `progress` is (done, total, unit, note) for the tool `progress`, else none.
+    """
+
+    status: ToolStatus
+    text: str
+    exit_code: int | None = None
+    bytes: int = 0
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
+    spilled: str = ""
+    progress: tuple[int, int, str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """Where a run takes place: the session's folder, the call's id, where long output is kept."""
+
+    folder: Path
+    call: str
+    spill_folder: Path
+    environment: dict[str, str] = field(default_factory=dict[str, str])
+    on_output: Callable[[str], None] | None = None
+    may_leave_folder: bool = False
+
+
+class ToolRun(Protocol):
+    """One run of a tool."""
+
+    async def wait(self) -> ToolResult:
+        """Return the result. May be awaited once."""
+        ...
+
+    def stop(self) -> None:
+        """Begin to stop it; returns at once."""
+        ...
+
+
+class Tool(Protocol):
+    """A tool that the model may call; `is_idempotent` runs may be repeated after a crash."""
+
+    schema: ToolSchema
+    is_mutating: bool
+    is_idempotent: bool
+
+    def fault(self, arguments: dict[str, Any]) -> str:
+        """Say in one sentence what is wrong with the arguments; empty when nothing is."""
+        ...
+
+    def start(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun:
+        """Start a run on the running asyncio loop. Never raises for what the model got wrong."""
+        ...

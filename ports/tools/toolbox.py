@@ -1,0 +1,55 @@
+"""The tools that this program brings along, by name."""
+
+from collections.abc import Sequence
+
+from ...machines.conversation import ToolSchema
+from ...machines.errors import ToolError
+from ..process.process import Processes
+from .editing import make_edit
+from .listing import make_list
+from .progress import make_progress
+from .reading import make_read
+from .searching import SearchTool
+from .shell import ShellTool
+from .tool import Tool
+from .writing import make_write
+
+__all__ = ["Toolbox"]
+
+
+class Toolbox:
+    """Holds one of each tool.
+
+    `grace` is seconds between asking a tool's processes to end and killing them; `output_limit` is
+    how many bytes of output the model is given of one run.
+    """
+
+    def __init__(self, processes: Processes, *, grace: float, output_limit: int) -> None:
+        tools: tuple[Tool, ...] = (
+            make_read(output_limit),
+            make_write(),
+            make_edit(),
+            make_list(),
+            SearchTool(processes, output_limit),
+            ShellTool(processes, grace, output_limit),
+            make_progress(),
+        )
+        self._tools = {tool.schema.name: tool for tool in tools}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all tools."""
+        return tuple(self._tools)
+
+    def get(self, name: str) -> Tool | None:
+        """Give a tool by its name, none if there is no such tool."""
+        return self._tools.get(name)
+
+    def schemas(self, names: Sequence[str]) -> tuple[ToolSchema, ...]:
+        """Give what a model is told about these tools, in this order. Raises `ToolError`."""
+        unknown = [name for name in names if name not in self._tools]
+        if unknown:
+            raise ToolError(
+                f"there is no tool `{unknown[0]}`", f"known are `{'`, `'.join(self._tools)}`"
+            )
+        return tuple(self._tools[name].schema for name in names)

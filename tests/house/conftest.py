@@ -1,0 +1,78 @@
+"""The checkout as the house tests see it: its files, and each module of each room."""
+
+import ast
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("machines", "workflows", "journal", "ports", "actors", "gateway", "cli")
+IGNORED = {"__pycache__", "build", "dist", "node_modules"}
+
+
+@dataclass(frozen=True)
+class Module:
+    """One Python file of a room; `name` is its path from the root."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The path as people write it."""
+        return self.path.relative_to(ROOT).as_posix()
+
+    @property
+    def room(self) -> str:
+        """The folder at the root that it lies in."""
+        return self.name.partition("/")[0]
+
+    @property
+    def text(self) -> str:
+        """The source."""
+        return self.path.read_text(encoding="utf-8")
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """The source, parsed."""
+        return ast.parse(self.text)
+
+
+def files_below(folder: Path) -> list[Path]:
+    """List what belongs to the project: nothing hidden but `.ci`, nothing that tools left."""
+    found: list[Path] = []
+    for path in sorted(folder.iterdir()):
+        is_hidden = path.name.startswith(".") and path.name != ".ci"
+        if is_hidden or path.name in IGNORED or path.suffix == ".egg-info":
+            continue
+        found += files_below(path) if path.is_dir() else [path]
+    return found
+
+
+PYTHON = [path for room in ROOMS for path in files_below(ROOT / room) if path.suffix == ".py"]
+MODULES = [Module(path) for path in PYTHON]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test that asks for a `module` once for each."""
+    if "module" in metafunc.fixturenames:
+        metafunc.parametrize("module", MODULES, ids=[module.name for module in MODULES])
+
+
+@pytest.fixture
+def root() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture
+def project_files() -> list[Path]:
+    """All files of the project."""
+    return files_below(ROOT)
+
+
+@pytest.fixture
+def rooms() -> tuple[str, ...]:
+    """The rooms, from the ground up: each may import itself and those before it."""
+    return ROOMS

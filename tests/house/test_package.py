@@ -1,0 +1,97 @@
+"""What is built, declared and generated agrees with what is here."""
+
+import ast
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import steersman
+
+NAMES = {"tomli-w": "tomli_w"}  # distributions whose module has another name
+
+
+@pytest.fixture
+def project(root: Path) -> dict[str, Any]:
+    """The parsed pyproject.toml."""
+    return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def test_version_is_said_once_more_only(project: dict[str, Any]) -> None:
+    """The version in the code is that of the package."""
+    assert steersman.__version__ == project["project"]["version"]
+
+
+def test_every_folder_of_modules_is_a_declared_package(
+    project: dict[str, Any], root: Path, rooms: tuple[str, ...]
+) -> None:
+    """A new subpackage can't be forgotten in pyproject.toml."""
+    here = {path.parent for room in rooms for path in (root / room).rglob("*.py")}
+    names = {".".join(["steersman", *path.relative_to(root).parts]) for path in here}
+    assert sorted({"steersman", *names}) == sorted(project["tool"]["setuptools"]["packages"])
+
+
+def test_imports_are_declared(module: Any, project: dict[str, Any]) -> None:
+    """What a room imports from outside is a dependency, or of an extra."""
+    extras = project["project"]["optional-dependencies"]
+    wanted = [*project["project"]["dependencies"], *extras["local"]]
+    names = [re.split(r"[<>=!~\[; ]", line)[0] for line in wanted]
+    known = {NAMES.get(name, name) for name in names} | set(sys.stdlib_module_names)
+    for node in ast.walk(module.tree):
+        found: list[str] = []
+        if isinstance(node, ast.Import):
+            found = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found = [node.module or ""]
+        for name in found:
+            assert name.partition(".")[0] in known, f"{module.name} imports {name}"
+
+
+def test_lock_fits_the_declared_ranges(project: dict[str, Any], root: Path) -> None:
+    """Each dependency has one version in the lock file."""
+    lines = (root / ".ci" / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    locked = dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    locked = {name.lower().replace("_", "-"): version for name, version in locked.items()}
+    extras = project["project"]["optional-dependencies"]
+    wanted = [*project["project"]["dependencies"], *extras["local"], *extras["dev"]]
+    names = {re.split(r"[<>=!~\[; ]", line)[0].lower().replace("_", "-") for line in wanted}
+    assert names - set(locked) == set()
+
+
+def test_generated_docs_are_current(root: Path) -> None:
+    """Every generated page is what `make docs` would write."""
+    spec = importlib.util.spec_from_file_location("generate", root / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    for name, make in generate.PAGES:
+        assert (root / "docs" / name).read_text(encoding="utf-8") == make(), f"docs/{name}"
+
+
+@pytest.mark.slow
+def test_wheel_holds_the_rooms_and_nothing_else(
+    project_files: list[Path], root: Path, rooms: tuple[str, ...], tmp_path: Path
+) -> None:
+    """A wheel has every file of every room, the root's own, and no test or tool."""
+    copy = tmp_path / "x-0.1"
+    for path in project_files:
+        target = copy / path.relative_to(root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    command = [*build, "--no-index", "--wheel-dir", str(tmp_path), str(copy)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=110)
+    assert done.returncode == 0, done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    own = {root / name for name in ("__init__.py", "__main__.py", "py.typed", "config.toml")}
+    inside = {path for path in project_files if path.relative_to(root).parts[0] in rooms} | own
+    assert held == {f"steersman/{path.relative_to(root).as_posix()}" for path in inside}

@@ -1,0 +1,128 @@
+"""Which room may use which, and what no room may do."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PURE = {"threading", "time", "random", "uuid", "subprocess", "socket", "pykka", "asyncio", "os"}
+DECIDING = PURE - {"pykka", "asyncio", "os"}
+RUNTIME = {"actors/dispatcher.py", "actors/runtime.py"}  # beneath the actors: threads and a clock
+EDGES = {"actors/actor.py", "actors/dispatcher.py", "cli/main.py"}  # where any error must end
+LONGEST = 400  # lines of a module
+
+
+def imports(module: Any) -> Iterator[str]:
+    """List what a module imports, relative ones as a path from the root."""
+    here = Path(module.name).parent
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module or ""
+        elif isinstance(node, ast.ImportFrom):
+            base = here.joinpath(*[".."] * (node.level - 1), *(node.module or "").split("."))
+            parts: list[str] = []
+            for part in base.parts:
+                parts = parts[:-1] if part == ".." else [*parts, part]
+            names = [""] if node.module else [alias.name for alias in node.names]
+            yield from ("/".join([".", *parts, name]).rstrip("/") for name in names)
+
+
+def test_arrows_point_one_way(module: Any, rooms: tuple[str, ...]) -> None:
+    """A room imports itself and the rooms below it, relatively."""
+    below = rooms[: rooms.index(module.room) + 1]
+    for name in imports(module):
+        assert not name.startswith("steersman"), f"{module.name} imports {name} absolutely"
+        used = name.split("/")[1] if name.startswith("./") else ""
+        assert used not in rooms or used in below, f"{module.name} imports {name}"
+
+
+def test_machines_are_pure_and_actors_only_decide(module: Any) -> None:
+    """No machine touches a clock, a thread, a process or a socket; no actor does it itself."""
+    forbidden: set[str] = set()
+    if module.room == "machines":
+        forbidden = PURE
+    elif module.room == "actors" and module.name not in RUNTIME:
+        forbidden = DECIDING
+    used = {name.partition(".")[0] for name in imports(module)}
+    assert not used & forbidden, f"{module.name} imports {sorted(used & forbidden)}"
+
+
+def test_no_broad_except(module: Any) -> None:
+    """Only the actor loop and the command line's main catch everything; nobody passes it over."""
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.ExceptHandler):
+            continue
+        caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+        names = {name.id if isinstance(name, ast.Name) else name and "" for name in caught}
+        raises_again = ast.unparse(node.body[-1]) == "raise"  # it only cleans up
+        is_broad = bool(names & {None, "Exception", "BaseException"}) and not raises_again
+        place = f"{module.name}:{node.lineno}"
+        assert not is_broad or module.name in EDGES, f"{place} catches everything"
+        assert not (is_broad and isinstance(node.body[0], ast.Pass)), f"{place} passes it over"
+
+
+def test_modules_stay_short(module: Any) -> None:
+    """A module has at most 400 lines."""
+    assert len(module.text.splitlines()) <= LONGEST
+
+
+def exported(tree: ast.Module) -> list[str] | None:
+    """Read the names in `__all__`."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return list(ast.literal_eval(node.value))
+    return None
+
+
+def by_case(name: str) -> tuple[int, str]:
+    """Order constants, then classes, then functions, each by name."""
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
+
+
+def test_public_surface(module: Any) -> None:
+    """`__all__` names every public class and function of its module, sorted."""
+    if module.path.name == "__main__.py":
+        return
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    defined = {node.name for node in module.tree.body if isinstance(node, kinds)}
+    public = {name for name in defined if not name.startswith("_")}
+    names = exported(module.tree)
+    if names is None:
+        assert module.path.name == "__init__.py", "a module needs an `__all__`"
+        assert not public
+        return
+    assert public <= set(names)
+    assert names == sorted(names, key=by_case)
+
+
+def test_no_sleep_in_tests(root: Path) -> None:
+    """Tests wait for an event or a condition, never for time to pass."""
+    for path in (root / "tests").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            assert called.rpartition(".")[2] != "sleep", f"{path.relative_to(root)}:{node.lineno}"
+
+
+def test_the_project_speaks_of_itself_alone(project_files: list[Path], root: Path) -> None:
+    """Nothing here tells of the place where it was made."""
+    words = ["/wo" + "rk/", "the C" + "EO", "DEVELOPERS" + ".md", "iss" + "ue #"]
+    pattern = re.compile("|".join(words), re.IGNORECASE)
+    found = []
+    for path in project_files:
+        text = path.read_bytes().decode(errors="replace")
+        found += [f"{path.relative_to(root)}: {match[0]}" for match in pattern.finditer(text)]
+    assert found == []
+
+
+@pytest.mark.parametrize("name", ["__init__.py", "__main__.py"])
+def test_the_root_is_small(root: Path, name: str) -> None:
+    """At the root there are two Python files, and the first imports nothing."""
+    assert sorted(path.name for path in root.glob("*.py")) == ["__init__.py", "__main__.py"]
+    tree = ast.parse((root / name).read_text(encoding="utf-8"))
+    used = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert len(used) == (name == "__main__.py")

@@ -1,0 +1,144 @@
+"""One step of a machine."""
+
+from itertools import product
+
+import pytest
+
+from steersman.machines.call import CALL
+from steersman.machines.child import CHILD
+from steersman.machines.errors import MachineError
+from steersman.machines.item import ITEM
+from steersman.machines.machine import Machine, State, Transition
+from steersman.machines.queue import QUEUE
+from steersman.machines.session import SESSION
+from steersman.machines.step import Refusal, Step, compiled, step
+from steersman.machines.turn import TURN
+
+DOOR = Machine(
+    name="door",
+    doc="A door with a lock.",
+    initial="closed",
+    states=(
+        State("closed", "Shut."),
+        State("open", "Anyone may pass."),
+        State("walled", "Bricks.", is_final=True),
+    ),
+    transitions=(
+        Transition("push", ("closed",), "open", ("has_key", "!bolted"), ("creak", "swing")),
+        Transition("push", ("closed",), None, ("!has_key",), ("rattle",)),
+        Transition("push", ("open",), "closed"),
+        Transition("knock", ("closed",), effects=("listen",)),
+        Transition("knock", ("open",), ignored="it is open"),
+        Transition("paint", ("open",), "open", effects=("dry",)),
+        Transition("wall", ("closed", "open"), "walled"),
+    ),
+)
+SHIPPED = (CALL, CHILD, ITEM, QUEUE, SESSION, TURN)
+
+
+@pytest.mark.parametrize(
+    ("state", "event", "facts", "expected"),
+    [
+        ("closed", "push", {"has_key"}, Step("open", ("creak", "swing"), changed=True)),
+        ("closed", "push", set[str](), Step("closed", ("rattle",))),
+        ("closed", "push", {"bolted"}, Step("closed", ("rattle",))),
+        ("closed", "push", {"has_key", "warm"}, Step("open", ("creak", "swing"), changed=True)),
+        ("open", "push", set[str](), Step("closed", changed=True)),
+        ("closed", "knock", set[str](), Step("closed", ("listen",))),
+        ("open", "knock", set[str](), Step("open", ignored="it is open")),
+        ("open", "paint", set[str](), Step("open", ("dry",))),
+        ("open", "wall", set[str](), Step("walled", changed=True)),
+    ],
+)
+def test_the_first_row_whose_guards_hold_decides(
+    state: str, event: str, facts: set[str], expected: Step
+) -> None:
+    """A step gives the next state and the effects of the row that fired, in order."""
+    assert step(DOOR, state, event, facts) == expected
+
+
+@pytest.mark.parametrize(
+    ("state", "event", "facts", "reason"),
+    [
+        ("ajar", "push", set[str](), "`door` has no state `ajar`"),
+        ("closed", "kick", set[str](), "`door` has no event `kick`"),
+        (
+            "closed",
+            "paint",
+            set[str](),
+            "`door` does not accept `paint` while `closed`; it accepts `push`, `knock`, `wall`",
+        ),
+        (
+            "walled",
+            "knock",
+            set[str](),
+            "`door` is `walled`, which is final: `knock` comes too late",
+        ),
+        (
+            "closed",
+            "push",
+            {"has_key", "bolted"},
+            "`door` accepts `push` while `closed` only if `has_key` and not `bolted`, "
+            "or not `has_key`",
+        ),
+    ],
+)
+def test_what_is_not_accepted_is_refused_with_a_reason(
+    state: str, event: str, facts: set[str], reason: str
+) -> None:
+    """A refusal is a value that names machine, state, event and the reason."""
+    assert step(DOOR, state, event, facts) == Refusal("door", state, event, reason)
+
+
+@pytest.mark.parametrize("machine", SHIPPED, ids=lambda machine: machine.name)
+def test_every_state_meets_every_event(machine: Machine) -> None:
+    """Each pair gives a step along a declared row or a refusal, and the rows agree with both."""
+    for state, event in product([each.name for each in machine.states], machine.events):
+        rows = [row for row in machine.transitions if state in row.source and row.event == event]
+        named = {guard.lstrip("!") for row in rows for guard in row.guards}
+        for facts in (frozenset[str](), frozenset(named)):
+            got = step(machine, state, event, facts)
+            passing = [row for row in rows if _holds(row, facts)]
+            if isinstance(got, Refusal):
+                assert passing == []
+            else:
+                first = passing[0]
+                assert (got.state, got.effects) == (first.dest or state, first.effects)
+
+
+def test_the_shared_machine_is_built_once_and_holds_no_model() -> None:
+    """All sessions share one machine of a kind; a step leaves nothing behind in it."""
+    before = compiled(TURN)
+    step(TURN, "boundary", "finish")
+    assert compiled(TURN) is before
+    assert before.models == []
+
+
+def test_many_generated_machines_do_not_pile_up() -> None:
+    """Compiled machines are kept for a while; one that was dropped is simply built again."""
+    for number in range(600):
+        other = Machine(f"m{number}", "", "a", (State("a", ""),), (Transition("e", ("a",)),))
+        assert step(other, "a", "e") == Step("a")
+    assert step(DOOR, "open", "push") == Step("closed", changed=True)
+
+
+@pytest.mark.parametrize(
+    ("initial", "row"),
+    [
+        ("nowhere", Transition("e", ("a",), "a")),
+        ("a", Transition("e", ("nowhere",), "a")),
+        ("a", Transition("e", ("a",), "nowhere")),
+        ("a", Transition("e", ("*",), "a")),
+        ("a", Transition("state", ("a",), "a")),
+    ],
+)
+def test_a_machine_that_contradicts_itself_is_not_built(initial: str, row: Transition) -> None:
+    """A row that names what is not declared is an error of the machine, named at its first use."""
+    broken = Machine("broken", "", initial, (State("a", ""),), (row,))
+    with pytest.raises(MachineError, match="broken"):
+        step(broken, "a", "e")
+
+
+def _holds(row: Transition, facts: frozenset[str]) -> bool:
+    """Evaluate guards the plain way."""
+    return all((guard.lstrip("!") in facts) is not guard.startswith("!") for guard in row.guards)

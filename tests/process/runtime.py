@@ -1,0 +1,27 @@
+"""A runtime that the tests kill: runs the command it reads from stdin, says when it is ready."""
+
+import asyncio
+import json
+import runpy
+import signal
+import sys
+from pathlib import Path
+
+runpy.run_path(str(Path(__file__).parent.parent / "conftest.py"))
+
+
+async def main() -> None:
+    """Spawn, pass the output on, and wait for ever."""
+    from steersman.ports.process.host import ProcessHost
+    from steersman.ports.process.process import ProcessSpec
+
+    wanted = json.loads(sys.stdin.readline())
+    spec = ProcessSpec(tuple(wanted["argv"]), Path("/"), wanted["environment"])
+    process = await ProcessHost().spawn(spec, lambda data: print(data.decode(), flush=True))
+    await process.wait()
+
+
+if __name__ == "__main__":
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    asyncio.run(main())

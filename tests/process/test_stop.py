@@ -1,0 +1,189 @@
+"""Nothing that a command starts outlives its stop, its timeout, or the runtime."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from steersman.ports.process.host import ProcessHost
+from steersman.ports.process.process import ProcessResult
+
+RUNTIME = Path(__file__).with_name("runtime.py")
+
+
+def parent_of(pid: int) -> int:
+    """Read the parent's pid from /proc."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def test_stop_is_a_proof(hosting, mark, hostile):
+    """When the result of a stopped command is there, no process of it is."""
+
+    async def scenario(host: ProcessHost) -> tuple[ProcessResult, list[int]]:
+        process = await hosting.ready(host, mark.spec(*hostile, grace=0.05))
+        process.stop()
+        return await process.wait(), mark.pids()
+
+    result, left = hosting(scenario)
+
+    assert left == []
+    assert (result.status, result.survivors) == ("killed", ())
+    assert result.killed
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGKILL,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+    ],
+)
+def test_the_end_of_the_runtime(mark, hostile, number):
+    """When the runtime is ended by a signal, nothing that it started is left a second later."""
+    spec = mark.spec(*hostile)
+    runtime = subprocess.Popen(
+        [sys.executable, RUNTIME], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with runtime:
+        assert runtime.stdin is not None
+        assert runtime.stdout is not None
+        runtime.stdin.write(json.dumps({"argv": spec.argv, "environment": spec.environment}) + "\n")
+        runtime.stdin.flush()
+        assert "ready" in runtime.stdout.readline()
+        assert mark.pids()
+        runtime.send_signal(number)
+
+    assert runtime.returncode == -number
+    assert mark.until_gone(1.0) == []
+
+
+def test_the_end_of_the_spawner(hosting, mark):
+    """When the spawner is killed, what runs goes on and can be stopped, and a new one serves."""
+
+    async def scenario(host: ProcessHost) -> tuple[ProcessResult, ProcessResult, list[int]]:
+        process = await hosting.ready(host, mark.spec("sh", "-c", "echo ready; sleep 60"))
+        old = host.spawner_pid
+        os.kill(old, signal.SIGKILL)
+        again = await (await host.spawn(mark.spec("sh", "-c", "echo again"))).wait()
+        while again.status == "lost":  # handed over before the death was known
+            again = await (await host.spawn(mark.spec("sh", "-c", "echo again"))).wait()
+        assert host.spawner_pid != old
+        process.stop()
+        return await process.wait(), again, mark.pids()
+
+    result, again, left = hosting(scenario)
+
+    assert (result.status, left) == ("killed", [])
+    assert (again.status, again.head) == ("exited", b"again\n")
+
+
+def test_the_end_of_a_supervisor(hosting, mark, hostile):
+    """When a supervisor is killed, the spawner ends its orphans, and the result is `lost`."""
+
+    async def scenario(host: ProcessHost) -> tuple[ProcessResult, list[int]]:
+        process = await hosting.ready(host, mark.spec(*hostile))
+        os.kill(parent_of(process.pid), signal.SIGKILL)
+        return await process.wait(), mark.pids()
+
+    result, left = hosting(scenario)
+
+    assert left == []
+    assert (result.status, result.survivors) == ("lost", ())
+    assert result.killed
+
+
+def test_closing_the_host(hosting, mark, hostile):
+    """Closing the host ends what still runs, and its result says so."""
+
+    async def scenario(host: ProcessHost) -> tuple[ProcessResult, list[int]]:
+        process = await hosting.ready(host, mark.spec(*hostile))
+        await host.aclose()
+        return await process.wait(), mark.pids()
+
+    result, left = hosting(scenario)
+
+    assert (result.status, left) == ("killed", [])
+
+
+def test_a_cancelled_spawn(hosting, mark):
+    """A spawn that is cancelled before the command has started leaves nothing behind."""
+
+    async def scenario(host: ProcessHost) -> None:
+        for turns in range(12):
+            spawning = asyncio.create_task(host.spawn(mark.spec("sh", "-c", "sleep 60")))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            spawning.cancel()
+            await asyncio.wait([spawning])
+
+    hosting(scenario)
+
+    assert mark.pids() == []
+
+
+def test_stop_twice(hosting, mark):
+    """A second stop without grace ends what would have had long grace."""
+
+    async def scenario(host: ProcessHost) -> ProcessResult:
+        deaf = "trap '' TERM; echo ready; while :; do sleep 1; done"
+        process = await hosting.ready(host, mark.spec("bash", "-c", deaf, grace=50.0))
+        process.stop()
+        process.stop(0.0)
+        result = await process.wait()
+        process.stop()
+        return result
+
+    result = hosting(scenario)
+
+    assert (result.status, result.exit_code) == ("killed", -signal.SIGKILL)
+    assert mark.pids() == []
+
+
+def test_grace(hosting, mark):
+    """A command that obeys TERM may tidy up within its grace; its own exit code is reported."""
+
+    async def scenario(host: ProcessHost) -> ProcessResult:
+        tidy = "trap 'echo tidy; exit 7' TERM; echo ready; while :; do sleep 0.01; done"
+        process = await hosting.ready(host, mark.spec("bash", "-c", tidy, grace=20.0))
+        process.stop()
+        return await process.wait()
+
+    result = hosting(scenario)
+
+    assert (result.status, result.exit_code) == ("killed", 7)
+    assert result.head.endswith(b"tidy\n")
+
+
+def test_a_frozen_command(hosting, mark):
+    """A command that froze itself hears of the stop, too."""
+
+    async def scenario(host: ProcessHost) -> ProcessResult:
+        frozen = "trap 'exit 3' TERM; echo ready; kill -STOP $$; sleep 60"
+        process = await hosting.ready(host, mark.spec("bash", "-c", frozen, grace=20.0))
+        process.stop()
+        return await process.wait()
+
+    assert hosting(scenario).exit_code == 3
+
+
+def test_timeout(hosting, mark, hostile):
+    """At the timeout everything is ended, and the result says that it was the timeout."""
+    result = hosting.result(mark.spec(*hostile, timeout=0.2, grace=0.05))
+
+    assert (result.status, result.survivors) == ("timed_out", ())
+    assert mark.pids() == []
+
+
+def test_leftovers(hosting, mark):
+    """A background job that holds the output open neither delays the result nor outlives it."""
+    result = hosting.result(mark.spec("sh", "-c", "sleep 60 & echo done; exit 4"))
+
+    assert (result.status, result.exit_code, result.head) == ("exited", 4, b"done\n")
+    assert len(result.killed) == 1
+    assert mark.pids() == []

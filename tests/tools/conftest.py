@@ -1,0 +1,74 @@
+"""What the tests of tools share: a session's folder, and a way to call a tool in it."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from steersman.ports.process.host import ProcessHost
+from steersman.ports.tools.environment import clean_environment
+from steersman.ports.tools.tool import Tool, ToolContext, ToolResult
+from steersman.ports.tools.toolbox import Toolbox
+
+T = TypeVar("T")
+LIMIT = 4000
+
+
+@dataclass
+class Bench:
+    """Calls tools in `folder`; beside it lies `outside`, which holds a secret."""
+
+    folder: Path
+    outside: Path
+    pieces: list[str] = field(default_factory=list)
+
+    def context(self, **rest: Any) -> ToolContext:
+        """Make the context of one call."""
+        environment = clean_environment(os.environ)
+        spill = self.outside / "spill"
+        return ToolContext(self.folder, "t1.s1.c1", spill, environment, self.pieces.append, **rest)
+
+    def run(self, scenario: Callable[[Toolbox], Awaitable[T]]) -> T:
+        """Run a coroutine with a toolbox, at most for a minute."""
+
+        async def bounded() -> T:
+            host = ProcessHost()
+            try:
+                async with asyncio.timeout(60):
+                    return await scenario(Toolbox(host, grace=0.05, output_limit=LIMIT))
+            finally:
+                await host.aclose()
+
+        return asyncio.run(bounded())
+
+    def call(self, name: str, may_leave_folder: bool = False, **arguments: Any) -> ToolResult:
+        """Call one tool and return its result."""
+
+        async def scenario(toolbox: Toolbox) -> ToolResult:
+            context = self.context(may_leave_folder=may_leave_folder)
+            return await tool_of(toolbox, name).start(arguments, context).wait()
+
+        return self.run(scenario)
+
+
+def tool_of(toolbox: Toolbox, name: str) -> Tool:
+    """Give a tool that is known to exist."""
+    tool = toolbox.get(name)
+    assert tool is not None
+    return tool
+
+
+@pytest.fixture
+def bench(tmp_path) -> Bench:
+    """A fresh folder with a way out: a symlink `exit` to the folder outside."""
+    folder, outside = tmp_path / "work", tmp_path / "outside"
+    folder.mkdir()
+    outside.mkdir()
+    (outside / "secret.txt").write_text("secret\n")
+    (folder / "exit").symlink_to(outside)
+    (folder / "leak.txt").symlink_to(outside / "secret.txt")
+    return Bench(folder, outside)

@@ -1,0 +1,1 @@
+"""What people declare: TOML in, validated specs out."""

@@ -1,0 +1,215 @@
+"""The configuration in force, made of layers; later wins.
+
+shipped `config.toml` < the user's `config.toml` < `steersman.toml` in the project folder <
+the file that `STEERSMAN_CONFIG` names < flags of the command line.
+
+Tables are merged key by key, everything else is replaced, with one exception: permission rules of a
+later layer are put before the earlier ones, since the first match wins. Each layer is checked by
+itself on top of the shipped one, so that a fault is found even where a later layer hides it, and
+all faults of all files are told at once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+from .document import Complaint, Document, complain, config_error, parse_document, read_document
+from .paths import Paths
+from .settings import AgentSettings, Settings
+from .shape import Fault, Where, check, dotted, is_list, is_table, known_keys
+from .spelling import suggest
+from .trust import PROJECT_FILE, is_trusted, withhold
+
+__all__ = ["COMMAND_LINE", "SHIPPED", "Config", "load", "shipped", "shipped_text"]
+
+SHIPPED = "shipped config.toml"
+COMMAND_LINE = "command line"
+_SHIPPED_FILE = Path(__file__).parents[1] / "config.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config(Settings):
+    """All settings, and where they come from.
+
+    `data` is the merged document as people write it, `sources` names the layer that set each dotted
+    key, `notices` are sentences for the user, such as what an untrusted folder could not set.
+    """
+
+    data: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    sources: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    notices: tuple[str, ...] = ()
+
+    def agent(self, name: str) -> AgentSettings:
+        """Settings of an agent, the general ones where it has none of its own. Raises KeyError."""
+        agent = self.agents[name]
+        return replace(
+            agent,
+            busy_input_mode=agent.busy_input_mode or self.busy_input_mode,
+            interrupt_strategy=agent.interrupt_strategy or self.interrupt_strategy,
+            interrupt_at=agent.interrupt_at or self.interrupt_at,
+            steer_while_streaming=agent.steer_while_streaming or self.steer_while_streaming,
+        )
+
+
+def load(
+    paths: Paths,
+    folder: Path,
+    environ: Mapping[str, str],
+    overrides: Mapping[str, Any] | None = None,
+) -> Config:
+    """Read all layers for a session in `folder`; `overrides` are flags, by dotted key.
+
+    Raises one `ConfigError` that tells every fault of every file.
+    """
+    project = folder / PROJECT_FILE
+    files = [path for path in (paths.config_file, project) if path.exists()]
+    if named := environ.get("STEERSMAN_CONFIG"):
+        files.append(Path(named).expanduser())
+    layers, complaints = _read_layers(files, overrides or {})
+    if complaints:
+        raise config_error(complaints)
+    layers, notices = _without_untrusted(layers, paths, project)
+    merged, setters = _merge_layers([_shipped_document(), *layers])
+    settings = _settings(merged)
+    if complaints := _check_names(settings, setters):
+        raise config_error(complaints)
+    return _config(settings, merged, setters, notices)
+
+
+@cache
+def shipped() -> Config:
+    """The configuration of somebody who has set nothing."""
+    merged, setters = _merge_layers([_shipped_document()])
+    return _config(_settings(merged), merged, setters, ())
+
+
+def shipped_text() -> str:
+    """The text of the shipped `config.toml`."""
+    return _SHIPPED_FILE.read_text(encoding="utf-8")
+
+
+@cache
+def _shipped_document() -> Document:
+    document, complaints = parse_document(SHIPPED, shipped_text().encode())
+    if complaints:
+        raise config_error(complaints)
+    return document
+
+
+def _read_layers(
+    files: list[Path], overrides: Mapping[str, Any]
+) -> tuple[list[Document], list[Complaint]]:
+    layers: list[Document] = []
+    complaints: list[Complaint] = []
+    for path in files:
+        document, unreadable = read_document(path)
+        layers.append(document)
+        complaints += unreadable
+    if overrides:
+        layers.append(Document(COMMAND_LINE, data=_nest(overrides)))
+    for layer in layers:
+        complaints += _check_layer(layer)
+    return layers, complaints
+
+
+def _without_untrusted(
+    layers: list[Document], paths: Paths, project: Path
+) -> tuple[list[Document], tuple[str, ...]]:
+    """Take what the project file may not set out of its layer; say so in a notice."""
+    for index, layer in enumerate(layers):
+        left, taken = withhold(layer.data)
+        is_project = layer.file == str(project)
+        if is_project and taken and not is_trusted(paths, project.parent, layer.content):
+            names = ", ".join(f"`{name}`" for name in taken)
+            notice = f"{project} is not trusted: {names} not applied; `steersman trust` applies it"
+            layers = [*layers[:index], replace(layer, data=left), *layers[index + 1 :]]
+            return layers, (notice,)
+    return layers, ()
+
+
+def _nest(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    data: dict[str, Any] = {}
+    for key, value in overrides.items():
+        *parents, name = key.split(".")
+        table = data
+        for parent in parents:
+            table = table.setdefault(parent, {})
+        table[name] = value
+    return data
+
+
+def _check_layer(layer: Document) -> list[Complaint]:
+    merged, _ = _merge_layers([_shipped_document(), layer])
+    faults: list[Fault] = []
+    check(Settings, merged, faults)
+    if not faults:
+        return []
+    known = tuple(known_keys(Settings))
+    return complain(layer, [meant for fault in faults for meant in suggest(fault, known)])
+
+
+def _settings(merged: dict[str, Any]) -> Settings:
+    faults: list[Fault] = []
+    settings = check(Settings, merged, faults)
+    if faults:
+        raise config_error(complain(Document(SHIPPED), faults))
+    return cast(Settings, settings)
+
+
+def _merge_layers(layers: list[Document]) -> tuple[dict[str, Any], dict[Where, Document]]:
+    merged: dict[str, Any] = {}
+    setters: dict[Where, Document] = {}
+    for layer in layers:
+        _merge(merged, layer.data, (), layer, setters)
+    return merged, setters
+
+
+def _merge(
+    into: dict[str, Any],
+    data: dict[str, Any],
+    where: Where,
+    layer: Document,
+    setters: dict[Where, Document],
+) -> None:
+    for name, value in data.items():
+        place = (*where, name)
+        if is_table(value):
+            below = into.get(name)
+            into[name] = dict(below) if is_table(below) else {}
+            _merge(into[name], value, place, layer, setters)
+        elif place == ("permissions", "rules") and is_list(value):
+            into[name] = [*value, *into.get(name, [])]
+        else:
+            into[name] = value
+        setters[place] = layer
+
+
+def _check_names(settings: Settings, setters: dict[Where, Document]) -> list[Complaint]:
+    """Find names of agents and models that nothing has; only the merged whole can tell."""
+    uses: list[tuple[Where, str, str, Mapping[str, object]]] = [
+        (("default_agent",), settings.default_agent, "agent", settings.agents),
+        (("goals", "judge"), settings.goals.judge, "agent", settings.agents),
+    ]
+    for name, agent in settings.agents.items():
+        if agent.model:
+            uses.append((("agents", name, "model"), agent.model, "model", settings.models))
+    complaints: list[Complaint] = []
+    for where, used, noun, known in uses:
+        if used not in known:
+            hint = f"known: {', '.join(known)}" if known else f"add a table `[{noun}s.{used}]`"
+            message = f"`{dotted(where)}` names the {noun} `{used}`, which is not there"
+            complaints += complain(setters[where], [Fault(where, message, hint)])
+    return complaints
+
+
+def _config(
+    settings: Settings,
+    merged: dict[str, Any],
+    setters: dict[Where, Document],
+    notices: tuple[str, ...],
+) -> Config:
+    values = {item.name: getattr(settings, item.name) for item in fields(settings)}
+    sources = {dotted(where): layer.file for where, layer in setters.items()}
+    return Config(**values, data=merged, sources=sources, notices=notices)

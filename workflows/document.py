@@ -1,0 +1,120 @@
+"""A TOML file that people write, and how its faults are shown: place, source line, next step."""
+
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..machines.errors import ConfigError
+from .place import locate
+from .shape import SECRET, Fault
+
+__all__ = ["Complaint", "Document", "complain", "config_error", "parse_document", "read_document"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Document:
+    """A parsed file; `file` is its path, or what else to call it where there is no text.
+
+    `content` is the file as it was read, for whoever must know that exactly this was meant.
+    """
+
+    file: str
+    text: str = ""
+    content: bytes = b""
+    data: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """A fault in a document, with its line and column (from 1; 0 where there is no text)."""
+
+    document: Document
+    fault: Fault
+    line: int = 0
+    column: int = 0
+
+
+def read_document(path: Path) -> tuple[Document, list[Complaint]]:
+    """Read and parse a file; if it can't be, the document is empty and there is a complaint."""
+    try:
+        if not path.is_file():
+            raise OSError("it is not a regular file")
+        return parse_document(str(path), path.read_bytes())
+    except OSError as error:
+        document = Document(str(path))
+        reason = error.strerror or str(error)
+        return document, [Complaint(document, Fault((), f"the file can't be read: {reason}"))]
+
+
+def parse_document(file: str, content: bytes) -> tuple[Document, list[Complaint]]:
+    """Parse the content of a file, in the same way."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        before = content[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1
+        document = Document(file)
+        return document, [Complaint(document, Fault((), "the text is not UTF-8"), line, column)]
+    text = text.replace("\r\n", "\n")
+    try:
+        return Document(file, text, content, tomllib.loads(text)), []
+    except tomllib.TOMLDecodeError as error:
+        return _syntax_complaint(Document(file, text), str(error))
+
+
+def complain(document: Document, faults: Iterable[Fault]) -> list[Complaint]:
+    """Give each fault its place, in the order of the text."""
+    faults = list(faults)
+    if not faults or not document.text:
+        return [Complaint(document, fault) for fault in faults]
+    places = locate(document.text)
+    found = [
+        Complaint(document, fault, *places.find(fault.where, fault.at_value)) for fault in faults
+    ]
+    return sorted(found, key=lambda complaint: (complaint.line, complaint.column))
+
+
+def config_error(complaints: list[Complaint]) -> ConfigError:
+    """Make one error of all complaints; its place is that of the first."""
+    first, *others = complaints
+    blocks = [_block(first)]
+    blocks += [_place(other) + _block(other) for other in others]
+    return ConfigError(
+        "\n".join(blocks), file=first.document.file, line=first.line, column=first.column
+    )
+
+
+def _place(complaint: Complaint) -> str:
+    file, line = complaint.document.file, complaint.line
+    return f"{file}:{line}:{complaint.column}: " if line else f"{file}: "
+
+
+def _block(complaint: Complaint) -> str:
+    lines = [complaint.fault.message]
+    if complaint.line and complaint.document.text:
+        source = complaint.document.text.split("\n")[complaint.line - 1]
+        lines.append(f"  {complaint.line:>4} | {_printable(source)}")
+        lines.append(f"       | {' ' * min(complaint.column - 1, 100)}^")
+    if complaint.fault.hint:
+        lines.append(f"       {complaint.fault.hint}")
+    return "\n".join(lines)
+
+
+def _printable(line: str) -> str:
+    """Cut a long line, show no control characters, and no value that may be a secret."""
+    if SECRET.search(line):
+        line = line.partition("=")[0] + "= …"
+    line = "".join(char if char.isprintable() else " " for char in line.replace("\t", " "))
+    return line if len(line) <= 100 else f"{line[:99]}…"
+
+
+def _syntax_complaint(document: Document, said: str) -> tuple[Document, list[Complaint]]:
+    if match := re.search(r" \(at line (\d+), column (\d+)\)$", said):
+        line, column = int(match[1]), int(match[2])
+    else:
+        line, column = document.text.rstrip("\n").count("\n") + 1, 1
+    message = re.sub(r" \(at [^()]*\)$", "", said)
+    return document, [Complaint(document, Fault((), f"not valid TOML: {message}"), line, column)]

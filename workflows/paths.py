@@ -1,0 +1,77 @@
+"""Where this program keeps its files: folders that nobody else can read."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..machines.errors import ConfigError
+
+__all__ = ["Paths", "make_private", "write_private"]
+
+_HINT = "set STEERSMAN_HOME to a folder of your own"
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The three folders; none of them is created before something is written."""
+
+    config: Path
+    state: Path
+    cache: Path
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str]) -> "Paths":
+        """Take `STEERSMAN_HOME` when it is set, or else the platform's own places."""
+        if home := environ.get("STEERSMAN_HOME"):
+            folder = Path(home).expanduser().absolute()
+            return cls(folder, folder / "state", folder / "cache")
+        from platformdirs import PlatformDirs
+
+        places = PlatformDirs("steersman", appauthor=False)
+        return cls(places.user_config_path, places.user_state_path, places.user_cache_path)
+
+    @property
+    def config_file(self) -> Path:
+        """The user's own configuration; it need not exist."""
+        return self.config / "config.toml"
+
+
+def make_private(folder: Path) -> Path:
+    """Create a folder, and its missing parents, with mode 0700; return it.
+
+    Raises `ConfigError` when it can't be made, or belongs to another user.
+    """
+    try:
+        for missing in [*reversed(folder.parents), folder]:
+            if not missing.is_dir():
+                missing.mkdir(mode=0o700, exist_ok=True)
+        owner = folder.stat().st_uid
+    except OSError as error:
+        message = f"the folder can't be created: {error.strerror}"
+        raise ConfigError(message, _HINT, file=str(folder)) from error
+    if owner != os.geteuid():
+        raise ConfigError(f"the folder belongs to user {owner}", _HINT, file=str(folder))
+    return folder
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Replace a file in one step, with mode 0600, durable when this returns. Raises OSError."""
+    import tempfile
+
+    make_private(path.parent)
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except OSError:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)  # the new name itself must survive a power loss
+    finally:
+        os.close(folder)
