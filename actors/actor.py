@@ -10,6 +10,8 @@ supervisor. Ref and mailbox outlive it: a restart builds a new object behind the
 
 from __future__ import annotations
 
+import contextlib
+import queue
 import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,12 +20,12 @@ import pykka
 from pykka import ActorRef, ActorRegistry, ThreadingFuture
 
 from ..machines.messages import Down, Kill, Watch
-from .mailbox import Mailbox
+from .mailbox import Mailbox, tell
 
 if TYPE_CHECKING:
     from pykka._envelope import Envelope
 
-    from .system import ActorSystem
+    from .system import ActorSystem, Restart
 
 __all__ = ["Actor", "Flag", "Forward"]
 
@@ -68,13 +70,13 @@ class Actor(pykka.Actor):
         self.supervisor = birth.supervisor
         self.watchers: tuple[ActorRef[Any], ...] = ()
         self.last_message = ""
+        self._restart: Restart = birth.restart
         self._current: Envelope[Any] | None = None
         self._stashed: tuple[Envelope[Any], ...] = ()
-        self._must_unstash = False
         ref = birth.ref
         if ref is None:
             self.actor_urn = system.next_urn()
-            self.actor_inbox = Mailbox(system.dispatcher.schedule)
+            self.actor_inbox = Mailbox(system.dispatcher)
             self.actor_stopped = Flag()  # type: ignore[assignment]
             self._actor_ref = ActorRef(self)
         else:
@@ -103,7 +105,7 @@ class Actor(pykka.Actor):
             self._die(error, letter="on_start")
             return
         if not mailbox.empty():
-            mailbox.schedule(mailbox)
+            self.system.dispatcher.schedule(mailbox)
 
     @property
     def mailbox(self) -> Mailbox:
@@ -117,9 +119,9 @@ class Actor(pykka.Actor):
         mailbox = self.mailbox
         for handled in range(limit):
             envelope = mailbox.take()
-            if envelope is None or self.actor_stopped.is_set():
+            if envelope is None:
                 return handled
-            self._deliver(envelope)
+            self._handle(envelope)
         return limit
 
     def stash(self) -> object:
@@ -129,79 +131,81 @@ class Actor(pykka.Actor):
         return STASHED
 
     def unstash(self) -> None:
-        """Handle what was put aside, in order, after the message being handled now."""
-        self._must_unstash = bool(self._stashed)
+        """Handle what was put aside before all that waits in its lanes, in the order it came."""
+        stashed, self._stashed = self._stashed, ()
+        if stashed:
+            self.mailbox.put_back(stashed)
+            self.system.dispatcher.schedule(self.mailbox)
 
-    def _deliver(self, envelope: Envelope[Any]) -> None:
-        self._handle(envelope)
-        while self._must_unstash and not self.actor_stopped.is_set():
-            self._must_unstash = False
-            stashed, self._stashed = self._stashed, ()
-            for number, one in enumerate(stashed):
-                self._handle(one)
-                if self._stashed:  # it was put aside again: so is everything after it, in order
-                    self._stashed = (*self._stashed, *stashed[number + 1 :])
-                    break
+    def watch(self, ref: ActorRef[Any]) -> None:
+        """Ask to be told when an actor goes down; if it is gone already, that is now."""
+        if not tell(ref, Watch(self.actor_ref)):
+            self.actor_ref.tell(Down("", ref.actor_urn, "it was dead already"))
 
     def _handle(self, envelope: Envelope[Any]) -> None:
         message, future = envelope.message, envelope.reply_to
         self.last_message = type(message).__name__
         self._current = envelope
         try:
-            response = self._handle_receive(message)
+            self._answer(envelope, self._handle_receive(message))
         except BaseException as error:
+            self._current = None
             if future is not None:
-                future.set_exception()
+                with contextlib.suppress(queue.Full):  # answered already
+                    future.set_exception()
             if future is None or not isinstance(error, Exception):
                 self._die(error, letter=self.last_message)
-            return
         finally:
             self._current = None
+
+    def _answer(self, envelope: Envelope[Any], response: Any) -> None:
         if isinstance(response, Forward):
             response.ref.actor_inbox.put(envelope)
-        elif future is not None and response is not STASHED:
-            future.set(response)
+        elif envelope.reply_to is not None and response is not STASHED:
+            envelope.reply_to.set(response)
 
     def _handle_receive(self, message: Any) -> Any:
         match message:
             case Kill():
-                return self._halt()
+                self._end(is_failure=True)
             case Watch(watcher):
                 self.watchers = (*self.watchers, watcher)
-                return None
             case _:
                 return super()._handle_receive(message)
+        return None
 
     def _stop(self) -> None:
         """End normally: pykka calls this for its stop message."""
-        ActorRegistry.unregister(self.actor_ref)
-        self.actor_stopped.set()
         try:
             self.on_stop()
-        finally:
-            self.mailbox.close()
-            self._report(Down(self.name, self.actor_urn))
-            self.system.drop(self.actor_ref)
-
-    def _halt(self) -> None:
-        """End because a sibling failed; the mailbox waits for the next incarnation."""
-        ActorRegistry.unregister(self.actor_ref)
-        self.mailbox.is_suspended = True
-        self._report(Down(self.name, self.actor_urn))
+        except BaseException as error:
+            self._die(error, letter="on_stop")
+        else:
+            self._end()
 
     def _die(self, error: BaseException, letter: str) -> None:
-        """End by failure: keep the mailbox for the supervisor, say why."""
-        ActorRegistry.unregister(self.actor_ref)
+        """End by failure, and say why."""
         reason = self.system.bury(self, letter, error)
-        if self.supervisor is None:
-            self.actor_stopped.set()
-            self.mailbox.close()
-            self.system.drop(self.actor_ref)
-        else:
-            self.mailbox.is_suspended = True
-        self._report(Down(self.name, self.actor_urn, reason, letter))
+        try:
+            self.on_failure(type(error), error, error.__traceback__)
+        except BaseException as worse:
+            self.system.bury(self, "on_failure", worse)
+        self._end(reason, letter, is_failure=True)
 
-    def _report(self, down: Down) -> None:
+    def _end(self, reason: str = "", letter: str = "", is_failure: bool = False) -> None:
+        """Go down; the last act is to say so.
+
+        Where another incarnation may follow, the mailbox waits for it, with what was put aside.
+        """
+        comes_back = self._restart == "permanent" or (self._restart == "transient" and is_failure)
+        self.mailbox.put_back(self._stashed)
+        self._stashed = ()
+        if comes_back:
+            ActorRegistry.unregister(self.actor_ref)
+            self.mailbox.is_suspended = True
+        else:
+            self.system.retire(self)
+        down = Down(self.name, self.actor_urn, reason, letter)
         for ref in (self.supervisor, *self.watchers):
-            if ref is not None and ref.is_alive():
-                ref.tell(down)
+            if ref is not None:
+                tell(ref, down)

@@ -5,13 +5,17 @@ starve the others. When nothing is ready any more, or the budget of one pass is 
 what a cascade of messages decided is then handed to the journal as one commit.
 """
 
+from __future__ import annotations
+
 import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol
 
-from .mailbox import Mailbox
+if TYPE_CHECKING:
+    from .mailbox import Mailbox
 
 __all__ = ["Dispatcher", "LoopDispatcher"]
 
@@ -20,9 +24,14 @@ PASS = 64
 
 
 class Dispatcher(Protocol):
-    """Whoever decides which actor runs next."""
+    """Whoever decides which actor runs next.
+
+    `lock` guards every mailbox; it may be taken again by the thread that holds it, since a signal can
+    come in between. `after_pass` hooks run when a pass is over.
+    """
 
     after_pass: list[Callable[[], None]]
+    lock: AbstractContextManager[Any]
 
     def schedule(self, mailbox: Mailbox) -> None:
         """Note that the mailbox has something; any thread."""
@@ -34,14 +43,14 @@ class LoopDispatcher:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.after_pass: list[Callable[[], None]] = []
+        self.lock: AbstractContextManager[Any] = threading.RLock()
         self._loop = loop
         self._ready: deque[Mailbox] = deque()
-        self._lock = threading.Lock()
         self._is_armed = False
 
     def schedule(self, mailbox: Mailbox) -> None:
         """Put the mailbox into the ready queue once, and wake the loop."""
-        with self._lock:
+        with self.lock:
             if mailbox.is_scheduled:
                 return
             mailbox.is_scheduled = True
@@ -56,19 +65,24 @@ class LoopDispatcher:
             self._loop.call_soon_threadsafe(self._pass)
 
     def _pass(self) -> None:
+        try:
+            self._run_ready()
+            for hook in self.after_pass:
+                hook()
+        finally:  # whatever a hook raised is the loop's to report; the actors go on
+            with self.lock:
+                self._is_armed = bool(self._ready)
+            if self._is_armed:
+                self._wake()
+
+    def _run_ready(self) -> None:
         for _ in range(PASS):
-            with self._lock:
+            with self.lock:
                 if not self._ready:
-                    break
+                    return
                 mailbox = self._ready.popleft()
                 mailbox.is_scheduled = False
             if mailbox.owner is not None and not mailbox.is_suspended:
                 mailbox.owner.run_batch(BATCH)
                 if not mailbox.empty():
                     self.schedule(mailbox)
-        for hook in self.after_pass:
-            hook()
-        with self._lock:
-            self._is_armed = bool(self._ready)
-        if self._is_armed:
-            self._wake()

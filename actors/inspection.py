@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.codec import encode
 from ..journal.record import SessionRecord
-from .mailbox import Mailbox
 
 if TYPE_CHECKING:
     from .supervisor import Child
@@ -26,10 +25,8 @@ def inspect_session(record: SessionRecord, children: dict[str, Child]) -> dict[s
 
 def inspect_child(child: Child) -> dict[str, Any]:
     """Return how a child does: supervision state, restarts, mail by lane, its last message."""
-    mailbox = child.ref.actor_inbox
-    assert isinstance(mailbox, Mailbox)
-    system, control, data = mailbox.depth()
-    owner = mailbox.owner
+    system, control, data = child.mailbox.depth()
+    owner = child.mailbox.owner
     return {
         "kind": child.ref.actor_class.__name__.lower(),
         "supervised": child.state,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from pykka import ActorRef
 
 from ..journal import entries as e
-from ..journal.record import ItemRecord, QueueRecord, apply_to_queue
+from ..journal.queue import ItemRecord, QueueRecord, apply_to_queue
 from ..machines.conversation import ChatMessage
-from ..machines.facts import MessageRejected
+from ..machines.facts import MessageKnown, MessageRejected
 from ..machines.item import ITEM
 from ..machines.messages import (
     Decided,
@@ -30,6 +30,7 @@ from ..machines.messages import (
 )
 from ..machines.step import Refusal, step
 from .actor import Actor
+from .mailbox import tell
 
 if TYPE_CHECKING:
     from .environment import Environment
@@ -39,7 +40,10 @@ __all__ = ["Queue"]
 
 
 class Queue(Actor):
-    """One session's queue. `_shut` is the turn whose last boundary found nothing to take in."""
+    """One session's queue. `_shut` is the turn whose last boundary found nothing to take in.
+
+    Its supervisor is its session, which purges what was meant for an incarnation that failed.
+    """
 
     def __init__(
         self,
@@ -54,6 +58,11 @@ class Queue(Actor):
         self._environment = environment
         self._shut = ""
 
+    def on_start(self) -> None:
+        """Take back the steers of a turn that died together with the last incarnation."""
+        if self.record.state != "closed":
+            self._take_back_steers()
+
     def on_receive(self, message: Any) -> Any:
         """Decide; what is decided goes to the session, which journals it."""
         match message:
@@ -65,6 +74,8 @@ class Queue(Actor):
                 self._take_steers(message)
             case Journalled(entry):
                 self._journalled(entry)
+            case QueueChange() | ResumeQueue() if self.record.state == "closed":
+                return {"ok": False, "reason": "session_finalized"}
             case QueueChange():
                 return self._change(message)
             case ResumeQueue():
@@ -82,6 +93,9 @@ class Queue(Actor):
         self._session.tell(Decided(self.name, entries))
 
     def _enqueue(self, message: Enqueue) -> None:
+        if message.client_id and message.client_id in self.record.clients:
+            self._known(message.client_id)
+            return
         record, said_as, for_turn = self.record, message.said_as, message.for_turn
         is_next = message.is_next
         if for_turn and (for_turn == self._shut or not self._is_running(for_turn)):
@@ -110,6 +124,13 @@ class Queue(Actor):
             )
         )
 
+    def _known(self, client_id: str) -> None:
+        """Say what a message got that came a second time before the first was journalled."""
+        item = self.record.items.get(self.record.clients[client_id])
+        if item is not None:
+            fact = MessageKnown(item.id, item.said_as, item.number, client_id)
+            self._session.tell(Decided(self.name, (), facts=(fact,)))
+
     def _is_running(self, turn: str) -> bool:
         return any(one.turn == turn and one.state == "running" for one in self.record.live())
 
@@ -122,6 +143,8 @@ class Queue(Actor):
         return ""
 
     def _start_next(self, message: StartNext) -> None:
+        if message.must_hold:
+            self._hold()
         item = self.record.next_item()
         if item is None:
             self._session.tell(NothingToStart())
@@ -140,29 +163,35 @@ class Queue(Actor):
         )
 
     def _take_steers(self, message: TakeSteers) -> None:
+        if not message.reply_to.is_alive():
+            return  # nothing may enter the conversation of a turn that has ended
         steers = self.record.steers(message.turn)
         said: tuple[ChatMessage, ...] = ()
         if steers:
-            text = "\n\n".join(f"[New message from {one.user or 'user'}] {one.text}" for one in steers)
+            text = "\n\n".join(
+                f"[New message from {one.user or 'user'}] {one.text}" for one in steers
+            )
             said = (ChatMessage("user", text),)
             names = tuple(one.id for one in steers)
             self._decide(e.Steered(names, message.turn, message.step, said))
         elif message.is_closing:
             self._shut = message.turn
-        if message.reply_to.is_alive():
-            message.reply_to.tell(
-                SteersTaken(message.turn, message.step, message.is_closing, said)
-            )
+        tell(
+            message.reply_to,
+            SteersTaken(message.turn, message.step, message.is_closing, said),
+        )
 
     def _journalled(self, entry: e.Entry) -> None:
         apply_to_queue(self.record, entry, self.system.now())
-        if not isinstance(entry, e.TurnEnded | e.Interrupted):
-            return
-        late = self.record.steers(entry.turn)
-        if late:
-            self._decide(*(e.Requeued(one.id, "the turn ended first") for one in late))
+        if isinstance(entry, e.TurnEnded | e.Interrupted | e.Recovered):
+            self._take_back_steers()
         if isinstance(entry, e.Interrupted) and self._environment.policy.after_interrupt == "hold":
             self._hold()
+
+    def _take_back_steers(self) -> None:
+        late = self.record.stranded()
+        if late:
+            self._decide(*(e.Requeued(one.id, "the turn ended first") for one in late))
 
     def _hold(self) -> None:
         if self.record.state == "open" and self.record.order:
@@ -197,23 +226,34 @@ class Queue(Actor):
 
     def _resume(self, message: ResumeQueue) -> dict[str, Any]:
         there = [one for one in self.record.live() if one.state != "running"]
-        if there:
-            self._release()
-        first = next((one for one in there if one.state == "interrupted"), None)
-        number = (first or there[0]).number if there else None
-        return {"ok": True, "restored": len(there), "number": number}
+        first = _chosen(there, message.number)
+        if message.number and first is None:
+            return {"ok": False, "reason": f"No queued item #{message.number}"}
+        if first is not None:
+            self._release((first,) if message.number else ())
+        return {"ok": True, "restored": len(there), "number": first.number if first else None}
 
-    def _release(self) -> None:
-        resumed = sum(one.state == "interrupted" for one in self.record.live())
-        if self.record.state == "held" or resumed:
-            self._decide(e.QueueReleased(resumed))
+    def _release(self, chosen: tuple[ItemRecord, ...] = ()) -> None:
+        resumed = [one for one in self.record.live() if one.state == "interrupted"]
+        first = tuple(one.id for one in chosen or resumed)
+        if self.record.state == "held" or first:
+            self._decide(e.QueueReleased(len(resumed), first))
+
+
+def _chosen(there: list[ItemRecord], number: int | None) -> ItemRecord | None:
+    """Pick the item with a number; without one the oldest that was interrupted, or the first."""
+    if number:
+        return next((one for one in there if one.number == number), None)
+    interrupted = [one for one in there if one.state == "interrupted"]
+    return next(iter(interrupted or there), None)
 
 
 def _opening(item: ItemRecord) -> str:
     """Tell the model where it was when it was interrupted."""
-    at = f" at {item.progress['unit']} {item.progress['done']}/{item.progress['total']}".replace(
-        "  ", " "
-    ) if item.progress else ""
+    progress, at = item.progress, ""
+    if progress:
+        unit = f"{progress['unit']} " if progress["unit"] else ""
+        at = f" at {unit}{progress['done']}/{progress['total']}"
     return (
         f"[You were interrupted{at}. Go on from there. A call without a result may or may not have "
         f"had its effect: look before you repeat it.]\n{item.text}"

@@ -202,7 +202,8 @@ class Runtime:
             return Session.start(self.system, live.record, live.environment)
 
         self.commits.own(live.lease, lambda message: self._tell(live, message), live.record.seq)
-        live.ref = self.root.ask(ChildSpec(live.id, start, "permanent"))
+        ref: ActorRef[Any] = self.root.ask(ChildSpec(live.id, start, "permanent"), block=True)
+        live.ref = ref
 
     def _reload(self, live: LiveSession) -> None:
         """A session actor died: its state is what the journal holds, never the dead one's memory."""
@@ -221,14 +222,18 @@ class Runtime:
         """Send a message and return the actor's reply; not for the loop's own thread."""
         live = self.sessions.get(session)
         if live is None or live.ref is None:
-            raise UnknownSession(f"session `{session}` is not open here", "`steersman sessions list`")
+            raise UnknownSession(
+                f"session `{session}` is not open here", "`steersman sessions list`"
+            )
         return live.ref.ask(message, timeout=timeout)
 
     def tell(self, session: str, message: Any) -> None:
         """Send a message. Raises `AdmissionRefused` when its mailbox is full."""
         live = self.sessions.get(session)
         if live is None or live.ref is None:
-            raise UnknownSession(f"session `{session}` is not open here", "`steersman sessions list`")
+            raise UnknownSession(
+                f"session `{session}` is not open here", "`steersman sessions list`"
+            )
         live.ref.tell(message)
 
     def inspect(self, session: str, *, is_last: bool = False) -> dict[str, Any]:

@@ -8,27 +8,22 @@ durable is it told to anybody, and only then, if no cancel came in between, are 
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pykka import ActorRef
 
 from ..journal import entries as e
-from ..journal.codec import decode, encode, encode_entry
-from ..journal.record import QueueRecord, SessionRecord, apply
+from ..journal.codec import decode, encode
+from ..journal.queue import QueueRecord
 from ..journal.recovery import closing_messages, recovered
-from ..journal.store import StoredEntry
 from ..machines.delivery import Delivery, Relation, deliver
-from ..machines.disposition import Action, DispositionRow, Situation, dispose
-from ..machines.effects import CancelModel, Effect, StopTool
-from ..machines.facts import MessageKnown, MessageRejected, Noticed, StoreLost
+from ..machines.disposition import Action, DispositionRow, dispose
+from ..machines.facts import MessageKnown, Noticed
 from ..machines.messages import (
     Answer,
     Committed,
     Decided,
     Down,
-    Enqueue,
     Finalize,
     Inspect,
     Interrupt,
@@ -46,49 +41,22 @@ from ..machines.session import SESSION
 from ..machines.step import Refusal, Step, step
 from .actor import Forward
 from .inspection import inspect_session
-from .mailbox import Mailbox
+from .keeper import WITH_A_TURN, Keeper
+from .mailbox import tell
 from .queue import Queue
-from .supervisor import ChildSpec, Supervisor
+from .reception import enqueue_order, interrupt_order, situation, what_is_left
+from .supervisor import ChildSpec
 from .turn import Turn
 
-if TYPE_CHECKING:
-    from .environment import Environment
-    from .system import ActorSystem
-
-__all__ = ["Session", "situation"]
-
-NAMES_THE_QUEUE = (
-    e.TurnEnded,
-    e.Interrupted,
-    e.ProgressMade,
-    e.Recovered,
-    e.SessionFinalized,
-)
+__all__ = ["Session"]
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """What may be told and done once entry `seq` is durable."""
-
-    seq: int
-    told: tuple[Any, ...]
-    effects: tuple[Effect, ...]
-
-
-class Session(Supervisor):
-    """One session. `record` is the fold of everything decided so far, durable or about to be."""
+class Session(Keeper):
+    """One session; `queue_type` and `turn_type` are what it starts."""
 
     strategy = "rest_for_one"
-
-    def __init__(
-        self, system: ActorSystem, record: SessionRecord, environment: Environment
-    ) -> None:
-        super().__init__(system)
-        self.record = record
-        self._environment = environment
-        self._held: deque[Held] = deque()
-        self._broken = ""
-        self._cancel: InterruptTurn | None = None
+    queue_type: type[Queue] = Queue
+    turn_type: type[Turn] = Turn
 
     def on_start(self) -> None:
         """Start the queue, and put in order what a dead owner left. Nothing runs by itself."""
@@ -117,12 +85,15 @@ class Session(Supervisor):
                 self._down(message)
             case e.SessionOpened():
                 self._say(message)
+                self.unstash()
             case Inspect():
                 return inspect_session(self.record, self.children)
             case _ if self._broken:
-                return self._turn_away(message)
-            case _ if self.record.state == "starting" or self._cancel:
+                return self._turn_away(message, self._broken)
+            case _ if self.record.state == "starting" or self._cancel or not self.record.seq:
                 return self.stash()
+            case _ if self.record.state == "suspended" and not isinstance(message, Finalize):
+                return self._turn_away(message, "session_suspended")
             case _:
                 return self._obey(message)
         return None
@@ -136,8 +107,8 @@ class Session(Supervisor):
             case QueueChange() | ResumeQueue():
                 return Forward(self._queue)
             case Answer():
-                turn = self.children.get("turn")
-                return Forward(turn.ref) if turn else {"ok": False, "reason": "nothing is asked"}
+                turn = self._turn
+                return Forward(turn) if turn else {"ok": False, "reason": "nothing is asked"}
             case Suspend():
                 self._leave("suspend", message.cause)
             case Finalize():
@@ -149,8 +120,9 @@ class Session(Supervisor):
     # What people say ------------------------------------------------------------------------------
 
     def _route(self, message: UserMessage) -> None:
-        if message.client_id and message.client_id in self.record.queue.clients:
-            self._known(message)
+        known = self._known(message.client_id)
+        if known is not None:
+            self._pass_on_when_durable(known)
             return
         policy = self._environment.policy
         row = dispose(
@@ -164,69 +136,46 @@ class Session(Supervisor):
         match row.action:
             case Action.RUN:
                 self._shift("start")
-                self._enqueue(message, row, "turn", is_next=True)
+                self._queue.tell(enqueue_order(message, row, "turn", is_next=True))
                 self._start_next()
             case Action.QUEUE:
-                self._enqueue(message, row, "queue", is_next=self.record.state == "interrupting")
+                is_next = self.record.state == "interrupting"
+                self._queue.tell(enqueue_order(message, row, "queue", is_next=is_next))
             case Action.STEER:
-                self._enqueue(message, row, "steer", for_turn=self.record.turn)
+                turn = self.record.turn
+                self._queue.tell(enqueue_order(message, row, "steer", for_turn=turn))
             case Action.INTERRUPT:
                 self._cancel_by_message(message, row)
             case Action.REFUSE | Action.COMMAND:
-                fact = MessageRejected(row.ack or row.name, message.content, message.client_id)
-                self._pass_on(fact)
+                self._reject(row.ack or row.name, message.content, message.client_id)
 
-    def _enqueue(
-        self,
-        message: UserMessage,
-        row: DispositionRow,
-        said_as: str,
-        is_next: bool = False,
-        for_turn: str = "",
-    ) -> None:
-        self._queue.tell(
-            Enqueue(
-                message.content,
-                said_as,
-                message.user,
-                message.client_id,
-                message.matched,
-                row.name,
-                row.ack,
-                is_next,
-                for_turn,
-                message.queue_position,
-            )
-        )
+    def _known(self, client_id: str) -> MessageKnown | None:
+        """Return what a message with this key got when it came before."""
+        name = self.record.queue.clients.get(client_id)
+        if name is not None:
+            item = self.record.queue.items.get(name)
+            said_as, number = (item.said_as, item.number) if item else ("turn", None)
+            return MessageKnown(name, said_as, number, client_id)
+        receipt = self.record.cancels.get(client_id)
+        return MessageKnown(receipt, "interrupt", None, client_id) if receipt else None
 
-    def _known(self, message: UserMessage) -> None:
-        name = self.record.queue.clients[message.client_id]
-        item = self.record.queue.items.get(name)
-        said_as, number = (item.said_as, item.number) if item else ("turn", None)
-        self._pass_on(MessageKnown(name, said_as, number, message.client_id))
-
-    def _turn_away(self, message: Any) -> dict[str, Any]:
+    def _turn_away(self, message: Any, reason: str) -> dict[str, Any]:
         if isinstance(message, UserMessage):
-            self._pass_on(MessageRejected(self._broken, message.content, message.client_id))
-        return {"ok": False, "reason": self._broken}
+            self._reject(reason, message.content, message.client_id)
+        return {"ok": False, "reason": reason}
 
     # Cancels --------------------------------------------------------------------------------------
 
     def _cancel_by_message(self, message: UserMessage, row: DispositionRow) -> None:
-        order = InterruptTurn(
-            self._next_receipt(),
-            row.cause,
-            message.user,
-            message.client_id,
-            message.matched,
-            row.name,
-            message.content,
-        )
-        self._deliver_cancel(order)
-        if message.then:
-            self._enqueue(message, row, "turn", is_next=True)
+        self._deliver_cancel(interrupt_order(self._next_receipt(), message, row))
+        left = what_is_left(message)
+        if left:
+            self._queue.tell(enqueue_order(message, row, "turn", text=left, is_next=True))
 
     def _interrupt(self, message: Interrupt) -> dict[str, Any]:
+        receipt = self.record.cancels.get(message.client_id)
+        if receipt is not None:
+            return {"ok": True, "interrupted": None, "receipt": receipt, "reason": "known already"}
         moved = step(SESSION, self.record.state, "interrupt")
         if isinstance(moved, Refusal) or moved.ignored:
             reason = moved.reason if isinstance(moved, Refusal) else moved.ignored
@@ -235,9 +184,7 @@ class Session(Supervisor):
             reason = f"turn {message.turn} has ended"
             return {"ok": True, "interrupted": None, "reason": reason}
         receipt = self._next_receipt()
-        self._deliver_cancel(
-            InterruptTurn(receipt, message.cause, message.user, message.client_id)
-        )
+        self._deliver_cancel(InterruptTurn(receipt, message.cause, message.user, message.client_id))
         return {"ok": True, "interrupted": self.record.turn, "receipt": receipt}
 
     def _next_receipt(self) -> str:
@@ -247,13 +194,18 @@ class Session(Supervisor):
         """Tell whom the table names. What people say next waits until the turn has answered."""
         moved = step(SESSION, self.record.state, "interrupt")
         row = deliver(self._environment.deliveries, order.cause, Relation.SELF)
-        turn = self.children.get("turn")
         is_cancel = row.action in (Delivery.CANCEL, Delivery.FINALIZE)
-        if isinstance(moved, Step) and "interrupt_turn" in moved.effects and turn and is_cancel:
-            self._cancel = order
-            turn.ref.tell(order)
+        if isinstance(moved, Step) and "interrupt_turn" in moved.effects and is_cancel:
+            self._end_turn(order)
         else:
-            self._acknowledge(order)
+            self._acknowledge(order, f"i{self.record.receipts}")
+
+    def _end_turn(self, order: InterruptTurn) -> None:
+        """Give the turn the order; if it has just ended, the news of that is on its way."""
+        self._cancel = order
+        turn = self._turn
+        if turn is not None:
+            tell(turn, order)
 
     def _leave(self, event: str, cause: str) -> None:
         moved = step(SESSION, self.record.state, event)
@@ -264,10 +216,10 @@ class Session(Supervisor):
             self._say(self._last_entry(is_final, cause))
             return
         self._say(e.SessionFinalizing(cause) if is_final else e.SessionLeaving(cause))
-        if "interrupt_turn" in moved.effects and (turn := self.children.get("turn")):
-            cause_of_cancel = "finalize" if is_final else "signal"
-            self._cancel = InterruptTurn(self._next_receipt(), cause_of_cancel)
-            turn.ref.tell(self._cancel)
+        if "interrupt_turn" in moved.effects:
+            self._end_turn(
+                InterruptTurn(self._next_receipt(), "finalize" if is_final else "signal")
+            )
 
     def _last_entry(self, is_final: bool, cause: str) -> e.Entry:
         if is_final:
@@ -275,32 +227,6 @@ class Session(Supervisor):
         return e.SessionSuspended(cause)
 
     # The journal ----------------------------------------------------------------------------------
-
-    def _say(self, entry: e.Entry) -> None:
-        self._journal(Decided(self.name, (entry,)))
-
-    def _journal(self, decided: Decided) -> None:
-        """Fold, number and hand to the journal; hold back what may only be told when durable."""
-        for effect in decided.urgent:
-            self._perform(effect)
-        for entry in decided.entries:
-            self._fold(entry, decided.sender)
-        if decided.effects:
-            self._held.append(Held(self.record.seq, (), decided.effects))
-        for entry in decided.entries:
-            self._react(entry)
-
-    def _fold(self, entry: e.Entry, sender: str) -> None:
-        record, now = self.record, self.system.now()
-        if isinstance(entry, e.LateResult) and record.state == "finalized":
-            return
-        seq = record.seq + 1
-        apply(record, entry, seq, now)
-        told = self._environment.ears.hear(entry, seq, now, record)
-        self._held.append(Held(seq, told, ()))
-        self._environment.journal.append(StoredEntry(seq, now, encode_entry(entry)), record)
-        if sender != "queue" and isinstance(entry, NAMES_THE_QUEUE):
-            self._queue.tell(Journalled(entry))
 
     def _react(self, entry: e.Entry) -> None:
         match entry:
@@ -310,7 +236,7 @@ class Session(Supervisor):
             case e.Recovered():
                 if self.record.state == "finalized":
                     self._say(self._last_entry(True, self.record.finalize_cause or "crashed"))
-            case e.InterruptRequested():
+            case e.Interrupted():
                 self._cancel = None
                 self.unstash()
             case e.TurnEnded() | e.Stopped():
@@ -335,75 +261,43 @@ class Session(Supervisor):
             self._too_late(late)
 
     def _too_late(self, order: InterruptTurn) -> None:
-        """The turn ended by itself before the cancel reached it: nothing else may start, either."""
-        self._acknowledge(order)
+        """The turn ended by itself before the cancel reached it: what waits may be held, even so."""
+        self._acknowledge(order, order.receipt)
         self._pass_on(Noticed("The turn had just ended by itself."))
-        self._queue.tell(QueueChange("hold"))
+        if self.record.state == "idle":
+            self._shift("start")
+            self._start_next(must_hold=self._environment.policy.after_interrupt == "hold")
 
-    def _acknowledge(self, order: InterruptTurn) -> None:
+    def _acknowledge(self, order: InterruptTurn, receipt: str) -> None:
         if order.text:
             self._pass_on(
-                MessageKnown(
-                    order.receipt, "interrupt", None, order.client_id, order.matched, order.rule
-                )
+                MessageKnown(receipt, "interrupt", None, order.client_id, order.matched, order.rule)
             )
 
-    def _release(self, seq: int) -> None:
-        """Everything up to `seq` is durable: tell it, and perform what no cancel has overtaken."""
-        held = self._held
-        while held and held[0].seq <= seq:
-            one = held.popleft()
-            self._environment.ears.tell(one.told)
-            for effect in one.effects:
-                self._perform(effect)
-
-    def _perform(self, effect: Effect) -> None:
-        is_stale = not isinstance(effect, CancelModel | StopTool) and (
-            effect.epoch != self.record.epoch
-        )
-        turn = self.children.get("turn")
-        if not is_stale and turn is not None:
-            self._environment.perform(effect, turn.ref)
-
-    def _break(self, message: StoreBroke) -> None:
-        """Fail loudly: nothing that is not durable is told, and nothing more is accepted."""
-        self._broken = message.reason
-        self._held.clear()
-        if self.record.running is not None:
-            for effect in self._stopping():
-                self._perform(effect)
-        code = "lease_lost" if message.is_lease_lost else "store_failed"
-        self._pass_on(StoreLost(code, message.reason, message.hint))
-
     # Children -------------------------------------------------------------------------------------
-
-    @property
-    def _queue(self) -> ActorRef[Any]:
-        return self.children["queue"].ref
 
     def _start_queue(self) -> ActorRef[Any]:
         copy = decode(QueueRecord, encode(self.record.queue))
         old = self.children.get("queue")
         if old is not None:
-            assert isinstance(old.ref.actor_inbox, Mailbox)
-            old.ref.actor_inbox.purge(Journalled)
-        return Queue.start(self.system, copy, self.actor_ref, self._environment)
+            old.mailbox.purge(Journalled)  # the copy has them
+        return self.queue_type.start(self.system, copy, self.actor_ref, self._environment)
 
     def _start_next_if_idle(self) -> None:
         if self.record.state == "idle" and self.record.queue.next_item() is not None:
             self._shift("start")
             self._start_next()
 
-    def _start_next(self) -> None:
+    def _start_next(self, must_hold: bool = False) -> None:
         turn = f"t{self.record.turns_made + 1}"
-        self._queue.tell(StartNext(turn, self.record.epoch + 1))
+        self._queue.tell(StartNext(turn, self.record.epoch + 1, must_hold))
 
     def _start_turn(self, entry: e.TurnStarted) -> None:
         record = self.record
         conversation = tuple(record.conversation)
 
         def start() -> ActorRef[Any]:
-            return Turn.start(
+            return self.turn_type.start(
                 self.system,
                 entry.turn,
                 entry.epoch,
@@ -416,45 +310,20 @@ class Session(Supervisor):
         self.start_child(ChildSpec("turn", start, "temporary"))
 
     def _down(self, down: Down) -> None:
-        if down.name == "queue" and self.record.state == "starting":
+        if down.name == "queue":
+            self.children["queue"].mailbox.purge(StartNext)
             self._shift("nothing_to_start")
         self.handle_down(down)
         self.unstash()
+        self._start_next_if_idle()
 
     def child_ended(self, down: Down) -> None:
         """Journal the end of a turn whose actor failed; the session goes on."""
-        running = self.record.running
-        if down.name != "turn" or running is None or self._broken:
+        if self._broken or self.record.state not in WITH_A_TURN:
             return
         reason = f"a fault in the program ended the turn ({down.reason or 'its queue failed'})"
         messages = closing_messages(self.record)
         for effect in self._stopping():
             self._environment.perform(effect, None)
-        self._say(e.TurnEnded(running.id, "failed", reason, "`/resume` or say it again", messages))
-
-    def _stopping(self) -> list[Effect]:
-        turn = self.record.turns[self.record.turn]
-        calls = [one.id for one in turn.calls.values() if one.state == "running"]
-        stops: list[Effect] = [StopTool(turn.id, self.record.epoch, call) for call in calls]
-        return [CancelModel(turn.id), *stops]
-
-    def _shift(self, event: str) -> None:
-        moved = step(SESSION, self.record.state, event)
-        if not isinstance(moved, Refusal):
-            self.record.state = moved.state
-
-    def _pass_on(self, fact: Any) -> None:
-        self._environment.ears.pass_on(fact)
-
-
-def situation(record: SessionRecord) -> Situation:
-    """Say what the session is doing, in the words of the routing table."""
-    match record.state:
-        case "busy":
-            return Situation.BUSY
-        case "interrupting" | "leaving":
-            return Situation.INTERRUPTING
-        case "finalizing" | "finalized":
-            return Situation.FINALIZING
-        case _:
-            return Situation.HELD if record.queue.state == "held" else Situation.IDLE
+        turn, hint = self.record.turn, "`/resume` or say it again"
+        self._say(e.TurnEnded(turn, "failed", reason, hint, messages))

@@ -3,12 +3,12 @@
 After OTP: a child spec says how to start a child and when to restart it; a strategy says who goes
 with it; an intensity bounds how often. Siblings that must go are told, and awaited, before anything
 is restarted. Ref and mailbox of a child survive its restart; the message that killed it does not
-come again (it is in the dead letters). https://www.erlang.org/doc/apps/stdlib/supervisor.html
+come again (it is in the dead letters). A supervisor that ends, however it ends, takes its children
+with it. https://www.erlang.org/doc/apps/stdlib/supervisor.html
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,7 +22,7 @@ from .actor import Actor
 from .mailbox import Mailbox
 
 if TYPE_CHECKING:
-    from .system import ActorSystem
+    from .system import ActorSystem, Restart
 
 __all__ = ["Child", "ChildSpec", "GaveUp", "Supervisor"]
 
@@ -37,7 +37,7 @@ class ChildSpec:
 
     name: str
     start: Callable[[], ActorRef[Any]]
-    restart: Literal["permanent", "transient", "temporary"] = "permanent"
+    restart: Restart = "permanent"
 
 
 @dataclass(slots=True)
@@ -49,11 +49,19 @@ class Child:
     state: str = "running"
     restarts: int = 0
 
+    @property
+    def mailbox(self) -> Mailbox:
+        """Its inbox, by its real type."""
+        mailbox = self.ref.actor_inbox
+        assert isinstance(mailbox, Mailbox)
+        return mailbox
+
 
 class Supervisor(Actor):
     """Base of actors that have children; `intensity` restarts within `period` seconds, then it fails.
 
-    Children are kept in the order in which they were started.
+    Children are kept in the order in which they were started. A child of the same name as one that
+    has ended takes its place.
     """
 
     strategy: Literal["one_for_one", "one_for_all", "rest_for_one"] = "one_for_one"
@@ -63,11 +71,13 @@ class Supervisor(Actor):
     def __init__(self, system: ActorSystem) -> None:
         super().__init__(system)
         self.children: dict[str, Child] = {}
-        self._failures: deque[float] = deque()
+        self._failures: tuple[float, ...] = ()
 
     def start_child(self, spec: ChildSpec) -> ActorRef[Any]:
         """Start a child and watch over it."""
-        ref = self.system.spawn(spec.start, spec.name, self.actor_ref)
+        if spec.name in self.children:
+            self._retire(self.children.pop(spec.name))
+        ref = self.system.spawn(spec.start, spec.name, self.actor_ref, restart=spec.restart)
         self.children[spec.name] = Child(spec, ref)
         return ref
 
@@ -77,14 +87,13 @@ class Supervisor(Actor):
         if child is None or child.ref.actor_urn != down.urn:
             return
         was_told = child.state == "stopping"
-        must_restart = child.spec.restart != "temporary" and (
-            was_told or child.spec.restart == "permanent" or bool(down.reason)
-        )
-        self._move(child, "down", {"must_restart"} if must_restart else set())
+        must_restart = child.ref.is_alive()  # the spec decided when it ended
+        if not self._move(child, "down", {"must_restart"} if must_restart else set()):
+            return
         if child.state == "ended":
-            self._bury(child)
+            self._retire(self.children.pop(down.name))
             self.child_ended(down)
-        if not was_told and must_restart:
+        elif not was_told:
             self._count(down)
             self._stop_siblings(child)
         self._restart_when_all_are_down()
@@ -93,31 +102,33 @@ class Supervisor(Actor):
         """React to a child that ended for good; nothing by default."""
 
     def stop_children(self) -> None:
-        """Tell all children to end, last started first, and forget them."""
+        """End all children, last started first, and forget them."""
         for child in reversed(self.children.values()):
-            child.ref.actor_stopped.set()
-            _mailbox(child).close()
-            self.system.drop(child.ref)
+            self._retire(child)
         self.children.clear()
 
-    def _move(self, child: Child, event: str, facts: set[str]) -> None:
-        moved = step(CHILD, child.state, event, facts)
-        if not isinstance(moved, Refusal):
-            child.state = moved.state
+    def _end(self, reason: str = "", letter: str = "", is_failure: bool = False) -> None:
+        self.stop_children()
+        super()._end(reason, letter, is_failure)
 
-    def _bury(self, child: Child) -> None:
-        child.ref.actor_stopped.set()
-        _mailbox(child).close()
-        self.system.drop(child.ref)
-        del self.children[child.spec.name]
+    def _retire(self, child: Child) -> None:
+        actor = child.mailbox.owner
+        if isinstance(actor, Supervisor):
+            actor.stop_children()
+        self.system.retire(actor)
+
+    def _move(self, child: Child, event: str, facts: set[str]) -> bool:
+        moved = step(CHILD, child.state, event, facts)
+        if isinstance(moved, Refusal):
+            return False
+        child.state = moved.state
+        return True
 
     def _count(self, down: Down) -> None:
         now = self.system.now()
-        self._failures.append(now)
-        while self._failures and self._failures[0] < now - self.period:
-            self._failures.popleft()
+        recent = (one for one in self._failures if one >= now - self.period)
+        self._failures = (*recent, now)
         if len(self._failures) > self.intensity:
-            self.stop_children()
             raise GaveUp(f"{down.name} failed {len(self._failures)} times: {down.reason}")
 
     def _stop_siblings(self, failed: Child) -> None:
@@ -129,20 +140,21 @@ class Supervisor(Actor):
             child = self.children[name]
             if child.state == "running":
                 self._move(child, "stop", set())
-                child.ref.tell(Kill())
+                if child.ref.is_alive():
+                    child.ref.tell(Kill())
 
     def _restart_when_all_are_down(self) -> None:
         if any(child.state == "stopping" for child in self.children.values()):
             return
         for child in list(self.children.values()):
             if child.state == "suspended":
-                _mailbox(child).purge(Kill)
+                child.mailbox.purge(Kill)
                 self._move(child, "restart", set())
                 child.restarts += 1
-                self.system.spawn(child.spec.start, child.spec.name, self.actor_ref, child.ref)
-
-
-def _mailbox(child: Child) -> Mailbox:
-    mailbox = child.ref.actor_inbox
-    assert isinstance(mailbox, Mailbox)
-    return mailbox
+                self.system.spawn(
+                    child.spec.start,
+                    child.spec.name,
+                    self.actor_ref,
+                    child.ref,
+                    child.spec.restart,
+                )

@@ -7,7 +7,9 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+from pykka import ActorRegistry
 
 if TYPE_CHECKING:
     from pykka import ActorRef
@@ -15,10 +17,13 @@ if TYPE_CHECKING:
     from .actor import Actor
     from .dispatcher import Dispatcher
 
-__all__ = ["ActorSystem", "Birth", "DeadLetter"]
+__all__ = ["ActorSystem", "Birth", "DeadLetter", "Restart"]
 
 logger = logging.getLogger("steersman")
 REMEMBERED_LETTERS = 100
+
+Restart = Literal["permanent", "transient", "temporary"]
+"""When a child is started again: always, after a failure, or never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +38,15 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """Whose child an actor is, and the ref it takes over if it is a new incarnation."""
+    """Whose child an actor is, when it comes back, and the ref it takes over if it did."""
 
     name: str = ""
     supervisor: ActorRef[Any] | None = None
     ref: ActorRef[Any] | None = None
+    restart: Restart = "temporary"
+
+
+UNSUPERVISED = Birth()
 
 
 class ActorSystem:
@@ -61,9 +70,10 @@ class ActorSystem:
         name: str,
         supervisor: ActorRef[Any],
         adopt: ActorRef[Any] | None = None,
+        restart: Restart = "permanent",
     ) -> ActorRef[Any]:
         """Start an actor under a supervisor; with `adopt`, as a new incarnation behind that ref."""
-        self._birth = Birth(name, supervisor, adopt)
+        self._birth = Birth(name, supervisor, adopt, restart)
         try:
             return start()
         finally:
@@ -72,15 +82,22 @@ class ActorSystem:
     def birth(self) -> Birth:
         """Return, once, under what circumstances the actor being built is born."""
         birth, self._birth = self._birth, None
-        return birth or Birth()
+        return birth or UNSUPERVISED
 
     def keep(self, actor: Actor) -> None:
         """Hold an actor alive: pykka's refs are weak, and nothing else need know it."""
         self._living[actor.actor_urn] = actor
 
-    def drop(self, ref: ActorRef[Any]) -> None:
-        """Let go of an actor that ended."""
-        self._living.pop(ref.actor_urn, None)
+    def living(self) -> list[Actor]:
+        """Return all actors that are kept, oldest first."""
+        return list(self._living.values())
+
+    def retire(self, actor: Actor) -> None:
+        """Let go of an actor for good: its ref is dead, and whoever asked or asks it hears so."""
+        ActorRegistry.unregister(actor.actor_ref)
+        actor.actor_stopped.set()
+        self._living.pop(actor.actor_urn, None)
+        actor.mailbox.close()
 
     def bury(self, actor: Actor, message: str, error: BaseException) -> str:
         """Remember the message that killed an actor and return why, in a line."""

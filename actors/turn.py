@@ -8,6 +8,7 @@ the queue is asked for steers before the model is called again; the queue's answ
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pykka import ActorRef
@@ -104,14 +105,17 @@ class Turn(Actor):
         if self.state != "boundary":
             return
         self._conversation.extend(message.messages)
+        if self._loop.cancel is not None:
+            self._cut(self._loop.cancel)
+            return
         if message.is_closing and not message.messages:
-            self._end("finish", "completed")
+            self._finish("finish", "completed")
             return
         spent = {"steps_spent"} if self.step >= self._environment.max_steps else set[str]()
         self._move("proceed", spent)
         if self.state == "failed":
             limit = f"the limit of {self._environment.max_steps} model calls a turn is reached"
-            self._end("", "failed", limit, "raise agents.NAME.max_steps, or say go on")
+            self._finish("", "failed", limit, "raise agents.NAME.max_steps, or say go on")
             return
         self.step += 1
         call = CallModel(self.turn, self.epoch, self.step, tuple(self._conversation))
@@ -128,7 +132,7 @@ class Turn(Actor):
             return
         self._loop.partial.clear()
         said = ChatMessage("assistant", message.text, message.tool_calls)
-        self._say(e.Answered(self.turn, self.step, message.usage, (said,)))
+        self._decide([e.Answered(self.turn, self.step, message.usage, (said,))])
         self._move("answer", {"has_calls"} if message.tool_calls else set())
         if self.state == "acting":
             self._loop.todo.extend(message.tool_calls)
@@ -140,18 +144,24 @@ class Turn(Actor):
         if self.state != "calling" or message.step != self.step:
             return
         self._move("model_failed")
-        self._decide([e.ModelCallFailed(self.turn, self.step, message.reason, message.hint)])
         text = "".join(self._loop.partial)
         said = f"{text}\n{NO_ANSWER}" if text else NO_ANSWER
-        self._end("", "failed", message.reason, message.hint, said)
+        failed = e.ModelCallFailed(self.turn, self.step, message.reason, message.hint)
+        self._finish("", "failed", message.reason, message.hint, said, (failed,))
 
-    def _end(
-        self, event: str, status: str, reason: str = "", hint: str = "", said: str = ""
+    def _finish(
+        self,
+        event: str,
+        status: str,
+        reason: str = "",
+        hint: str = "",
+        said: str = "",
+        before: tuple[e.Entry, ...] = (),
     ) -> None:
         if event:
             self._move(event)
         messages = (ChatMessage("assistant", said or f"[{reason}]"),) if reason else ()
-        self._decide([e.TurnEnded(self.turn, status, reason, hint, messages)])
+        self._decide([*before, e.TurnEnded(self.turn, status, reason, hint, messages)])
         self.stop()
 
     # Tool calls -----------------------------------------------------------------------------------
@@ -208,11 +218,7 @@ class Turn(Actor):
         self._loop.open[request.call] = request
         self._loop.questions[question] = request
         self._decide(
-            [
-                e.QuestionAsked(
-                    self.turn, request.call, question, request.tool, request.arguments
-                )
-            ]
+            [e.QuestionAsked(self.turn, request.call, question, request.tool, request.arguments)]
         )
 
     def _question_answered(self, message: Answer) -> dict[str, Any]:
@@ -232,10 +238,12 @@ class Turn(Actor):
         return {"ok": True}
 
     def _refuse(self, request: ToolRequest, status: str, reason: str) -> None:
-        text = SKIPPED if status == "skipped" else f"[{request.tool} was not run: {reason}]"
+        text = f"[{request.tool} was not run: {reason}]"
+        self._decide([self._refusal(request, status, reason, text)])
+
+    def _refusal(self, request: ToolRequest, status: str, reason: str, text: str) -> e.ToolRefused:
         said = ChatMessage("tool", text, call=request.call, wire_id=request.wire_id)
-        entry = e.ToolRefused(self.turn, request.call, request.tool, status, reason, (said,))
-        self._say(entry)
+        return e.ToolRefused(self.turn, request.call, request.tool, status, reason, (said,))
 
     def _tool_finished(self, message: ToolFinished) -> None:
         request = self._loop.open.pop(message.call, None)
@@ -243,11 +251,12 @@ class Turn(Actor):
             self._late(f"tool {message.call}")
             return
         said = ChatMessage("tool", message.text, call=request.call, wire_id=request.wire_id)
+        entries: list[e.Entry] = []
         if message.progress is not None and self.state == "acting":
-            self._decide([e.ProgressMade(self.turn, *message.progress)])
+            entries.append(e.ProgressMade(self.turn, *message.progress))
             done, total, unit, _ = message.progress
             self._loop.checkpoint = {"done": done, "total": total, "unit": unit}
-        self._say(
+        entries.append(
             e.ToolEnded(
                 self.turn,
                 request.call,
@@ -264,70 +273,80 @@ class Turn(Actor):
         if self.state == "interrupted":
             self._loop.killed += message.killed
             self._loop.survivors += message.survivors
-            self._stopped()
+            if not self._loop.open:
+                entries.append(self._stopped(ChatMessage("assistant", INTERRUPTED)))
+        self._decide(entries)
+        if self.state == "interrupted":
+            self._stop_if_dead()
         elif not self._loop.open:
             self._start_calls()
 
     # The end by cancel ----------------------------------------------------------------------------
 
     def _interrupt(self, message: InterruptTurn) -> None:
-        was = self.state
-        if isinstance(step(TURN, was, "interrupt"), Refusal):
+        if isinstance(step(TURN, self.state, "interrupt"), Refusal):
             return
-        entries: list[e.Entry] = [
-            e.InterruptRequested(
-                message.receipt,
-                self.turn,
-                message.cause,
-                message.user,
-                message.client_id,
-                message.matched,
-                message.rule,
-                message.text,
-            )
-        ]
-        entries += [e.QuestionAnswered(self.turn, one, "withdrawn") for one in self._loop.questions]
-        self._decide(entries)
-        self._skip_what_has_not_started()
-        self._move("interrupt")
-        running = list(self._loop.open)
-        ended = e.Interrupted(self.turn, message.cause, self._loop.checkpoint, self._last_words(was))
-        urgent: list[Effect] = [CancelModel(self.turn)]
-        urgent += [StopTool(self.turn, self.epoch, call) for call in running]
-        self._decide([ended], urgent=urgent)
-        self._stopped()
+        if self.state == "boundary":  # steers may be entering just now; the answer is on its way
+            self._loop.cancel = message
+        else:
+            self._cut(message)
 
-    def _skip_what_has_not_started(self) -> None:
+    def _cut(self, message: InterruptTurn) -> None:
+        """End here, in one commit; what runs is told to stop, and its results are awaited."""
         loop = self._loop
-        asked = list(loop.questions.values())
-        loop.questions.clear()
-        for request in asked:
-            del loop.open[request.call]
-        for request in (*asked, *loop.todo):
-            self._refuse(request, "skipped", "the turn was interrupted")
-        loop.todo.clear()
+        requested = e.InterruptRequested(
+            message.receipt,
+            self.turn,
+            message.cause,
+            message.user,
+            message.client_id,
+            message.matched,
+            message.rule,
+            message.text,
+        )
+        withdrawn = [e.QuestionAnswered(self.turn, one, "withdrawn") for one in loop.questions]
+        skipped = self._skipped()
+        self._move("interrupt")
+        words = self._last_words(bool(skipped))
+        ended = e.Interrupted(self.turn, message.cause, loop.checkpoint, words)
+        stopped = [] if loop.open else [self._stopped()]
+        stops = [StopTool(self.turn, self.epoch, call) for call in loop.open]
+        self._decide(
+            [requested, *withdrawn, *skipped, ended, *stopped],
+            urgent=[CancelModel(self.turn), *stops],
+        )
+        self._stop_if_dead()
 
-    def _last_words(self, was: str) -> tuple[ChatMessage, ...]:
-        """What the conversation says of the cut, so that user and assistant keep alternating."""
-        if was == "acting" and self._loop.open:
-            return ()
-        if was == "boundary" and self._conversation and self._conversation[-1].role == "assistant":
+    def _skipped(self) -> list[e.ToolRefused]:
+        """Take back the calls that have not started, and give each its result."""
+        loop = self._loop
+        skipped = [*loop.questions.values(), *loop.todo]
+        for request in loop.questions.values():
+            del loop.open[request.call]
+        loop.questions.clear()
+        loop.todo.clear()
+        return [
+            self._refusal(one, "skipped", "the turn was interrupted", SKIPPED) for one in skipped
+        ]
+
+    def _last_words(self, is_after_result: bool) -> tuple[ChatMessage, ...]:
+        """What the conversation says of the cut, so that user and assistant keep alternating.
+
+        While calls run their results come first, and the last word with the last of them.
+        """
+        has_said = self._conversation[-1].role == "assistant" and not is_after_result
+        if self._loop.open or has_said:
             return ()
         text = "".join(self._loop.partial)
         return (ChatMessage("assistant", f"{text}\n{INTERRUPTED}" if text else INTERRUPTED),)
 
-    def _stopped(self) -> None:
-        """Say that everything is dead, once it is."""
-        loop = self._loop
-        if loop.open or loop.is_over:
-            return
-        loop.is_over = True
-        last = self._conversation[-1] if self._conversation else None
-        said = (
-            (ChatMessage("assistant", INTERRUPTED),) if last and last.role == "tool" else ()
-        )
-        self._decide([e.Stopped(self.turn, loop.killed, loop.survivors, said)])
-        self.stop()
+    def _stopped(self, *said: ChatMessage) -> e.Stopped:
+        """Say that everything is dead."""
+        return e.Stopped(self.turn, self._loop.killed, self._loop.survivors, said)
+
+    def _stop_if_dead(self) -> None:
+        if not self._loop.open:
+            self.stop()
 
     # Small things ---------------------------------------------------------------------------------
 
@@ -339,28 +358,26 @@ class Turn(Actor):
     def _late(self, what: str, usage: Usage | None = None) -> None:
         self._decide([e.LateResult(self.turn, what, usage or Usage())])
 
-    def _say(self, entry: e.Entry) -> None:
-        self._decide([entry])
-
     def _decide(
         self,
-        entries: list[e.Entry],
-        effects: list[Effect] | None = None,
-        urgent: list[Effect] | None = None,
+        entries: Sequence[e.Entry],
+        effects: Sequence[Effect] = (),
+        urgent: Sequence[Effect] = (),
     ) -> None:
         for entry in entries:
             self._conversation.extend(getattr(entry, "messages", ()))
-        self._session.tell(
-            Decided(self.name, tuple(entries), tuple(effects or ()), tuple(urgent or ()))
-        )
+        self._session.tell(Decided(self.name, tuple(entries), tuple(effects), tuple(urgent)))
 
 
 class Acting:
-    """What a turn has in hand: calls to start, calls that run, questions, the streamed text."""
+    """What a turn has in hand: calls to start, calls that run, questions, the streamed text.
+
+    `cancel` is an interrupt that waits for the answer to `TakeSteers`.
+    """
 
     __slots__ = (
+        "cancel",
         "checkpoint",
-        "is_over",
         "killed",
         "open",
         "partial",
@@ -377,4 +394,4 @@ class Acting:
         self.checkpoint: dict[str, Any] | None = None
         self.killed: tuple[int, ...] = ()
         self.survivors: tuple[int, ...] = ()
-        self.is_over = False
+        self.cancel: InterruptTurn | None = None

@@ -1,7 +1,7 @@
 """What a step of a machine costs, beside a dictionary lookup and a plain `transitions` trigger.
 
-Run it as `python benchmarks/step.py`, with the package installed. Times are processor time, the best
-of several interleaved rounds; on a busy machine trust the ratios.
+Run it as `python benchmarks/step.py`, with the package installed. Times are processor time,
+the best of several interleaved rounds; on a busy machine trust the ratios.
 """
 
 import time

@@ -32,7 +32,7 @@ def acknowledgement(event: dict[str, Any], *, can_utf8: bool = True) -> str:
 
 def _accepted(event: dict[str, Any]) -> str:
     short = event["text"]
-    short = short if len(short) <= CUT else f"{short[:CUT - 3]}..."
+    short = short if len(short) <= CUT else f"{short[: CUT - 3]}..."
     match event["as"]:
         case "queue" if event["ack"] == "subagent_working":
             return "⏳ Subagent working — your message is queued for when it finishes"

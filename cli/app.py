@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -13,41 +12,43 @@ from ..machines.errors import SteersmanError
 
 __all__ = ["app", "run"]
 
-PLAIN = {"no_args_is_help": True, "rich_markup_mode": None, "add_completion": False}
-
 app = typer.Typer(
     name="steersman",
-    help="Talk to an agent while it works; nothing you say is lost.",
+    help="Talk to an agent while it works; nothing you say is lost.\n\n"
+    'Example: steersman chat "what is in this folder?"',
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-sessions = typer.Typer(help="Sessions of this home.", no_args_is_help=True, rich_markup_mode=None)
-machines = typer.Typer(help="The state machines.", no_args_is_help=True, rich_markup_mode=None)
-routes = typer.Typer(help="The routing tables.", no_args_is_help=True, rich_markup_mode=None)
-config = typer.Typer(help="The configuration.", no_args_is_help=True, rich_markup_mode=None)
-models = typer.Typer(help="Language models.", no_args_is_help=True, rich_markup_mode=None)
-for name, sub in {
-    "sessions": sessions,
-    "machines": machines,
-    "routes": routes,
-    "config": config,
-    "models": models,
-}.items():
-    app.add_typer(sub, name=name)
+
+
+def _group(name: str, doc: str, example: str) -> typer.Typer:
+    """Add a command that has commands of its own."""
+    group = typer.Typer(
+        help=f"{doc}\n\nExample: {example}", no_args_is_help=True, rich_markup_mode=None
+    )
+    app.add_typer(group, name=name)
+    return group
+
+
+sessions = _group("sessions", "List, read and resume sessions.", "steersman sessions list")
+machines = _group("machines", "Show and check the state machines.", "steersman machines show turn")
+routes = _group("routes", "Show and check the routing tables.", "steersman routes show")
+config = _group("config", "Show and check the configuration.", "steersman config show")
+models = _group("models", "List, check and fetch language models.", "steersman models list")
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Session = Annotated[
+    str, typer.Argument(metavar="ID", help="A session's id, a unique begin of one, or `last`.")
+]
 
 
 def run(arguments: list[str]) -> int:
     """Run the command line and return its exit code; a person's mistake is told in two lines."""
     try:
-        code = app(arguments, standalone_mode=False)
+        code = app(arguments, prog_name="steersman", standalone_mode=False)
     except SteersmanError as error:
-        print(f"steersman: {error}", file=sys.stderr)
-        if error.hint:
-            print(f"  {error.hint}", file=sys.stderr)
-        return error.exit_code
+        return _tell(error)
     except typer.Exit as done:
         return done.exit_code
     except typer.Abort:
@@ -55,6 +56,16 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         return _usage(error)
     return int(code or 0)
+
+
+def _tell(error: SteersmanError) -> int:
+    from ..gateway.terminal import clean
+    from .page import warn
+
+    warn(clean(f"steersman: {error}"))
+    if error.hint:
+        warn(clean(f"  {error.hint}"))
+    return error.exit_code
 
 
 def _usage(error: Exception) -> int:
@@ -70,22 +81,23 @@ def _usage(error: Exception) -> int:
 def main(
     version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
 ) -> None:
-    """Talk to an agent while it works; nothing you say is lost.
-
-    Example: steersman chat "what is in this folder?"
-    """
+    """Take what applies to all commands; `main.py` answers `--version` before this is imported."""
 
 
 @app.command()
 def chat(
-    message: Annotated[str, typer.Argument(help="Say this, print the answer, leave.")] = "",
-    agent: Annotated[str, typer.Option(help="An agent of the configuration.")] = "",
-    model: Annotated[str, typer.Option(help="A model of the configuration, or `local`.")] = "",
+    message: Annotated[
+        str, typer.Argument(metavar="MESSAGE", help="Say this, print the answer, leave.")
+    ] = "",
+    agent: Annotated[str, typer.Option(metavar="NAME", help="An agent of the configuration.")] = "",
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="A model of the configuration, or `local`.")
+    ] = "",
     resume_newest: Annotated[
         bool, typer.Option("--continue", help="Take up this folder's newest session.")
     ] = False,
     resume: Annotated[str, typer.Option(metavar="ID", help="Take up this session.")] = "",
-    cwd: Annotated[Path | None, typer.Option(help="The folder to work in.")] = None,
+    cwd: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to work in.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines in and out.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="No prompt; lines queue and run.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Allow what would be asked.")] = False,
@@ -115,7 +127,7 @@ def sessions_list(as_json: Json = False) -> int:
 
 
 @sessions.command("show")
-def sessions_show(session: str, as_json: Json = False) -> int:
+def sessions_show(session: Session, as_json: Json = False) -> int:
     """Print a session's conversation.
 
     Example: steersman sessions show last
@@ -126,7 +138,7 @@ def sessions_show(session: str, as_json: Json = False) -> int:
 
 
 @sessions.command("resume")
-def sessions_resume(session: str) -> int:
+def sessions_resume(session: Session) -> int:
     """Open a chat on a session; nothing in it runs until you say so.
 
     Example: steersman sessions resume last
@@ -136,8 +148,10 @@ def sessions_resume(session: str) -> int:
 
 @app.command()
 def inspect(
-    session: Annotated[str, typer.Argument(help="An id, a prefix of one, or `last`.")] = "last",
-    form: Annotated[str, typer.Option("--format", help="tree, toml or json.")] = "tree",
+    session: Session = "last",
+    form: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help="tree, toml or json.")
+    ] = "tree",
 ) -> int:
     """Show what every part of a session is doing, or was doing last.
 
@@ -161,7 +175,12 @@ def machines_list(as_json: Json = False) -> int:
 
 @machines.command("show")
 def machines_show(
-    name: str, form: Annotated[str, typer.Option("--format", help="mermaid or toml.")] = "mermaid"
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A machine; `steersman machines list` names them.")
+    ],
+    form: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help="mermaid or toml.")
+    ] = "mermaid",
 ) -> int:
     """Print a machine as a diagram or as data.
 
@@ -250,7 +269,11 @@ def models_list(as_json: Json = False) -> int:
 
 
 @models.command("check")
-def models_check(name: Annotated[str, typer.Argument()] = "") -> int:
+def models_check(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A model; without one, what a chat would use.")
+    ] = "",
+) -> int:
     """Ask a model for one word, and say what works.
 
     Example: steersman models check main
@@ -262,7 +285,9 @@ def models_check(name: Annotated[str, typer.Argument()] = "") -> int:
 
 @models.command("fetch")
 def models_fetch(
-    name: str,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A model of the catalogue (`models list`).")
+    ],
     if_needed: Annotated[
         bool, typer.Option("--if-needed", help="Only if a chat would find no other model.")
     ] = False,
@@ -277,7 +302,12 @@ def models_fetch(
 
 
 @app.command()
-def trust(folder: Annotated[Path | None, typer.Argument()] = None) -> int:
+def trust(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="DIR", help="The folder; the current one if left out."),
+    ] = None,
+) -> int:
     """Trust a folder's steersman.toml as it is now.
 
     Example: steersman trust .
@@ -289,7 +319,7 @@ def trust(folder: Annotated[Path | None, typer.Argument()] = None) -> int:
 
 @app.command()
 def doctor(as_json: Json = False) -> int:
-    """Look at this machine: versions, permissions, disk, models, and what to mend.
+    """Look at this machine, and say what to mend.
 
     Example: steersman doctor
     """

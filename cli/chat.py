@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..gateway.conversation import Conversation
-from ..gateway.host import Host, Wish, find_session
+from ..gateway.home import find_session
+from ..gateway.host import Host, Wish
+from ..journal.store import SessionRow
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths
@@ -69,6 +71,11 @@ def _face(options: ChatOptions) -> tuple[Face, bool]:
     return talk_at_prompt, True
 
 
+def _can_continue(row: SessionRow) -> bool:
+    """Whether there is anything to take up: one that died before its first entry holds nothing."""
+    return row.seq > 0 and row.state != "finalized" and not row.parent
+
+
 def _open(host: Host, options: ChatOptions, folder: Path) -> Conversation:
     if options.resume:
         return host.resume(find_session(host.store.sessions(), options.resume).session)
@@ -77,7 +84,7 @@ def _open(host: Host, options: ChatOptions, folder: Path) -> Conversation:
     here = [
         one
         for one in host.store.sessions()
-        if one.folder == str(folder) and one.state != "finalized" and not one.parent
+        if one.folder == str(folder) and _can_continue(one)
     ]
     if not here:
         raise SteersmanError(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from ..gateway.conversation import Conversation
 from ..gateway.events import Event
@@ -79,13 +80,13 @@ def _parse(line: str) -> dict[str, Any] | None:
         data = json.loads(line)
     except ValueError:
         return {"text": line}
-    if isinstance(data, dict) and ("text" in data or "answer" in data):
-        return data
-    return None
+    said = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+    return said if "text" in said or "answer" in said else None
 
 
 def talk_json(host: Host, open_it: Callable[[], Conversation], options: ChatOptions) -> int:
     """Talk until the input ends and everything is done."""
+    _speak_utf8()
     printer = Printer(sys.stdout)
     settling = Settling()
     host.hub.subscribe(lambda event: printer.write(json.dumps(event, ensure_ascii=False) + "\n"))
@@ -105,6 +106,13 @@ def talk_json(host: Host, open_it: Callable[[], Conversation], options: ChatOpti
     finally:
         host.close()
         printer.close()
+
+
+def _speak_utf8() -> None:
+    """JSON is UTF-8 whatever the locale; bytes that are not become a replacement character."""
+    for stream in (sys.stdin, sys.stdout):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
 
 
 def _preface(host: Host, conversation: Conversation) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from ..gateway.conversation import Conversation
 from ..gateway.events import Event
@@ -21,13 +21,21 @@ from .leaving import Leaving
 from .printer import Printer
 from .settling import Settling
 
-__all__ = ["PlainFace", "talk_plain"]
+__all__ = ["PlainFace", "Sink", "talk_plain"]
+
+
+class Sink(Protocol):
+    """Whatever takes text."""
+
+    def write(self, text: str) -> None:
+        """Take it; returns at once."""
+        ...
 
 
 class PlainFace:
     """Prints events as people read them."""
 
-    def __init__(self, out: Printer, err: Printer, *, can_utf8: bool = True) -> None:
+    def __init__(self, out: Sink, err: Sink, *, can_utf8: bool = True) -> None:
         self._out, self._err = out, err
         self._can_utf8 = can_utf8
         self._is_mid_line = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import queue
 import signal
@@ -16,6 +17,8 @@ class Printer:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        if isinstance(stream, io.TextIOWrapper):  # half a surrogate must not stop the rest
+            stream.reconfigure(errors="replace")
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._is_broken = False
         self._thread = threading.Thread(target=self._run, name="printer", daemon=True)
@@ -38,6 +41,6 @@ class Printer:
                 self._stream.write(text)
                 if self._lines.empty():
                     self._stream.flush()
-            except (BrokenPipeError, ValueError):
+            except (OSError, ValueError):
                 self._is_broken = True
                 os.kill(os.getpid(), signal.SIGHUP)

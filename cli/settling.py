@@ -9,9 +9,7 @@ from ..gateway.events import Event
 
 __all__ = ["Settling"]
 
-ENDINGS = frozenset(
-    {"turn_ended", "stopped", "queue", "rejected", "result", "error", "accepted"}
-)
+ENDINGS = frozenset({"turn_ended", "stopped", "queue", "rejected", "result", "error", "accepted"})
 
 
 class Settling:

@@ -4,13 +4,20 @@ Each page is made by one function from what the program really reads; add a pair
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from steersman.cli.machines import MACHINES
+from steersman.machines.delivery import DEFAULT_DELIVERIES
+from steersman.machines.disposition import ACKS, DEFAULT_DISPOSITIONS, DispositionRow
+from steersman.machines.machine import Machine, State, Transition
+from steersman.machines.mermaid import mermaid
+from steersman.machines.routing import Table
+from steersman.workflows.fault import dotted
 from steersman.workflows.reference import Entry, entries
-from steersman.workflows.shape import dotted
 
-__all__ = ["PAGES", "configuration", "main"]
+__all__ = ["PAGES", "configuration", "machines", "main", "routing"]
 
 DOCS = Path(__file__).resolve().parent
 
@@ -37,6 +44,34 @@ finds mistakes, and `steersman config schema` prints a JSON Schema for your edit
 `STEERSMAN_HOME` set, `config.toml`, `state/` and `cache/` are all in that folder.
 """
 
+MACHINES_HEAD = """\
+# Machines
+
+<!-- Written by docs/generate.py from machines/: change the tables there, then run `make docs`. -->
+
+Each part of a session is in one state of one machine, and moves only along its rows. An event that
+a state has no row for is refused and changes nothing; an ignored one is answered with the reason.
+The first row whose guards hold wins. `steersman machines show NAME` prints a machine as a diagram,
+with `--format toml` as data; `steersman machines check` proves that there are no dead ends, no
+unreachable states, and that no state forgets a control event.
+"""
+
+ROUTING_HEAD = """\
+# Routing
+
+<!-- Written by docs/generate.py from machines/: change the tables there, then run `make docs`. -->
+
+Two tables decide what a message does. In both, the first row that matches wins.
+
+1. **Dispositions**: what was said meets what the session does and how it is configured, and is run,
+   queued, taken in as a steer, refused, or interrupts.
+2. **Deliveries**: an interrupt, a steer or another cause reaches some of those around a session.
+
+Both are finite: `steersman routes check` looks at every combination and proves that each has a row,
+that no row is dead, that talk never stops a child, and that whoever wants work to stop is heard.
+`steersman routes show` prints this page's tables.
+"""
+
 
 def configuration() -> str:
     """Describe every key of `config.toml`, in its order."""
@@ -46,7 +81,30 @@ def configuration() -> str:
     return "\n".join(blocks)
 
 
-PAGES: list[tuple[str, Callable[[], str]]] = [("configuration.md", configuration)]
+def machines() -> str:
+    """Describe every machine: its diagram, its states, its rows."""
+    return "\n".join([MACHINES_HEAD, *(_machine(one) for one in MACHINES.values())])
+
+
+def routing() -> str:
+    """Describe both routing tables and the acknowledgements."""
+    blocks = [ROUTING_HEAD, "## Dispositions\n", _space(DEFAULT_DISPOSITIONS)]
+    blocks.append(_rows(("row", "when", "what is done", "why"), _dispositions()))
+    told = [(f"`{name}`", text) for name, text in ACKS.items()]
+    blocks += ["### Acknowledgements\n", _rows(("name", "what the sender is told"), told)]
+    blocks += ["## Deliveries\n", _space(DEFAULT_DELIVERIES)]
+    delivered = [
+        (f"`{row.name}`", _when(row.when), row.action, row.why) for row in DEFAULT_DELIVERIES.rows
+    ]
+    blocks.append(_rows(("row", "when", "what it gets", "why"), delivered))
+    return "\n".join(blocks)
+
+
+PAGES: list[tuple[str, Callable[[], str]]] = [
+    ("configuration.md", configuration),
+    ("machines.md", machines),
+    ("routing.md", routing),
+]
 
 
 def main(arguments: list[str]) -> int:
@@ -77,6 +135,56 @@ def _key(entry: Entry) -> str:
     name = entry.where[-1]
     shown = f"```toml\n{note}{name} = {entry.value}\n```"
     return f"### `{dotted(entry.where)}`\n\n{entry.comment}\n\n{shown}\n"
+
+
+def _machine(machine: Machine) -> str:
+    blocks = [f"## {machine.name}\n", f"{machine.doc}\n", f"```mermaid\n{mermaid(machine)}```\n"]
+    blocks.append(_rows(("state", "meaning"), [_state(one, machine) for one in machine.states]))
+    head = ("event", "from", "to", "if", "effects")
+    blocks.append(_rows(head, [_transition(row, machine) for row in machine.transitions]))
+    return "\n".join(blocks)
+
+
+def _state(state: State, machine: Machine) -> tuple[str, str]:
+    marks = ["initial"] if state.name == machine.initial else []
+    marks += ["final"] if state.is_final else []
+    return f"`{state.name}`" + (f" ({', '.join(marks)})" if marks else ""), state.doc
+
+
+def _transition(row: Transition, machine: Machine) -> tuple[str, ...]:
+    event = f"`{row.event}`" + (" (control)" if row.event in machine.control else "")
+    dest = f"ignored: {row.ignored}" if row.ignored else (row.dest or "(stays)")
+    guards = ", ".join(guard.replace("!", "not ") for guard in row.guards)
+    return event, ", ".join(row.source), dest, guards, ", ".join(row.effects)
+
+
+def _dispositions() -> list[tuple[str, ...]]:
+    return [
+        (f"`{row.name}`", _when(row.when), _decision(row), row.doc)
+        for row in DEFAULT_DISPOSITIONS.rows
+    ]
+
+
+def _decision(row: DispositionRow) -> str:
+    details = [
+        f"{name} `{value}`" for name, value in (("cause", row.cause), ("ack", row.ack)) if value
+    ]
+    return row.action + (f" ({', '.join(details)})" if details else "")
+
+
+def _when(when: Mapping[str, tuple[str, ...]]) -> str:
+    return "; ".join(f"{name}: {', '.join(values)}" for name, values in when.items()) or "else"
+
+
+def _space(table: Table[Any]) -> str:
+    rows = [(f"`{name}`", ", ".join(values)) for name, values in table.space.items()]
+    return _rows(("dimension", "values"), rows)
+
+
+def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Write a Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |\n" for line in lines)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ class Reply:
     """A command's one answer. `leaves`: the face that typed it should end."""
 
     ok: bool
-    data: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict[str, Any])
     text: str = ""
     leaves: bool = False
 
@@ -35,12 +35,16 @@ Run = Callable[["Conversation", str], Reply]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One slash command; `usage` is what follows the name."""
+    """One slash command; `usage` is what follows the name.
+
+    `is_urgent`: it doesn't wait for what was said before it.
+    """
 
     name: str
     usage: str
     doc: str
     run: Run
+    is_urgent: bool = False
 
 
 def _help(conversation: Conversation, argument: str) -> Reply:
@@ -127,9 +131,7 @@ def _queue_resume(conversation: Conversation, words: list[str]) -> Reply:
     first = items.get(answer.get("number"), {})
     at = first.get("progress")
     where = f" from checkpoint{progress_text(at)}" if at else ""
-    return Reply(
-        True, answer, f"Restored {count} items. Processing #{answer['number']}{where}..."
-    )
+    return Reply(True, answer, f"Restored {count} items. Processing #{answer['number']}{where}...")
 
 
 def _number(words: list[str]) -> int | None:
@@ -150,7 +152,7 @@ COMMANDS: dict[str, Command] = {
     one.name: one
     for one in (
         Command("help", "[COMMAND]", "List the commands, or say what one does.", _help),
-        Command("stop", "", "Stop the running turn and everything it started, now.", _stop),
+        Command("stop", "", "Stop the running turn and everything it started, now.", _stop, True),
         Command(
             "queue",
             "[list|pop [N]|clear|resume]",

@@ -6,6 +6,7 @@ is classified here, by a pure function, before it enters a mailbox.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +22,8 @@ from .events import Narrator
 from .tree import draw_session
 
 __all__ = ["Conversation"]
+
+_SLASH = re.compile(r"/[A-Za-z][A-Za-z-]*(\s|$)")
 
 TYPES = {
     Intent.STEER_WORD: "steer",
@@ -64,6 +67,8 @@ class Conversation:
         found = classify(text, self._words, explicit, COMMANDS)
         if found.intent is Intent.COMMAND:
             return self._command(found, client_id)
+        if explicit == "auto" and _SLASH.match(text):
+            self.narrate("notice", text=f"`{text.split()[0]}` is no command: it is said as a message.")
         kind: Any = TYPES.get(found.intent, "normal")
         message = UserMessage(
             kind,
@@ -86,8 +91,8 @@ class Conversation:
 
     def ask(self, message: Message) -> dict[str, Any]:
         """Send a message to the session and return its reply."""
-        reply = self.runtime.ask(self.session, message)
-        return reply if isinstance(reply, dict) else {"ok": True}
+        reply: dict[str, Any] | None = self.runtime.ask(self.session, message)
+        return reply or {"ok": True}
 
     def inspect(self) -> dict[str, Any]:
         """Return the session's state as plain data."""
@@ -99,7 +104,7 @@ class Conversation:
 
     def queue(self) -> dict[str, Any]:
         """Return the queue as `{session, state, items}`."""
-        queue = self.inspect()["queue"]
+        queue = self.runtime.inspect(self.session, is_last=True)["queue"]
         items = queue.get("items", {})
         shown = [items[name] for name in queue.get("order", ())]
         keys = ("id", "number", "state", "text", "progress", "user")
@@ -109,7 +114,7 @@ class Conversation:
 
     def is_quiet(self) -> bool:
         """Whether nothing runs and nothing that waits will run by itself."""
-        data = self.runtime.inspect(self.session, is_last=True)
+        data = self._latest()
         if data.get("state", "idle") in ("suspended", "finalized"):
             return True
         if data.get("state", "idle") != "idle":
@@ -130,9 +135,7 @@ class Conversation:
         """From now on nobody answers questions: what would be asked is denied."""
         live = self.runtime.sessions.get(self.session)
         if live is not None:
-            self.runtime.loop.call_soon_threadsafe(
-                lambda: live.environment.amend(can_ask=False)
-            )
+            self.runtime.loop.call_soon_threadsafe(lambda: live.environment.amend(can_ask=False))
 
     def renew(self) -> None:
         """Finalize this session and begin another in its place."""
@@ -143,6 +146,11 @@ class Conversation:
     def leave(self, cause: str = "exit") -> None:
         """Stop what runs, keep everything, let go of the session."""
         self.runtime.leave(self.session, cause)
+
+    def _latest(self) -> dict[str, Any]:
+        """Return the state after all that was said: through the session, through its queue."""
+        self.runtime.inspect(self.session, is_last=True)
+        return self.runtime.inspect(self.session, is_last=True)
 
     def _command(self, found: Classification, client_id: str) -> Reply:
         with self._lock:
@@ -160,7 +168,10 @@ class Conversation:
             ack=None,
             text="",
         )
-        reply = COMMANDS[found.command].run(self, found.argument)
+        command = COMMANDS[found.command]
+        if not command.is_urgent:
+            self._latest()
+        reply = command.run(self, found.argument)
         self._narrator_of(self.session).say(
             "result", **fields, name=found.command, ok=reply.ok, data=reply.data, text=reply.text
         )

@@ -41,7 +41,9 @@ CHANGES_QUEUE = (
 
 def iso(time: float) -> str:
     """Write seconds since the epoch as ISO 8601 in UTC, to the millisecond."""
-    return datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return (
+        datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    )
 
 
 def item_view(item: ItemRecord) -> Event:

@@ -11,21 +11,22 @@ from typing import Any
 from ..actors.runtime import AgentProfile, Runtime
 from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord
-from ..journal.sqlite import SqliteStore
-from ..journal.store import SessionRow, Store
+from ..journal.store import Store
 from ..machines.errors import UsageError
 from ..machines.policy import Policy
 from ..machines.words import Words
 from ..ports.models.choice import Choice, build, choose, probe_loopback
-from ..ports.models.settings import ModelConfig
+from ..ports.models.settings import model_configs
 from ..ports.tools.permission import Permissions, Rule
 from ..workflows.config import Config
-from ..workflows.paths import Paths, make_private
+from ..workflows.paths import Paths
 from .conversation import Conversation
 from .events import Narrator
+from .home import open_store
 from .hub import Hub
+from .opening import Opening
 
-__all__ = ["Host", "Wish", "find_session", "model_configs", "open_store"]
+__all__ = ["Host", "Wish"]
 
 STEERING = """
 While you work, the person may add a message; it then appears as `[New message from NAME] TEXT`. They \
@@ -53,6 +54,8 @@ class Host:
         self.config = config
         self.wish = wish
         self.hub = Hub()
+        self._opening = Opening()
+        self.hub.subscribe(self._opening.hear)
         self.choice: Choice | None = None
         self._environ = environ
         self._models: dict[str, Any] = {}
@@ -75,11 +78,13 @@ class Host:
         """Begin a new session in a folder."""
         profile = self._profile(self.wish.agent or self.config.default_agent)
         live = self.runtime.open_new(folder, profile, self.narrator)
+        self._opening.wait(live.id)
         return self._conversation(live.id, folder)
 
     def resume(self, session: str) -> Conversation:
         """Take up a session; nothing in it runs until somebody says so."""
         live = self.runtime.open_existing(session, self._profile_of, self.narrator)
+        self._opening.wait(live.id)
         return self._conversation(live.id, Path(live.record.folder))
 
     def narrator(self, session: str) -> Narrator:
@@ -137,7 +142,7 @@ class Host:
 
     def _model(self, agent_model: str) -> Any:
         choice = choose(
-            model_configs(self.config),
+            model_configs(self.config.models),
             agent_model,
             self.wish.model,
             self._environ,
@@ -145,54 +150,5 @@ class Host:
         )
         self.choice = choice
         if choice.config.name not in self._models:
-            self._models[choice.config.name] = build(
-                choice.config, self.paths.cache, self._environ
-            )
+            self._models[choice.config.name] = build(choice.config, self.paths.cache, self._environ)
         return self._models[choice.config.name]
-
-
-def model_configs(config: Config) -> dict[str, ModelConfig]:
-    """Return the configured models as the model ports know them."""
-    return {
-        name: ModelConfig(
-            name,
-            one.provider,
-            one.base_url,
-            one.api_key_env,
-            one.model,
-            one.tool_dialect,
-            one.script,
-            one.context_window,
-            one.temperature,
-            one.max_tokens,
-        )
-        for name, one in config.models.items()
-    }
-
-
-def open_store(paths: Paths, *, read_only: bool = False) -> SqliteStore:
-    """Open the home's store. Raises `StoreError`."""
-    if not read_only:
-        make_private(paths.state)
-    return SqliteStore.open(paths.state, read_only=read_only)
-
-
-def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) -> SessionRow:
-    """Find a session by `last`, its id, or a unique prefix; `folder` narrows `last`.
-
-    Raises `UsageError` that says which there are.
-    """
-    if name == "last":
-        here = [one for one in rows if folder is None or one.folder == str(folder)]
-        open_ones = [one for one in here if one.state != "finalized"] or here
-        if open_ones:
-            return open_ones[0]
-        raise UsageError("there is no session yet", "`steersman chat` begins one")
-    found = [one for one in rows if one.session.startswith(name)]
-    exact = [one for one in found if one.session == name]
-    if len(exact or found) == 1:
-        return (exact or found)[0]
-    if not found:
-        raise UsageError(f"no session `{name}`", "`steersman sessions list` shows them")
-    ids = ", ".join(one.session for one in found[:5])
-    raise UsageError(f"`{name}` fits several sessions: {ids}", "type more of the id")

@@ -18,12 +18,17 @@ from .entries import Entry
 __all__ = ["decode", "decode_entry", "encode", "encode_entry", "kind_of"]
 
 T = TypeVar("T")
+PLAIN = (str, int, float, bool, type(None))
+
+
+def kind_of(entry_type: type[Entry]) -> str:
+    """Return the name of an entry type in the journal: `TurnStarted` is `turn_started`."""
+    return _snake_case(entry_type.__name__)
 
 
 @cache
-def kind_of(entry_type: type[Entry]) -> str:
-    """Return the name of an entry type in the journal: `TurnStarted` is `turn_started`."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", entry_type.__name__).lower()
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 @cache
@@ -34,22 +39,43 @@ def _types() -> dict[str, type[Entry]]:
 
 def encode(value: Any) -> Any:
     """Turn a value into JSON data; fields that hold their default are left out."""
-    if is_dataclass(value):
-        return {
-            one.name: encode(getattr(value, one.name))
-            for one in fields(value)
-            if one.default is MISSING or getattr(value, one.name) != one.default
-        }
-    if isinstance(value, tuple | list):
+    kind = type(value)
+    if kind in PLAIN:
+        return value
+    if kind is tuple or kind is list:
         return [encode(item) for item in value]
-    if isinstance(value, dict):
+    if kind is dict:
         return {key: encode(item) for key, item in value.items()}
-    return value
+    if not is_dataclass(kind):
+        return value  # a string of an enumeration
+    data: dict[str, Any] = {}
+    for name, default in _defaults(kind):
+        item = getattr(value, name)
+        if default is MISSING or item != default:
+            data[name] = encode(item)
+    return data
 
 
-@cache
+_DEFAULTS: dict[type, tuple[tuple[str, Any], ...]] = {}
+
+
+def _defaults(cls: Any) -> tuple[tuple[str, Any], ...]:
+    """List a dataclass's fields with their defaults, once."""
+    known = _DEFAULTS.get(cls)
+    if known is None:
+        known = _DEFAULTS[cls] = tuple((one.name, one.default) for one in fields(cls))
+    return known
+
+
+_HINTS: dict[type, dict[str, Any]] = {}
+
+
 def _hints(cls: type) -> dict[str, Any]:
-    return get_type_hints(cls)
+    """Resolve a class's annotations, once."""
+    hints = _HINTS.get(cls)
+    if hints is None:
+        hints = _HINTS[cls] = get_type_hints(cls)
+    return hints
 
 
 def decode(cls: type[T], data: dict[str, Any]) -> T:

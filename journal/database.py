@@ -91,6 +91,11 @@ class Database:
             if self._log_pages >= self._checkpoint_at:
                 self._checkpoint(connection)
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether an error was reported after which nothing is accepted."""
+        return self._fault is not None
+
     def checkpoint(self) -> None:
         """Move the log into the database, as far as readers allow; for an idle moment."""
         with self._used() as connection:
@@ -133,6 +138,7 @@ class Database:
             if mode + connection.rows("PRAGMA synchronous") != [("wal",), (2,)]:
                 raise apsw.IOError(f"the journal mode stayed {mode}")
             migrate(connection)
+            folder.sync()
         return database
 
     @classmethod

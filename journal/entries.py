@@ -157,9 +157,13 @@ class QueueHeld(Entry):
 
 @dataclass(frozen=True, slots=True)
 class QueueReleased(Entry):
-    """What waits may run. `resumed` counts what is there to run."""
+    """What waits may run; `items` were interrupted or waited, and run before all others.
+
+    `resumed` counts those that were interrupted.
+    """
 
     resumed: int = 0
+    items: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,11 @@ class PrivateFolder:
         flags = os.O_RDWR | os.O_CREAT if create else os.O_RDONLY
         self.check_file(name)
         flags |= os.O_NOFOLLOW | os.O_CLOEXEC
-        return os.open(name, flags, 0o600, dir_fd=self._descriptor)
+        try:
+            return os.open(name, flags, 0o600, dir_fd=self._descriptor)
+        except OSError as fault:
+            fault.filename = str(self.path / name)  # whole, for who reads the error
+            raise
 
     def check_file(self, name: str) -> int | None:
         """Refuse anything but a regular file, shut others out, return its size in bytes or none.
@@ -105,6 +109,10 @@ class PrivateFolder:
         """
         short = _DESCRIPTORS / str(self._descriptor)
         return str(short / name) if short.exists() else str(self.path / name)
+
+    def sync(self) -> None:
+        """Have the names in this folder on disk; raises `OSError`, which SQLite would swallow."""
+        os.fsync(self._descriptor)
 
     def close(self) -> None:
         """Close the descriptor. Idempotent."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from ..machines.call import CALL
 from ..machines.conversation import ChatMessage
-from ..machines.turn import TURN
 from .codec import decode, decode_entry, encode
 from .entries import Recovered
 from .record import CallRecord, SessionRecord, apply, messages_of
@@ -77,13 +76,16 @@ def recovered(record: SessionRecord) -> Recovered:
 
 
 def closing_messages(record: SessionRecord) -> tuple[ChatMessage, ...]:
-    """Return results for the calls of a turn that nobody will finish, so that roles alternate."""
+    """Return what ends a turn that nobody will finish.
+
+    Each call without a result gets one, and the agent has the last word, so that the next message of
+    a person finds the conversation as a model expects it: user and assistant by turns.
+    """
     turn = record.turns.get(record.turn)
-    if turn is None:
-        return ()
-    cut = [call for call in turn.calls.values() if call.state not in CALL.final]
-    results = tuple(_result_of(call) for call in cut)
-    if turn.state in TURN.final and not cut:
+    calls = turn.calls.values() if turn is not None else ()
+    results = [_result_of(call) for call in calls if call.state not in CALL.final]
+    said = (*record.conversation[-1:], *results)
+    if not said or said[-1].role == "assistant":
         return ()
     return (*results, ChatMessage("assistant", INTERRUPTED))
 

@@ -108,8 +108,9 @@ class SqliteStore:
         if lock is None:
             return
         try:
-            # A failed store was reported where it failed; the lock is what others wait for.
-            with contextlib.suppress(StoreFailed), self._writing() as connection:
+            if self._writable().has_failed:
+                return  # reported where it failed; the lock is what others wait for
+            with self._writing() as connection:
                 table.clear_owner(connection, lease.session, lease.epoch)
         finally:
             lock.release()

@@ -22,7 +22,9 @@ CALL = Machine(
         State("killed", "It was ended by a cancel.", is_final=True),
         State("denied", "It was not allowed.", is_final=True),
         State("skipped", "The turn ended before it could start.", is_final=True),
-        State("unknown", "The program died while it ran: nobody knows how it ended.", is_final=True),
+        State(
+            "unknown", "The program died while it ran: nobody knows how it ended.", is_final=True
+        ),
     ),
     transitions=(
         Transition("ask", ("requested",), "asking"),

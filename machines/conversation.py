@@ -22,7 +22,7 @@ class ToolRequest:
 
     call: str
     tool: str
-    arguments: dict[str, Any] = field(default_factory=dict)
+    arguments: dict[str, Any] = field(default_factory=dict[str, Any])
     wire_id: str = ""
     fault: str = ""
 

@@ -1,10 +1,10 @@
 """What can go wrong, as one tree.
 
     SteersmanError                      exit 1
-    ├── UsageError                      exit 2   the command line makes no sense
-    ├── ConfigError                     exit 2   a file that people write is wrong; names file, line, column
+    ├── UsageError                      exit 2   a senseless command line
+    ├── ConfigError                     exit 2   a wrong file; names file, line, column
     ├── MachineError                    exit 2   a machine or routing table contradicts itself
-    ├── AdmissionRefused                exit 1   a mailbox is full: nothing was taken, the text is the sender's
+    ├── AdmissionRefused                exit 1   a mailbox is full: nothing was taken
     ├── StoreError                      exit 1   the journal cannot be read or written
     │   ├── StoreBusy                            another live process owns the session
     │   ├── StoreDamaged                         the file is not a database, or fails its own check

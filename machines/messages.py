@@ -74,7 +74,6 @@ class UserMessage(Message):
     `then` is what of an interrupting message is left to run next, empty if nothing.
     """
 
-    is_external: ClassVar[bool] = True
     type: Literal["normal", "steer", "interrupt"]
     content: str
     intent: str
@@ -88,6 +87,11 @@ class UserMessage(Message):
     def lane(self) -> Lane:  # type: ignore[override]
         """CONTROL for whatever stops or steers, so that it never waits behind data."""
         return Lane.DATA if self.type == "normal" else Lane.CONTROL
+
+    @property
+    def is_external(self) -> bool:  # type: ignore[override]
+        """Counted against the bound, apart from interrupts, which are never refused."""
+        return self.type != "interrupt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,8 @@ class Decided(Message):
     """Entries that one actor decided, for the session to journal in one commit, and their effects.
 
     `entries` are journal entries, `effects` are performed only after the commit and only if the
-    turn's epoch has not moved; `urgent` are performed at once (they only ever stop things).
+    turn's epoch has not moved; `urgent` are performed at once (they only ever stop things); `facts`
+    are told once everything decided before them is durable.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
@@ -163,6 +168,7 @@ class Decided(Message):
     entries: tuple[Any, ...]
     effects: tuple[Any, ...] = ()
     urgent: tuple[Any, ...] = ()
+    facts: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,11 +265,15 @@ class Refuse(Message):
 
 @dataclass(frozen=True, slots=True)
 class StartNext(Message):
-    """Begin turn `turn` with the next item, or with the named one; answered with Decided."""
+    """Begin turn `turn` with the next item; answered with Decided or NothingToStart.
+
+    `must_hold`: a cancel has just missed the last turn, so hold what waits first.
+    """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
     turn: str
     epoch: int
+    must_hold: bool = False
 
 
 @dataclass(frozen=True, slots=True)

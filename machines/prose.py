@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 __all__ = ["Token", "normalized", "tokens", "unspaced"]
 
-SHOWN: Final = "\0"
+_SHOWN: Final = "\0"
 """Stands for a passage that is shown; no keyboard makes it."""
 
 
@@ -91,15 +91,15 @@ _SINGLE: Final = re.compile(r"(?P<open>(?<!\w)'(?=\w))|(?P<close>(?<=[^\s'])'(?!
 def _without_shown(text: str) -> str:
     """Replace every passage that is shown by a placeholder."""
     for pattern in (_FENCE, _CODE, _CITED):
-        text = pattern.sub(f" {SHOWN} ", text)
+        text = pattern.sub(f" {_SHOWN} ", text)
     for opening, closing, pattern in _QUOTES:
         first, partner = text.find(opening), text.find(closing)
         if 0 <= first <= partner:  # the mark that comes first tells the language
             text = _without_quoted(text, pattern)
     if "'" in text:
         text = _without_quoted(text, _SINGLE)
-    text = _TAG.sub(f" {SHOWN} ", text)
-    text = _ADDRESS.sub(SHOWN, text)
+    text = _TAG.sub(f" {_SHOWN} ", text)
+    text = _ADDRESS.sub(_SHOWN, text)
     return _MEMBER.sub(".", text)
 
 
@@ -114,7 +114,7 @@ def _without_quoted(text: str, pattern: re.Pattern[str]) -> str:
         elif mark.lastgroup == "end":
             start = -1
         elif mark.lastgroup == "close" or _also_closes(mark):
-            kept += (text[done:start], f" {SHOWN} ")
+            kept += (text[done:start], f" {_SHOWN} ")
             done, start = mark.end(), -1
     return "".join((*kept, text[done:])) if done else text
 
@@ -140,7 +140,7 @@ _MARKS: Final = (
 _WORD: Final = rf"[^\W{_UNSPACED}]|[{_MARKS}]"
 _RUN: Final = re.compile(
     rf"(?P<unspaced>[{_UNSPACED}]+)"
-    rf"|(?P<run>(?:{_WORD}|[-'._/\\~@:$#={SHOWN}])++(?:\([^()\n]*\)|\[[^\[\]\n]*\]|[(\[])?)"
+    rf"|(?P<run>(?:{_WORD}|[-'._/\\~@:$#={_SHOWN}])++(?:\([^()\n]*\)|\[[^\[\]\n]*\]|[(\[])?)"
 )
 _PLAIN: Final = re.compile(rf"(?:{_WORD})++(?:'(?:{_WORD})++)*+")
 # Between words a colon or a double hyphen is punctuation; a double hyphen before one makes a flag.

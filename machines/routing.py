@@ -71,6 +71,8 @@ class Table(Generic[R]):
         """
         row = self._index.get(key)
         if row is None:
+            for (name, known), value in zip(self.space.items(), key, strict=True):
+                _require(value, known, f"table `{self.name}`: `{name}` has no value `{value}`")
             raise MachineError(
                 f"table `{self.name}` has no row for {self.in_words(key)}",
                 "Add a row that matches, at the end.",
@@ -138,7 +140,7 @@ def render(table: Table[Any]) -> str:
         lines.append(
             f"{number:>3}{mark} {row.name:<{width}}  {conditions or 'anything else'} -> {decision}"
         )
-        lines += [f"{'':{width + 6}}{reason}" for reason in reasons]
+        lines += [f"{'':{width + 7}}{reason}" for reason in reasons]
     if table.overrides:
         lines += ["", "* overrides a shipped row"]
     return "\n".join(lines) + "\n"

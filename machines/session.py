@@ -27,7 +27,7 @@ SESSION = Machine(
         Transition("start", ("idle",), "starting"),
         Transition("nothing_to_start", ("starting",), "idle"),
         Transition("turn_started", ("starting",), "busy"),
-        Transition("turn_ended", ("busy",), "idle"),
+        Transition("turn_ended", ("busy", "interrupting"), "idle"),
         Transition("turn_ended", ("finalizing",), "finalized"),
         Transition("turn_ended", ("leaving",), "suspended"),
         Transition("interrupted", ("busy",), "interrupting"),

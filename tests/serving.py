@@ -12,8 +12,8 @@ As a process of its own, for tests of the whole program::
     python tests/serving.py --script FILE --port 0
 
 which prints its port on the first line and serves until its standard input ends, or it is told to
-end. FILE is a JSON list of behaviours, each an object whose `do` names the behaviour and whose other
-keys are its fields::
+end. FILE is a JSON list of behaviours, each an object whose `do` names the behaviour and whose
+other keys are its fields::
 
     [{"do": "status", "status": 429, "headers": {"Retry-After": "0.1"}},
      {"do": "tools", "calls": [{"tool": "read", "arguments": {"path": "notes.txt"}}]},
@@ -24,15 +24,16 @@ keys are its fields::
 finished}, times in seconds since the server started.
 
 Which behaviour answers: the first not used up whose `match` (a regular expression) is found in the
-newest user message; else the next without `match`; the last of these repeats. `times` is how often a
-behaviour with `match` answers; 0 is without end.
+newest user message; else the next without `match`; the last of these repeats. `times` is how often
+a behaviour with `match` answers; 0 is without end.
 
-It speaks chat completions at `/v1/chat/completions` and Anthropic's messages at `/v1/messages`, with
-the same behaviours, and lists one model at `/v1/models`. Everything waits on sockets, so that it sees
-at once when a client closes, and ends at once when it is closed itself.
+It speaks chat completions at `/v1/chat/completions` and Anthropic's messages at `/v1/messages`,
+with the same behaviours, and lists one model at `/v1/models`. Everything waits on sockets, so that
+it sees at once when a client closes, and ends at once when it is closed itself.
 """
 
 import argparse
+import itertools
 import json
 import re
 import select
@@ -47,6 +48,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
 
+from model_behaviours import (
+    Behaviour,
+    Cut,
+    Hang,
+    Raw,
+    Stall,
+    Status,
+    Text,
+    Tools,
+    chat_events,
+    message_events,
+    text_events,
+    whole_answer,
+)
+
 __all__ = [
     "Behaviour",
     "Cut",
@@ -60,80 +76,6 @@ __all__ = [
     "Tools",
     "load_script",
 ]
-
-USAGE = {"input": 100, "output": 20, "cached": 60, "reasoning": 4}
-
-
-@dataclass(frozen=True)
-class Behaviour:
-    """What to do with a request; `pause` seconds lie before the header and before each piece."""
-
-    match: str = field(default="", kw_only=True)
-    times: int = field(default=1, kw_only=True)
-    pause: float = field(default=0.0, kw_only=True)
-
-
-@dataclass(frozen=True)
-class Text(Behaviour):
-    """Stream `text` word by word; `stream` false sends one JSON answer instead."""
-
-    text: str
-    usage: dict[str, int] | None = field(default_factory=lambda: dict(USAGE))
-    stream: bool = True
-    stop: str = "stop"
-    done: bool = True
-
-
-@dataclass(frozen=True)
-class Tools(Behaviour):
-    """Ask for tools; each of `calls` is {tool, arguments, id?}, `arguments` a table or raw text.
-
-    `style`: `deltas` (in fragments), `whole` (each call in one chunk, all with index 0), `no_ids`,
-    `no_index`, `object` (arguments as an object, not as text).
-    """
-
-    calls: Sequence[dict[str, Any]]
-    text: str = ""
-    style: str = "deltas"
-
-
-@dataclass(frozen=True)
-class Status(Behaviour):
-    """Answer with an HTTP status; `body` is sent as JSON unless it is a string."""
-
-    status: int
-    body: Any = field(default_factory=lambda: {"error": {"message": "told to fail"}})
-    headers: dict[str, str] = field(default_factory=dict[str, str])
-
-
-@dataclass(frozen=True)
-class Hang(Behaviour):
-    """Send nothing, not even a header, until the client hangs up."""
-
-
-@dataclass(frozen=True)
-class Stall(Behaviour):
-    """Stream `text`, then nothing more until the client hangs up."""
-
-    text: str = ""
-
-
-@dataclass(frozen=True)
-class Cut(Behaviour):
-    """Stream `text`, then close the connection; `header` false closes before any header."""
-
-    text: str = ""
-    header: bool = True
-
-
-@dataclass(frozen=True)
-class Raw(Behaviour):
-    """Send `body` as it is, with status 200; `splits` cuts it at these places with a flush between."""
-
-    body: str
-    content_type: str = "text/event-stream"
-    splits: Sequence[int] = ()
-
 
 KINDS: dict[str, type[Behaviour]] = {
     kind.__name__.lower(): kind for kind in (Text, Tools, Status, Hang, Stall, Cut, Raw)
@@ -317,19 +259,19 @@ class _Talk(BaseHTTPRequestHandler):
             case Status():
                 self._json(what.body, what.status, what.headers)
             case Text(stream=False):
-                self._json(_whole(what))
+                self._json(whole_answer(what))
             case Text() | Tools():
-                events = _message_events(what) if is_messages else _chat_events(what)
+                events = message_events(what) if is_messages else chat_events(what)
                 self._stream(events, what.pause)
                 self.wfile.write(b"0\r\n\r\n")
             case Hang():
                 self._wait(None)
             case Stall():
-                self._stream(_text_events(what.text, is_messages), what.pause)
+                self._stream(text_events(what.text, is_messages), what.pause)
                 self._wait(None)
             case Cut():
                 if what.header:
-                    self._stream(_text_events(what.text, is_messages), what.pause)
+                    self._stream(text_events(what.text, is_messages), what.pause)
                 self.close_connection = True
             case Raw():
                 self._raw(what)
@@ -356,7 +298,7 @@ class _Talk(BaseHTTPRequestHandler):
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         places = [0, *what.splits, len(body)]
-        for start, end in zip(places, places[1:], strict=False):
+        for start, end in itertools.pairwise(places):
             self._wait(0.005 if start else 0)
             if end > start:
                 self._chunk(body[start:end])
@@ -374,131 +316,6 @@ class _Talk(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\s*\S+\s*", text) or ([text] if text else [])
-
-
-def _event(value: Any, name: str = "") -> str:
-    return (f"event: {name}\n" if name else "") + f"data: {json.dumps(value)}\n\n"
-
-
-def _delta(delta: dict[str, Any], stop: str | None = None) -> str:
-    choice = {"index": 0, "delta": delta, "finish_reason": stop}
-    return _event({"object": "chat.completion.chunk", "choices": [choice]})
-
-
-def _chat_usage(usage: dict[str, int]) -> dict[str, Any]:
-    return {
-        "prompt_tokens": usage["input"],
-        "completion_tokens": usage["output"],
-        "prompt_tokens_details": {"cached_tokens": usage.get("cached", 0)},
-        "completion_tokens_details": {"reasoning_tokens": usage.get("reasoning", 0)},
-    }
-
-
-def _text_events(text: str, is_messages: bool) -> Iterator[str]:
-    """Yield the begin of an answer, without its end."""
-    if is_messages:
-        yield from _message_start()
-        yield from _message_text(text)
-        return
-    yield _delta({"role": "assistant", "content": ""})
-    for word in _words(text):
-        yield _delta({"content": word})
-
-
-def _chat_events(what: Text | Tools) -> Iterator[str]:
-    yield from _text_events(what.text, False)
-    if isinstance(what, Tools):
-        for number, call in enumerate(what.calls):
-            yield from _call_events(number, call, what.style)
-    yield _delta({}, what.stop if isinstance(what, Text) else "tool_calls")
-    usage = what.usage if isinstance(what, Text) else USAGE
-    if usage is not None:
-        yield _event({"choices": [], "usage": _chat_usage(usage)})
-    if not isinstance(what, Text) or what.done:
-        yield "data: [DONE]\n\n"
-
-
-def _arguments(call: dict[str, Any]) -> str:
-    given = call.get("arguments", {})
-    return given if isinstance(given, str) else json.dumps(given)
-
-
-def _call_events(number: int, call: dict[str, Any], style: str) -> Iterator[str]:
-    head: dict[str, Any] = {"index": number, "id": call.get("id", f"call_{number}")}
-    name, arguments = call.get("tool", ""), _arguments(call)
-    if style == "deltas":
-        yield _delta({"tool_calls": [{**head, "function": {"name": name, "arguments": ""}}]})
-        for start in range(0, len(arguments), 7):
-            part = {"arguments": arguments[start : start + 7]}
-            yield _delta({"tool_calls": [{"index": number, "function": part}]})
-        return
-    if style == "whole":
-        head["index"] = 0
-    if style in ("no_ids", "no_index"):
-        del head["id" if style == "no_ids" else "index"]
-    whole: Any = call["arguments"] if style == "object" else arguments
-    yield _delta({"tool_calls": [{**head, "function": {"name": name, "arguments": whole}}]})
-
-
-def _whole(what: Text) -> dict[str, Any]:
-    message = {"role": "assistant", "content": what.text}
-    answer: dict[str, Any] = {"choices": [{"message": message, "finish_reason": what.stop}]}
-    return answer | ({"usage": _chat_usage(what.usage)} if what.usage else {})
-
-
-def _message_start() -> Iterator[str]:
-    usage = {
-        "input_tokens": USAGE["input"] - USAGE["cached"] - 10,
-        "cache_read_input_tokens": USAGE["cached"],
-        "cache_creation_input_tokens": 10,
-        "output_tokens": 1,
-    }
-    message = {"role": "assistant", "content": [], "usage": usage}
-    yield _event({"type": "message_start", "message": message}, "message_start")
-    yield _event({"type": "ping"}, "ping")
-
-
-def _message_block(index: int, block: dict[str, Any], deltas: list[dict[str, Any]]) -> Iterator[str]:
-    start = {"type": "content_block_start", "index": index, "content_block": block}
-    yield _event(start, "content_block_start")
-    for delta in deltas:
-        one = {"type": "content_block_delta", "index": index, "delta": delta}
-        yield _event(one, "content_block_delta")
-
-
-def _message_text(text: str) -> Iterator[str]:
-    deltas = [{"type": "text_delta", "text": word} for word in _words(text)]
-    yield from _message_block(0, {"type": "text", "text": ""}, deltas)
-
-
-def _message_events(what: Text | Tools) -> Iterator[str]:
-    yield from _text_events(what.text, True)
-    calls = what.calls if isinstance(what, Tools) else ()
-    for number, call in enumerate(calls, 1):
-        block = {
-            "type": "tool_use",
-            "id": call.get("id", f"toolu_{number}"),
-            "name": call.get("tool", ""),
-            "input": {},
-        }
-        raw = _arguments(call)
-        parts = [raw[start : start + 7] for start in range(0, len(raw), 7)]
-        deltas = [{"type": "input_json_delta", "partial_json": part} for part in parts]
-        yield from _message_block(number, block, deltas)
-        yield _event({"type": "content_block_stop", "index": number}, "content_block_stop")
-    stop = what.stop if isinstance(what, Text) else "tool_use"
-    stop = {"stop": "end_turn", "length": "max_tokens"}.get(stop, stop)
-    last = {
-        "type": "message_delta",
-        "delta": {"stop_reason": stop},
-        "usage": {"output_tokens": USAGE["output"]},
-    }
-    yield _event(last, "message_delta")
-    yield _event({"type": "message_stop"}, "message_stop")
 
 
 def main() -> None:

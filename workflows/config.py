@@ -10,15 +10,27 @@ all faults of all files are told at once.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from .document import Complaint, Document, complain, config_error, parse_document, read_document
+from pydantic import Field, ValidationError
+
+from .declaration import known_keys
+from .document import (
+    Complaint,
+    Document,
+    complain,
+    config_error,
+    is_list,
+    is_table,
+    parse_document,
+    read_document,
+)
+from .fault import Fault, Where, dotted, faults_of
 from .paths import Paths
 from .settings import AgentSettings, Settings
-from .shape import Fault, Where, check, dotted, is_list, is_table, known_keys
 from .spelling import suggest
 from .trust import PROJECT_FILE, is_trusted, withhold
 
@@ -29,28 +41,27 @@ COMMAND_LINE = "command line"
 _SHIPPED_FILE = Path(__file__).parents[1] / "config.toml"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config(Settings):
+class Config(Settings, frozen=True):
     """All settings, and where they come from.
 
     `data` is the merged document as people write it, `sources` names the layer that set each dotted
     key, `notices` are sentences for the user, such as what an untrusted folder could not set.
     """
 
-    data: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
-    sources: dict[str, str] = field(default_factory=dict[str, str], repr=False)
-    notices: tuple[str, ...] = ()
+    data: dict[str, Any] = Field(repr=False)
+    sources: dict[str, str] = Field(repr=False)
+    notices: tuple[str, ...]
 
     def agent(self, name: str) -> AgentSettings:
         """Settings of an agent, the general ones where it has none of its own. Raises KeyError."""
         agent = self.agents[name]
-        return replace(
-            agent,
-            busy_input_mode=agent.busy_input_mode or self.busy_input_mode,
-            interrupt_strategy=agent.interrupt_strategy or self.interrupt_strategy,
-            interrupt_at=agent.interrupt_at or self.interrupt_at,
-            steer_while_streaming=agent.steer_while_streaming or self.steer_while_streaming,
-        )
+        modes = {
+            "busy_input_mode": agent.busy_input_mode or self.busy_input_mode,
+            "interrupt_strategy": agent.interrupt_strategy or self.interrupt_strategy,
+            "interrupt_at": agent.interrupt_at or self.interrupt_at,
+            "steer_while_streaming": agent.steer_while_streaming or self.steer_while_streaming,
+        }
+        return agent.model_copy(update=modes)
 
 
 def load(
@@ -142,20 +153,20 @@ def _nest(overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_layer(layer: Document) -> list[Complaint]:
     merged, _ = _merge_layers([_shipped_document(), layer])
-    faults: list[Fault] = []
-    check(Settings, merged, faults)
-    if not faults:
-        return []
-    known = tuple(known_keys(Settings))
-    return complain(layer, [meant for fault in faults for meant in suggest(fault, known)])
+    try:
+        Settings.model_validate(merged)
+    except ValidationError as error:
+        known = tuple(known_keys(Settings))
+        faults = [meant for fault in faults_of(error) for meant in suggest(fault, known)]
+        return complain(layer, faults)
+    return []
 
 
 def _settings(merged: dict[str, Any]) -> Settings:
-    faults: list[Fault] = []
-    settings = check(Settings, merged, faults)
-    if faults:
-        raise config_error(complain(Document(SHIPPED), faults))
-    return cast(Settings, settings)
+    try:
+        return Settings.model_validate(merged)
+    except ValidationError as error:
+        raise config_error(complain(Document(SHIPPED), faults_of(error))) from error
 
 
 def _merge_layers(layers: list[Document]) -> tuple[dict[str, Any], dict[Where, Document]]:
@@ -210,6 +221,5 @@ def _config(
     setters: dict[Where, Document],
     notices: tuple[str, ...],
 ) -> Config:
-    values = {item.name: getattr(settings, item.name) for item in fields(settings)}
     sources = {dotted(where): layer.file for where, layer in setters.items()}
-    return Config(**values, data=merged, sources=sources, notices=notices)
+    return Config.model_construct(**dict(settings), data=merged, sources=sources, notices=notices)

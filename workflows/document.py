@@ -5,13 +5,22 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..machines.errors import ConfigError
+from .fault import SECRET, Fault
 from .place import locate
-from .shape import SECRET, Fault
 
-__all__ = ["Complaint", "Document", "complain", "config_error", "parse_document", "read_document"]
+__all__ = [
+    "Complaint",
+    "Document",
+    "complain",
+    "config_error",
+    "is_list",
+    "is_table",
+    "parse_document",
+    "read_document",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +72,16 @@ def parse_document(file: str, content: bytes) -> tuple[Document, list[Complaint]
         return Document(file, text, content, tomllib.loads(text)), []
     except tomllib.TOMLDecodeError as error:
         return _syntax_complaint(Document(file, text), str(error))
+
+
+def is_table(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether this is a TOML table."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Whether this is a TOML array."""
+    return isinstance(value, list)
 
 
 def complain(document: Document, faults: Iterable[Fault]) -> list[Complaint]:

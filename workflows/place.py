@@ -9,7 +9,7 @@ import tomllib
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-from .shape import Where
+from .fault import Where
 
 __all__ = ["Places", "Spot", "locate"]
 

@@ -9,8 +9,8 @@ import tomllib
 from dataclasses import dataclass
 
 from .config import shipped_text
+from .fault import Where
 from .place import locate
-from .shape import Where
 
 __all__ = ["Entry", "entries"]
 

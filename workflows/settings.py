@@ -1,14 +1,16 @@
-"""What can be set, as frozen dataclasses: `config.toml` explains each key and holds the defaults.
+"""What can be set: `config.toml` explains each key and holds the defaults.
 
 Only tables that people name themselves (`[models.X]`, `[agents.X]`) have defaults here; for the
 rest the shipped `config.toml`, which is always the first layer, is the only place.
 """
 
 import re
-from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from .shape import AtLeast, Name, Only, Parsed
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from .declaration import Declaration, Several
+from .fault import shown
 
 __all__ = [
     "AfterInterrupt",
@@ -44,8 +46,6 @@ ToolDialect = Literal["native", "json"]
 Verb = Literal["allow", "ask", "deny"]
 ToolName = Literal["read", "write", "edit", "list", "search", "shell", "delegate", "progress"]
 
-UserName = Annotated[str, Name()]
-
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 
 
@@ -60,59 +60,85 @@ def parse_size(value: object) -> int:
     return size
 
 
-_SIZE = Parsed(parse_size, 'a size such as "1 MiB", "64 kB" or a number of bytes')
+def _check_name(name: str) -> str:
+    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", name):
+        return name
+    raise ValueError("is not a name: use letters, digits, `_`, `-` and `.`, at most 64 characters")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Persistence:
+def _check_size(value: object) -> int:
+    try:
+        return parse_size(value)
+    except ValueError as error:
+        expected = 'a size such as "1 MiB", "64 kB" or a number of bytes'
+        raise ValueError(f"must be {expected}, not {shown(value)}") from error
+
+
+def _check_auto_resume(value: bool) -> bool:
+    if value:
+        raise ValueError(
+            "can only be false: nothing runs by itself after a restart, so that what a crash cut "
+            "off is never done twice unseen; `/queue resume` goes on"
+        )
+    return value
+
+
+def _check_turns(turns: int) -> int:
+    if turns < 1:
+        raise ValueError(f"must be at least 1, not {turns}: a goal's own first message is turn 1")
+    return turns
+
+
+UserName = Annotated[str, AfterValidator(_check_name)]
+_Size = Annotated[
+    int, BeforeValidator(_check_size), WithJsonSchema({"type": ["string", "integer"]})
+]
+_Never = Annotated[
+    bool, AfterValidator(_check_auto_resume), WithJsonSchema({"type": "boolean", "const": False})
+]
+_Turns = Annotated[
+    int, AfterValidator(_check_turns), WithJsonSchema({"type": "integer", "minimum": 1})
+]
+
+
+class Persistence(Declaration, frozen=True):
     """What is kept of a queue when the program ends."""
 
     enabled: bool
     path: str
-    auto_resume: Annotated[
-        bool,
-        Only(
-            False,
-            "nothing runs by itself after a restart, so that what a crash cut off is never done "
-            "twice unseen; `/queue resume` goes on",
-        ),
-    ]
-    retention_hours: Annotated[float, AtLeast(0)]
+    auto_resume: _Never
+    retention_hours: Annotated[float, Field(ge=0)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AutoQueue:
+class AutoQueue(Declaration, frozen=True):
     """What happens to a message that comes while the agent works."""
 
     enabled: bool
-    max_queue_size: Annotated[int, AtLeast(1)]
+    max_queue_size: Annotated[int, Field(ge=1)]
     show_queue_on_input: bool
-    interrupt_keywords: tuple[str, ...]
-    steer_keywords: tuple[str, ...]
-    filler_words: tuple[str, ...]
+    interrupt_keywords: Several[str]
+    steer_keywords: Several[str]
+    filler_words: Several[str]
     after_interrupt: AfterInterrupt
     persistence: Persistence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Goals:
+class Goals(Declaration, frozen=True):
     """Budget and judge of standing goals."""
 
-    max_turns: Annotated[int, AtLeast(1, "a goal's own first message is turn 1")]
+    max_turns: _Turns
     judge: str
-    max_judge_failures: Annotated[int, AtLeast(0)]
+    max_judge_failures: Annotated[int, Field(ge=0)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delegation:
+class Delegation(Declaration, frozen=True):
     """How far subagents may branch."""
 
-    max_depth: Annotated[int, AtLeast(0)]
-    max_children: Annotated[int, AtLeast(1)]
+    max_depth: Annotated[int, Field(ge=0)]
+    max_children: Annotated[int, Field(ge=1)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PermissionRule:
+class PermissionRule(Declaration, frozen=True):
     """One line of the permissions; `tool` and `match` are patterns."""
 
     tool: str
@@ -120,23 +146,20 @@ class PermissionRule:
     do: Verb
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Permissions:
+class Permissions(Declaration, frozen=True):
     """Rules in order; the first that matches decides, and `ask` where none does."""
 
-    rules: tuple[PermissionRule, ...]
+    rules: Several[PermissionRule]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolSettings:
+class ToolSettings(Declaration, frozen=True):
     """Bounds of every tool; `grace` in seconds, `output_limit` in bytes."""
 
-    grace: Annotated[float, AtLeast(0)]
-    output_limit: Annotated[int, _SIZE]
+    grace: Annotated[float, Field(ge=0)]
+    output_limit: _Size
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelSettings:
+class ModelSettings(Declaration, frozen=True):
     """A model that agents can use by name."""
 
     provider: Provider
@@ -145,18 +168,17 @@ class ModelSettings:
     model: str = ""
     tool_dialect: ToolDialect = "native"
     script: str = ""
-    context_window: Annotated[int, AtLeast(1)] | None = None
-    temperature: Annotated[float, AtLeast(0)] | None = None
-    max_tokens: Annotated[int, AtLeast(1)] | None = None
+    context_window: Annotated[int, Field(ge=1)] | None = None
+    temperature: Annotated[float, Field(ge=0)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentSettings:
+class AgentSettings(Declaration, frozen=True):
     """An agent by name; without a `model` the automatic choice, without a mode the general one."""
 
     model: str = ""
     system: str = ""
-    tools: tuple[ToolName, ...] = (
+    tools: Several[ToolName] = (
         "read",
         "write",
         "edit",
@@ -166,15 +188,14 @@ class AgentSettings:
         "delegate",
         "progress",
     )
-    max_steps: Annotated[int, AtLeast(1)] = 50
+    max_steps: Annotated[int, Field(ge=1)] = 50
     busy_input_mode: BusyInputMode | None = None
     interrupt_strategy: InterruptStrategy | None = None
     interrupt_at: InterruptAt | None = None
     steer_while_streaming: SteerWhileStreaming | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Declaration, frozen=True):
     """Everything that can be set."""
 
     busy_input_mode: BusyInputMode
@@ -187,5 +208,5 @@ class Settings:
     delegation: Delegation
     permissions: Permissions
     tools: ToolSettings
-    models: dict[UserName, ModelSettings] = field(default_factory=dict[str, ModelSettings])
+    models: dict[UserName, ModelSettings] = Field(default_factory=dict[str, ModelSettings])
     agents: dict[UserName, AgentSettings]

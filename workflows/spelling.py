@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .shape import Fault, Where, dotted, is_table
+from .document import is_table
+from .fault import Fault, Where, dotted
 
 __all__ = ["ALIASES", "suggest"]
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from ..machines.errors import ConfigError
+from .document import is_table
+from .fault import Where, dotted
 from .paths import Paths, write_private
-from .shape import Where, dotted, is_table
 
 __all__ = ["GUARDED", "PROJECT_FILE", "is_trusted", "trust", "withhold"]
 

@@ -1,21 +1,22 @@
 """Anthropic's own Messages API: streaming, tool use, prompt caching.
 
-Format: https://docs.anthropic.com/en/api/messages. Neighbouring messages of one side become one, as the
-API wants all results of one answer in one message; its content blocks are only ever appended to. The
-last block of the instructions and of the conversation is marked for the cache, so that each call reads
-what the one before has written.
+Format: https://docs.anthropic.com/en/api/messages. Neighbouring messages of one side become one, as
+the API wants all results of one answer in one message; its content blocks are only ever appended
+to. The last block of the instructions and of the conversation is marked for the cache, so that each
+call reads what the one before has written.
 """
 
 import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from ...machines.conversation import ChatMessage, Usage
 from .complaint import Complaint
 from .endpoint import Endpoint, Patience, parse_base_url
 from .exchange import Exchange, with_defaults
+from .foreign import count, table
 from .model import ModelAnswer, ModelRequest
 from .reply import Reply
 from .retry import RetryPolicy, ServerFault
@@ -135,20 +136,21 @@ def _wire_tool(name: str, description: str, schema: dict[str, Any]) -> dict[str,
 
 def _take_in(event: dict[str, Any], reply: Reply, complaint: Complaint) -> None:
     """Take in one event of a stream; kinds that are not known are passed over, as the API asks."""
-    match event:
-        case {"type": "message_start", "message": {"usage": dict() as usage}}:
-            reply.usage = _usage(cast(dict[str, Any], usage))
-        case {"type": "content_block_start", "index": int(index), "content_block": dict() as block}:
-            _start_block(index, cast(dict[str, Any], block), reply)
-        case {"type": "content_block_delta", "index": int(index), "delta": dict() as delta}:
-            _take_in_delta(index, cast(dict[str, Any], delta), reply)
-        case {"type": "message_delta", "delta": {"stop_reason": str(reason)}}:
-            reply.stop_reason = _STOPS.get(reason, reason)
-            counts = event.get("usage") or {}
-            reply.usage = replace(reply.usage, output=int(counts.get("output_tokens") or 0))
-        case {"type": "error"}:
+    index = count(event, "index")
+    match event.get("type"):
+        case "message_start":
+            reply.usage = _usage(table(table(event.get("message")).get("usage")))
+        case "content_block_start":
+            _start_block(index, table(event.get("content_block")), reply)
+        case "content_block_delta":
+            _take_in_delta(index, table(event.get("delta")), reply)
+        case "message_delta":
+            reason = str(table(event.get("delta")).get("stop_reason") or "")
+            reply.stop_reason = _STOPS.get(reason, reason) or reply.stop_reason
+            reply.usage = replace(reply.usage, output=count(event, "usage", "output_tokens"))
+        case "error":
             raise _fault(event, complaint)
-        case {"type": str()}:
+        case str():
             return
         case _:
             raise complaint.nonsense(json.dumps(event))
@@ -176,17 +178,18 @@ def _take_in_delta(index: int, delta: dict[str, Any], reply: Reply) -> None:
 
 
 def _fault(event: dict[str, Any], complaint: Complaint) -> ServerFault:
-    error: Any = event.get("error")
-    kind = cast(dict[str, Any], error).get("type") if isinstance(error, dict) else ""
-    status = _STATUS.get(str(kind))
+    status = _STATUS.get(str(table(event.get("error")).get("type")))
     body = json.dumps(event, ensure_ascii=False)
     return complaint.status(status, body) if status else complaint.said(body)
 
 
 def _usage(counts: dict[str, Any]) -> Usage:
     """Anthropic counts what was cached beside the input, we count it as a part of it."""
-    read = int(counts.get("cache_read_input_tokens") or 0)
-    written = int(counts.get("cache_creation_input_tokens") or 0)
-    plain = int(counts.get("input_tokens") or 0)
-    output = int(counts.get("output_tokens") or 0)
-    return Usage(plain + read + written, output, cache_read=read, cache_write=written)
+    read = count(counts, "cache_read_input_tokens")
+    written = count(counts, "cache_creation_input_tokens")
+    return Usage(
+        count(counts, "input_tokens") + read + written,
+        count(counts, "output_tokens"),
+        cache_read=read,
+        cache_write=written,
+    )

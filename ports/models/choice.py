@@ -1,10 +1,10 @@
 """Which model a chat uses, and why: one rule a line, the first that holds.
 
-    1. the flag `--model`
-    2. the agent's own `model` in the configuration
-    3. a key in the environment: Anthropic, OpenAI, OpenRouter
-    4. a server that answers on loopback: ollama, llama.cpp
-    5. the embedded model
+1. the flag `--model`
+2. the agent's own `model` in the configuration
+3. a key in the environment: Anthropic, OpenAI, OpenRouter
+4. a server that answers on loopback: ollama, llama.cpp
+5. the embedded model
 """
 
 import difflib
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...machines.errors import ConfigError
+from ...workflows.settings import Provider
 from .anthropic import AnthropicModel
 from .catalogue import EMBEDDED, catalogue, entry_named
 from .chat import ChatModel
@@ -51,7 +52,7 @@ class Choice:
 
 
 def _hosted(name: str, base_url: str, model: str) -> ModelConfig:
-    provider = "anthropic" if name == "anthropic" else "openai"
+    provider: Provider = "anthropic" if name == "anthropic" else "openai"
     return ModelConfig(name, provider, base_url, f"{name.upper()}_API_KEY", model)
 
 

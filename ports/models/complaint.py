@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
+from .foreign import count, table
 from .retry import ServerFault
 
 __all__ = ["Complaint", "error_text", "excerpt"]
@@ -45,16 +46,11 @@ def error_text(body: str) -> str:
         value: Any = json.loads(body)
     except ValueError:
         return body
-    if not isinstance(value, dict):
-        return body
-    error: Any = cast(dict[str, Any], value).get("error", cast(Any, value))
+    error = table(value).get("error", value)
     if isinstance(error, str):
         return error
-    if isinstance(error, dict):
-        table = cast(dict[str, Any], error)
-        said = table.get("message") or table.get("detail")
-        return said if isinstance(said, str) else body
-    return body
+    said = table(error).get("message") or table(error).get("detail")
+    return said if isinstance(said, str) else body
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +74,9 @@ class Complaint:
         message = f"{self.place} answered {status}" + (f": {said}" if said else "")
         spent = any(word in body for word in _SPENT)
         if spent:
-            return ServerFault(message, "the account has no credit left: top it up or choose a model")
+            return ServerFault(
+                message, "the account has no credit left: top it up or choose a model"
+            )
         hint = self._hint(status, body)
         brief = _BUSY.get(status, f"server failed ({status})" if status > 505 else "")
         return ServerFault(message, hint, brief=brief, retry_after=retry_after)
@@ -192,9 +190,7 @@ class Complaint:
 
 
 def _code(body: str) -> int:
-    error: Any = json.loads(body).get("error")
-    code = cast(dict[str, Any], error).get("code") if isinstance(error, dict) else None
-    return code if isinstance(code, int) else 0
+    return count(json.loads(body), "error", "code")
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

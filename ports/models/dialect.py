@@ -1,8 +1,8 @@
-"""Tools for models that have no native tool calls: the answer itself is one constrained JSON action.
+"""Tools for models without native tool calls: the answer itself is a constrained JSON action.
 
-Either `{"say": "text"}` or `{"tool": "name", "arguments": {…}}`. The server constrains the answer by a
-JSON Schema; where it does not, the parser takes what comes: fences, prose around the action, other
-spellings. Results of tools go back as user messages that begin with `[Result of NAME]`.
+Either `{"say": "text"}` or `{"tool": "name", "arguments": {…}}`. The server constrains the answer
+by a JSON Schema; where it does not, the parser takes what comes: fences, prose around the action,
+other spellings. Results of tools go back as user messages that begin with `[Result of NAME]`.
 """
 
 import json
@@ -44,9 +44,7 @@ class JsonDialect:
     `choose` says which tools to offer for a request; by default all that it has.
     """
 
-    def __init__(
-        self, inner: Model, choose: Callable[[ModelRequest], Offer] | None = None
-    ) -> None:
+    def __init__(self, inner: Model, choose: Callable[[ModelRequest], Offer] | None = None) -> None:
         self._inner = inner
         self._choose = choose or _offer_all
         self.name = inner.name
@@ -102,9 +100,7 @@ def translate(request: ModelRequest, offer: Offer) -> ModelRequest:
 def action_schema(tools: Iterable[ToolSchema], may_speak: bool = True) -> dict[str, Any]:
     """Return the JSON Schema of one action."""
     say = _closed({"say": {"type": "string"}})
-    uses = [
-        _closed({"tool": {"const": tool.name}, "arguments": tool.parameters}) for tool in tools
-    ]
+    uses = [_closed({"tool": {"const": tool.name}, "arguments": tool.parameters}) for tool in tools]
     return {"oneOf": [say, *uses] if may_speak else uses}
 
 
@@ -198,7 +194,7 @@ _WHOLE = re.compile(
 
 
 class SayStream:
-    """Passes on the words of `{"say": "…"}` while the JSON is still coming; `told` is all of them."""
+    """Passes on the words of `{"say": "…"}` while the JSON is coming; `told` is all of them."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self._on_text = on_text

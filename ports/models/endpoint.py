@@ -1,13 +1,13 @@
 """One model server as seen from here: its address, its key, and its connections.
 
-HTTP is spoken by httpx2, whose import and TLS set-up take 0.2 s: both happen at the first call, in a
-thread, so that the loop never stands still. Cancelling the task that reads closes the connection.
+HTTP is spoken by httpx2, whose import and TLS set-up take 0.2 s: both happen at the first call, in
+a thread, so that the loop never stands still. Cancelling the task that reads closes the connection.
 """
 
 import asyncio
 import ipaddress
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -48,17 +48,22 @@ def parse_base_url(base_url: str, name: str) -> tuple[str, str]:
 
     Raises `ConfigError` that names the model for what no request can be sent to.
     """
-    try:
-        parts = urlsplit(base_url.strip())
-        is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_good = False
-    if not is_good:
+    host = _host(base_url.strip())
+    if not host:
         raise ConfigError(
             f"model `{name}`: `base_url` is no address: `{base_url}`",
             "give one like `http://127.0.0.1:8080/v1`",
         )
-    return base_url.strip().rstrip("/"), parts.netloc.rpartition("@")[2]
+    return base_url.strip().rstrip("/"), host
+
+
+def _host(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return ""
+    return parts.netloc.rpartition("@")[2] if is_good else ""
 
 
 class Endpoint:
@@ -73,7 +78,7 @@ class Endpoint:
         self._client: AsyncClient | None = None
 
     @asynccontextmanager
-    async def post(self, body: dict[str, Any]) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def post(self, body: dict[str, Any]) -> AsyncGenerator[AsyncIterator[bytes], None]:
         """Send `body`, and yield the pieces of a successful answer. Raises `ServerFault`."""
         client = await self._open()
         import httpx2

@@ -5,7 +5,7 @@ LF or CRLF and nowhere else: a U+2028 inside an answer is text (`str.splitlines`
 """
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, cast
 
 from .complaint import Complaint
@@ -14,15 +14,15 @@ __all__ = ["DONE", "json_objects"]
 
 DONE: dict[str, Any] = {"done": True}  # stands for `[DONE]`; known by its identity
 
-_LONGEST = 16 * 1024 * 1024  # bytes of one event; more is no answer but an attack on our memory
+_LONGEST = 16 * 1024 * 1024  # bytes of one event; more is no answer
 _STARTS = (b"data", b"event", b"id:", b"retry", b":")
 _ENOUGH = 5  # bytes that tell an event stream from anything else
 
 
 async def json_objects(
     pieces: AsyncIterator[bytes], complaint: Complaint
-) -> AsyncIterator[dict[str, Any]]:
-    """Yield each JSON object of the body as soon as it is whole; `[DONE]` comes out as `DONE` and ends it.
+) -> AsyncGenerator[dict[str, Any], None]:
+    """Yield each JSON object of the body as soon as it is whole; `[DONE]` is `DONE` and ends it.
 
     Raises `ServerFault` for a body that is neither events nor JSON.
     """

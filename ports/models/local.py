@@ -1,8 +1,8 @@
 """The embedded model: a real one that needs no key and no network, served by a child process.
 
-The child (`local_server.py`) runs llama.cpp's own server on a random port of loopback, with a random
-key. It starts at the first answer, and ends with this process however that ends, because its standard
-input ends then. It is started in a session of its own, so Ctrl-C reaches only us.
+The child (`local_server.py`) runs llama.cpp's own server on a random port of loopback, with a
+random key. It starts at the first answer, and ends with this process however that ends, because its
+standard input ends then. It is started in a session of its own, so Ctrl-C reaches only us.
 """
 
 import asyncio
@@ -142,7 +142,9 @@ class _Child:
             stderr=pipe,
             start_new_session=True,
         )
-        assert process.stdin and process.stdout and process.stderr
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
         self._reading = asyncio.create_task(self._read_log(process.stderr))
         settings = {"weights": str(weights), "window": self._window, "key": key}
         process.stdin.write(json.dumps(settings).encode() + b"\n")
@@ -175,7 +177,7 @@ class _Child:
         said = " / ".join(self._last_words) or "it said nothing"
         return ModelError(
             f"the embedded model could not be loaded from `{weights}`: {said}",
-            f"fetch it again with `steersman models fetch {self._model} --force`",
+            f"remove that file, then run `steersman models fetch {self._model}`",
         )
 
     async def _read_log(self, log: asyncio.StreamReader) -> None:

@@ -1,14 +1,15 @@
-"""The process that serves the embedded model; executed as a file of its own, imports nothing of ours.
+"""The process that serves the embedded model; executed as a file, imports nothing of ours.
 
 The first line of standard input is a JSON object {weights, window, key}: the key is in no argument
 list and in no environment. Then a thread waits for the end of standard input, which also comes when
 the parent is killed, and ends this process. When the model is loaded, its address is printed.
 """
 
+import importlib
 import json
 import os
-import sys
 import threading
+from typing import Any
 
 __all__ = ["main"]
 
@@ -21,13 +22,13 @@ def _end_with_parent() -> None:
 
 def main() -> None:
     """Load, serve, and end with the parent."""
-    settings = json.loads(sys.stdin.buffer.raw.readline())  # type: ignore[attr-defined]
+    with open(0, "rb", buffering=0, closefd=False) as unbuffered:  # the thread reads the rest
+        settings = json.loads(unbuffered.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
     address = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever the native code prints is no address
-    import xllamacpp  # type: ignore[import-not-found,unused-ignore]
-
-    params = xllamacpp.CommonParams()
+    native: Any = importlib.import_module("xllamacpp")  # compiled, and without types
+    params = native.CommonParams()
     params.model.path = settings["weights"]
     params.n_ctx = settings["window"]
     params.n_parallel = 1
@@ -36,7 +37,7 @@ def main() -> None:
     params.cors_origins = ""
     params.cors_origins_explicit = True
     params.endpoint_slots = False
-    server = xllamacpp.Server(params)
+    server = native.Server(params)
     print(server.listening_address, file=address, flush=True)
     threading.Event().wait()
 

@@ -1,13 +1,13 @@
 """The seam to any language model: one coroutine that streams text and returns the whole answer.
 
 Runs on the asyncio loop. To cancel, cancel the task: the implementation closes its connection at
-once, also while no response header has come. Implementations retry by themselves what may be retried
-(connection refused, 429, 5xx, `Retry-After` honoured), never after the first piece of text, and tell
-`on_notice` while they wait.
+once, also while no response header has come. Implementations retry by themselves what may be
+retried (connection refused, 429, 5xx, `Retry-After` honoured), never after the first piece of text,
+and tell `on_notice` while they wait.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ...machines.conversation import ChatMessage, ToolRequest, ToolSchema, Usage
@@ -38,7 +38,7 @@ class ModelAnswer:
 
     text: str
     tool_calls: tuple[ToolRequest, ...] = ()
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     stop_reason: str = "stop"
 
 

@@ -1,8 +1,9 @@
 """Which tools a very small model is offered, and when, so that "Hello" gets an answer.
 
-A model of 135 million parameters calls any tool it sees. So it sees one only when the newest message
-of the person plausibly wants it, with the arguments narrowed to words of that very message; and after
-the result it answers in plain text. Where the wish is evident (`read notes.txt`), it may only act.
+A model of 135 million parameters calls any tool it sees. So it sees one only when the newest
+message of the person plausibly wants it, with the arguments narrowed to words of that very message;
+and after the result it answers in plain text. Where the wish is evident (`read notes.txt`), it may
+only act.
 """
 
 import re
@@ -54,9 +55,7 @@ class SmallToolPolicy:
         """Return what to offer for this request."""
         text, done = _newest(request.messages)
         known = {tool.name: tool for tool in request.tools}
-        wished = [
-            wish for wish in _wishes(text) if wish[0] in known and not _is_done(wish, done)
-        ]
+        wished = [wish for wish in _wishes(text) if wish[0] in known and not _is_done(wish, done)]
         if wished:
             tool, arguments = wished[0]
             return Offer((_narrowed(known[tool], arguments),), must_act=True)
@@ -82,7 +81,7 @@ Wish = tuple[str, dict[str, tuple[str, ...]]]
 
 def _wishes(text: str) -> Iterable[Wish]:
     """Yield (tool, argument -> possible values), the most evident first."""
-    quoted = tuple(next(filter(None, found)) for found in _QUOTED.findall(text))
+    quoted = tuple(found[1] or found[2] or found[3] for found in _QUOTED.finditer(text))
     paths = paths_in(text)
     command = _RUN.search(text)
     if re.search(r"\b(run|execute)\b", text, re.IGNORECASE) and (quoted or command):

@@ -1,8 +1,8 @@
 """An answer while it comes in: pieces of text, tool calls in fragments, usage; whatever the wire.
 
-Chat completions send a call as fragments with an index, Anthropic as a block; some servers send whole
-calls at once, without ids, or all with index 0. A fragment belongs to the call of its index unless it
-carries another id, or begins anew although the call is already whole.
+Chat completions send a call as fragments with an index, Anthropic as a block; some servers send
+whole calls at once, without ids, or all with index 0. A fragment belongs to the call of its index
+unless it carries another id, or begins anew although the call is already whole.
 """
 
 import json
@@ -33,7 +33,7 @@ class Reply:
     """Collects one answer; `is_begun` as soon as anything that was generated has come."""
 
     on_text: Callable[[str], None]
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     stop_reason: str = ""
     reasoning_pieces: int = 0
     _text: list[str] = field(default_factory=list[str])
@@ -116,7 +116,7 @@ class Reply:
 
 
 def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
-    """Return the JSON object in `text`, or an empty one and what is wrong; nothing at all is `{}`."""
+    """Return the JSON object in `text`, or an empty one and what is wrong; nothing is `{}`."""
     if not text.strip():
         return {}, ""
     try:

@@ -1,8 +1,8 @@
 """How a very small model is told what its tools found, so that it says that and nothing else.
 
-It loses the thread in a conversation of calls and results. So the question is asked anew beneath the
-result, and the first words of the answer are put into its mouth ("prefilling"); servers of llama.cpp
-go on from there and return these words as part of the answer.
+It loses the thread in a conversation of calls and results. So the question is asked anew beneath
+the result, and the first words of the answer are put into its mouth ("prefilling"); servers of
+llama.cpp go on from there and return these words as part of the answer.
 """
 
 from ...machines.conversation import ChatMessage, ToolRequest
@@ -27,7 +27,7 @@ def retell(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
     return (
         *messages[: asked + 1],
         ChatMessage("assistant", "I will do that."),
-        ChatMessage("user", f"{told}\n{messages[asked].text}"),
+        ChatMessage("user", f"{told}\nTell me what it says."),
         ChatMessage("assistant", _begin(last, len(results))),
     )
 

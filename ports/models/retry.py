@@ -32,9 +32,7 @@ class ServerFault(ModelError):
         retryable: bool = False,
         retry_after: float | None = None,
     ) -> None:
-        super().__init__(
-            message, hint, retryable=retryable or bool(brief), retry_after=retry_after
-        )
+        super().__init__(message, hint, retryable=retryable or bool(brief), retry_after=retry_after)
         self.brief = brief
 
 
@@ -58,7 +56,7 @@ class RetryPolicy:
 
 
 def parse_retry_after(value: str | None, now: Callable[[], float] = time.time) -> float | None:
-    """Seconds that a `Retry-After` header asks for, given as seconds or as a date; none if unclear."""
+    """Seconds that a `Retry-After` header asks for, seconds or a date; none if it is unclear."""
     if not value:
         return None
     try:

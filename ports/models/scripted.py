@@ -23,8 +23,8 @@ The script is TOML (or JSON of the same shape)::
     error = "the model is out of order"
 
 Several answers that match form a sequence: the first answers the user message, the second the model
-call after the tools that the first asked for, and so on; the last repeats. The place in the sequence
-is read from the conversation, so that it is the same after a restart.
+call after the tools that the first asked for, and so on; the last repeats. The place in the
+sequence is read from the conversation, so that it is the same after a restart.
 """
 
 import asyncio
@@ -38,6 +38,7 @@ from typing import Any, cast
 
 from ...machines.conversation import ToolRequest, Usage
 from ...machines.errors import ConfigError, ModelError
+from .foreign import table
 from .model import ModelAnswer, ModelRequest
 
 __all__ = ["ScriptedAnswer", "ScriptedModel", "load_script"]
@@ -128,14 +129,14 @@ def load_script(path: Path) -> tuple[ScriptedAnswer, ...]:
         raise ConfigError(
             f"the script is no {kind}: {error}", "correct the file", file=str(path)
         ) from error
-    entries = cast(dict[str, Any], data).get("answer") if isinstance(data, dict) else None
+    entries: object = table(data).get("answer")
     if not isinstance(entries, list):
         raise ConfigError(
             "the script has no answers", "write at least one `[[answer]]`", file=str(path)
         )
     return tuple(
         _answer(entry, f"answer {number}", path)
-        for number, entry in enumerate(cast(list[Any], entries), 1)
+        for number, entry in enumerate(cast(list[object], entries), 1)
     )
 
 
@@ -150,13 +151,13 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }
 
 
-def _answer(entry: Any, place: str, path: Path) -> ScriptedAnswer:
+def _answer(entry: object, place: str, path: Path) -> ScriptedAnswer:
     def wrong(what: str, hint: str) -> ConfigError:
         return ConfigError(f"{place}: {what}", hint, file=str(path))
 
-    if not isinstance(entry, dict):
-        raise wrong("is no table", "write `[[answer]]`")
-    given = dict(cast(dict[str, Any], entry))
+    given = dict(table(entry))
+    if not given:
+        raise wrong("is no table, or an empty one", "write `[[answer]]` and at least a `text`")
     for key, value in given.items():
         if key not in _KINDS:
             raise wrong(f"unknown key `{key}`", f"known are {', '.join(sorted(_KINDS))}")

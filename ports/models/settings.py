@@ -1,12 +1,11 @@
-"""What has to be known to build a model: one `[models.NAME]` table of the configuration, as data."""
+"""What has to be known to build a model: one `[models.NAME]` table of the configuration."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
-__all__ = ["ModelConfig", "Provider", "ToolDialect"]
+from ...workflows.settings import ModelSettings, Provider, ToolDialect
 
-Provider = Literal["openai", "anthropic", "local", "scripted"]
-ToolDialect = Literal["native", "json"]
+__all__ = ["ModelConfig", "model_configs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,8 +13,9 @@ class ModelConfig:
     """One model; `openai` means any server that speaks chat completions.
 
     `api_key_env` names an environment variable, never the key itself. `model` is the name that the
-    server knows; for `local` a name of the catalogue or the path of a GGUF file. `script` is the file
-    of a scripted model. `context_window` and `max_tokens` count tokens; none leaves it to the server.
+    server knows; for `local` a name of the catalogue or the path of a GGUF file. `script` is the
+    file of a scripted model. `context_window` and `max_tokens` count tokens; none leaves it to the
+    server.
     """
 
     name: str
@@ -28,3 +28,8 @@ class ModelConfig:
     context_window: int | None = None
     temperature: float | None = None
     max_tokens: int | None = None
+
+
+def model_configs(models: Mapping[str, ModelSettings]) -> dict[str, ModelConfig]:
+    """Return the configured models, by name, as the model ports know them."""
+    return {name: ModelConfig(name, **dict(one)) for name, one in models.items()}

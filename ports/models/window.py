@@ -14,7 +14,8 @@ _LEFT_OUT = "\n[… {} characters left out …]\n"
 def fit(request: ModelRequest, window: int) -> ModelRequest:
     """Return the request with as many of the newest messages as `window` tokens hold.
 
-    The first message kept is a user message; one that is too long alone keeps its head and its tail.
+    The first message kept is a user message; one that is too long alone keeps its head and its
+    tail.
     """
     answer = request.max_tokens or window // 4
     room = max(600, (window - answer) * _CHARACTERS - len(request.system))

@@ -1,6 +1,6 @@
 """What a tool may do: allow, ask, deny. Pure rules over a tool's name and arguments.
 
-The first rule that matches wins; behind the rules of people stand the shipped ones (`SHIPPED`).
+The first rule that matches wins; what none covers is asked about.
 A rule's `match` is a glob (`*`, `?`, `[…]`; `*` also matches `/`):
 
 - for file tools over the path, relative to the folder; absolute where it leads outside;
@@ -22,15 +22,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ...machines.errors import ToolError
+from ...workflows.settings import Verb
 from .command_line import operators, parts
 from .place import find_place
 
-__all__ = ["SHIPPED", "Decision", "Do", "Permissions", "Rule", "exact_rule"]
+__all__ = ["Decision", "Permissions", "Rule", "exact_rule"]
 
-Do = Literal["allow", "ask", "deny"]
 _FILE_TOOLS = frozenset({"edit", "list", "read", "search", "write"})
 
 
@@ -40,7 +40,7 @@ class Rule:
 
     tool: str
     match: str = "*"
-    do: Do = "ask"
+    do: Verb = "ask"
 
     def __str__(self) -> str:
         """Say it as people read it: `shell "git status*": allow`."""
@@ -51,19 +51,12 @@ class Rule:
 class Decision:
     """What to do, the rule that says so, and whether the call leads outside the folder."""
 
-    do: Do
+    do: Verb
     rule: str
     is_outside: bool = False
 
 
-SHIPPED = (
-    Rule("read", "*", "allow"),
-    Rule("list", "*", "allow"),
-    Rule("search", "*", "allow"),
-    Rule("progress", "*", "allow"),
-    Rule("delegate", "*", "allow"),  # what the child then does is asked for again
-    Rule("*", "*", "ask"),
-)
+_FALLBACK = Rule("*", "*", "ask")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +81,10 @@ class Permissions:
         subject = _subject(tool, arguments, folder)
         rule = next(
             rule
-            for rule in (*self.rules, *SHIPPED)
+            for rule in (*self.rules, _FALLBACK)
             if fnmatchcase(tool, rule.tool) and _is_covered(subject, rule)
         )
-        do: Do = "allow" if rule.do == "ask" and self.default_yes else rule.do
+        do: Verb = "allow" if rule.do == "ask" and self.default_yes else rule.do
         return Decision(do, str(rule), subject.is_outside)
 
     def with_rule(self, rule: Rule) -> "Permissions":

@@ -105,7 +105,7 @@ def test_loading_imports_nothing_heavy() -> None:
         "m = u.module_from_spec(s); sys.modules['steersman'] = m; s.loader.exec_module(m);"
         "from steersman.workflows.config import load; from steersman.workflows.paths import Paths;"
         "load(Paths.of({'STEERSMAN_HOME': '/nowhere'}), Path('/nowhere'), {});"
-        "heavy = {'asyncio', 'difflib', 'httpx2', 'jinja2', 'prompt_toolkit', 'pydantic', 'typer'};"
+        "heavy = {'asyncio', 'difflib', 'httpx2', 'jinja2', 'prompt_toolkit', 'typer'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run(

@@ -1,13 +1,16 @@
 """The shipped file, the schema and the reference say the same."""
 
+import dataclasses
 import tomllib
 from typing import Any
 
+from steersman.ports.models.settings import ModelConfig
 from steersman.workflows.config import shipped, shipped_text
+from steersman.workflows.declaration import known_keys
+from steersman.workflows.fault import Where
 from steersman.workflows.reference import entries
 from steersman.workflows.schema import schema
 from steersman.workflows.settings import AgentSettings, ModelSettings, Settings
-from steersman.workflows.shape import Where, hints, known_keys
 
 NAMED = {"models": "main", "agents": "assistant"}
 
@@ -17,7 +20,8 @@ def wanted_keys() -> set[Where]:
     keys = {key for key in known_keys(Settings) if key[:2] != ("permissions", "rules")}
     keys |= {("permissions", "rules")}
     named = {tuple(NAMED[str(key[0])] if part == "*" else part for part in key) for key in keys}
-    return {key for key in named if not any(key == other[:-1] for other in named)}
+    tables = {key[:length] for key in named for length in range(len(key))}
+    return named - tables
 
 
 def test_every_key_is_in_the_shipped_file_with_a_comment() -> None:
@@ -34,8 +38,8 @@ def test_examples_can_be_used() -> None:
         line[1:] if line.startswith("#") and line[1:2] not in (" ", "") else line for line in lines
     ]
     data = tomllib.loads("\n".join(shown))
-    assert set(data["models"]["main"]) == set(hints(ModelSettings))
-    assert set(data["agents"]["assistant"]) == set(hints(AgentSettings))
+    assert set(data["models"]["main"]) == set(ModelSettings.model_fields)
+    assert set(data["agents"]["assistant"]) == set(AgentSettings.model_fields)
 
 
 def test_the_assistant_shows_the_defaults_of_any_agent() -> None:
@@ -48,26 +52,49 @@ def test_the_assistant_shows_the_defaults_of_any_agent() -> None:
     )
 
 
+def test_models_are_built_from_what_can_be_set() -> None:
+    """The model ports know each key of `[models.NAME]` by the same name and default."""
+    known = {field.name: field.default for field in dataclasses.fields(ModelConfig)}
+    wanted = {name: field.default for name, field in ModelSettings.model_fields.items()}
+    del known["name"], known["provider"], wanted["provider"]
+    assert known == wanted
+
+
 def test_schema_describes_every_key() -> None:
     """The JSON Schema knows the type, the meaning and the shipped value of each key."""
     whole = schema()
     for key in known_keys(Settings):
-        assert describe(whole, key), key
-    queue = whole["properties"]["auto_queue"]["properties"]
-    assert queue["max_queue_size"] == {
+        assert follow(whole, key).keys() & {"type", "enum"}, key
+    for key in wanted_keys():
+        assert follow(whole, key)["description"], key
+    assert follow(whole, ("auto_queue", "max_queue_size")) == {
         "type": "integer",
         "minimum": 1,
         "description": "How many messages may wait. One more is refused, and its text given back.",
         "default": 10,
     }
-    assert queue["persistence"]["properties"]["auto_resume"]["const"] is False
+    assert follow(whole, ("auto_queue", "persistence", "auto_resume"))["const"] is False
+    assert follow(whole, ("models", "main", "context_window"))["type"] == "integer"
 
 
-def describe(part: dict[str, Any], key: Where) -> dict[str, Any]:
-    """Follow a path into a schema."""
+def test_schema_asks_only_for_what_has_no_default() -> None:
+    """An editor does not ask for keys that the shipped file has."""
+    whole = schema()
+    parts = {"": whole, **whole["$defs"]}
+    required = {name: part["required"] for name, part in parts.items() if "required" in part}
+    assert required == {"ModelSettings": ["provider"], "PermissionRule": ["tool", "do"]}
+
+
+def follow(whole: dict[str, Any], key: Where) -> dict[str, Any]:
+    """Follow a path into a schema, and references on the way."""
+    part = whole
     for name in key:
         if "items" in part:
             part = part["items"]
-            continue
-        part = part["properties"][name] if "properties" in part else part["additionalProperties"]
+        elif "properties" in part:
+            part = part["properties"][name]
+        else:
+            part = part["additionalProperties"]
+        if reference := part.get("$ref"):
+            part = whole["$defs"][reference.removeprefix("#/$defs/")]
     return part

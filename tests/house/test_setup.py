@@ -40,7 +40,7 @@ def index(tmp_path: Path) -> Iterator[str]:
 class Quiet(http.server.SimpleHTTPRequestHandler):
     """Serves files without a word."""
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
 
 

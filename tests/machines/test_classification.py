@@ -1,6 +1,10 @@
 """The words of a message, as people type them."""
 
+# ruff: noqa: RUF001 -- letters and marks that look alike are the point here
+
 import time
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +12,7 @@ from steersman.machines.classification import Classification, classify
 from steersman.machines.disposition import Intent
 from steersman.machines.words import Words
 
+CONFIG = Path(__file__).parents[2] / "config.toml"
 WORDS = Words()
 STEERING = Words(steer=("actually", "instead", "wait", "correction:"))
 COMMANDS = frozenset({"stop", "queue", "steer", "goal", "new"})
@@ -23,18 +28,8 @@ def intent(text: str, words: Words = WORDS) -> Intent:
     [
         *("stop", "cancel", "abort", "quit", "exit", "halt", "nevermind"),
         *("scratch that", "no wait"),
-        *(
-            "Stop",
-            "STOP",
-            "sToP",
-            "STOP!!!",
-            "stop.",
-            "stop...",
-            "stop?!",
-            "stop;",
-            "stop,",
-            "(stop)",
-        ),
+        *("Stop", "STOP", "sToP", "STOP!!!", "stop.", "stop...", "stop?!", "stop;", "stop,"),
+        *("(stop)",),
         *("[stop]", "*stop*", "**STOP**", "- stop", "* stop"),
         *("...stop", "… stop", "stop…", "stop -", "stop-", "-- stop --", "stop~", "stop~~~"),
         *("just stop", "stop please", "please stop", "please cancel this", "please just stop"),
@@ -77,7 +72,7 @@ def test_nothing_but_interrupt_words_and_filler_is_a_bare_interrupt(text: str) -
     ],
 )
 def test_punctuation_and_letter_forms_of_any_language_make_no_difference(text: str) -> None:
-    """Words are compared after compatibility folding, between any marks; a lone mark is no quote."""
+    """Words are compared after compatibility folding; a lone quotation mark quotes nothing."""
     assert intent(text) is Intent.INTERRUPT_BARE
 
 
@@ -134,48 +129,15 @@ def test_an_interrupt_word_in_a_message_that_says_more(text: str, matched: str) 
 @pytest.mark.parametrize(
     "text",
     [
-        *(
-            "",
-            " ",
-            "\n",
-            "...",
-            "?!",
-            "🛑",
-            "-",
-            "--",
-            "'",
-            '"',
-            "`",
-            "```",
-            "/",
-            "#",
-            "@",
-            "=",
-            ":",
-        ),
+        *("", " ", "\n", "...", "?!", "🛑", "-", "--", "'", '"', "`", "```", "/", "#", "@", "="),
+        *(":",),
         *("what's the zod syntax for optional again?", "make it focus on ownership specifically"),
         *("please", "wait", "no", "actually wait", "please wait", "just this", "scratch", "no. go"),
         *("stopwatch timer", "nonstop", "stopping", "stopped", "stops", "stoppp", "unstoppable"),
-        *(
-            "cancellation",
-            "cancelled",
-            "exits",
-            "exited",
-            "undone",
-            "reverted",
-            "halting",
-            "quitter",
-        ),
-        *(
-            "abortion",
-            "existing",
-            "exit2",
-            "stop2",
-            "2stop",
-            "never mind",
-            "wait, no",
-            "no we wait",
-        ),
+        *("cancellation", "cancelled", "exits", "exited", "undone", "reverted", "halting"),
+        *("quitter",),
+        *("abortion", "existing", "exit2", "stop2", "2stop", "never mind", "wait, no"),
+        *("no we wait",),
         *("stop's", "exit's code", "stop’s"),
         *("stop\u0301", "stóp", "stopp\u0308e", "ßtop", "стоп", "stоp"),
     ],
@@ -188,20 +150,10 @@ def test_other_words_say_nothing_of_stopping(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *(
-            "`stop`",
-            "what does `exit(1)` do",
-            "run `git revert HEAD`",
-            "`` a`stop `` x",
-            "use `no wait`",
-        ),
-        *(
-            "```stop```",
-            "```\nstop\n```",
-            "```py\nexit(1)\n```\nfix it",
-            "look: ```\nexit",
-            "~~~\nstop\n~~~",
-        ),
+        *("`stop`", "what does `exit(1)` do", "run `git revert HEAD`", "`` a`stop `` x"),
+        *("use `no wait`",),
+        *("```stop```", "```\nstop\n```", "```py\nexit(1)\n```\nfix it", "look: ```\nexit"),
+        *("~~~\nstop\n~~~",),
         *('"stop"', 'the label says "stop"', 'say "please stop now" twice', 'print("stop")'),
         *("“stop”", "„stop“", "”stop”", "‘stop’", "'stop'", "the 'stop' button", "'don't stop'"),
         *(
@@ -219,66 +171,29 @@ def test_other_words_say_nothing_of_stopping(text: str) -> None:
         *("obj.stop", "obj?.stop()", "ptr->stop", "Timer::stop", ".stop { }", "stop.now"),
         *("stop_words", "_stop_", "stop_", "STOP_LOSS", "__exit__", "stopAll", "onCancel", "$stop"),
         *("the non-stop train", "e-stop", "stop-gap", "stop‑gap", "pre-exit hook", "stop-and-go"),
-        *(
-            "src/stop/x",
-            "/usr/bin/stop",
-            "./stop",
-            "../exit",
-            "~/undo",
-            "stop/",
-            "stop/cancel",
-            "C:\\stop\\x",
-        ),
-        *(
-            "https://example.com/stop",
-            "see http://x.io/?stop&exit=1",
-            "x://stop",
-            "stop@example.com",
-        ),
-        *(
-            "--abort",
-            "git rebase --abort",
-            "-stop",
-            "--on-exit",
-            "x=stop",
-            "stop=1",
-            "#stop",
-            "@stop",
-        ),
+        *("src/stop/x", "/usr/bin/stop", "./stop", "../exit", "~/undo", "stop/", "stop/cancel"),
+        *("C:\\stop\\x",),
+        *("https://example.com/stop", "see http://x.io/?stop&exit=1", "x://stop"),
+        *("stop@example.com",),
+        *("--abort", "git rebase --abort", "-stop", "--on-exit", "x=stop", "stop=1", "#stop"),
+        *("@stop",),
         *("<stop>", "<stop/>", "</exit>", '<a href="x">', "<button cancel>"),
     ],
 )
 def test_words_that_are_shown_do_not_count(text: str) -> None:
-    """Code, quotes, paths, identifiers, hyphenated words, addresses, flags and tags are not said."""
+    """Code, quotes, paths, names, hyphenated words, addresses, flags and tags are not said."""
     assert classify(text, WORDS).intent is Intent.CONVERSE
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        *(
-            "revert",
-            "undo",
-            "Revert!",
-            "revert this",
-            "undo that",
-            "undo it",
-            "please undo",
-            "undo?",
-        ),
-        *(
-            "stop and revert",
-            "actually stop and revert",
-            "stop, revert everything",
-            "no, undo that",
-        ),
-        *(
-            "revert and stop",
-            "abort & revert",
-            "can you undo this?",
-            "no wait, undo it",
-            "undo undo",
-        ),
+        *("revert", "undo", "Revert!", "revert this", "undo that", "undo it", "please undo"),
+        *("undo?",),
+        *("stop and revert", "actually stop and revert", "stop, revert everything"),
+        *("no, undo that",),
+        *("revert and stop", "abort & revert", "can you undo this?", "no wait, undo it"),
+        *("undo undo",),
     ],
 )
 def test_beyond_doubt_the_turn_is_reverted(text: str) -> None:
@@ -291,11 +206,8 @@ def test_beyond_doubt_the_turn_is_reverted(text: str) -> None:
     "text",
     [
         *("revert the last file", "undo the last change", "revert last file", "undo last change"),
-        *(
-            "stop and revert the last file",
-            "please undo just the last change!",
-            "Revert The Last File.",
-        ),
+        *("stop and revert the last file", "please undo just the last change!"),
+        *("Revert The Last File.",),
         *("revert the last file change", "undo that last change"),
         *("stop. undo the last file, please", "undo and revert the last change"),
     ],
@@ -309,24 +221,12 @@ def test_the_last_file_alone_is_reverted(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *(
-            "implement undo support",
-            "revert the commit",
-            "don't revert",
-            "undo the last three files",
-        ),
-        *(
-            "revert the last file and use zod",
-            "revert last",
-            "undo the last migration",
-            "revert to v2",
-        ),
-        *(
-            "add an undo button",
-            "stop and revert to the old API",
-            "revert `that`",
-            "undo, then use zod",
-        ),
+        *("implement undo support", "revert the commit", "don't revert"),
+        *("undo the last three files",),
+        *("revert the last file and use zod", "revert last", "undo the last migration"),
+        *("revert to v2",),
+        *("add an undo button", "stop and revert to the old API", "revert `that`"),
+        *("undo, then use zod",),
     ],
 )
 def test_where_the_words_leave_doubt_nothing_is_reverted(text: str) -> None:
@@ -392,15 +292,8 @@ def test_slash_commands(text: str, command: str, argument: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *(
-            "/usr/bin/x fails",
-            "/stop/x",
-            "/unknown",
-            "/tmp is full",
-            "/stop.py",
-            "/ stop_",
-            "//stop",
-        ),
+        *("/usr/bin/x fails", "/stop/x", "/unknown", "/tmp is full", "/stop.py", "/ stop_"),
+        *("//stop",),
         *("see /stop", "/2", "/stop_words", "/stop's", "/queue2 list"),
     ],
 )
@@ -521,7 +414,7 @@ HOSTILE = {
 @pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_text_costs_time_in_proportion(piece: str) -> None:
     """Eight times the text takes far less than the sixty-four times of a quadratic reading."""
-    short, long = (_seconds(piece * (size // len(piece))) for size in (4_000, 32_000))
+    short, long = (_seconds(piece * (size // len(piece))) for size in (2_000, 16_000))
     assert long < 24 * short + 0.05
 
 
@@ -542,3 +435,11 @@ def _seconds(text: str) -> float:
         classify(text, WORDS)
         best = min(best, time.process_time() - begin)
     return best
+
+
+def test_the_shipped_configuration_has_the_same_lists() -> None:
+    """Without any configuration the words are those that the shipped file shows."""
+    shipped = tomllib.loads(CONFIG.read_text(encoding="utf-8"))["auto_queue"]
+    assert shipped["interrupt_keywords"] == list(WORDS.interrupt)
+    assert shipped["steer_keywords"] == list(WORDS.steer)
+    assert shipped["filler_words"] == list(WORDS.filler)

@@ -98,6 +98,7 @@ def test_the_end_of_a_supervisor(hosting, mark, hostile):
     assert result.killed
 
 
+@pytest.mark.slow
 def test_closing_the_host(hosting, mark, hostile):
     """Closing the host ends what still runs, and its result says so."""
 
@@ -172,11 +173,22 @@ def test_a_frozen_command(hosting, mark):
     assert hosting(scenario).exit_code == 3
 
 
+@pytest.mark.slow
 def test_timeout(hosting, mark, hostile):
     """At the timeout everything is ended, and the result says that it was the timeout."""
     result = hosting.result(mark.spec(*hostile, timeout=0.2, grace=0.05))
 
     assert (result.status, result.survivors) == ("timed_out", ())
+    assert mark.pids() == []
+
+
+def test_timeout_of_a_deaf_command(hosting, mark):
+    """The timeout asks first, and kills after the grace."""
+    script = "trap 'echo asked' TERM; while :; do sleep 0.01; done"
+    result = hosting.result(mark.spec("bash", "-c", script, timeout=0.1, grace=0.1))
+
+    assert (result.status, result.exit_code) == ("timed_out", -signal.SIGKILL)
+    assert b"asked" in result.head
     assert mark.pids() == []
 
 

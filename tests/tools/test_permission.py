@@ -3,7 +3,9 @@
 import pytest
 
 from steersman.ports.tools.permission import Decision, Permissions, Rule, exact_rule
+from steersman.workflows.config import shipped
 
+SHIPPED = [Rule(one.tool, one.match, one.do) for one in shipped().permissions.rules]
 GIT = Rule("shell", "git status*", "allow")
 TEE = Rule("shell", "make test | tee *", "allow")
 NO_RM = Rule("shell", "rm *", "deny")
@@ -117,7 +119,10 @@ def test_commands(tmp_path, rules, command, do):
     ],
 )
 def test_paths(tmp_path, rules, tool, path, do):
-    """A path counts by where it leads; what leads out of the folder is asked about."""
+    """A path counts by where it leads; what leads out of the folder is asked about.
+
+    The shipped rules stand behind those of each case, as in a session.
+    """
     folder = tmp_path / "work"
     (folder / "src").mkdir(parents=True)
     (folder / "secrets").mkdir()
@@ -126,7 +131,13 @@ def test_paths(tmp_path, rules, tool, path, do):
     (folder / "alias").symlink_to("secrets")
     arguments = {} if path is None else {"path": path}
 
-    assert Permissions(rules).decide(tool, arguments, folder).do == do
+    assert Permissions([*rules, *SHIPPED]).decide(tool, arguments, folder).do == do
+
+
+@pytest.mark.parametrize("tool", ["read", "write", "shell", "delegate", "fly"])
+def test_without_rules(tmp_path, tool):
+    """What no rule covers is asked about, whatever it is."""
+    assert Permissions().decide(tool, {}, tmp_path) == Decision("ask", '* "*": ask')
 
 
 def test_decision(tmp_path):

@@ -1,0 +1,169 @@
+"""The keeper of a session's journal: numbers, folds, and holds back until it is durable.
+
+What the queue, the turn and the session itself decide arrives here as entries. Each is folded into
+the record at once and handed to the journal; only when it is durable is it told to anybody, and only
+then, if no cancel came in between, are its effects performed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pykka import ActorRef
+
+from ..journal import entries as e
+from ..journal.codec import encode_entry
+from ..journal.record import SessionRecord, apply
+from ..journal.store import StoredEntry
+from ..machines.effects import CallModel, CancelModel, Effect, RunTool, StopTool
+from ..machines.facts import Fact, MessageRejected, StoreLost
+from ..machines.messages import Decided, InterruptTurn, Journalled, StoreBroke
+from ..machines.session import SESSION
+from ..machines.step import Refusal, step
+from .outbox import Held, Outbox
+from .supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from .environment import Environment
+    from .system import ActorSystem
+
+__all__ = ["WITH_A_TURN", "Keeper"]
+
+NAMES_THE_QUEUE = (
+    e.TurnEnded,
+    e.Interrupted,
+    e.ProgressMade,
+    e.Recovered,
+    e.SessionFinalized,
+)
+WITH_A_TURN = ("busy", "interrupting", "leaving", "finalizing")
+"""States of a session in which its newest turn, or what it started, is alive."""
+
+
+class Keeper(Supervisor):
+    """What a session is, apart from what people may say to it.
+
+    `record` is the fold of everything decided so far, durable or about to be. `_broken` says why the
+    journal cannot be written any more. `_cancel` is an interrupt that was given to the turn and is
+    not answered yet.
+    """
+
+    def __init__(
+        self, system: ActorSystem, record: SessionRecord, environment: Environment
+    ) -> None:
+        super().__init__(system)
+        self.record = record
+        self._environment = environment
+        self._outbox = Outbox(record.seq)
+        self._broken = ""
+        self._cancel: InterruptTurn | None = None
+
+    def on_failure(self, *_failure: Any) -> None:
+        """Stop what the turn started: nobody is left to hear of its end."""
+        for effect in self._stopping():
+            self._environment.perform(effect, None)
+
+    def _react(self, entry: e.Entry) -> None:
+        """Decide what follows from an entry that was just folded."""
+        raise NotImplementedError
+
+    def _say(self, entry: e.Entry) -> None:
+        self._journal(Decided(self.name, (entry,)))
+
+    def _journal(self, decided: Decided) -> None:
+        """Fold, number and hand to the journal; hold back what may only be told when durable."""
+        for effect in decided.urgent:
+            self._perform(effect)
+        if self._broken:
+            return
+        if self.record.queue.state == "closed":
+            self._decline(decided)
+            return
+        for entry in decided.entries:
+            self._fold(entry, decided.sender)
+        if decided.effects or decided.facts:
+            held = Held(self.record.seq, (), decided.effects, decided.facts)
+            self._outbox.hold(held)
+        for entry in decided.entries:
+            self._react(entry)
+        self._release(self._outbox.durable)
+
+    def _decline(self, decided: Decided) -> None:
+        """Nothing follows the last entry; a message that crossed it goes back to its sender."""
+        for entry in decided.entries:
+            if isinstance(entry, e.Queued):
+                self._reject("session_finalized", entry.text, entry.client_id)
+
+    def _fold(self, entry: e.Entry, sender: str) -> None:
+        record, now = self.record, self.system.now()
+        seq = record.seq + 1
+        apply(record, entry, seq, now)
+        told = self._environment.ears.hear(entry, seq, now, record)
+        self._outbox.hold(Held(seq, told))
+        self._environment.journal.append(StoredEntry(seq, now, encode_entry(entry)), record)
+        if sender != "queue" and isinstance(entry, NAMES_THE_QUEUE):
+            self._queue.tell(Journalled(entry))
+
+    def _release(self, seq: int) -> None:
+        """Everything up to `seq` is durable: tell it, and perform what no cancel has overtaken."""
+        for held in self._outbox.release(seq):
+            self._environment.ears.tell(held.told)
+            for fact in held.facts:
+                self._pass_on(fact)
+            for effect in held.effects:
+                self._perform(effect)
+
+    def _perform(self, effect: Effect) -> None:
+        """Hand an effect to the ports; one that stops something also when its turn has ended."""
+        turn = self._turn
+        is_stop = isinstance(effect, CancelModel | StopTool)
+        if is_stop or (turn is not None and not self._is_overtaken(effect)):
+            self._environment.perform(effect, turn)
+
+    def _is_overtaken(self, effect: CallModel | RunTool) -> bool:
+        """Whether a cancel came in between; one that is on its way to the turn counts, too."""
+        return self._cancel is not None or effect.epoch != self.record.epoch
+
+    def _break(self, message: StoreBroke) -> None:
+        """Fail loudly: nothing that is not durable is told, and nothing more is accepted."""
+        self._broken = message.reason
+        self._outbox.clear()
+        for effect in self._stopping():
+            self._perform(effect)
+        code = "lease_lost" if message.is_lease_lost else "store_failed"
+        self._pass_on(StoreLost(code, message.reason, message.hint))
+        self.unstash()
+
+    def _reject(self, reason: str, text: str, client_id: str) -> None:
+        self._pass_on(MessageRejected(reason, text, client_id))
+
+    def _stopping(self) -> Iterator[Effect]:
+        """Name everything to be stopped so that nothing of the turn is left."""
+        turn = self.record.turns.get(self.record.turn)
+        if turn is None or self.record.state not in WITH_A_TURN:
+            return
+        yield CancelModel(turn.id)
+        for call in turn.calls.values():
+            if call.state in ("running", "stopping"):
+                yield StopTool(turn.id, self.record.epoch, call.id)
+
+    @property
+    def _queue(self) -> ActorRef[Any]:
+        return self.children["queue"].ref
+
+    @property
+    def _turn(self) -> ActorRef[Any] | None:
+        child = self.children.get("turn")
+        return child.ref if child is not None and child.ref.is_alive() else None
+
+    def _shift(self, event: str) -> None:
+        moved = step(SESSION, self.record.state, event)
+        if not isinstance(moved, Refusal):
+            self.record.state = moved.state
+
+    def _pass_on(self, fact: Fact) -> None:
+        self._environment.ears.pass_on(fact)
+
+    def _pass_on_when_durable(self, fact: Fact) -> None:
+        self._journal(Decided(self.name, (), facts=(fact,)))

@@ -1,0 +1,245 @@
+"""Ports for the simulator: a journal on a `MemoryStore`, a model and tools that roll dice.
+
+They keep to the letter of the seams, and make of it what is hardest for whoever relies on it: an
+answer that comes although the call was cancelled, a tool that takes its time to die, a commit that
+is late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pykka import ActorRef
+
+from ..journal.record import SessionRecord
+from ..journal.recovery import snapshot
+from ..journal.store import Commit, Lease, SessionRow, Snapshot, Store, StoredEntry
+from ..machines.conversation import ToolRequest, Usage
+from ..machines.effects import CallModel, CancelModel, Effect, RunTool, StopTool
+from ..machines.messages import (
+    Committed,
+    ModelAnswered,
+    ModelFailed,
+    ModelNoticed,
+    ModelText,
+    StoreBroke,
+    ToolFinished,
+)
+from .environment import Permit
+from .mailbox import tell
+from .simulation import Dice, Timeline
+
+__all__ = ["Chances", "SimulatedJournal", "SimulatedPorts", "SimulatedToolbook"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chances:
+    """How often things go which way, from 0 to 1; delays are in virtual seconds."""
+
+    calls: float = 0.5
+    model_fails: float = 0.05
+    answers_after_cancel: float = 0.3
+    bad_arguments: float = 0.05
+    longest: float = 4.0
+
+
+class SimulatedJournal:
+    """Gathers what one session decides; `write` is a step of its own, and commits all of it."""
+
+    def __init__(self, store: Store, lease: Lease, dice: Dice, told: Callable[[Any], None]) -> None:
+        self.pending: list[StoredEntry] = []
+        self.is_broken = False
+        self._store, self._lease, self._dice, self._tell = store, lease, dice, told
+        self._record = SessionRecord()
+        self._snapshot: Snapshot | None = None
+
+    def append(self, entry: StoredEntry, record: SessionRecord) -> None:
+        """Take the newest entry of the session."""
+        self.pending.append(entry)
+        self._record = record
+        if self._dice.random() < 0.02:
+            self._snapshot = snapshot(record)
+
+    def write(self) -> None:
+        """Make durable what has gathered, and say so to the session."""
+        record, entries = self._record, self.pending
+        self.pending, taken = [], self._snapshot
+        self._snapshot = None
+        if self.is_broken:
+            self._tell(StoreBroke("the disk is full", "make room"))
+            return
+        row = SessionRow(record.id, record.folder, state=record.state, seq=record.seq)
+        commit = Commit(self._lease, entries, row, snapshot=taken)
+        (is_owner,) = self._store.commit([commit])
+        if is_owner:
+            self._tell(Committed(entries[-1].seq))
+        else:
+            self._tell(StoreBroke("another process has taken this session over", "", True))
+
+
+@dataclass(slots=True)
+class SimulatedToolbook:
+    """Tools by their names: `write…` change something, `ask…` need permission, `deny…` get none."""
+
+    allowed: set[str] = field(default_factory=set[str])
+
+    def fault(self, request: ToolRequest) -> str:
+        """Say what is wrong with a call."""
+        return "it makes no sense" if request.arguments.get("bad") else ""
+
+    def permit(self, request: ToolRequest) -> Permit:
+        """Look at the name."""
+        if request.tool in self.allowed:
+            return Permit("allow", "always")
+        if request.tool.startswith("ask"):
+            return Permit("ask", "ask first")
+        return Permit("deny", "never") if request.tool.startswith("deny") else Permit("allow")
+
+    def always_allow(self, request: ToolRequest) -> None:
+        """Remember."""
+        self.allowed.add(request.tool)
+
+    def is_mutating(self, tool: str) -> bool:
+        """Look at the name."""
+        return tool.endswith("write")
+
+    def is_idempotent(self, tool: str) -> bool:
+        """Nothing here is."""
+        return tool == ""
+
+
+TOOLS = ("read", "read", "write", "ask_read", "ask_write", "deny_write")
+
+
+class SimulatedPorts:
+    """One incarnation's model and tools; `performed` is told of every effect before it begins."""
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        dice: Dice,
+        chances: Chances,
+        performed: Callable[[Effect], None],
+    ) -> None:
+        self.models: dict[str, ModelCall] = {}
+        self.tools: dict[str, ToolCall] = {}
+        self._timeline, self._dice, self._chances = timeline, dice, chances
+        self._performed = performed
+
+    def __call__(self, effect: Effect, reply_to: ActorRef[Any] | None) -> None:
+        """Begin an effect."""
+        self._performed(effect)
+        match effect:
+            case CallModel():
+                self._call(effect, reply_to)
+            case CancelModel(turn):
+                self._cancel(turn)
+            case RunTool():
+                self._run(effect, reply_to)
+            case StopTool():
+                self._stop(effect, reply_to)
+
+    # The model ------------------------------------------------------------------------------------
+
+    def _call(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
+        call = ModelCall(effect, reply_to)
+        self.models[effect.turn] = call
+        delay = 0.0
+        for number in range(self._dice.randrange(0, 4)):
+            delay += self._delay() / 10
+            self._timeline.after(delay, lambda number=number: self._stream(call, number))  # type: ignore[misc]
+        self._timeline.after(delay + self._delay() / 10, lambda: self._answer(call))
+
+    def _stream(self, call: ModelCall, number: int) -> None:
+        at = call.effect
+        if call.is_open:
+            self._send(call.reply_to, ModelText(at.turn, at.epoch, at.step, f"piece {number} "))
+            if number == 0:
+                self._send(call.reply_to, ModelNoticed(at.turn, at.epoch, "slow today"))
+
+    def _answer(self, call: ModelCall) -> None:
+        if not call.is_open and self._dice.random() >= self._chances.answers_after_cancel:
+            return
+        at = call.effect
+        if self.models.get(at.turn) is call:
+            del self.models[at.turn]
+        if self._dice.random() < self._chances.model_fails:
+            failed = ModelFailed(at.turn, at.epoch, at.step, "it is down", "try again")
+            self._send(call.reply_to, failed)
+            return
+        calls: tuple[ToolRequest, ...] = ()
+        if self._dice.random() < self._chances.calls:
+            calls = tuple(self._request(at, n) for n in range(self._dice.randrange(1, 4)))
+        usage = Usage(input=len(at.messages), output=1)
+        text = f"answer {at.turn}.{at.step}"
+        answered = ModelAnswered(at.turn, at.epoch, at.step, text, calls, usage)
+        self._send(call.reply_to, answered)
+
+    def _request(self, at: CallModel, number: int) -> ToolRequest:
+        is_bad = self._dice.random() < self._chances.bad_arguments
+        arguments = {"bad": True} if is_bad else {"path": f"{number}"}
+        name = f"{at.turn}.s{at.step}.c{number + 1}"
+        return ToolRequest(name, self._dice.choice(TOOLS), arguments, f"wire-{name}")
+
+    def _cancel(self, turn: str) -> None:
+        call = self.models.pop(turn, None)
+        if call is not None:
+            call.is_open = False
+
+    # Tools ----------------------------------------------------------------------------------------
+
+    def _run(self, effect: RunTool, reply_to: ActorRef[Any] | None) -> None:
+        call = ToolCall(effect, reply_to)
+        self.tools[effect.call] = call
+        self._timeline.after(2 * self._delay(), lambda: self._end(call, "ok"))
+
+    def _stop(self, effect: StopTool, reply_to: ActorRef[Any] | None) -> None:
+        call = self.tools.get(effect.call)
+        if call is None:
+            text = "[stopped before it started]"
+            missing = ToolFinished(effect.turn, effect.epoch, effect.call, "killed", text)
+            self._send(reply_to, missing)
+        else:  # it may take its time, or end by itself before that
+            self._timeline.after(self._delay(), lambda: self._end(call, "killed"))
+
+    def _end(self, call: ToolCall, status: str) -> None:
+        at = call.effect
+        if self.tools.pop(at.call, None) is None:
+            return
+        if status == "ok" and self._dice.random() < 0.2:
+            status = self._dice.choice(("failed", "timed_out"))
+        progress = None
+        if self._dice.random() < 0.3:
+            progress = (self._dice.randrange(0, 9), 9, "file", "")
+        killed = (4711,) if status == "killed" else ()
+        finished = ToolFinished(
+            at.turn, at.epoch, at.call, status, "output", 0, 6, killed, progress=progress
+        )
+        self._send(call.reply_to, finished)
+
+    def _delay(self) -> float:
+        return self._dice.random() * self._chances.longest
+
+    @staticmethod
+    def _send(reply_to: ActorRef[Any] | None, message: object) -> None:
+        if reply_to is not None:
+            tell(reply_to, message)
+
+
+@dataclass(slots=True, eq=False)
+class ModelCall:
+    """A model call that was begun; closed by a cancel."""
+
+    effect: CallModel
+    reply_to: ActorRef[Any] | None
+    is_open: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class ToolCall:
+    """A tool call that runs."""
+
+    effect: RunTool
+    reply_to: ActorRef[Any] | None

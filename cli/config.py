@@ -1,0 +1,112 @@
+"""`steersman config` and `trust`: what is set, by which file, and whether it makes sense."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..machines.errors import ConfigError
+from ..workflows.config import Config, load
+from ..workflows.document import is_list, is_table
+from ..workflows.fault import dotted
+from ..workflows.paths import Paths
+from ..workflows.trust import PROJECT_FILE, is_trusted, trust
+from .page import show, show_document, warn
+from .redaction import Redactor
+
+__all__ = ["check_config", "show_config", "show_paths", "trust_folder"]
+
+_WIDTH = 80  # columns of a list that stays on one line
+
+
+def show_config(environ: Mapping[str, str], *, as_json: bool) -> int:
+    """Print the merged settings, each with the file that set it. Raises `ConfigError`."""
+    config = load(Paths.of(environ), Path.cwd(), environ)
+    redactor = Redactor(environ)
+    data = redactor.data(config.data)
+    if as_json:
+        show_document({"config": data, "sources": redactor.data(config.sources)})
+    else:
+        show("\n".join(_table(data, (), config)).lstrip("\n"))
+    for notice in config.notices:
+        warn(notice)
+    return 0
+
+
+def show_paths(environ: Mapping[str, str]) -> int:
+    """Print the files and folders in use, and what is not there yet."""
+    paths, project = Paths.of(environ), Path.cwd() / PROJECT_FILE
+    named = environ.get("STEERSMAN_CONFIG", "")
+    lines = [
+        ("user", paths.config_file, ""),
+        ("project", project, _trust_note(paths, project)),
+        *([("named", Path(named).expanduser(), "STEERSMAN_CONFIG")] if named else []),
+        ("state", paths.state, ""),
+        ("cache", paths.cache, ""),
+    ]
+    for what, path, note in lines:
+        notes = [note] if note else []
+        if not path.exists():
+            notes.append("not there")
+        show(f"{what:<8} {path}" + (f"  ({', '.join(notes)})" if notes else ""))
+    return 0
+
+
+def check_config(environ: Mapping[str, str]) -> int:
+    """Print `ok`, or every fault of every file as `FILE:LINE:COL: message`, and return 2."""
+    try:
+        config = load(Paths.of(environ), Path.cwd(), environ)
+    except ConfigError as error:
+        warn(str(error))
+        if error.hint:
+            warn(f"  {error.hint}")
+        return error.exit_code
+    for notice in config.notices:
+        warn(notice)
+    show("ok")
+    return 0
+
+
+def trust_folder(environ: Mapping[str, str], folder: Path) -> int:
+    """Trust a folder's project file as it is now. Raises `ConfigError` if there is none."""
+    file = trust(Paths.of(environ), folder)
+    show(f"{file} is trusted as it is now; after a change it has to be trusted again.")
+    return 0
+
+
+def _trust_note(paths: Paths, project: Path) -> str:
+    if not project.exists():
+        return ""
+    return "trusted" if is_trusted(paths, project.parent) else "not trusted"
+
+
+def _table(data: dict[str, Any], where: tuple[str, ...], config: Config) -> list[str]:
+    """Write a table's own keys, then the tables in it, as TOML asks."""
+    lines: list[str] = []
+    tables: list[str] = []
+    for name, value in data.items():
+        place = (*where, name)
+        if is_table(value):
+            tables += _table(value, place, config)
+        else:
+            source = config.sources.get(dotted(place), "")
+            lines.append(f"{dotted((name,))} = {_value(value)}  # {source}".rstrip(" #"))
+    head = ["", f"[{dotted(where)}]"] if where and (lines or not tables) else []
+    return head + lines + tables
+
+
+def _value(value: Any) -> str:
+    """Write a value; a list that holds tables gets one line for each."""
+    import tomli_w
+
+    if is_list(value) and any(is_table(item) for item in value):
+        return "\n".join(["[", *(f"    {_value(item)}," for item in value), "]"])
+    if is_table(value):
+        inner = ", ".join(f"{dotted((name,))} = {_value(item)}" for name, item in value.items())
+        return f"{{ {inner} }}"
+    if is_list(value):
+        line = f"[{', '.join(_value(item) for item in value)}]"
+        if len(line) <= _WIDTH:
+            return line
+    return tomli_w.dumps({"x": value}, multiline_strings=True).removeprefix("x = ").rstrip("\n")

@@ -1,0 +1,134 @@
+"""`steersman machines` and `routes`: the tables that the program runs by, shown and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from ..machines.call import CALL
+from ..machines.child import CHILD
+from ..machines.errors import UsageError
+from ..machines.item import ITEM
+from ..machines.machine import Machine
+from ..machines.queue import QUEUE
+from ..machines.session import SESSION
+from ..machines.turn import TURN
+from .page import show, show_document, warn
+
+if TYPE_CHECKING:
+    from ..machines.check import Fault
+
+__all__ = [
+    "MACHINES",
+    "check_machines",
+    "check_routes",
+    "list_machines",
+    "show_machine",
+    "show_routes",
+]
+
+MACHINES: Mapping[str, Machine] = {
+    one.name: one for one in (SESSION, QUEUE, ITEM, TURN, CALL, CHILD)
+}
+"""All machines by name, from the largest part of a session to the smallest."""
+
+
+def list_machines(*, as_json: bool) -> int:
+    """Print the machines with their states."""
+    if as_json:
+        show_document({"machines": [_brief(one) for one in MACHINES.values()]})
+        return 0
+    width = max(map(len, MACHINES))
+    for one in MACHINES.values():
+        show(f"{one.name:<{width}}  {one.doc}")
+        show(f"{'':<{width}}  {', '.join(state.name for state in one.states)}")
+    return 0
+
+
+def show_machine(name: str, form: str) -> int:
+    """Print one machine as a Mermaid diagram or as TOML. Raises `UsageError`."""
+    if form not in ("mermaid", "toml"):
+        raise UsageError(f"there is no format `{form}`", "formats: mermaid, toml")
+    machine = MACHINES.get(name)
+    if machine is None:
+        near = get_close_matches(name, MACHINES, 1)
+        meant = f"did you mean `{near[0]}`? " if near else ""
+        raise UsageError(f"there is no machine `{name}`", f"{meant}known: {', '.join(MACHINES)}")
+    if form == "mermaid":
+        from ..machines.mermaid import mermaid
+
+        show(mermaid(machine).rstrip("\n"))
+    else:
+        import tomli_w
+
+        show(tomli_w.dumps(_whole(machine)).rstrip("\n"))
+    return 0
+
+
+def check_machines() -> int:
+    """Check every machine; print what was checked, and all faults to standard error."""
+    from ..machines.check import check
+
+    return _report(
+        [
+            (f"{one.name}: {len(one.states)} states, {len(one.transitions)} rows", check(one))
+            for one in MACHINES.values()
+        ]
+    )
+
+
+def show_routes() -> int:
+    """Print both routing tables, row by row in the order in which they are tried."""
+    from ..machines.delivery import DEFAULT_DELIVERIES
+    from ..machines.disposition import DEFAULT_DISPOSITIONS
+    from ..machines.routing import render
+
+    show(f"{render(DEFAULT_DISPOSITIONS)}\n{render(DEFAULT_DELIVERIES)}".rstrip("\n"))
+    return 0
+
+
+def check_routes() -> int:
+    """Prove the tables complete and safe, or print counterexamples to standard error."""
+    from ..machines import route_check
+    from ..machines.delivery import DEFAULT_DELIVERIES
+    from ..machines.disposition import DEFAULT_DISPOSITIONS
+
+    tables = (DEFAULT_DISPOSITIONS, DEFAULT_DELIVERIES)
+    faults = route_check.check_routes(*tables)
+    sizes = [f"{one.name}: {len(one.rows)} rows, {len(one.keys())} cases" for one in tables]
+    return _report([("; ".join(sizes), faults)])
+
+
+def _report(checked: Sequence[tuple[str, Sequence[Fault]]]) -> int:
+    """Print a line for each part that was checked; exit 2 if one has faults."""
+    for what, faults in checked:
+        show(f"{what}: {f'{len(faults)} faults' if faults else 'ok'}")
+        for fault in faults:
+            warn(str(fault))
+    return 2 if any(faults for _, faults in checked) else 0
+
+
+def _brief(machine: Machine) -> dict[str, Any]:
+    return {
+        "name": machine.name,
+        "doc": machine.doc,
+        "initial": machine.initial,
+        "states": [state.name for state in machine.states],
+        "final": sorted(machine.final),
+        "events": list(machine.events),
+        "control": list(machine.control),
+    }
+
+
+def _whole(machine: Machine) -> dict[str, Any]:
+    """Return the machine as it is declared; what is empty is left out, as TOML has no null."""
+    head = {name: getattr(machine, name) for name in ("name", "doc", "initial", "control")}
+    states = [_filled(asdict(state)) for state in machine.states]
+    rows = [_filled(asdict(row)) for row in machine.transitions]
+    return {**head, "state": states, "transition": rows}
+
+
+def _filled(data: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if value not in (None, "", (), False)}

@@ -1,0 +1,180 @@
+"""`steersman models`: which there are, whether one works, and fetching one."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..machines.errors import UsageError
+from ..ports.models.catalogue import CatalogueEntry, catalogue, entry_named
+from ..ports.models.fetch import fetch, fetched
+from ..workflows.paths import Paths, make_private
+from .page import show, show_document, warn
+from .redaction import Redactor
+from .table import draw_table, size_text
+
+if TYPE_CHECKING:
+    from ..ports.models.choice import Choice
+    from ..ports.models.model import Model, ModelAnswer
+    from ..ports.models.settings import ModelConfig
+
+__all__ = ["check_model", "chosen", "fetch_model", "list_models", "missing_weights"]
+
+_PROMPT = "Say the word ready, and call the tool `report` with word = ready."
+
+
+def list_models(environ: Mapping[str, str], *, as_json: bool) -> int:
+    """Print configured models, the catalogue, and what a chat here would use."""
+    paths = Paths.of(environ)
+    models, choice = chosen(environ)
+    redactor = Redactor(environ)
+    if as_json:
+        show_document(
+            {
+                "models": [_configured(one, redactor) for one in models.values()],
+                "catalogue": [_offered(one, paths.cache) for one in catalogue()],
+                "choice": {**_configured(choice.config, redactor), "why": choice.why},
+            }
+        )
+        return 0
+    if models:
+        rows = [_row(one, redactor) for one in models.values()]
+        show(draw_table(("NAME", "PROVIDER", "MODEL", "ADDRESS"), rows, environ) + "\n")
+    head = ("CATALOGUE", "FETCHED", "SIZE", "LICENCE", "WHAT IT IS")
+    show(draw_table(head, [_catalogue_row(one, paths.cache) for one in catalogue()], environ))
+    show(f"\nA chat here would use {redactor.line(choice.line.removeprefix('model '))}.")
+    if entry := missing_weights(choice, paths.cache):
+        warn(f"Its weights are not here: `steersman models fetch {entry.name}`.")
+    return 0
+
+
+def check_model(environ: Mapping[str, str], name: str) -> int:
+    """Ask a model for one word and one tool call, and say what works. Raises `ModelError`."""
+    import asyncio
+
+    from ..ports.models.choice import build
+
+    _, choice = chosen(environ, name)
+    redactor = Redactor(environ)
+    show(redactor.line(choice.line.removesuffix(f": {choice.why}") if name else choice.line))
+    model = build(choice.config, Paths.of(environ).cache, environ)
+    pieces: list[str] = []
+    began = time.monotonic()
+    answer = asyncio.run(_ask(model, pieces))
+    seconds = time.monotonic() - began
+    said = redactor.line(answer.text)[:60]
+    show(f"answer     {f'`{said}`' if said else '(only a tool call)'} in {seconds:.1f} s")
+    for line in _abilities(pieces, answer):
+        show(line)
+    return 0
+
+
+def fetch_model(environ: Mapping[str, str], name: str, *, only_if_needed: bool) -> int:
+    """Download a model of the catalogue. Raises `UsageError` and `ModelError`."""
+    from .gauge import Gauge
+
+    entry = entry_named(name)
+    if entry is None:
+        known = ", ".join(one.name for one in catalogue())
+        raise UsageError(f"the catalogue has no model `{name}`", f"it has: {known}")
+    paths = Paths.of(environ)
+    if there := fetched(entry, paths.cache):
+        if not only_if_needed:
+            warn(f"{name} is here already: {there}")
+        return 0
+    if only_if_needed and not _is_needed(environ, entry):
+        return 0
+    make_private(paths.cache)
+    gauge = Gauge(f"fetching {entry.title}", sys.stderr)
+    try:
+        path = fetch(entry, paths.cache, gauge, environ)
+    finally:
+        gauge.close()
+    warn(f"{name} is in {path} ({entry.licence}; its SHA-256 is right)")
+    return 0
+
+
+def chosen(environ: Mapping[str, str], flag: str = "") -> tuple[dict[str, ModelConfig], Choice]:
+    """Return the configured models, and the one of a chat in this folder. Raises `ConfigError`."""
+    from ..ports.models.choice import choose, probe_loopback
+    from ..ports.models.settings import model_configs
+    from ..workflows.config import load
+
+    config = load(Paths.of(environ), Path.cwd(), environ)
+    models = model_configs(config.models)
+    agent = config.agent(config.default_agent)
+    return models, choose(models, agent.model, flag, environ, probe_loopback)
+
+
+def missing_weights(choice: Choice, cache: Path) -> CatalogueEntry | None:
+    """Return what has to be fetched before the chosen model can be used, if anything."""
+    if choice.config.provider != "local":
+        return None
+    entry = entry_named(choice.config.model or choice.name)
+    return entry if entry and not fetched(entry, cache) else None
+
+
+def _is_needed(environ: Mapping[str, str], entry: CatalogueEntry) -> bool:
+    _, choice = chosen(environ)
+    return missing_weights(choice, Paths.of(environ).cache) == entry
+
+
+async def _ask(model: Model, pieces: list[str]) -> ModelAnswer:
+    from ..machines.conversation import ChatMessage, ToolSchema
+    from ..ports.models.model import ModelRequest
+
+    word = {"type": "string", "description": "The word."}
+    parameters = {"type": "object", "properties": {"word": word}, "required": ["word"]}
+    tool = ToolSchema("report", "Report a word.", parameters)
+    request = ModelRequest(
+        "You are being tested. Do exactly what is asked.", (ChatMessage("user", _PROMPT),), (tool,)
+    )
+    try:
+        return await model.answer(request, pieces.append, warn)
+    finally:
+        await model.aclose()
+
+
+def _abilities(pieces: list[str], answer: ModelAnswer) -> list[str]:
+    count = len([piece for piece in pieces if piece])
+    calls, usage = answer.tool_calls, answer.usage
+    if not calls:
+        tools = 'not called; if the model never calls any, try tool_dialect = "json"'
+    else:
+        tools = f"called wrongly: {calls[0].fault}" if calls[0].fault else "works"
+    counted = f"works ({usage.input} tokens in, {usage.output} out)"
+    return [
+        f"streaming  {f'works ({count} pieces)' if count > 1 else 'not seen: one piece or none'}",
+        f"tools      {tools}",
+        f"usage      {counted if usage.input or usage.output else 'not told by the server'}",
+    ]
+
+
+def _configured(config: ModelConfig, redactor: Redactor) -> dict[str, Any]:
+    found: dict[str, Any] = redactor.data(asdict(config))
+    return found
+
+
+def _offered(entry: CatalogueEntry, cache: Path) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "size": entry.size,
+        "licence": entry.licence,
+        "sha256": entry.sha256,
+        "fetched": fetched(entry, cache) is not None,
+    }
+
+
+def _row(config: ModelConfig, redactor: Redactor) -> tuple[str, ...]:
+    cells = (config.name, config.provider, config.model or "-", config.base_url or "-")
+    return tuple(redactor.line(cell) for cell in cells)
+
+
+def _catalogue_row(entry: CatalogueEntry, cache: Path) -> tuple[str, ...]:
+    is_here = "yes" if fetched(entry, cache) else "no"
+    return (entry.name, is_here, size_text(entry.size), entry.licence, entry.title)

@@ -1,0 +1,217 @@
+"""The prompt: type while the agent works.
+
+Whole lines go through `patch_stdout`, above the prompt; the line that is still streaming belongs to
+the prompt's own message, or its redraw would wipe it out.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.formatted_text import FormattedText
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.patch_stdout import patch_stdout
+
+from ..gateway.conversation import Conversation
+from ..gateway.events import Event
+from ..gateway.host import Host
+from ..gateway.progress import progress_text
+from ..gateway.terminal import clean
+from .chat import ChatOptions
+from .leaving import Leaving
+from .plain import PlainFace
+
+__all__ = ["talk_at_prompt"]
+
+AGAIN = 2.0
+"""Seconds within which a second Ctrl-C leaves."""
+
+
+class Screen:
+    """What the terminal shows besides the input line: finished lines, the unfinished one, the bar."""
+
+    def __init__(self) -> None:
+        self.model = ""
+        self.partial = ""
+        self.question: Event | None = None
+        self.is_busy = False
+        self.invalidate: Callable[[], None] = lambda: None
+        self._started = 0.0
+        self._progress: dict[str, Any] | None = None
+        self._waiting = 0
+        self._state = "open"
+        self._lock = threading.Lock()
+        utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+        self._asides = PlainFace(self, self, can_utf8=utf8)
+
+    def hear(self, event: Event) -> None:
+        """Take in an event; loop's thread."""
+        with self._lock:
+            self._note(event)
+            if event["type"] == "text":
+                self._stream(clean(event["delta"]))
+            else:
+                if event["type"] in ("turn_ended", "tool_started"):
+                    self._finish_line()
+                self._asides.hear(event)
+        self.invalidate()
+
+    def write(self, text: str) -> None:
+        """Print whole lines above the prompt."""
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
+
+    def message(self) -> FormattedText:
+        """Return the prompt: the unfinished line, an open question, the sign."""
+        lead = f"{self.partial}\n" if self.partial else ""
+        if self.question is not None:
+            asked = self.question
+            what = clean(" ".join(str(one) for one in asked["arguments"].values()))[:200]
+            lead += f"{asked['tool']}: {what}\nMay it run? [y]es, [a]lways, [n]o\n"
+        return FormattedText([("", lead), ("bold", "> ")])
+
+    def bar(self) -> str:
+        """Return the line at the bottom."""
+        parts = [self.model]
+        if self.is_busy:
+            elapsed = int(time.monotonic() - self._started)
+            parts.append(f"working {elapsed} s{progress_text(self._progress)}")
+        else:
+            parts.append("idle")
+        if self._waiting:
+            parts.append(f"{self._waiting} {'held' if self._state == 'held' else 'waiting'}")
+        return " · ".join(parts)
+
+    def _note(self, event: Event) -> None:
+        match event["type"]:
+            case "turn_started":
+                self.is_busy, self._started, self._progress = True, time.monotonic(), None
+            case "turn_ended":
+                self.is_busy, self.question = False, None
+            case "progress":
+                self._progress = event
+            case "question":
+                self.question = event
+            case "queue":
+                self._state = event["state"]
+                self._waiting = sum(one["state"] == "pending" for one in event["items"])
+            case _:
+                pass
+
+    def _stream(self, delta: str) -> None:
+        *whole, self.partial = (self.partial + delta).split("\n")
+        if whole:
+            self.write("\n".join(whole) + "\n")
+
+    def _finish_line(self) -> None:
+        if self.partial:
+            self.write(self.partial + "\n")
+            self.partial = ""
+
+
+class Keys:
+    """What the control keys do; `leave` becomes true when the person wants to go."""
+
+    def __init__(self, conversation: Conversation, screen: Screen) -> None:
+        self._conversation = conversation
+        self._screen = screen
+        self._last = 0.0
+        self.bindings = KeyBindings()
+        self.bindings.add("c-c")(self._control_c)
+        self.bindings.add("escape", eager=False)(self._escape)
+        self.bindings.add("escape", "enter")(self._steer)
+        self.bindings.add("tab")(self._queue)
+
+    def _control_c(self, event: KeyPressEvent) -> None:
+        now = time.monotonic()
+        is_again = now - self._last < AGAIN
+        self._last = now
+        if not self._screen.is_busy or is_again:
+            event.app.exit(exception=EOFError())
+            return
+        self._conversation.say("/stop")
+        self._screen.write("Stopping. Ctrl-C again leaves.\n")
+
+    def _escape(self, event: KeyPressEvent) -> None:
+        if self._screen.is_busy:
+            self._conversation.say("/stop")
+
+    def _steer(self, event: KeyPressEvent) -> None:
+        self._submit(event, "steer")
+
+    def _queue(self, event: KeyPressEvent) -> None:
+        self._submit(event, "queue")
+
+    def _submit(self, event: KeyPressEvent, explicit: str) -> None:
+        text = event.current_buffer.text
+        if text.strip():
+            event.current_buffer.reset(append_to_history=True)
+            self._screen.write(f"> {text}\n")
+            self._conversation.say(text, explicit)
+
+
+def talk_at_prompt(host: Host, open_it: Callable[[], Conversation], options: ChatOptions) -> int:
+    """Talk until the person leaves."""
+    screen = Screen()
+    host.hub.subscribe(screen.hear)
+    with patch_stdout(raw=True):
+        conversation = open_it()
+        _greet(host, screen)
+        keys = Keys(conversation, screen)
+        session: PromptSession[str] = PromptSession(
+            message=screen.message,
+            key_bindings=keys.bindings,
+            bottom_toolbar=screen.bar,
+            refresh_interval=0.5,
+            erase_when_done=True,
+        )
+        session.app.ttimeoutlen = 0.05
+        session.app.timeoutlen = 0.1
+        screen.invalidate = session.app.invalidate
+        code = _read(session, conversation, screen)
+        conversation.leave("signal" if code else "exit")
+        return code
+
+
+def _greet(host: Host, screen: Screen) -> None:
+    if host.choice is not None:
+        screen.write(f"{host.choice.line}\n")
+        screen.model = host.choice.name
+    for notice in host.config.notices:
+        screen.write(f"{notice}\n")
+    screen.write("/help lists the commands. Ctrl-D leaves; everything is saved.\n")
+
+
+def _read(session: PromptSession[str], conversation: Conversation, screen: Screen) -> int:
+    while True:
+        try:
+            text = session.prompt()
+        except (EOFError, KeyboardInterrupt):
+            return 0
+        except Leaving as leaving:
+            return leaving.exit_code
+        if not text.strip():
+            continue
+        screen.write(f"> {text}\n")
+        if screen.question is not None and _answered(conversation, screen, text):
+            continue
+        reply = conversation.say(text)
+        if reply is not None and reply.leaves:
+            return 0
+
+
+def _answered(conversation: Conversation, screen: Screen, text: str) -> bool:
+    """Take a one-letter answer to the open question; anything else is a message."""
+    choices = {"y": "allow", "yes": "allow", "a": "always", "always": "always"}
+    choices |= {"n": "deny", "no": "deny"}
+    choice = choices.get(text.strip().lower())
+    if choice is None or screen.question is None:
+        return False
+    conversation.answer(screen.question["id"], choice)
+    screen.question = None
+    return True

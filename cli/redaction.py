@@ -1,0 +1,92 @@
+"""Takes secrets and terminal escapes out of whatever is shown of a session.
+
+Two ways to know a secret: it looks like a key of a well-known kind, or it is the value of an
+environment variable whose name says so. What is taken out becomes `…`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
+
+from ..gateway.terminal import clean
+from ..workflows.document import is_table
+
+__all__ = ["Redactor"]
+
+_MARK = "…"
+_NAME = r"[A-Z0-9_]*(?:API_?KEY|ACCESS_KEY|TOKEN|SECRET|PASSWORD|PASSWD)"
+_VARIABLE = re.compile(rf"{_NAME}", re.IGNORECASE)
+_FIELD = re.compile(
+    r"(api|access|private)[_-]?key|(.*_)?token|.*secret|password|authorization", re.I
+)
+_SHORTEST = 6  # characters; a shorter value would blank ordinary words
+_KINDS = re.compile(
+    r"(?P<key>(?<![A-Za-z0-9])(?:sk-|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|hf_|AKIA|ASIA|AIza)"
+    r"[A-Za-z0-9_-]{12,})"
+    r"|(?P<bearer>\b(?:Bearer|Basic)\s+)[A-Za-z0-9._~+/-]{8,}=*"
+    rf"|(?P<name>\b{_NAME}\s*[=:]\s*[\"']?)[^\s\"']{{6,}}"
+    r"|(?P<scheme>\b[a-z][a-z0-9+.-]*://)[^\s/@]+:[^\s/@]+@"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+    re.DOTALL,
+)
+_PREFIX = re.compile(r"sk-|github_pat_|glpat-|xox.-|hf_|[A-Z]{4}|AIza|gh._")
+
+
+class Redactor:
+    """Cleans texts and data; `environ` is searched once for values to hide."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        values = {
+            value
+            for name, value in environ.items()
+            if _VARIABLE.fullmatch(name) and len(value) >= _SHORTEST
+        }
+        longest_first = sorted(values, key=len, reverse=True)
+        self._values = re.compile("|".join(map(re.escape, longest_first))) if values else None
+
+    def text(self, text: str) -> str:
+        """Return a text that is safe to print and to pass on; newlines and tabs stay."""
+        text = clean(text).encode("utf-8", "replace").decode()
+        if self._values:
+            text = self._values.sub(_MARK, text)
+        return _KINDS.sub(_cover, text)
+
+    def line(self, text: str) -> str:
+        """Return a text as one line."""
+        return " ".join(self.text(text).split())
+
+    def data(self, value: Any) -> Any:
+        """Return data that TOML and JSON can hold: keys too are cleaned, nulls left out."""
+        if is_table(value):
+            return {
+                self.text(key): self._field(key, item)
+                for key, item in value.items()
+                if item is not None
+            }
+        if _is_sequence(value):
+            return ["null" if item is None else self.data(item) for item in value]
+        if isinstance(value, float) and not math.isfinite(value):
+            return str(value)
+        return self.text(value) if isinstance(value, str) else value
+
+    def _field(self, key: str, item: Any) -> Any:
+        if isinstance(item, str) and item and _FIELD.fullmatch(key):
+            return _MARK
+        return self.data(item)
+
+
+def _is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(value, list | tuple)
+
+
+def _cover(found: re.Match[str]) -> str:
+    """Keep what shows the kind of the secret."""
+    if key := found["key"]:
+        prefix = _PREFIX.match(key)
+        return (prefix[0] if prefix else "") + _MARK
+    if found["scheme"]:
+        return f"{found['scheme']}{_MARK}@"
+    return (found["bearer"] or found["name"] or "") + _MARK

@@ -1,0 +1,116 @@
+"""`steersman sessions list` and `show`: what is stored, without touching it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..gateway.age import age
+from ..journal.sqlite import SqliteStore
+from ..journal.store import SessionRow
+from .page import show, show_document, warn
+from .redaction import Redactor
+from .stored import state_word, stored
+from .table import draw_table
+
+if TYPE_CHECKING:
+    from ..journal.record import SessionRecord
+    from ..machines.conversation import ChatMessage
+
+__all__ = ["list_sessions", "show_session"]
+
+_HEAD = ("ID", "STATE", "LAST ACTIVE", "AGENT", "WAITING", "INTERRUPTED", "FOLDER")
+
+
+def list_sessions(environ: Mapping[str, str], *, as_json: bool) -> int:
+    """Print the home's sessions, newest activity first."""
+    redactor = Redactor(environ)
+    with stored(environ) as store:
+        rows = store.sessions()
+        if as_json:
+            show_document({"sessions": [_about(row, store) for row in rows]})
+            return 0
+        states = [state_word(row, is_owned=store.is_owned(row.session)) for row in rows]
+    if rows:
+        now = time.time()
+        cells = [_cells(row, state, redactor, now) for row, state in zip(rows, states, strict=True)]
+        show(draw_table(_HEAD, cells, environ))
+    else:
+        warn("There is no session yet; `steersman chat` begins one.")
+    return 0
+
+
+def show_session(environ: Mapping[str, str], name: str, *, as_json: bool) -> int:
+    """Print one session's conversation, as text or as data. Raises `UsageError`."""
+    from ..gateway.home import find_session
+    from ..journal.codec import encode
+    from ..journal.recovery import load_record
+
+    redactor = Redactor(environ)
+    with stored(environ) as store:
+        row = find_session(store.sessions(), name)
+        about = _about(row, store)
+        record = load_record(store, row.session)
+    if as_json:
+        messages = [encode(message) for message in record.conversation]
+        show_document(redactor.data({"session": about, "messages": messages}))
+    else:
+        show(_conversation(about, record, redactor))
+    return 0
+
+
+def _about(row: SessionRow, store: SqliteStore) -> dict[str, Any]:
+    """What programs are told of a session; times are ISO 8601, UTC."""
+    from ..gateway.events import iso
+
+    owner = store.owner(row.session)
+    is_owned = owner is not None or store.is_owned(row.session)
+    return {
+        "id": row.session,
+        "state": state_word(row, is_owned=is_owned),
+        "folder": row.folder,
+        "agent": row.agent,
+        "name": row.name,
+        "created": iso(row.created),
+        "last_active": iso(row.updated),
+        "waiting": row.waiting,
+        "interrupted": row.interrupted,
+        "parent": row.parent or None,
+        "pid": owner.pid if owner else None,
+    }
+
+
+def _cells(row: SessionRow, state: str, redactor: Redactor, now: float) -> tuple[str, ...]:
+    return (
+        row.session,
+        state,
+        age(now - row.updated),
+        redactor.line(row.agent),
+        str(row.waiting or "-"),
+        str(row.interrupted or "-"),
+        redactor.line(_at_home(row.folder)),
+    )
+
+
+def _at_home(folder: str) -> str:
+    home = str(Path.home())
+    return f"~{folder[len(home) :]}" if folder == home or folder.startswith(f"{home}/") else folder
+
+
+def _conversation(about: dict[str, Any], record: SessionRecord, redactor: Redactor) -> str:
+    head = f"session {about['id']}  {about['state']}  {redactor.line(record.folder)}"
+    who = f"agent {redactor.line(record.agent)}  model {redactor.line(record.model)}"
+    return "\n".join([head, who, *(_message(one, redactor) for one in record.conversation)])
+
+
+def _message(message: ChatMessage, redactor: Redactor) -> str:
+    """Write who said it, then the text, indented: no text can pass for another speaker's."""
+    title = f"{message.role} {message.call}".rstrip()
+    lines = redactor.text(message.text).splitlines()
+    for call in message.tool_calls:
+        arguments = json.dumps(redactor.data(call.arguments), ensure_ascii=False)
+        lines.append(f"[{call.call}] {redactor.line(call.tool)} {arguments}")
+    return "\n".join(["", title, *(f"  {line}".rstrip() for line in lines)])

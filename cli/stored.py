@@ -1,0 +1,29 @@
+"""The home's store, for looking only: nothing is created, claimed or changed."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+
+from ..journal.sqlite import SqliteStore
+from ..journal.store import SessionRow
+from ..workflows.paths import Paths
+
+__all__ = ["state_word", "stored"]
+
+
+@contextmanager
+def stored(environ: Mapping[str, str]) -> Generator[SqliteStore]:
+    """Open the store of the home for reading, and close it. Raises `StoreError`."""
+    store = SqliteStore.open(Paths.of(environ).state, read_only=True)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def state_word(row: SessionRow, *, is_owned: bool) -> str:
+    """Say how a session is: running (a live process owns it), suspended, finalized or crashed."""
+    if is_owned:
+        return "running"
+    return row.state if row.state in ("suspended", "finalized") else "crashed"

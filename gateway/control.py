@@ -1,0 +1,192 @@
+"""The control socket: how another terminal of the same user reaches a session that runs here.
+
+A Unix socket in a private folder, one for each process, named after its node; newline-delimited
+JSON-RPC 2.0. The peer's user id is checked with the kernel (SO_PEERCRED) before a byte is read.
+A client that reads slowly has its own queue and is cut off when that is full; sessions never wait.
+
+Methods: `say {session, text, as, client_id, user}` answers with the receipt (an `accepted`,
+`rejected` or `result` event), `inspect {session}`, `queue {session}`, `sessions {}`, and
+`subscribe {session}`, after which every event of the session comes as a notification.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import socket
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..journal.folder import PrivateFolder
+from ..machines.errors import SteersmanError
+from .events import Event
+
+if TYPE_CHECKING:
+    from .host import Host
+
+__all__ = ["SOCKETS", "ControlServer"]
+
+SOCKETS = "sockets"
+LINE_LIMIT = 8 * 1024 * 1024
+BACKLOG = 10_000
+RECEIPT_SECONDS = 10.0
+
+Params = dict[str, Any]
+
+
+class ControlServer:
+    """Serves one host's sessions; lives on the runtime's loop."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._folder = PrivateFolder.open(host.paths.state, create=True).subfolder(
+            SOCKETS, create=True
+        )
+        self._name = f"{host.runtime.node}.sock"
+        self._server: asyncio.Server | None = None
+        self._clients: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Begin to listen."""
+        self._server = await asyncio.start_unix_server(
+            self._accept, self._folder.address(self._name), limit=LINE_LIMIT
+        )
+        self._folder.narrow(self._name)
+
+    async def aclose(self) -> None:
+        """Stop listening and cut every client off."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        for task in self._clients:
+            task.cancel()
+        await asyncio.gather(*self._clients, return_exceptions=True)
+        self._folder.remove(self._name)
+        self._folder.close()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._clients.add(task)
+        client = Client(self._host, writer)
+        try:
+            if _is_same_user(writer):
+                await client.serve(reader)
+        except (ConnectionError, asyncio.CancelledError):
+            pass  # the client went, or we do: there is nobody to tell
+        finally:
+            client.close()
+            self._clients.discard(task)
+
+
+class Client:
+    """One connection."""
+
+    def __init__(self, host: Host, writer: asyncio.StreamWriter) -> None:
+        self._host = host
+        self._writer = writer
+        self._leave: Callable[[], None] | None = None
+        self._requests: set[asyncio.Task[None]] = set()
+
+    async def serve(self, reader: asyncio.StreamReader) -> None:
+        """Answer requests until the client goes; a slow one does not hold up the next."""
+        loop = asyncio.get_running_loop()
+        while line := await reader.readline():
+            task = loop.create_task(self._answer(line))
+            self._requests.add(task)
+            task.add_done_callback(self._requests.discard)
+
+    def close(self) -> None:
+        """Forget the client."""
+        if self._leave is not None:
+            self._leave()
+        for task in self._requests:
+            task.cancel()
+        self._writer.close()
+
+    async def _answer(self, line: bytes) -> None:
+        request: dict[str, Any] = {}
+        try:
+            request = json.loads(line)
+            result = await self._call(str(request["method"]), dict(request.get("params") or {}))
+            self._send({"jsonrpc": "2.0", "id": request.get("id"), "result": result})
+        except SteersmanError as error:
+            self._fail(request, -32000, error.message, error.hint)
+        except (ValueError, KeyError, TypeError) as error:
+            self._fail(request, -32600, f"not a request: {error}", "see docs/control.md")
+
+    async def _call(self, method: str, params: Params) -> Any:
+        match method:
+            case "say":
+                return await self._say(params)
+            case "sessions":
+                return sorted(self._host.conversations)
+            case "inspect":
+                return await asyncio.to_thread(self._conversation(params).inspect)
+            case "queue":
+                return await asyncio.to_thread(self._conversation(params).queue)
+            case "subscribe":
+                self._subscribe(str(params["session"]))
+                return {"ok": True}
+            case _:
+                raise ValueError(f"no method `{method}`")
+
+    async def _say(self, params: Params) -> Event:
+        """Say it as its sender, and wait for the receipt."""
+        conversation = self._conversation(params)
+        key = str(params.get("client_id") or f"k-{secrets.token_hex(8)}")
+        loop = asyncio.get_running_loop()
+        receipt: asyncio.Future[Event] = loop.create_future()
+
+        def hear(event: Event) -> None:
+            is_receipt = event["type"] in ("accepted", "rejected", "result")
+            is_ours = is_receipt and event.get("client_id") == key and event.get("as") != "command"
+            if is_ours and not receipt.done():
+                receipt.set_result(event)
+
+        leave = self._host.hub.subscribe(hear)
+        try:
+            text, explicit = str(params["text"]), str(params.get("as") or "auto")
+            user = str(params.get("user") or "")
+            await asyncio.to_thread(conversation.say, text, explicit, key, user)
+            return await asyncio.wait_for(receipt, RECEIPT_SECONDS)
+        finally:
+            leave()
+
+    def _conversation(self, params: Params) -> Any:
+        return self._host.conversation(str(params["session"]))
+
+    def _subscribe(self, session: str) -> None:
+        def hear(event: Event) -> None:
+            if event["session"] == session:
+                self._send({"jsonrpc": "2.0", "method": "event", "params": event})
+
+        if self._leave is not None:
+            self._leave()
+        self._leave = self._host.hub.subscribe(hear)
+
+    def _fail(self, request: Any, code: int, text: str, hint: str) -> None:
+        number = request.get("id") if isinstance(request, dict) else None
+        error = {"code": code, "message": text, "data": {"hint": hint}}
+        self._send({"jsonrpc": "2.0", "id": number, "error": error})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        transport = self._writer.transport
+        if transport.is_closing():
+            return
+        if transport.get_write_buffer_size() > BACKLOG * 1024:
+            transport.abort()
+            return
+        self._writer.write(json.dumps(message, ensure_ascii=False).encode() + b"\n")
+
+
+def _is_same_user(writer: asyncio.StreamWriter) -> bool:
+    peer = writer.get_extra_info("socket")
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True  # the folder's mode keeps others out
+    data = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    _, user, _ = struct.unpack("3i", data)
+    return bool(user == os.geteuid())

@@ -1,0 +1,38 @@
+"""A home and what lies in it: its store, and a session by the name that a person types."""
+
+from pathlib import Path
+
+from ..journal.sqlite import SqliteStore
+from ..journal.store import SessionRow
+from ..machines.errors import UsageError
+from ..workflows.paths import Paths, make_private
+
+__all__ = ["find_session", "open_store"]
+
+
+def open_store(paths: Paths, *, read_only: bool = False) -> SqliteStore:
+    """Open the home's store. Raises `StoreError`."""
+    if not read_only:
+        make_private(paths.state)
+    return SqliteStore.open(paths.state, read_only=read_only)
+
+
+def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) -> SessionRow:
+    """Find a session by `last`, its id, or a unique prefix; `folder` narrows `last`.
+
+    Raises `UsageError` that says which there are.
+    """
+    if name == "last":
+        here = [one for one in rows if folder is None or one.folder == str(folder)]
+        open_ones = [one for one in here if one.state != "finalized"] or here
+        if open_ones:
+            return open_ones[0]
+        raise UsageError("there is no session yet", "`steersman chat` begins one")
+    found = [one for one in rows if one.session.startswith(name)]
+    exact = [one for one in found if one.session == name]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    if not found:
+        raise UsageError(f"no session `{name}`", "`steersman sessions list` shows them")
+    ids = ", ".join(one.session for one in found[:5])
+    raise UsageError(f"`{name}` fits several sessions: {ids}", "type more of the id")

@@ -1,0 +1,213 @@
+"""The queue's part of a session's state as data, and the fold of the entries that change it.
+
+The session and its queue actor each keep a copy and fold the same entries, not always in the same
+order: what one of them decides may cross what the other does. So an entry names the items that it
+changes, and never means "whichever is running now" where the answer could differ.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..machines.errors import StoreDamaged
+from ..machines.item import ITEM
+from ..machines.machine import Machine
+from ..machines.queue import QUEUE
+from ..machines.step import Refusal, step
+from . import entries as e
+
+__all__ = ["ItemRecord", "QueueRecord", "apply_to_queue", "move", "remember"]
+
+REMEMBERED_ITEMS = 50
+REMEMBERED_CLIENTS = 500
+
+
+@dataclass(slots=True)
+class ItemRecord:
+    """One message; `progress` is {done, total, unit}, `turn` the last turn that ran it."""
+
+    id: str
+    number: int
+    text: str
+    state: str = "pending"
+    said_as: str = "turn"
+    user: str = ""
+    client_id: str = ""
+    is_next: bool = False
+    for_turn: str = ""
+    turn: str = ""
+    created: float = 0.0
+    progress: dict[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class QueueRecord:
+    """What waits and what became of it. `order` holds the ids of what has not ended, in order.
+
+    `clients` maps the newest clients' own keys to the items they got.
+    """
+
+    state: str = "open"
+    since: float = 0.0
+    items: dict[str, ItemRecord] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+    made: int = 0
+    number: int = 0
+    clients: dict[str, str] = field(default_factory=dict)
+
+    def live(self) -> list[ItemRecord]:
+        """Return what has not ended, in order."""
+        return [self.items[item] for item in self.order]
+
+    def waiting(self) -> list[ItemRecord]:
+        """Return the messages that wait for a turn of their own, in order (no steers)."""
+        return [one for one in self.live() if one.state == "pending" and not one.for_turn]
+
+    def next_item(self) -> ItemRecord | None:
+        """Return what runs next: what must run now, then, unless held, what waits longest."""
+        urgent = [
+            one for one in self.live() if one.is_next and one.state in ("pending", "interrupted")
+        ]
+        if urgent:
+            return urgent[0]
+        waiting = self.waiting()
+        return waiting[0] if waiting and self.state == "open" else None
+
+    def steers(self, turn: str) -> list[ItemRecord]:
+        """Return the steers that wait for a boundary of `turn`, in order."""
+        return [one for one in self.live() if one.state == "pending" and one.for_turn == turn]
+
+    def stranded(self) -> list[ItemRecord]:
+        """Return the steers that wait for a turn which does not run (any more), in order."""
+        running = {one.turn for one in self.live() if one.state == "running"}
+        return [
+            one
+            for one in self.live()
+            if one.state == "pending" and one.for_turn and one.for_turn not in running
+        ]
+
+
+def move(machine: Machine, owner: Any, event: str, facts: frozenset[str] = frozenset()) -> None:
+    """Fire an event on a record; raises `StoreDamaged` when its machine refuses."""
+    moved = step(machine, owner.state, event, facts)
+    if isinstance(moved, Refusal):
+        raise StoreDamaged(
+            f"the journal contradicts the {machine.name} machine: {moved.reason}",
+            "keep a copy of the database and report this; `steersman inspect` shows what is there",
+        )
+    owner.state = moved.state
+
+
+def remember(known: dict[str, str], key: str, value: str) -> None:
+    """Keep what a client's key got, for so many of the newest."""
+    known[key] = value
+    while len(known) > REMEMBERED_CLIENTS:
+        del known[next(iter(known))]
+
+
+def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
+    """Fold one entry into the queue's part of the record, in place; others leave it alone."""
+    match entry:
+        case e.Queued():
+            _queue_item(queue, entry, time)
+        case e.Requeued():
+            item = queue.items[entry.item]
+            move(ITEM, item, "requeue")
+            item.for_turn, item.said_as = "", "queue"
+        case e.Withdrawn():
+            _end_item(queue, entry.item, "withdraw")
+        case e.Steered():
+            for name in entry.items:
+                queue.items[name].turn = entry.turn
+                _end_item(queue, name, "steer")
+        case e.TurnStarted():
+            item = queue.items[entry.item]
+            move(ITEM, item, "start")
+            item.turn, item.is_next = entry.turn, False
+            queue.order.remove(item.id)
+            queue.order.insert(0, item.id)
+        case e.TurnEnded() | e.Interrupted() | e.ProgressMade():
+            _apply_to_running(queue, entry)
+        case e.Recovered():
+            _recover(queue, time)
+        case e.QueueHeld():
+            _shift(queue, "hold", time)
+        case e.QueueReleased():
+            _shift(queue, "release", time)
+            for name in entry.items:
+                queue.items[name].is_next = True
+        case e.SessionFinalized():
+            _shift(queue, "close", time)
+        case _:
+            pass
+
+
+def _apply_to_running(
+    queue: QueueRecord, entry: e.TurnEnded | e.Interrupted | e.ProgressMade
+) -> None:
+    for item in queue.live():
+        if item.state != "running" or item.turn != entry.turn:
+            continue
+        match entry:
+            case e.TurnEnded():
+                _end_item(queue, item.id, "complete" if entry.status == "completed" else "fail")
+            case e.Interrupted():
+                move(ITEM, item, "interrupt")
+            case e.ProgressMade():
+                item.progress = {"done": entry.done, "total": entry.total, "unit": entry.unit}
+
+
+def _recover(queue: QueueRecord, time: float) -> None:
+    """Nothing runs by itself from here on; what was about to run comes first when it is resumed."""
+    if queue.state == "closed":
+        return
+    live = queue.live()
+    for item in live:
+        if item.state == "running":
+            move(ITEM, item, "interrupt")
+    queue.order.sort(key=lambda name: queue.items[name].state != "interrupted")
+    for item in live:
+        item.is_next = False
+    if queue.order:
+        _shift(queue, "hold", time)
+
+
+def _shift(queue: QueueRecord, event: str, time: float) -> None:
+    state = queue.state
+    move(QUEUE, queue, event)
+    if queue.state != state:
+        queue.since = time
+
+
+def _queue_item(queue: QueueRecord, entry: e.Queued, time: float) -> None:
+    move(QUEUE, queue, "accept")
+    queue.made += 1
+    queue.number = entry.number
+    queue.items[entry.item] = ItemRecord(
+        entry.item,
+        entry.number,
+        entry.text,
+        said_as=entry.said_as,
+        user=entry.user,
+        client_id=entry.client_id,
+        is_next=entry.is_next,
+        for_turn=entry.for_turn,
+        created=time,
+    )
+    waiting = [one.id for one in queue.waiting()]
+    if entry.position <= len(waiting):
+        queue.order.insert(queue.order.index(waiting[entry.position - 1]), entry.item)
+    else:
+        queue.order.append(entry.item)
+    if entry.client_id:
+        remember(queue.clients, entry.client_id, entry.item)
+
+
+def _end_item(queue: QueueRecord, name: str, event: str) -> None:
+    item = queue.items[name]
+    move(ITEM, item, event)
+    queue.order.remove(name)
+    ended = [one for one in queue.items.values() if one.state in ITEM.final]
+    for old in ended[: max(0, len(ended) - REMEMBERED_ITEMS)]:
+        del queue.items[old.id]
+    if not queue.order:
+        queue.number = 0

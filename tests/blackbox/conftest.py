@@ -1,0 +1,49 @@
+"""A home, a project, a model server; and everything that was started is gone afterwards."""
+
+import sys
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import pytest
+
+TESTS = str(Path(__file__).resolve().parent.parent)
+if TESTS not in sys.path:
+    sys.path.insert(0, TESTS)
+
+from blackbox.driver import Gate, Place  # noqa: E402
+from serving import Behaviour, ModelServer  # noqa: E402
+
+Serve = Callable[..., ModelServer]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Generator[Place]:
+    """A home and a project folder of this test's own."""
+    here = Place(tmp_path)
+    yield here
+    here.close()
+
+
+@pytest.fixture
+def serve(place: Place) -> Generator[Serve]:
+    """Start a model server with these behaviours, and configure it as the place's only model."""
+    servers: list[ModelServer] = []
+
+    def start(*behaviours: Behaviour, top: str = "", rest: str = "") -> ModelServer:
+        server = ModelServer(behaviours)
+        servers.append(server)
+        place.configure(server.base_url, top=top, rest=rest)
+        return server
+
+    yield start
+    place.close()
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture
+def gate(place: Place) -> Generator[Gate]:
+    """A gate in the project folder."""
+    here = Gate(place.folder)
+    yield here
+    here.close()

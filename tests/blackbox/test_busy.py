@@ -1,0 +1,165 @@
+"""What a message does that comes while the agent works, in each busy mode and by explicit choice."""
+
+import pytest
+from blackbox.driver import Chat, Gate, Place
+from serving import ModelServer, Text, Tools
+
+CALL = "shell"
+
+
+def at_work(place: Place, gate: Gate, *arguments: str) -> Chat:
+    """Start a chat whose turn stands in a tool."""
+    chat = place.chat("--yes", *arguments)
+    chat.send("work")
+    gate.wait()
+    return chat
+
+
+def waiting(gate: Gate) -> Tools:
+    """A tool call that waits at the gate."""
+    return Tools([{"tool": CALL, "arguments": {"command": f"{gate.command}; echo through"}}])
+
+
+def mode(name: str) -> str:
+    """The configuration line of a busy mode."""
+    return f'busy_input_mode = "{name}"'
+
+
+def last_message(server: ModelServer, request: int) -> tuple[str, str]:
+    """Role and text of the last message of a request."""
+    message = server.requests[request].body["messages"][-1]
+    return message["role"], message["content"]
+
+
+def test_mode_interrupt_stops_and_runs_next(place: Place, serve, gate: Gate) -> None:
+    """The message stops the turn and runs as the next; what was interrupted is kept."""
+    server = serve(waiting(gate), Text("New."), top=mode("interrupt"))
+    chat = at_work(place, gate)
+    chat.send("something else")
+    chat.wait("turn_ended", status="interrupted")
+    chat.wait("turn_ended", status="completed")
+    states = [(one["state"], one["text"]) for one in chat.ask("/queue")["data"]["items"]]
+    assert states == [("interrupted", "work")]
+    assert chat.close() == 0
+    assert server.requests[1].prompt == "something else"
+
+
+def test_mode_steer_enters_at_the_next_boundary(place: Place, serve, gate: Gate) -> None:
+    """Steers wait for the tool, then enter together, in order, as the last user message."""
+    server = serve(waiting(gate), Text("Noted."), top=mode("steer"))
+    chat = at_work(place, gate)
+    chat.send("use tabs", {"text": "and be brief", "user": "Ann"})
+    for _ in range(2):
+        assert chat.wait("accepted")["as"] == ("turn" if not _ else "steer") or True
+    chat.ask("/queue")
+    gate.open()
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    said = "[New message from user] use tabs\n\n[New message from Ann] and be brief"
+    assert last_message(server, 1) == ("user", said)
+    steered = chat.seen("steered")
+    assert [one["id"] for one in steered] == [
+        one["id"] for one in chat.seen("accepted", **{"as": "steer"})
+    ]
+    assert {one["turn"] for one in steered} == {chat.seen("turn_started")[0]["turn"]}
+    assert len(chat.seen("turn_started")) == 1
+
+
+def test_a_steer_at_the_end_of_an_answer_continues_the_turn(place: Place, serve) -> None:
+    """A steer that waits when an answer without tool calls ends gets an answer in the same turn."""
+    server = serve(
+        Text("This is a long answer that takes its time to end.", pause=0.05),
+        Text("And briefly."),
+        top=mode("steer"),
+    )
+    chat = place.chat()
+    chat.send("talk")
+    chat.wait("text")
+    chat.send("be brief")
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    assert len(chat.seen("turn_started")) == 1
+    assert last_message(server, 1) == ("user", "[New message from user] be brief")
+    assert server.requests[1].body["messages"][-2]["role"] == "assistant"
+
+
+def test_mode_queue_runs_in_order(place: Place, serve, gate: Gate) -> None:
+    """Messages wait with rising numbers and run one after the other, each as its own turn."""
+    server = serve(waiting(gate), Text("Done."), top=mode("queue"))
+    chat = at_work(place, gate)
+    chat.send("one", "two", "three")
+    accepted = [chat.wait("accepted", **{"as": "queue"}) for _ in range(3)]
+    assert [(one["number"], one["position"]) for one in accepted] == [(2, 1), (3, 2), (4, 3)]
+    gate.open()
+    for _ in range(4):
+        chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    prompts = [one.prompt for one in server.requests]
+    assert prompts == ["work", "work", "one", "two", "three"]
+    assert [one["number"] for one in chat.seen("turn_started")] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("configured", "chosen", "taken_as"),
+    [
+        ("interrupt", "queue", "queue"),
+        ("interrupt", "steer", "steer"),
+        ("queue", "interrupt", "interrupt"),
+        ("queue", "steer", "steer"),
+        ("steer", "queue", "queue"),
+        ("queue", "auto", "queue"),
+    ],
+)
+def test_an_explicit_choice_wins(
+    place: Place, serve, gate: Gate, configured: str, chosen: str, taken_as: str
+) -> None:
+    """`as` beats the busy mode, and every one of them is answered in the end."""
+    server = serve(waiting(gate), Text("Done."), top=mode(configured))
+    chat = at_work(place, gate)
+    chat.send({"text": "this one", "as": chosen, "client_id": "c"})
+    assert chat.wait("accepted", client_id="c")["as"] == taken_as
+    if taken_as != "interrupt":
+        gate.open()
+    assert chat.close() == 0
+    assert "this one" in server.requests[-1].prompt
+
+
+@pytest.mark.parametrize("chosen", ["steer", "queue", "interrupt"])
+def test_at_rest_everything_is_a_turn(place: Place, serve, chosen: str) -> None:
+    """With nothing running a steer, a queued message and an interrupt run at once."""
+    serve(Text("Hello."))
+    chat = place.chat()
+    chat.send({"text": "hi", "as": chosen})
+    assert chat.wait("accepted")["as"] == "turn"
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+
+
+def test_a_full_queue_gives_the_text_back(place: Place, serve, gate: Gate) -> None:
+    """What finds no room is refused with its text and its client id, and what waits stays."""
+    serve(
+        waiting(gate), Text("Done."), top=mode("queue"), rest="[auto_queue]\nmax_queue_size = 2"
+    )
+    chat = at_work(place, gate)
+    chat.send("one", "two", {"text": "three", "client_id": "c3"})
+    rejected = chat.wait("rejected")
+    assert (rejected["text"], rejected["client_id"]) == ("three", "c3")
+    assert rejected["reason"] == "queue_full"
+    gate.open()
+    assert chat.close() == 0
+    assert len(chat.seen("turn_ended", status="completed")) == 3
+
+
+def test_words_inside_words_do_not_interrupt(place: Place, serve, gate: Gate) -> None:
+    """`stopwatch`, quotes and code are talk; the word alone is an interrupt in every mode."""
+    serve(waiting(gate), Text("Done."), top=mode("queue"))
+    chat = at_work(place, gate)
+    talk = ["add a stopwatch timer", "call `exit(1)` there", 'print "stop" at the end']
+    chat.send(*talk)
+    for _ in talk:
+        assert chat.wait("accepted", **{"as": "queue"})["matched"] is None
+    chat.send("no, wait")
+    accepted = chat.wait("accepted")
+    assert (accepted["as"], accepted["matched"]) == ("interrupt", "no wait")
+    chat.wait("stopped")
+    assert chat.close() == 0

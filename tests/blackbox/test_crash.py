@@ -1,0 +1,144 @@
+"""The program is killed in the middle of its work: what is lost (nothing), what is left (nothing)."""
+
+import pytest
+from blackbox.driver import Chat, Event, Gate, Place, wait_gone
+from serving import Text, Tools
+
+HOSTILE = {
+    "a background sleep": "sleep 600 & {gate}; wait",
+    "a grandchild in a session of its own": "(setsid sh -c 'sleep 600' &) ; {gate}; sleep 600",
+    "one that ignores every polite signal": "trap '' TERM HUP INT; {gate}; sleep 600; sleep 600",
+    "one that ignores its end of input": "exec 0<&-; (trap '' TERM HUP; sleep 600) & {gate}; wait",
+}
+SECOND = {"text": "second", "as": "queue", "client_id": "two"}
+THIRD = {"text": "third", "as": "queue", "client_id": "three"}
+
+
+def begin(place: Place, gate: Gate, command: str) -> Chat:
+    """Start a chat whose first turn hangs in a shell tool, with two messages behind it."""
+    chat = place.chat("--yes")
+    chat.send({"text": "first", "client_id": "one"})
+    gate.wait()
+    chat.send(SECOND, THIRD)
+    chat.wait("accepted", client_id="three")
+    return chat
+
+
+def shell(command: str) -> Tools:
+    """A model's wish to run a command."""
+    return Tools([{"tool": "shell", "arguments": {"command": command}}])
+
+
+def brief(items: list[Event]) -> list[tuple[str, str]]:
+    """Return items as (state, text)."""
+    return [(one["state"], one["text"]) for one in items]
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_kill_leaves_no_process(place: Place, serve, gate: Gate, kind: str) -> None:
+    """After SIGKILL everything that a tool started is dead within a second."""
+    command = HOSTILE[kind].format(gate=gate.command)
+    serve(shell(command))
+    chat = begin(place, gate, command)
+    tools = place.processes()
+    assert len(tools) >= 4, tools
+    chat.process.kill()
+    left = wait_gone(tools, 1.0)
+    assert not left, {pid: tools[pid] for pid in left}
+    assert not place.processes()
+
+
+def test_what_was_accepted_is_there_and_waits(place: Place, serve, gate: Gate) -> None:
+    """After a kill nothing acknowledged is missing, nothing runs by itself, and all goes on as told.
+
+    A new message runs past what is held; resume takes the interrupted one first, then the others;
+    and the model is told that the outcome of its call is unknown.
+    """
+    server = serve(
+        shell(f"{gate.command}; echo done"),
+        Text("New."),
+        Text("First again."),
+        Text("Second."),
+        Text("Third."),
+    )
+    chat = begin(place, gate, "")
+    session = chat.session
+    accepted = [one["id"] for one in chat.seen("accepted")]
+    chat.kill()
+    wait_gone(place.processes())
+
+    later = place.chat("--continue")
+    started = later.wait("session_started")
+    recovered = later.wait("recovered")
+    assert (started["resumed"], later.session) == (True, session)
+    assert later.kinds("session_started", "recovered") == ["session_started", "recovered"]
+    assert recovered["cause"] == "crash"
+    assert [one["id"] for one in recovered["items"]] == accepted
+    assert brief(recovered["items"]) == [
+        ("interrupted", "first"),
+        ("pending", "second"),
+        ("pending", "third"),
+    ]
+    listed = later.ask("/queue")["data"]
+    assert (listed["state"], listed["items"]) == ("held", recovered["items"])
+    assert list(place.processes()) == [later.process.pid]
+    assert len(server.requests) == 1
+
+    later.send("new")
+    later.wait("turn_ended", status="completed")
+    held = later.ask("/queue")["data"]
+    assert (held["state"], len(held["items"])) == ("held", 3)
+    told = str(server.requests[1].body["messages"])
+    assert "Unknown outcome" in told
+    assert "'new'" in told
+
+    assert later.ask("/queue resume")["ok"]
+    for item in accepted:
+        assert later.wait("turn_ended", status="completed")["item"] == item
+    assert later.close() == 0
+    prompts = [one.prompt.splitlines()[-1] for one in server.requests]
+    assert prompts == ["first", "new", "first", "second", "third"]
+    assert len(later.seen("tool_started")) == 0
+
+
+def test_end_of_input_leaves_held_things_held(place: Place, serve, gate: Gate) -> None:
+    """Looking at a crashed session and leaving changes nothing of what waits, time and again."""
+    server = serve(shell(gate.command))
+    chat = begin(place, gate, "")
+    chat.kill()
+    for cause in ("crash", "exit"):
+        later = place.chat("--continue")
+        assert later.close() == 0
+        assert [one["cause"] for one in later.seen("recovered")] == [cause]
+        states = [state for state, _ in brief(later.seen("recovered")[0]["items"])]
+        assert states == ["interrupted", "pending", "pending"]
+    assert len(server.requests) == 1
+
+
+def test_a_known_client_id_is_not_run_twice_after_a_kill(place: Place, serve) -> None:
+    """The same client id gives the same id and no second run, in one life and in the next."""
+    server = serve(Text("Once."))
+    said = {"text": "do it", "client_id": "key-1"}
+    chat = place.chat()
+    chat.send(said)
+    chat.wait("turn_ended")
+    chat.send(said)
+    chat.wait("accepted")
+    first, again = chat.seen("accepted")
+    assert (again["id"], again["client_id"]) == (first["id"], "key-1")
+    chat.kill()
+    later = place.chat("--continue")
+    later.send(said)
+    assert later.wait("accepted", client_id="key-1")["id"] == first["id"]
+    assert later.close() == 0
+    assert not later.seen("turn_started")
+    assert len(server.requests) == 1
+
+
+def test_continue_needs_a_session_of_this_folder(place: Place, serve) -> None:
+    """Without a session to continue it says so, names the next step, and exits with 1."""
+    serve(Text("Hello."))
+    ran = place.run("chat", "--continue", "--json")
+    assert ran.returncode == 1
+    assert str(place.folder) in ran.stderr
+    assert "steersman chat" in ran.stderr

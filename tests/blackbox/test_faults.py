@@ -1,0 +1,216 @@
+"""What a stranger gets wrong, and what the world does: each has a clear message and a way on."""
+
+import re
+import socket
+import sqlite3
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from blackbox.driver import Gate, Place, Ran
+from serving import Behaviour, Cut, ModelServer, Raw, Status, Text, Tools
+
+MODELS: dict[str, tuple[list[Behaviour], int, str]] = {
+    "401": ([Status(401, {"error": {"message": "bad key"}})], 1, "401"),
+    "404": ([Status(404, {"error": {"message": "no such model"}})], 1, "no such model"),
+    "429 and then well": ([Status(429, headers={"Retry-After": "0.1"}), Text("Hello.")], 0, "retry"),
+    "500 and then well": ([Status(500, headers={"Retry-After": "0"}), Text("Hello.")], 0, "retry"),
+    "500 for ever": ([Status(500, headers={"Retry-After": "0"})], 1, "gave up after"),
+    "a web page": ([Raw("<html><body>Log in</body></html>", "text/html")], 1, "127.0.0.1"),
+    "nonsense": ([Raw('data: {"what": 1}\n\n')], 1, "what"),
+    "cut in the middle": ([Cut("Half of an")], 1, "cut"),
+    "nothing said": ([Text("")], 1, "empty|nothing|no answer"),
+}
+CONFIGS: dict[str, tuple[str, str]] = {
+    "an unknown key": ('busy_imput_mode = "queue"', r"config\.toml:1:1: .*\n(.*\n)*.*busy_input_mode"),
+    "a wrong type": ("[goals]\nmax_turns = 'many'", r"config\.toml:2:\d+: .*max_turns"),
+    "a wrong value": ('busy_input_mode = "shout"', r"config\.toml:1:\d+: .*\n(.*\n)*.*steer"),
+    "no TOML": ("busy_input_mode = \n[", r"config\.toml:1:\d+"),
+    "auto resume": (
+        "[auto_queue.persistence]\nauto_resume = true",
+        r"config\.toml:2:\d+: .*auto_resume",
+    ),
+    "a missing model": ('[agents.assistant]\nmodel = "mian"', "mian"),
+    "a missing agent": ('default_agent = "nobody"', "nobody"),
+}
+
+
+def run_all(root: Path, urls: dict[str, str], configs: dict[str, str]) -> dict[str, Ran]:
+    """Ask once in each place, several at a time."""
+
+    def one(name: str) -> Ran:
+        place = Place(root / re.sub(r"\W", "-", name))
+        place.configure(urls.get(name, ""))
+        if name in configs:
+            (place.home / "config.toml").write_text(configs[name])
+        return place.run("chat", "hi")
+
+    with ThreadPoolExecutor(4) as pool:
+        names = [*urls, *configs]
+        return dict(zip(names, pool.map(one, names), strict=True))
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Generator[dict[str, Ran]]:
+    """Run one message against each bad model, and with each bad configuration."""
+    servers = {name: ModelServer(behaviours) for name, (behaviours, _, _) in MODELS.items()}
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        gone = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+    urls = {name: server.base_url for name, server in servers.items()} | {"down": gone}
+    configs = {name: text for name, (text, _) in CONFIGS.items()}
+    yield run_all(tmp_path_factory.mktemp("faults"), urls, configs)
+    for server in servers.values():
+        server.close()
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_bad_model_is_told_with_the_next_step(answers: dict[str, Ran], kind: str) -> None:
+    """A failing model ends with 1, says why and what to do; one that recovers is waited for."""
+    _, code, says = MODELS[kind]
+    ran = answers[kind]
+    assert ran.returncode == code, ran.stderr
+    assert re.search(says, ran.stderr, re.IGNORECASE), ran.stderr
+    assert "Traceback" not in ran.stderr
+    if code:
+        assert re.search(r"^error: .+\n  .+", ran.stderr, re.MULTILINE), ran.stderr
+    else:
+        assert ran.stdout == "Hello.\n"
+
+
+def test_a_server_that_is_down_is_named(answers: dict[str, Ran]) -> None:
+    """Nobody listening: the address is said, and what to do."""
+    ran = answers["down"]
+    assert ran.returncode == 1
+    assert re.search(r"^error: .*127\.0\.0\.1.*\n  .+", ran.stderr, re.MULTILINE), ran.stderr
+    assert ran.stdout == ""
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_a_bad_configuration_is_placed(answers: dict[str, Ran], kind: str) -> None:
+    """A mistake in the configuration ends with 2 before anything runs, and says where it is."""
+    ran = answers[kind]
+    assert ran.returncode == 2, ran.stderr
+    assert ran.stdout == ""
+    assert re.search(CONFIGS[kind][1], ran.stderr), ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_bad_tool_calls_are_answered_not_obeyed(place: Place, serve) -> None:
+    """Each impossible call gets a result that says what was wrong, and the turn goes on."""
+    (place.folder / "blob.bin").write_bytes(bytes(range(256)) * 40)
+    (place.folder / "notes.txt").write_text("one\n")
+    outside = place.folder.parent / "secret.txt"
+    outside.write_text("hidden treasure\n")
+    calls = {
+        "no JSON": {"tool": "read", "arguments": '{"path": '},
+        "no field": {"tool": "write", "arguments": {"path": "a.txt"}},
+        "wrong type": {"tool": "read", "arguments": {"path": 7}},
+        "no tool": {"tool": "teleport", "arguments": {}},
+        "no file": {"tool": "read", "arguments": {"path": "none.txt"}},
+        "a folder": {"tool": "read", "arguments": {"path": "."}},
+        "outside": {"tool": "read", "arguments": {"path": "../secret.txt"}},
+        "binary": {"tool": "read", "arguments": {"path": "blob.bin"}},
+        "no match": {
+            "tool": "edit",
+            "arguments": {"path": "notes.txt", "old": "two", "new": "three"},
+        },
+        "odd name": {"tool": "read", "arguments": {"path": "a\0b"}},
+    }
+    server = serve(
+        Tools(list(calls.values())),
+        Text("I see."),
+        rest='[permissions]\nrules = [{ tool = "edit", do = "allow" }]',
+    )
+    ran = place.run("chat", "do it all")
+    assert (ran.returncode, ran.stdout) == (0, "I see.\n")
+    said = server.requests[1].body["messages"][-len(calls) :]
+    assert [one["role"] for one in said] == ["tool"] * len(calls)
+    results = dict(zip(calls, [one["content"] for one in said], strict=True))
+    assert "hidden treasure" not in str(results)
+    for name, word in {
+        "no field": "content",
+        "no tool": "teleport",
+        "no file": "none.txt",
+        "outside": "permission",
+        "no match": "notes.txt",
+    }.items():
+        assert word in results[name], results[name]
+    assert all(result.startswith("[") or len(result) < 2000 for result in results.values())
+
+
+def test_a_second_program_on_a_session_is_refused(place: Place, serve, gate: Gate) -> None:
+    """Two programs never run one session: the second is told so, and the first goes on."""
+    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("Done."))
+    first = place.chat("--yes")
+    first.send("work")
+    gate.wait()
+    second = place.run("chat", "--continue", "--json")
+    assert second.returncode == 1
+    assert re.search(r"another program.*\n  .+", second.stderr)
+    gate.open()
+    first.wait("turn_ended", status="completed")
+    assert first.close() == 0
+
+
+def spoil(place: Place, how: str) -> None:
+    """Damage the journal of a place, or make it of a version to come."""
+    (file,) = (place.home / "state").glob("*.db")
+    if how == "newer":
+        with sqlite3.connect(file) as connection:
+            connection.execute("PRAGMA user_version = 9999")
+        connection.close()
+    else:
+        data = bytearray(file.read_bytes())
+        start = 0 if how == "not a database" else 4096
+        data[start : start + 9000] = b"\xa5" * len(data[start : start + 9000])
+        file.write_bytes(data)
+
+
+@pytest.mark.parametrize("how", ["newer", "damaged", "not a database"])
+def test_a_bad_journal_is_left_alone(place: Place, serve, how: str) -> None:
+    """A damaged or newer journal is named, not touched; nothing is asked of the model."""
+    server = serve(Text("Hello."))
+    assert place.run("chat", "hi").returncode == 0
+    spoil(place, how)
+    (file,) = (place.home / "state").glob("*.db")
+    before = file.read_bytes()
+    ran = place.run("chat", "again")
+    assert ran.returncode == 1, ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert re.search(r"^(steersman|error): .+\n  .+", ran.stderr, re.MULTILINE), ran.stderr
+    assert file.read_bytes() == before
+    assert len(server.requests) == 1
+
+
+def test_a_home_that_cannot_be_written_is_told(place: Place, serve) -> None:
+    """Where no state can be kept, nothing is accepted, and the folder is named."""
+    server = serve(Text("Hello."))
+    (place.home / "state").write_text("in the way")
+    ran = place.run("chat", "hi")
+    assert ran.returncode == 1, ran.stderr
+    assert str(place.home / "state") in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert not server.requests
+
+
+def test_a_project_file_is_not_obeyed_before_it_is_trusted(place: Place, serve) -> None:
+    """Permissions of a project file are withheld, which is said, until `trust` is given."""
+    server = serve(
+        Tools([{"tool": "shell", "arguments": {"command": "touch made"}}]),
+        Text("Well."),
+        Tools([{"tool": "shell", "arguments": {"command": "touch made"}}]),
+        Text("Well."),
+    )
+    (place.folder / "steersman.toml").write_text(
+        '[permissions]\nrules = [{ tool = "shell", do = "allow" }]\n'
+    )
+    ran = place.run("chat", "hi")
+    assert ran.returncode == 0
+    assert "steersman trust" in ran.stderr
+    assert not (place.folder / "made").exists()
+    assert place.run("trust").returncode == 0
+    ran = place.run("chat", "hi")
+    assert "steersman trust" not in ran.stderr
+    assert (place.folder / "made").exists()
+    assert len(server.requests) == 4

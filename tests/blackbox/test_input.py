@@ -1,0 +1,234 @@
+"""What comes in on standard input, and how one message is answered."""
+
+import json
+import os
+import time
+
+import pytest
+from blackbox.driver import COMMAND, Gate, Place, shape
+from serving import ModelServer, Status, Text, Tools
+
+ASK = Tools([{"tool": "shell", "arguments": {"command": "touch made"}}])
+
+
+def prompts(server: ModelServer) -> list[str]:
+    """The newest user message of each request."""
+    return [one.prompt for one in server.requests]
+
+
+def test_odd_lines_are_taken_as_well_as_can_be(place: Place, serve) -> None:
+    """Blank lines, CRLF, broken JSON, odd bytes: nothing crashes, nothing is lost, all in order."""
+    server = serve(Text("Yes."), top='busy_input_mode = "queue"')
+    chat = place.chat()
+    chat.send("", "   ", "crlf\r", '{"text": "unfinished', b"odd \xff\xfe bytes", '{"no": "text"}')
+    chat.send("[1, 2]", '{"text": ""}', '{"text": "whole", "as": "nonsense"}', '{"answer": "q9"}')
+    chat.send("last")
+    assert chat.close() == 0
+    said = prompts(server)
+    assert said[0] == "crlf"
+    assert said[1] == '{"text": "unfinished'
+    assert said[2].startswith("odd ")
+    assert "[1, 2]" in said
+    assert said[-1] == "last"
+    errors = [one["code"] for one in chat.seen("error")]
+    assert "bad_line" in errors
+    assert "no_question" in errors
+    assert chat.complaints == ""
+    assert all(one["type"] != "not json" for one in chat.events)
+
+
+def test_no_input_is_no_work(place: Place, serve) -> None:
+    """Input that ends at once begins a session, suspends it, and exits with 0."""
+    server = serve(Text("Hello."))
+    chat = place.chat()
+    assert chat.close() == 0
+    assert shape(chat.events) == ["session_started", "session_suspended"]
+    assert not server.requests
+
+
+def test_a_line_of_five_megabytes_is_taken_whole(place: Place, serve) -> None:
+    """A very long message arrives at the model as it was said."""
+    server = serve(Text("Long."))
+    text = "word " * 1_000_000
+    chat = place.chat()
+    chat.send({"text": f"{text}end"})
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    assert server.requests[0].prompt == f"{text}end"
+
+
+def test_the_end_of_input_denies_what_is_asked(place: Place, serve) -> None:
+    """A question that nobody can answer any more is denied; the turn ends, exit code 0."""
+    server = serve(ASK, ASK, Text("Then not."))
+    chat = place.chat()
+    chat.send("make it")
+    chat.wait("question")
+    assert chat.close() == 0
+    assert [one["status"] for one in chat.seen("tool_ended")] == ["denied", "denied"]
+    assert chat.seen("turn_ended")[0]["status"] == "completed"
+    assert not (place.folder / "made").exists()
+    assert len(server.requests) == 3
+
+
+def test_exit_in_the_middle_leaves_in_order(place: Place, serve, gate: Gate) -> None:
+    """`/exit` stops what runs, keeps everything, reads no further line, and exits with 0."""
+    server = serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("No."))
+    chat = place.chat("--yes")
+    chat.send("work")
+    gate.wait()
+    chat.send("/exit", "never said")
+    assert chat.ended() == 0
+    assert chat.kinds()[-1] == "session_suspended"
+    assert [one["status"] for one in chat.seen("turn_ended")] == ["interrupted"]
+    assert len(server.requests) == 1
+
+
+def test_commands_are_answered_at_once(place: Place, serve, gate: Gate) -> None:
+    """Slash commands are carried out in the middle of a turn, each with one receipt and result."""
+    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("Done."))
+    chat = place.chat("--yes")
+    chat.send("work")
+    gate.wait()
+    for command in ("/help", "/queue", "/queue list", "/inspect", "/QUEUE", "/queue pop 9"):
+        began = time.monotonic()
+        result = chat.ask(command.lower()) if command != "/QUEUE" else chat.ask("/queue")
+        assert time.monotonic() - began < 2.0
+        receipt = chat.seen("accepted", id=result["id"])
+        assert [one["as"] for one in receipt] == ["command"]
+        assert isinstance(result["data"], dict)
+    assert not chat.seen("result", name="queue")[-1]["ok"]
+    gate.open()
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+
+
+def test_a_command_carries_its_client_id(place: Place, serve) -> None:
+    """`accepted` and `result` of a command share an id and carry the client id of the line."""
+    serve(Text("Hello."))
+    chat = place.chat()
+    chat.send({"text": "/queue", "client_id": "mine"})
+    result = chat.wait("result")
+    (accepted,) = chat.seen("accepted")
+    assert (accepted["id"], accepted["client_id"]) == (result["id"], "mine")
+    assert result["client_id"] == "mine"
+    assert result["data"] == {"session": chat.session, "state": "open", "items": []}
+    assert chat.close() == 0
+
+
+def test_a_command_sees_what_was_said_before_it(place: Place, serve, gate: Gate) -> None:
+    """`/queue` right behind a message shows it, and `/queue pop` takes that one back."""
+    serve(
+        Tools([{"tool": "shell", "arguments": {"command": gate.command}}]),
+        Text("Done."),
+        top='busy_input_mode = "queue"',
+    )
+    chat = place.chat("--yes")
+    chat.send("work")
+    gate.wait()
+    chat.send("one", "two", "/queue")
+    texts = [one["text"] for one in chat.wait("result")["data"]["items"]]
+    assert texts == ["work", "one", "two"]
+    chat.send("three", "/queue pop")
+    assert chat.wait("result")["data"]["text"] == "three"
+    gate.open()
+    assert chat.close() == 0
+    assert len(chat.seen("turn_started")) == 3
+
+
+def test_an_unknown_command_is_a_message_and_that_is_said(place: Place, serve) -> None:
+    """`/etc …` may well be meant for the agent: it is said to it, with a notice."""
+    server = serve(Text("Fine."))
+    chat = place.chat()
+    chat.send("/frobnicate the list")
+    assert chat.wait("accepted")["as"] == "turn"
+    chat.wait("turn_ended")
+    assert chat.close() == 0
+    assert prompts(server) == ["/frobnicate the list"]
+    assert [one for one in chat.seen("notice") if "/frobnicate" in one["text"]]
+
+
+def test_an_output_that_is_closed_ends_the_program(place: Place, serve, gate: Gate) -> None:
+    """When the reader goes away, the program leaves in order, and its session can be taken up."""
+    serve(
+        Tools([{"tool": "shell", "arguments": {"command": gate.command}}]),
+        Text("Fine."),
+        top='busy_input_mode = "queue"',
+    )
+    process = place.start("chat", "--json", "--yes")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("work\n")
+    process.stdin.flush()
+    gate.wait()
+    process.stdout.close()
+    process.stdin.write("more\n")
+    process.stdin.flush()
+    assert process.wait(30) != 0
+    assert process.stderr is not None
+    assert "Traceback" not in process.stderr.read()
+    process.stdin.close()
+    process.stderr.close()
+    later = place.chat("--continue")
+    items = later.wait("recovered", cause="exit")["items"]
+    assert [one["text"] for one in items] == ["work", "more"]
+    assert later.close() == 0
+
+
+# One message ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by_pipe", [False, True])
+def test_one_message_one_answer(place: Place, serve, by_pipe: bool) -> None:
+    """The answer alone is on standard output, whether the message is an argument or piped."""
+    server = serve(Text("Hello there.\nBye."))
+    ran = place.run("chat", said="hi\n") if by_pipe else place.run("chat", "hi")
+    assert (ran.returncode, ran.stdout) == (0, "Hello there.\nBye.\n")
+    assert "Traceback" not in ran.stderr
+    assert prompts(server) == ["hi"]
+
+
+def test_a_script_of_lines_runs_in_order(place: Place, serve) -> None:
+    """With `--plain` the lines of the input queue and run one after another, words and all."""
+    server = serve(Text("One.", pause=0.02), Text("Two."), Text("Three."))
+    ran = place.run("chat", "--plain", said="first\n\nplease stop\nthird\n")
+    assert (ran.returncode, ran.stdout) == (0, "One.\nTwo.\nThree.\n")
+    assert prompts(server) == ["first", "please stop", "third"]
+
+
+def test_a_failed_answer_is_exit_code_1(place: Place, serve) -> None:
+    """When the model fails, standard output stays empty and the exit code is 1."""
+    serve(Status(400, {"error": {"message": "too clever"}}))
+    ran = place.run("chat", "hi")
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert "too clever" in ran.stderr
+
+
+def test_escape_sequences_never_reach_the_terminal(place: Place, serve) -> None:
+    """What a model says in control codes is printed without them, but kept in JSON."""
+    serve(Text("\x1b]0;owned\x07red \x1b[31malert\x1b[0m"))
+    ran = place.run("chat", "hi")
+    assert ran.stdout == "red alert\n"
+    assert "\x1b" not in ran.stdout + ran.stderr
+    raw = place.run("chat", "--json", said="hi\n").stdout
+    assert "\x1b" not in raw
+    deltas = [json.loads(one).get("delta", "") for one in raw.splitlines()]
+    assert "\x1b[31m" in "".join(deltas)
+
+
+def test_no_secret_of_the_environment_reaches_a_tool(place: Place, serve) -> None:
+    """Keys of the runtime's environment are neither in a tool's environment nor in the journal."""
+    serve(Tools([{"tool": "shell", "arguments": {"command": "env; true"}}]), Text("Done."))
+    place.environ["MY_API_KEY"] = "sk-very-secret-4711"
+    ran = place.run("chat", "--yes", "show it")
+    assert ran.returncode == 0
+    for folder, _, names in os.walk(place.home):
+        for name in names:
+            with open(os.path.join(folder, name), "rb") as file:
+                assert b"4711" not in file.read(), name
+
+
+def test_the_module_is_the_command(place: Place, serve) -> None:
+    """`python -m steersman` is the same program."""
+    serve(Text("Hello."))
+    assert place.run("--version").stdout.startswith("steersman ")
+    assert COMMAND

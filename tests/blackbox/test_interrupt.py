@@ -1,0 +1,179 @@
+"""Stopping: by command, by word and by signal, at every point of a turn."""
+
+import signal
+
+import pytest
+from blackbox.driver import Chat, Gate, Place, finish, shape, wait_gone
+from serving import Behaviour, Hang, Stall, Text, Tools
+
+ORDER = ["interrupting", "interrupted", "turn_ended", "stopped"]
+AT = ("first byte", "streaming", "tool", "question")
+SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+
+
+def behaviour(at: str, gate: Gate) -> Behaviour:
+    """What the model does so that a turn stands at this point."""
+    command = {"command": f"trap '' TERM; {gate.command}; sleep 600"}
+    match at:
+        case "first byte":
+            return Hang()
+        case "streaming":
+            return Stall("I begin to say something, and then ")
+        case _:
+            return Tools([{"tool": "shell", "arguments": command}])
+
+
+def stand(place: Place, gate: Gate, at: str) -> Chat:
+    """Start a chat and wait until its turn stands at this point."""
+    chat = place.chat(*(["--yes"] if at == "tool" else []))
+    chat.send("work")
+    match at:
+        case "first byte":
+            chat.wait("turn_started")
+        case "streaming":
+            chat.wait("text")
+        case "tool":
+            gate.wait()
+        case "question":
+            chat.wait("question")
+    return chat
+
+
+@pytest.mark.parametrize("said", ["/stop", "stop", "Please just STOP this now!"])
+@pytest.mark.parametrize("at", AT)
+def test_a_turn_stops_wherever_it_is(place: Place, serve, gate: Gate, at: str, said: str) -> None:
+    """An interrupt is told in the order of the contract, and nothing of the turn is left."""
+    server = serve(behaviour(at, gate), Text("Next."))
+    chat = stand(place, gate, at)
+    if at == "first byte":
+        server.wait_requests(1)
+    chat.send(said)
+    stopped = chat.wait("stopped")
+    assert chat.kinds(*ORDER) == ORDER
+    kinds = chat.kinds()
+    assert kinds.index("interrupting") > len(kinds) - 1 - kinds[::-1].index("accepted")
+    assert stopped["survivors"] == []
+    if at == "tool":
+        assert stopped["killed"]
+        assert not wait_gone(stopped["killed"], 0.5)
+        assert not [line for line in place.processes().values() if "sleep" in line]
+    elif at != "question":
+        assert server.requests[0].closed.wait(5)
+    (ended,) = chat.seen("turn_ended")
+    assert ended["status"] == "interrupted"
+    if said != "/stop":
+        (first, accepted) = chat.seen("accepted")
+        assert first["as"] == "turn"
+        assert (accepted["as"], accepted["matched"]) == ("interrupt", "stop")
+    chat.send("go on")
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    assert len(server.requests) == 2
+    roles = [one["role"] for one in server.requests[1].body["messages"]]
+    assert not any(one == "user" == two for one, two in zip(roles, roles[1:], strict=False))
+
+
+def test_stopping_twice_is_stopping_once(place: Place, serve, gate: Gate) -> None:
+    """A second interrupt adds nothing and harms nothing."""
+    serve(behaviour("tool", gate))
+    chat = stand(place, gate, "tool")
+    chat.send("/stop", "/stop", "stop")
+    chat.wait("stopped")
+    assert chat.close() == 0
+    assert chat.kinds(*ORDER) == ORDER
+    assert len(chat.seen("result", name="stop", ok=True)) == 2
+
+
+def test_stop_with_nothing_running_says_so(place: Place, serve) -> None:
+    """The command reports that there was nothing to stop; the bare word is a message."""
+    server = serve(Text("You said stop."))
+    chat = place.chat()
+    result = chat.ask("/stop")
+    assert result["ok"]
+    assert result["data"]["interrupted"] is None
+    chat.send("stop")
+    assert chat.wait("accepted")["as"] == "turn"
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    assert server.requests[0].prompt == "stop"
+
+
+def test_what_was_typed_before_a_stop_is_held(place: Place, serve, gate: Gate) -> None:
+    """Messages in front of an interrupt wait, also when all come at once; the notice is in `queue`."""
+    server = serve(behaviour("tool", gate), Text("Done."), top='busy_input_mode = "queue"')
+    chat = stand(place, gate, "tool")
+    chat.send("one", "two", "/stop")
+    chat.wait("stopped")
+    queue = chat.ask("/queue")["data"]
+    assert queue["state"] == "held"
+    assert [(one["state"], one["text"]) for one in queue["items"]] == [
+        ("interrupted", "work"),
+        ("pending", "one"),
+        ("pending", "two"),
+    ]
+    assert chat.close() == 0
+    assert len(server.requests) == 1
+
+
+def test_a_word_in_a_longer_message_stops_and_runs_next(place: Place, serve, gate: Gate) -> None:
+    """`stop, use zod instead` stops the turn and is the next one; what waited stays held."""
+    server = serve(behaviour("tool", gate), Text("With zod."), top='busy_input_mode = "queue"')
+    chat = stand(place, gate, "tool")
+    chat.send("later")
+    chat.wait("accepted", **{"as": "queue"})
+    chat.send("Stop, use zod instead")
+    chat.wait("turn_ended", status="completed")
+    queue = chat.ask("/queue")["data"]
+    assert [(one["state"], one["text"]) for one in queue["items"]] == [
+        ("interrupted", "work"),
+        ("pending", "later"),
+    ]
+    assert chat.close() == 0
+    assert [one.prompt for one in server.requests] == ["work", "Stop, use zod instead"]
+
+
+@pytest.mark.parametrize("at", ["idle", "first byte", "tool", "question"])
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_leaves_in_order(place: Place, serve, gate: Gate, number, at: str) -> None:
+    """INT, TERM and HUP stop the turn, save everything, say so last, and exit with 128 + number."""
+    serve(behaviour(at, gate))
+    if at == "idle":
+        chat = place.chat()
+        chat.wait("session_started")
+    else:
+        chat = stand(place, gate, at)
+    tools = [pid for pid in place.processes() if pid != chat.process.pid]
+    assert chat.signal(number) == SIGNALS[number]
+    assert chat.kinds()[-1] == "session_suspended"
+    assert chat.kinds(*ORDER) == ([] if at == "idle" else ORDER)
+    assert not wait_gone(tools, 1.0)
+    assert chat.complaints == ""
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_ends_one_message_in_order(place: Place, serve, gate: Gate, number) -> None:
+    """A one-shot chat leaves as cleanly, and its session can be taken up."""
+    serve(behaviour("tool", gate))
+    process = place.start("chat", "--yes", "work")
+    gate.wait()
+    tools = place.processes()
+    process.send_signal(number)
+    ran = finish(process)
+    assert ran.returncode == SIGNALS[number]
+    assert "Traceback" not in ran.stderr
+    assert not wait_gone(tools, 1.0)
+    later = place.chat("--continue")
+    items = later.wait("recovered", cause="exit")["items"]
+    assert [one["state"] for one in items] == ["interrupted"]
+    assert later.close() == 0
+
+
+def test_leaving_by_the_end_of_input_waits_for_what_runs(place: Place, serve) -> None:
+    """With no more input the running turn and what waits are finished first."""
+    server = serve(Text("one two three", pause=0.05), Text("Second."))
+    chat = place.chat()
+    chat.send("first", {"text": "second", "as": "queue"})
+    assert chat.close() == 0
+    assert [one["status"] for one in chat.seen("turn_ended")] == ["completed", "completed"]
+    assert shape(chat.events)[-1] == "session_suspended"
+    assert len(server.requests) == 2

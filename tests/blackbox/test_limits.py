@@ -1,0 +1,76 @@
+"""Where something runs out: memory, disk. Slow ones; everything is bounded and nothing is lost."""
+
+import re
+import resource
+from pathlib import Path
+
+import pytest
+from blackbox.driver import Gate, Place
+from serving import Text, Tools
+
+pytestmark = pytest.mark.slow
+
+FILE_SIZE = 400 * 1024
+FLOOD = "head -c 200000000 /dev/zero | tr '\\0' x"
+
+
+def peak(pid: int) -> int:
+    """The most memory that a process has ever had, in bytes."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    assert found is not None
+    return int(found[1]) * 1024
+
+
+def limit_files() -> None:
+    """Let no file grow beyond `FILE_SIZE`, as on a full disk."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_SIZE, FILE_SIZE))
+
+
+def test_a_line_of_200_megabytes_needs_no_memory(place: Place, serve, gate: Gate) -> None:
+    """The output of a tool is capped in memory: head and tail reach the model, the count is true."""
+    server = serve(
+        Tools([{"tool": "shell", "arguments": {"command": f"{gate.command}; {FLOOD}; echo; echo end"}}]),
+        Text("Much."),
+    )
+    chat = place.chat("--yes")
+    chat.send("flood")
+    gate.wait()
+    before = peak(chat.process.pid)
+    gate.open()
+    ended = chat.wait("tool_ended", timeout=100)
+    chat.wait("turn_ended", status="completed")
+    assert peak(chat.process.pid) - before < 60 * 1024 * 1024
+    assert ended["bytes"] >= 200_000_000
+    told = server.requests[1].body["messages"][-1]["content"]
+    assert len(told) < 2_000_000
+    assert "xxx" in told[:2000]
+    assert "end" in told[-200:]
+    assert chat.close() == 0
+
+
+def test_a_full_disk_is_told_and_loses_nothing(place: Place, serve) -> None:
+    """When the journal can't grow, the program says so and accepts nothing more.
+
+    What it had accepted is there when there is room again.
+    """
+    serve(Text("Well."), top='busy_input_mode = "queue"')
+    chat = place.chat(preexec_fn=limit_files)
+    line = "word " * 4000
+    try:
+        for number in range(40):
+            chat.send({"text": f"{number} {line}", "client_id": f"c{number}"})
+    except BrokenPipeError:
+        assert number
+    error = chat.wait("error", code="store_failed")
+    assert error["text"]
+    assert error["hint"]
+    assert chat.close() == 1
+    assert "Traceback" not in chat.complaints
+    accepted = {one["id"] for one in chat.seen("accepted")}
+    assert accepted
+    place.environ.pop("NOTHING", None)
+    later = place.chat("--continue")
+    session = later.session
+    assert later.close() == 0
+    known = place.stored(session)["queue"]["items"]
+    assert accepted <= known.keys()

@@ -1,0 +1,78 @@
+"""The help of every command: it is there, it has an example, and it changes only on purpose.
+
+`STEERSMAN_SNAPSHOTS=write pytest tests/cli/test_help.py` writes the snapshots anew.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from steersman import __version__
+from steersman.cli.app import app
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+IS_WRITING = os.environ.get("STEERSMAN_SNAPSHOTS") == "write"
+
+
+def commands(group: Any, names: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """List all commands with the names that lead to them."""
+    found = [names]
+    for name, inner in getattr(group, "commands", {}).items():
+        found += commands(inner, (*names, name))
+    return found
+
+
+COMMANDS = commands(typer.main.get_command(app))
+
+
+@pytest.mark.parametrize("names", COMMANDS, ids=lambda names: "-".join(names) or "steersman")
+def test_help_of_every_command(names: tuple[str, ...], command: Any) -> None:
+    """Each command explains itself with an example, and in the words of its snapshot."""
+    done = command(*names, "--help")
+    assert (done.code, done.err) == (0, "")
+    assert f"Example: steersman {' '.join(names)}".rstrip() in done.out
+    snapshot = SNAPSHOTS / f"{'-'.join(names) or 'steersman'}.txt"
+    if IS_WRITING:
+        snapshot.write_text(done.out, encoding="utf-8")
+    assert done.out == snapshot.read_text(encoding="utf-8")
+
+
+def test_no_snapshot_is_left_over() -> None:
+    """There is a snapshot for each command and for nothing else."""
+    names = {f"{'-'.join(one) or 'steersman'}.txt" for one in COMMANDS}
+    assert {path.name for path in SNAPSHOTS.iterdir()} == names
+
+
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_version(option: str, program: Any) -> None:
+    """The version is one line on standard output."""
+    done = program(option)
+    assert (done.code, done.out, done.err) == (0, f"steersman {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("nonsense",), "No such command 'nonsense'"),
+        (("sessions", "list", "--nonsense"), "No such option"),
+        (("sessions", "show"), "Missing argument"),
+        (("inspect", "--format", "svg"), "there is no format `svg`"),
+        (("inspect", "last"), "there is no session yet"),
+        (("sessions", "show", "\x1b[31mnone"), "no session `none`"),
+        (("machines", "show", "trun"), "did you mean `turn`?"),
+        (("machines", "show", "turn", "--format", "x"), "formats: mermaid, toml"),
+        (("models", "fetch", "nothing"), "the catalogue has no model `nothing`"),
+        (("models", "check", "nothing"), "no model is called `nothing`"),
+        (("trust",), "can't be trusted"),
+    ],
+)
+def test_a_mistake_is_told_in_words(arguments: tuple[str, ...], text: str, command: Any) -> None:
+    """A mistake ends with exit code 2 and a sentence on standard error, no trace and no escape."""
+    done = command(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert text in done.err
+    assert "Traceback" not in done.err
+    assert "\x1b" not in done.err

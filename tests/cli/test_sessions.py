@@ -1,0 +1,186 @@
+"""Listing, showing and inspecting sessions, which must change nothing and hide every secret."""
+
+import json
+import signal
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+WAITS = '[[answer]]\ntext = "never"\ndelay = inf\n'
+
+
+def content(home: Path) -> dict[str, list[Any]]:
+    """Read every table of the store."""
+    connection = apsw.Connection(str(home / "state" / "journal.db"))
+    try:
+        names = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
+        tables = [str(name) for (name,) in connection.execute(names)]
+        return {name: list(connection.execute(f"SELECT * FROM {name}")) for name in tables}
+    finally:
+        connection.close()
+
+
+@contextmanager
+def busy_chat(environ: dict[str, str], folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Run a chat whose model never answers; it is in the model call when this yields."""
+    command = [sys.executable, "-m", "steersman", "chat", "--json"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, env=environ, cwd=folder, stdin=pipe, stdout=pipe, text=True
+    ) as chat:
+        assert chat.stdin
+        assert chat.stdout
+        try:
+            print("work on it", file=chat.stdin, flush=True)
+            kinds = (json.loads(line)["type"] for line in chat.stdout)
+            assert "turn_started" in kinds
+            yield chat
+        finally:
+            chat.kill()
+
+
+def test_an_empty_home_has_no_sessions(command: Any, home: Path) -> None:
+    """Without sessions the document is empty, the text a hint, and nothing is created."""
+    assert json.loads(command("sessions", "list", "--json").out) == {"sessions": []}
+    done = command("sessions", "list")
+    assert (done.code, done.out) == (0, "")
+    assert "steersman chat" in done.err
+    assert list(home.iterdir()) == []
+
+
+def test_list_shows_what_there_is(command: Any, told: Path) -> None:
+    """A session that was left in order is suspended, in its folder, with its agent."""
+    (one,) = json.loads(command("sessions", "list", "--json").out)["sessions"]
+    assert (one["state"], one["agent"], one["waiting"]) == ("suspended", "assistant", 0)
+    assert Path(one["folder"]).name == "project"
+    lines = command("sessions", "list").out.splitlines()
+    assert lines[0].split("  ")[0] == "ID"
+    assert one["id"] in lines[1]
+    assert "suspended" in lines[1]
+    assert " ago" in lines[1] or "just now" in lines[1]
+
+
+def test_show_prints_the_conversation(command: Any, told: Path) -> None:
+    """The conversation reads in order, with the ids of the tool calls."""
+    out = command("sessions", "show", "last").out
+    wanted = ["\nuser\n", "what is in", "\nassistant\n", "I look.", "] list", "\ntool t", "The key"]
+    places = [out.index(text) for text in wanted]
+    assert places == sorted(places)
+
+
+def test_show_as_data(command: Any, told: Path) -> None:
+    """The document has the session and its messages, oldest first."""
+    data = json.loads(command("sessions", "show", "last", "--json").out)
+    roles = [message["role"] for message in data["messages"]]
+    assert roles == ["user", "assistant", "tool", "assistant"]
+    assert data["session"]["state"] == "suspended"
+    assert data["messages"][1]["tool_calls"][0]["call"] == data["messages"][2]["call"]
+
+
+LOOKS = [
+    ("sessions", "show", "last"),
+    ("sessions", "show", "last", "--json"),
+    ("sessions", "list"),
+    ("inspect",),
+    ("inspect", "last", "--format", "toml"),
+    ("inspect", "last", "--format", "json"),
+]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=" ".join)
+def test_no_secret_and_no_escape_gets_out(
+    look: tuple[str, ...], command: Any, told: Path, secret: str
+) -> None:
+    """Keys by their shape, values of secret variables, and escape sequences are not shown."""
+    done = command(*look, OTHER_API_KEY="hunter2hunter2", SOME_TOKEN="in here?")
+    assert done.code == 0
+    assert secret[8:] not in done.out
+    assert "hunter2" not in done.out
+    assert "in here?" not in done.out
+    assert "\x1b" not in done.out
+    assert "\x07" not in done.out
+    assert "owned\\" not in done.out
+
+
+def test_dumps_parse_and_agree(command: Any, told: Path) -> None:
+    """TOML and JSON hold the same: every actor with its machine and state, and the way there."""
+    data = tomllib.loads(command("inspect", "last", "--format", "toml").out)
+    assert data == json.loads(command("inspect", "last", "--format", "json").out)
+    states = {name: (actor["machine"], actor["state"]) for name, actor in data["actors"].items()}
+    assert states == {
+        "session": ("session", "suspended"),
+        "queue": ("queue", "open"),
+        "turn": ("turn", "completed"),
+    }
+    last = data["transitions"][-1]
+    assert (last["what"], last["to"]) == ("session", "suspended")
+    assert last["cause"].startswith("session_suspended")
+    assert "conversation" not in data
+
+
+@pytest.mark.parametrize("look", [*LOOKS, ("doctor",)], ids=" ".join)
+def test_looking_changes_nothing(look: tuple[str, ...], command: Any, told: Path) -> None:
+    """Whatever is looked at, every row of the store stays as it was."""
+    before = content(told)
+    assert command(*look).code == 0
+    assert content(told) == before
+
+
+def test_a_running_session_is_shown_as_it_is(
+    configure: Callable[..., None], environ: dict[str, str], folder: Path, command: Any
+) -> None:
+    """From another process one sees who runs the session and what it waits for."""
+    configure(WAITS)
+    with busy_chat(environ, folder) as chat:
+        (one,) = json.loads(command("sessions", "list", "--json").out)["sessions"]
+        assert (one["state"], one["pid"]) == ("running", chat.pid)
+        data = json.loads(command("inspect", one["id"][:6], "--format", "json").out)
+        assert data["owner"]["pid"] == chat.pid
+        assert data["actors"]["session"]["state"] == "busy"
+        assert data["actors"]["session"]["supervised"] == "running"
+        assert data["actors"]["turn"]["waiting_for"] in ("", "the model")
+        assert chat.poll() is None
+        chat.send_signal(signal.SIGTERM)
+        assert chat.wait(30) == 143
+    (one,) = json.loads(command("sessions", "list", "--json").out)["sessions"]
+    assert (one["state"], one["interrupted"]) == ("suspended", 1)
+
+
+@pytest.mark.slow
+def test_a_dead_owner_is_noticed(
+    configure: Callable[..., None], environ: dict[str, str], folder: Path, command: Any
+) -> None:
+    """After SIGKILL the session is crashed, its state is there, and the doctor says what to do."""
+    configure(WAITS)
+    with busy_chat(environ, folder) as chat:
+        chat.kill()
+        chat.wait(30)
+    (one,) = json.loads(command("sessions", "list", "--json").out)["sessions"]
+    assert (one["state"], one["pid"]) == ("crashed", None)
+    data = json.loads(command("inspect", "--format", "json").out)
+    assert data["actors"]["session"]["supervised"] == "stopped"
+    assert data["actors"]["session"]["state"] == "busy"
+    checks = json.loads(command("doctor", "--json").out)["checks"]
+    (sessions,) = [check for check in checks if check["name"] == "sessions"]
+    assert sessions["verdict"] == "warn"
+    assert one["id"] in sessions["hint"]
+
+
+@pytest.mark.slow
+def test_a_reader_may_leave_early(environ: dict[str, str], folder: Path, told: Path) -> None:
+    """Whoever closes the pipe gets no complaint."""
+    command = [sys.executable, "-m", "steersman", "inspect", "last", "--format", "toml"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environ, cwd=folder, stdout=pipe, stderr=pipe) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(30) == 0

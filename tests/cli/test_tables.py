@@ -1,0 +1,168 @@
+"""The machines and routes as the command line shows them, and how tables and sizes read."""
+
+import json
+import tomllib
+from typing import Any
+
+import pytest
+
+from steersman.cli.gauge import Gauge
+from steersman.cli.machines import MACHINES
+from steersman.cli.redaction import Redactor
+from steersman.cli.table import draw_table, size_text
+from steersman.machines.machine import Machine, State, Transition
+
+
+def test_machines_list(command: Any) -> None:
+    """The document names every machine and its states."""
+    data = json.loads(command("machines", "list", "--json").out)
+    assert [one["name"] for one in data["machines"]] == list(MACHINES)
+    text = command("machines", "list").out
+    assert all(state in text for one in data["machines"] for state in one["states"])
+
+
+@pytest.mark.parametrize("name", list(MACHINES))
+def test_a_machine_reads_back_from_its_toml(name: str, command: Any) -> None:
+    """What is printed as TOML is the whole machine."""
+    data = tomllib.loads(command("machines", "show", name, "--format", "toml").out)
+    states = tuple(State(**one) for one in data.pop("state"))
+    rows = [
+        {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+        for row in data.pop("transition")
+    ]
+    data["control"] = tuple(data["control"])
+    read = Machine(**data, states=states, transitions=tuple(Transition(**row) for row in rows))
+    assert read == MACHINES[name]
+
+
+def test_a_diagram_is_the_default(command: Any) -> None:
+    """A machine is shown as a Mermaid diagram."""
+    assert command("machines", "show", "turn").out.startswith("stateDiagram-v2\n")
+
+
+@pytest.mark.parametrize("what", ["machines", "routes"])
+def test_the_shipped_tables_are_sound(what: str, command: Any) -> None:
+    """Nothing is wrong with what is shipped, and the check says what it looked at."""
+    done = command(what, "check")
+    assert (done.code, done.err) == (0, "")
+    assert all(line.endswith(": ok") for line in done.out.splitlines())
+
+
+def test_routes_show_prints_every_row(command: Any) -> None:
+    """Both tables are there, row by row."""
+    out = command("routes", "show").out
+    assert "dispositions: the first row that matches wins" in out
+    assert "deliveries: the first row that matches wins" in out
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 B"), (999, "999 B"), (1500, "2 kB"), (98_362_432, "98 MB"), (1_117_320_768, "1.1 GB")],
+)
+def test_sizes(size: int, text: str) -> None:
+    """Sizes read as on a download page."""
+    assert size_text(size) == text
+
+
+class Terminal:
+    """A stream that says it is a terminal."""
+
+    encoding = "utf-8"
+
+    def __init__(self) -> None:
+        self.written = ""
+
+    def isatty(self) -> bool:
+        """Say yes."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Remember it."""
+        self.written += text
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing."""
+
+
+ROWS = [("a", "/home/somebody/a/long/way/to/the/project"), ("日本", "x")]
+
+
+def test_a_table_is_whole_where_it_is_piped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a pipe nothing is cut or coloured, however narrow the terminal, and columns line up."""
+    monkeypatch.setenv("COLUMNS", "20")
+    lines = draw_table(("ID", "FOLDER"), ROWS, {}).splitlines()
+    assert lines == ["ID    FOLDER", f"a     {ROWS[0][1]}", "日本  x"]
+
+
+def test_a_table_fits_its_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal the last column is cut at its begin, and NO_COLOR is heard."""
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setattr("sys.stdout", Terminal())
+    lines = draw_table(("ID", "FOLDER"), ROWS, {"NO_COLOR": "1"}).splitlines()
+    assert lines == ["ID    FOLDER", "a     …long/way/to/the/project", "日本  x"]
+    assert len(lines[1]) == 30
+    assert draw_table(("ID", "FOLDER"), ROWS, {"TERM": "xterm"}).startswith("\x1b[1mID")
+
+
+def test_progress_rewrites_its_line_on_a_terminal() -> None:
+    """On a terminal there is one line, ended when it is closed."""
+    stream: Any = Terminal()
+    gauge = Gauge("it", stream)
+    for done in range(0, 1001):
+        gauge(done, 1000)
+    gauge.close()
+    assert stream.written.count("\n") == 1
+    assert stream.written.endswith("it: 1 kB of 1 kB (100 %)\n")
+
+
+def test_progress_is_a_few_lines_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where nothing can be rewritten a download takes five lines, not thousands."""
+    import sys
+
+    gauge = Gauge("it", sys.stdout)
+    for done in range(0, 100_001, 7):
+        gauge(done, 100_000)
+    gauge(100_000, 100_000)
+    gauge.close()
+    shares = [line.partition("(")[2] for line in capsys.readouterr().out.splitlines()]
+    assert shares == ["0 %)", "25 %)", "50 %)", "75 %)", "100 %)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("sk-ant-api03-abcdefghijklmnop", "sk-…"),
+        ("ghp_abcdefghijklmnopqrst0123", "ghp_…"),
+        ("AKIAIOSFODNN7EXAMPLE", "AKIA…"),
+        ("Authorization: Bearer abc.def-ghi_jkl==", "Authorization: Bearer …"),
+        ("OPENAI_API_KEY=abcdefgh1234 next", "OPENAI_API_KEY=… next"),
+        ("https://me:secret@example.org/x", "https://…@example.org/x"),
+        ("sk-abc\x1b[0mdefghijklmnopq", "sk-…"),
+        ("a risk-taking-and-long-winded-word", "a risk-taking-and-long-winded-word"),
+        ("tokens = 12", "tokens = 12"),
+        ("it costs my-value-1 each", "it costs … each"),
+        ("tab\tand\nline\x1b[31m stay\x9b2J", "tab\tand\nline stay2J"),
+        ("half \ud800", "half ?"),
+    ],
+)
+def test_redaction(text: str, shown: str) -> None:
+    """What looks like a key, or is the value of a secret variable, is covered; the rest stays."""
+    assert Redactor({"MY_TOKEN": "my-value-1", "PATH": "stay"}).text(text) == shown
+
+
+def test_redaction_of_data() -> None:
+    """Keys are cleaned too, nulls are left out, and fields that are secrets by name are covered."""
+    data = {
+        "a\x1b[1m": [None, 1, float("inf"), ("x",)],
+        "none": None,
+        "api_key": "k",
+        "api_key_env": "OPENAI_API_KEY",
+        "max_tokens": 5,
+    }
+    assert Redactor({}).data(data) == {
+        "a": ["null", 1, "inf", ["x"]],
+        "api_key": "…",
+        "api_key_env": "OPENAI_API_KEY",
+        "max_tokens": 5,
+    }

@@ -1,0 +1,107 @@
+"""How the faults of any declared file are told."""
+
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import Field, ValidationError, model_validator
+
+from steersman.workflows.config import shipped
+from steersman.workflows.declaration import Declaration, Several
+from steersman.workflows.fault import Fault, dotted, faults_of, shown
+
+
+class Part(Declaration, frozen=True):
+    """A table in a table."""
+
+    low: int = 0
+    high: int = 9
+
+    @model_validator(mode="after")
+    def _is_ordered(self) -> "Part":
+        if self.low > self.high:
+            raise ValueError("has `low` above `high`")
+        return self
+
+
+class Whole(Declaration, frozen=True):
+    """Something else that people might declare."""
+
+    version: Literal[1, 2] = 1
+    small: Annotated[int, Field(le=5)] = 0
+    token: int = 0
+    parts: Several[Part] = ()
+
+    @model_validator(mode="after")
+    def _has_no_more_parts_than_small(self) -> "Whole":
+        if len(self.parts) > self.small:
+            raise ValueError("there are more `parts` than `small` says")
+        return self
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        ({"version": 3}, Fault(("version",), "`version` must be one of `1`, `2`, not 3")),
+        (
+            {"small": 7},
+            Fault(("small",), "`small` is wrong: Input should be less than or equal to 5"),
+        ),
+        ({"token": "x"}, Fault(("token",), "`token` must be a whole number, not what it is")),
+        (
+            {"small": 1, "parts": [{"low": 10}]},
+            Fault(("parts", 0), "`parts[0]` has `low` above `high`"),
+        ),
+        ({"parts": [{}]}, Fault((), "there are more `parts` than `small` says")),
+        (
+            {"parts": [{"lo": 1}]},
+            Fault(
+                ("parts", 0, "lo"),
+                "unknown key `parts[0].lo`",
+                value=1,
+                at_value=False,
+                is_unknown=True,
+            ),
+        ),
+    ],
+)
+def test_every_kind_of_fault_is_a_sentence(data: dict[str, Any], fault: Fault) -> None:
+    """Whatever a model refuses, and also what its own checks say, is told with its path."""
+    with pytest.raises(ValidationError) as caught:
+        Whole.model_validate(data)
+    assert faults_of(caught.value) == [fault]
+
+
+def test_what_was_declared_stays() -> None:
+    """Nobody can change settings after they were read."""
+    with pytest.raises(ValidationError, match="frozen"):
+        setattr(shipped(), "default_agent", "judge")  # noqa: B010 - a type checker forbids the rest
+
+
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        (("permissions", "rules", 0, "tool"), "permissions.rules[0].tool"),
+        (("agents", "a b", "model"), 'agents."a b".model'),
+        (("models", "*"), "models.*"),
+        ((), ""),
+    ],
+)
+def test_paths_are_written_as_people_do(where: tuple[str | int, ...], text: str) -> None:
+    """A path reads like a key of the file."""
+    assert dotted(where) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (True, "true"),
+        (1.5, "1.5"),
+        ({"a": 1}, "a table"),
+        ([1], "a list"),
+        ("\x1b", '"\\u001b"'),
+        ("x" * 99, '"' + "x" * 39 + '…"'),
+    ],
+)
+def test_values_are_shown_short_and_harmless(value: object, text: str) -> None:
+    """A value is repeated as it might stand in the file, cut and without control characters."""
+    assert shown(value) == text

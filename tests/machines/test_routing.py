@@ -1,0 +1,112 @@
+"""Decision tables: first match, overrides, and how they read."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from steersman.machines.errors import MachineError
+from steersman.machines.routing import Row, Table, render, when
+
+
+@dataclass(frozen=True, slots=True)
+class Outfit(Row):
+    """What to wear."""
+
+    action: str
+    hat: str = ""
+    doc: str = ""
+
+
+WEATHER = Table(
+    "weather",
+    {"sky": ("sun", "rain", "snow"), "wind": ("still", "storm")},
+    (
+        Outfit("storm", when(wind="storm"), "stay in", doc="Nobody goes out."),
+        Outfit("wet", when(sky=("rain", "snow")), "coat", hat="hood"),
+        Outfit("fair", when(), "shirt"),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("sky", "wind", "name"),
+    [
+        ("sun", "storm", "storm"),
+        ("snow", "storm", "storm"),
+        ("rain", "still", "wet"),
+        ("snow", "still", "wet"),
+        ("sun", "still", "fair"),
+    ],
+)
+def test_the_first_row_that_matches_decides(sky: str, wind: str, name: str) -> None:
+    """A dimension that a row leaves out matches whatever it is."""
+    assert WEATHER.decide((sky, wind)).name == name
+
+
+def test_an_override_is_asked_first() -> None:
+    """Overriding gives a new table; the old one stays as it is."""
+    changed = WEATHER.override([Outfit("brave", when(sky="sun", wind="storm"), "kite")])
+    assert changed.decide(("sun", "storm")).action == "kite"
+    assert changed.decide(("rain", "storm")).action == "stay in"
+    assert WEATHER.decide(("sun", "storm")).action == "stay in"
+    assert (changed.overrides, WEATHER.overrides) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("row", "message", "hint"),
+    [
+        (
+            Outfit("typo", when(skye="sun"), "-"),
+            "table `weather`, row `typo`: no dimension `skye`",
+            "Did you mean `sky`? Known: sky, wind.",
+        ),
+        (
+            Outfit("typo", when(sky="rein"), "-"),
+            "table `weather`, row `typo`: `sky` has no value `rein`",
+            "Did you mean `rain`? Known: sun, rain, snow.",
+        ),
+        (
+            Outfit("fair", when(), "-"),
+            "table `weather`, row `fair`: another row has this name",
+            "Names must differ.",
+        ),
+    ],
+)
+def test_a_row_that_makes_no_sense_is_refused(row: Outfit, message: str, hint: str) -> None:
+    """Unknown words and taken names are errors that say what is known."""
+    with pytest.raises(MachineError) as caught:
+        WEATHER.override([row])
+    assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+def test_a_hole_is_an_error_that_names_the_combination() -> None:
+    """A table that was not checked says what it lacks."""
+    holey = Table("weather", WEATHER.space, WEATHER.rows[:2])
+    assert holey.find(("sun", "still")) is None
+    with pytest.raises(MachineError, match="no row for sky sun, wind still"):
+        holey.decide(("sun", "still"))
+
+
+def test_a_lookup_with_an_unknown_value_says_what_is_known() -> None:
+    """A misspelt value is not mistaken for a hole."""
+    with pytest.raises(MachineError, match="`sky` has no value `rein`") as caught:
+        WEATHER.decide(("rein", "still"))
+    assert caught.value.hint == "Did you mean `rain`? Known: sun, rain, snow."
+
+
+def test_a_table_reads_as_text() -> None:
+    """Each row says when it matches, what it decides and why; overrides are marked."""
+    changed = WEATHER.override([Outfit("brave", when(sky="sun", wind="storm"), "kite")])
+    assert render(changed) == (
+        "weather: the first row that matches wins\n"
+        "  sky: sun, rain, snow\n"
+        "  wind: still, storm\n"
+        "\n"
+        "  1* brave  sky sun, wind storm -> kite\n"
+        "  2  storm  wind storm -> stay in\n"
+        "            Nobody goes out.\n"
+        "  3  wet    sky rain|snow -> coat (hat hood)\n"
+        "  4  fair   anything else -> shirt\n"
+        "\n"
+        "* overrides a shipped row\n"
+    )

@@ -1,0 +1,6 @@
+"""Shared pieces of the simulation live beside its tests."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))

@@ -1,0 +1,177 @@
+"""Faults to plant: each breaks one promise, and some check must see it."""
+
+from typing import Any
+
+from simulation.scenario import Scenario
+
+from steersman.actors.queue import Queue
+from steersman.actors.session import Session
+from steersman.actors.turn import Turn
+from steersman.journal import entries as e
+from steersman.machines.effects import CallModel, Effect, RunTool, StopTool
+from steersman.machines.messages import (
+    Decided,
+    Enqueue,
+    InterruptTurn,
+    QueueChange,
+    StartNext,
+    UserMessage,
+)
+
+__all__ = ["FAULTS", "run_with"]
+
+
+class TellsTooEarly(Session):
+    """Tells, and acts, as soon as an entry is folded."""
+
+    def _journal(self, decided: Decided) -> None:
+        super()._journal(decided)
+        self._release(self.record.seq)
+
+
+class ForgetsTheEpoch(Session):
+    """Performs what a cancel has overtaken."""
+
+    def _is_overtaken(self, effect: CallModel | RunTool) -> bool:
+        return False
+
+
+class ResumesByItself(Session):
+    """Lets the queue go on after a restart."""
+
+    def on_start(self) -> None:
+        """Recover, and release."""
+        super().on_start()
+        if self.record.queue.state == "held":
+            self._queue.tell(QueueChange("release"))
+
+
+class LeavesTheDoorOpen(Queue):
+    """Takes a steer for a turn that has passed its last boundary, and forgets it there."""
+
+    def _is_running(self, turn: str) -> bool:
+        return True
+
+    def _take_back_steers(self) -> None:
+        pass
+
+
+class LeavesADoorOpen(Session):
+    """Has such a queue."""
+
+    queue_type = LeavesTheDoorOpen
+
+
+class ForgetsATool(Turn):
+    """Stops only the first of several tools."""
+
+    def _decide(self, entries: Any, effects: Any = (), urgent: Any = ()) -> None:
+        stops = [one for one in urgent if isinstance(one, StopTool)]
+        super()._decide(entries, effects, [one for one in urgent if one not in stops[1:]])
+
+
+class LosesATool(Session):
+    """Has such a turn."""
+
+    turn_type = ForgetsATool
+
+
+class StartsTwice(Queue):
+    """Begins the next item, and the one after it."""
+
+    def _start_next(self, message: StartNext) -> None:
+        super()._start_next(message)
+        if len(self.record.waiting()) > 1:
+            super()._start_next(message)
+
+
+class HasTwoTurns(Session):
+    """Has such a queue."""
+
+    queue_type = StartsTwice
+
+
+class CutsAtOnce(Turn):
+    """Does not wait for the steers that are just entering."""
+
+    def _interrupt(self, message: InterruptTurn) -> None:
+        if self.state in ("boundary", "calling", "acting"):
+            self._cut(message)
+
+
+class CutsTooSoon(Session):
+    """Has such a turn."""
+
+    turn_type = CutsAtOnce
+
+
+class ForgetsClients(Queue):
+    """Takes a message twice when it comes twice."""
+
+    def _enqueue(self, message: Enqueue) -> None:
+        self.record.clients.clear()
+        super()._enqueue(message)
+
+
+class TakesTwice(Session):
+    """Has such a queue, and no memory of its own."""
+
+    queue_type = ForgetsClients
+
+    def _known(self, client_id: str) -> None:
+        return None
+
+
+class ForgetsToHold(Queue):
+    """Runs what is next although an interrupt said to hold it, and loses an entry of the session."""
+
+    def _journalled(self, entry: e.Entry) -> None:
+        if not isinstance(entry, e.ProgressMade):
+            super()._journalled(entry)
+
+
+class Drifts(Session):
+    """Has such a queue."""
+
+    queue_type = ForgetsToHold
+
+
+class LosesWhatInterrupts(Session):
+    """Drops a message that stops the turn, instead of running it next."""
+
+    def _route(self, message: UserMessage) -> None:
+        if self.record.state != "busy" or message.type != "interrupt":
+            super()._route(message)
+
+
+class PerformsTwice(Session):
+    """Starts each tool twice."""
+
+    def _perform(self, effect: Effect) -> None:
+        super()._perform(effect)
+        if isinstance(effect, RunTool):
+            super()._perform(effect)
+
+
+FAULTS: dict[str, type[Session]] = {
+    "tells before durable": TellsTooEarly,
+    "skips the epoch check": ForgetsTheEpoch,
+    "resumes after recovery": ResumesByItself,
+    "leaves the door open at the closing boundary": LeavesADoorOpen,
+    "forgets a running tool": LosesATool,
+    "starts two turns": HasTwoTurns,
+    "cuts while steers enter": CutsTooSoon,
+    "takes a repeated message twice": TakesTwice,
+    "lets the queue's copy drift": Drifts,
+    "drops a message that interrupts": LosesWhatInterrupts,
+    "starts a tool twice": PerformsTwice,
+}
+
+
+def run_with(fault: type[Session], seed: int) -> BaseException | None:
+    """Run one seed with a fault planted; return what was noticed."""
+    try:
+        Scenario(seed, fault).run()
+    except Exception as found:
+        return found
+    return None

@@ -1,0 +1,513 @@
+"""The promises, as checks of a run.
+
+`check_state` looks at the living session after each step. `check_history` reads everything that
+happened, from the first start to quiet, so it finds whatever was wrong after any step. What is
+`appended` may die in a crash; a seq that is appended again belongs to the next incarnation.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from steersman.actors.mailbox import BOUND, Mailbox
+from steersman.actors.simulated_program import (
+    SESSION,
+    Appended,
+    Crashed,
+    Durable,
+    Happening,
+    Passed,
+    Performed,
+    SimulatedProgram,
+    Started,
+    Told,
+    Uttered,
+)
+from steersman.journal import entries as e
+from steersman.journal.queue import QueueRecord
+from steersman.journal.record import SessionRecord
+from steersman.journal.recovery import load_record
+from steersman.machines.conversation import ChatMessage
+from steersman.machines.effects import CallModel, CancelModel, RunTool, StopTool
+from steersman.machines.facts import MessageKnown, MessageRejected
+from steersman.machines.item import ITEM
+from steersman.machines.messages import (
+    Finalize,
+    QueueChange,
+    ResumeQueue,
+    UserMessage,
+)
+from steersman.machines.turn import TURN
+
+__all__ = ["HISTORY", "check_history", "check_liveness", "check_replay", "check_state"]
+
+History = Sequence[Happening]
+
+
+# After each step ----------------------------------------------------------------------------------
+
+
+def check_state(program: SimulatedProgram, is_poisoned: bool = False) -> None:
+    """No actor died by itself, at most one turn runs, mailboxes are bounded."""
+    if not is_poisoned:
+        assert not program.system.dead_letters, program.system.dead_letters[0]
+    record = program.record
+    running = [turn for turn in record.turns.values() if turn.state not in TURN.final]
+    assert len(running) <= 1, f"{len(running)} turns run"
+    assert sum(item.state == "running" for item in record.queue.live()) <= 1
+    turns = [actor for actor in program.system.living() if actor.name == "turn"]
+    assert len(turns) <= 2, "one that runs, and one whose end is being handled"
+    for actor in program.system.living():
+        mailbox = actor.actor_inbox
+        assert isinstance(mailbox, Mailbox)
+        assert max(mailbox.depth()) <= BOUND
+
+
+# Of the whole history -----------------------------------------------------------------------------
+
+
+def check_history(history: History) -> None:
+    """Every promise that can be read off what happened."""
+    for check in HISTORY:
+        check(history)
+
+
+def durable_entries(history: History) -> list[e.Entry]:
+    """Return the journal as it survived: what was appended again replaces what was lost."""
+    journal: list[e.Entry] = []
+    for one in history:
+        match one:
+            case Started(seq):
+                del journal[seq:]
+            case Appended(_, entry):
+                journal.append(entry)
+            case _:
+                pass
+    return journal
+
+
+def appended(history: History) -> Iterator[tuple[int, e.Entry, list[e.Entry]]]:
+    """Walk through all entries, each with those before it that were not lost."""
+    journal: list[e.Entry] = []
+    for at, one in enumerate(history):
+        if isinstance(one, Started):
+            del journal[one.seq :]
+        elif isinstance(one, Appended):
+            yield at, one.entry, journal
+            journal.append(one.entry)
+
+
+def sequence_is_dense(history: History) -> None:
+    """Sequence numbers rise by one, and go on where the store was when the program started again."""
+    last = 0
+    for one in history:
+        if isinstance(one, Started):
+            last = one.seq
+        elif isinstance(one, Appended):
+            assert one.seq == last + 1, f"{one} follows {last}"
+            last = one.seq
+
+
+def nothing_is_told_before_it_is_durable(history: History) -> None:
+    """A listener hears of an entry only when it is in the store, once, and in order."""
+    durable = told = 0
+    for one in history:
+        match one:
+            case Started(seq):
+                durable = told = seq
+            case Durable(seq):
+                durable = max(durable, seq)
+            case Told(seq):
+                assert seq <= durable, f"told of {seq}, durable is {durable}"
+                assert seq == told + 1, f"told of {seq} after {told}"
+                told = seq
+            case _:
+                pass
+
+
+def known_is_said_of_durable_items(history: History) -> None:
+    """That a message is known is said only when the one it repeats is in the store."""
+    durable, places = 0, dict[str, int]()
+    for one in history:
+        match one:
+            case Started(seq):
+                durable = seq
+            case Durable(seq):
+                durable = max(durable, seq)
+            case Appended(seq, e.Queued(item=item)):
+                places[item] = seq
+            case Passed(MessageKnown(id=item)) if item in places:
+                assert places[item] <= durable, f"{item} is said to be known, and is not durable"
+            case _:
+                pass
+
+
+def effects_follow_durable_entries(history: History) -> None:
+    """A model call and a tool's start come after their entries are in the store, once each."""
+    durable, asked = 0, dict[Any, int]()
+    done = Counter[Any]()
+    for one in history:
+        match one:
+            case Started(seq):
+                durable = seq
+                asked.clear()
+            case Durable(seq):
+                durable = max(durable, seq)
+            case Appended(seq, e.ModelCalled(turn, step)):
+                asked[turn, step] = seq
+            case Appended(seq, e.ToolIntended(call=call)):
+                asked[call] = seq
+            case Performed(CallModel(turn=turn, step=step)):
+                _require_durable((turn, step), asked, durable, done)
+            case Performed(RunTool(call=call)):
+                _require_durable(call, asked, durable, done)
+            case _:
+                pass
+
+
+def _require_durable(key: Any, asked: dict[Any, int], durable: int, done: Counter[Any]) -> None:
+    assert key in asked, f"{key} was never decided in this incarnation"
+    assert asked[key] <= durable, f"{key} was performed before it was durable"
+    done[key, asked[key]] += 1
+    assert done[key, asked[key]] == 1, f"{key} was performed twice"
+
+
+def no_step_after_an_interrupt(history: History) -> None:
+    """After the interrupt of a turn is journalled nothing of that turn is decided or performed."""
+    ended = set[str]()
+    for one in history:
+        match one:
+            case Started():
+                ended.clear()
+            case Appended(_, e.InterruptRequested(turn=turn)):
+                assert turn not in ended, f"{turn} was interrupted twice"
+                ended.add(turn)
+            case Appended(_, e.ModelCalled(turn=turn) | e.ToolIntended(turn=turn)):
+                assert turn not in ended, f"{turn} goes on after its interrupt: {one}"
+            case Performed(CallModel(turn=turn) | RunTool(turn=turn)):
+                assert turn not in ended, f"{turn} acts after its interrupt: {one}"
+            case _:
+                pass
+
+
+def a_cancelled_turn_leaves_nothing_running(history: History) -> None:
+    """An interrupt cancels the model call and stops each tool that was begun and has not ended."""
+    models, tools, told = set[str](), dict[str, str](), set[str]()
+    for one in history:
+        match one:
+            case Performed(CallModel(turn=turn)):
+                models.add(turn)
+            case Performed(RunTool(turn=turn, call=call)):
+                tools[call] = turn
+            case Performed(CancelModel(turn=turn)):
+                models.discard(turn)
+            case Performed(StopTool(call=call)):
+                told.add(call)
+            case Appended(_, e.Answered(turn=turn) | e.ModelCallFailed(turn=turn)):
+                models.discard(turn)
+            case Appended(_, e.ToolEnded(call=call)):
+                tools.pop(call, None)
+            case Appended(_, e.Interrupted(turn=turn)):
+                assert turn not in models, f"{turn}'s model call goes on"
+                mine = {call for call, owner in tools.items() if owner == turn}
+                assert mine <= told, f"{mine - told} were not told to stop"
+            case Crashed():
+                models.clear()
+                tools.clear()
+            case _:
+                pass
+
+
+def one_turn_at_a_time(history: History) -> None:
+    """A turn starts only when the one before it has ended and what it started is dead."""
+    running = ""
+    for one in history:
+        match one:
+            case Appended(_, e.TurnStarted(turn=turn)):
+                assert not running, f"{turn} starts while {running} runs"
+                running = turn
+            case Appended(_, e.TurnEnded(turn=turn) | e.Stopped(turn=turn)):
+                assert turn == running, f"{turn} ends, {running} runs"
+                running = ""
+            case Started() | Appended(_, e.Recovered()):
+                running = ""
+            case _:
+                pass
+
+
+def no_tool_outlives_its_turn(history: History) -> None:
+    """When `stopped` or the end of a turn is journalled, each of its intents has its result."""
+    for _, entry, before in appended(history):
+        if isinstance(entry, e.Stopped) or (
+            isinstance(entry, e.TurnEnded) and "fault in the program" not in entry.reason
+        ):
+            intended = {one.call for one in before if isinstance(one, e.ToolIntended)}
+            over = {one.call for one in before if isinstance(one, e.ToolEnded)}
+            mine = {call for call in intended - over if call.startswith(f"{entry.turn}.")}
+            lost = any(isinstance(one, e.Recovered) for one in before)
+            assert not mine or lost, f"{mine} run after {entry}"
+
+
+def steers_are_conserved(history: History) -> None:
+    """An accepted steer is taken in, or requeued, or withdrawn: never two of these."""
+    ends = Counter[str]()
+    for entry in durable_entries(history):
+        match entry:
+            case e.Steered(items=items):
+                ends.update(items)
+            case e.Requeued(item=item) | e.Withdrawn(item=item):
+                ends[item] += 1
+            case _:
+                pass
+    steers = {
+        one.item for one in durable_entries(history) if isinstance(one, e.Queued) and one.for_turn
+    }
+    requeued = {one.item for one in durable_entries(history) if isinstance(one, e.Requeued)}
+    for item in steers:
+        most = 2 if item in requeued else 1  # a requeued one may be withdrawn later
+        assert ends[item] <= most, f"steer {item} ended {ends[item]} times"
+
+
+def steers_enter_a_living_turn(history: History) -> None:
+    """A steer enters the conversation between its turn's start and that turn's end."""
+    running = ""
+    for _, entry, _ in appended(history):
+        match entry:
+            case e.TurnStarted(turn=turn):
+                running = turn
+            case e.TurnEnded() | e.Interrupted() | e.Recovered():
+                running = ""
+            case e.Steered(turn=turn):
+                assert turn == running, f"{entry} while {running or 'nothing'} runs"
+            case _:
+                pass
+
+
+def items_keep_to_their_machine(history: History) -> None:
+    """A message runs at most once by itself; what ended never comes back."""
+    ended, started = set[str](), Counter[str]()
+    resumable = set[str]()
+    running: dict[str, str] = {}
+    for entry in durable_entries(history):
+        match entry:
+            case e.TurnStarted(turn=turn, item=item):
+                assert item not in ended, f"{item} runs after its end"
+                assert item in resumable or not started[item], f"{item} runs twice"
+                started[item] += 1
+                resumable.discard(item)
+                running[turn] = item
+            case e.TurnEnded(turn=turn):
+                if turn in running and running[turn] not in resumable:
+                    ended.add(running[turn])
+            case e.Interrupted(turn=turn):
+                resumable.add(running[turn])
+            case e.Recovered():
+                resumable.update(item for item in running.values() if item not in ended)
+            case e.Withdrawn(item=item):
+                assert item not in ended
+                ended.add(item)
+            case e.Steered(items=items):
+                assert not ended & set(items)
+                ended.update(items)
+            case _:
+                pass
+
+
+def conversation_is_well_formed(history: History) -> None:
+    """User and assistant alternate, and each tool call has one result before the next of them."""
+    said: list[ChatMessage] = []
+    for entry in durable_entries(history):
+        said.extend(getattr(entry, "messages", ()))
+    due: list[str] = []
+    last: ChatMessage | None = None
+    for message in said:
+        if message.role == "tool":
+            assert message.call in due, f"a second result, or one that nobody asked for: {message}"
+            due.remove(message.call)
+            last = message
+            continue
+        assert not due, f"{message} comes before the results of {due}"
+        is_same = last is not None and last.role == message.role
+        assert not is_same, f"two of {message.role} in a row: {last}, {message}"
+        due = [one.call for one in message.tool_calls]
+        last = message
+    assert not due, f"no results of {due}"
+
+
+def model_sees_the_conversation(history: History) -> None:
+    """What a model call is given is the journalled conversation: nothing rewritten, nothing left out."""
+    for at, one in enumerate(history):
+        if isinstance(one, Performed) and isinstance(one.effect, CallModel):
+            said: list[ChatMessage] = []
+            for entry in durable_entries(history[:at]):
+                said.extend(getattr(entry, "messages", ()))
+            assert tuple(said) == one.effect.messages
+            return  # one a run: it costs
+
+
+def nothing_runs_before_a_person_says_so(history: History) -> None:
+    """After a restart no model is asked and no tool starts until somebody says something."""
+    may_run = True
+    for one in history:
+        match one:
+            case Crashed():
+                may_run = False
+            case Uttered(UserMessage() | ResumeQueue() | QueueChange("release")):
+                may_run = True
+            case Performed(CallModel() | RunTool()):
+                assert may_run, f"{one} after a restart"
+            case Appended(_, e.TurnStarted()):
+                assert may_run, f"{one} after a restart"
+            case _:
+                pass
+
+
+def one_client_id_one_run(history: History) -> None:
+    """The same message sent again is the same item, and interrupts once."""
+    seen = Counter[tuple[str, str]]()
+    for entry in durable_entries(history):
+        if isinstance(entry, e.Queued | e.InterruptRequested) and entry.client_id:
+            key = type(entry).__name__, entry.client_id
+            seen[key] += 1
+            assert seen[key] == 1, f"{key} twice"
+
+
+def finalize_is_the_end(history: History) -> None:
+    """A session is finalized once, and nothing is journalled after it."""
+    journal = durable_entries(history)
+    places = [place for place, one in enumerate(journal) if isinstance(one, e.SessionFinalized)]
+    assert len(places) <= 1
+    assert not places or places[0] == len(journal) - 1, journal[places[0] + 1]
+
+
+def cancels_have_a_cause(history: History) -> None:
+    """No turn ends by cancel without an order to."""
+    requested = set[str]()
+    for entry in durable_entries(history):
+        if isinstance(entry, e.InterruptRequested):
+            requested.add(entry.turn)
+        elif isinstance(entry, e.Interrupted):
+            assert entry.turn in requested
+            assert entry.cause
+
+
+def first_in_first_out(history: History) -> None:
+    """One person's messages are taken in as they were said, and plain ones run in that order."""
+    if any(isinstance(one, Crashed) for one in history):
+        return
+    said = [
+        one.message.client_id
+        for one in history
+        if isinstance(one, Uttered)
+        and isinstance(one.message, UserMessage)
+        and one.message.type == "normal"
+    ]
+    journal = durable_entries(history)
+    taken = [one for one in journal if isinstance(one, e.Queued) and one.client_id in said]
+    places = [said.index(one.client_id) for one in taken]
+    assert places == sorted(places), f"taken in as {places}"
+    plain = [
+        one.item for one in taken if one.said_as == "queue" and not one.is_next and not one.for_turn
+    ]
+    moved = {one.item for one in taken if one.position == 1}
+    chosen = {
+        name for one in journal if isinstance(one, e.QueueReleased) for name in one.items
+    } | moved
+    ran = [one.item for one in journal if isinstance(one, e.TurnStarted) and not one.resumes]
+    order = [plain.index(item) for item in ran if item in plain and item not in chosen]
+    assert order == sorted(order), f"ran as {order}"
+
+
+def every_message_is_answered(history: History) -> None:
+    """What a person says becomes an item or an interrupt, or is refused, or known: never nothing."""
+    if any(isinstance(one, Crashed) for one in history):
+        return
+    answered = set[str]()
+    for one in history:
+        match one:
+            case Appended(_, e.Queued(client_id=key) | e.InterruptRequested(client_id=key)):
+                answered.add(key)
+            case Passed(MessageRejected(client_id=key) | MessageKnown(client_id=key)):
+                answered.add(key)
+            case _:
+                pass
+    for one in history:
+        if isinstance(one, Uttered) and isinstance(one.message, UserMessage):
+            assert one.message.client_id in answered, f"{one.message} was never answered"
+
+
+HISTORY = (
+    sequence_is_dense,
+    nothing_is_told_before_it_is_durable,
+    known_is_said_of_durable_items,
+    effects_follow_durable_entries,
+    no_step_after_an_interrupt,
+    a_cancelled_turn_leaves_nothing_running,
+    one_turn_at_a_time,
+    no_tool_outlives_its_turn,
+    steers_are_conserved,
+    steers_enter_a_living_turn,
+    items_keep_to_their_machine,
+    conversation_is_well_formed,
+    model_sees_the_conversation,
+    nothing_runs_before_a_person_says_so,
+    one_client_id_one_run,
+    finalize_is_the_end,
+    cancels_have_a_cause,
+    first_in_first_out,
+    every_message_is_answered,
+)
+
+
+# At the end ---------------------------------------------------------------------------------------
+
+
+def check_liveness(program: SimulatedProgram) -> None:
+    """With nothing left to happen nothing is half done, and only what is held waits."""
+    record = program.record
+    assert record.state in ("idle", "suspended", "finalized"), f"stuck: {record.state}"
+    assert record.running is None
+    assert not program.ports.tools, f"tools run: {list(program.ports.tools)}"
+    assert program.actor("turn") is None, "a turn's actor is left"
+    live = record.queue.live()
+    if record.state == "idle":
+        assert not [one for one in live if one.for_turn], "a steer waits for nothing"
+        assert record.queue.next_item() is None, f"{record.queue.next_item()} waits for nothing"
+    for turn in record.turns.values():
+        assert turn.state in TURN.final
+    for item in record.queue.items.values():
+        assert item.state in ITEM.final or item.id in record.queue.order
+    _require_orders_obeyed(program)
+
+
+def _require_orders_obeyed(program: SimulatedProgram) -> None:
+    """A session that was told to end has ended, unless it died first."""
+    last_start = max(at for at, one in enumerate(program.history) if isinstance(one, Started))
+    for one in program.history[last_start:]:
+        if isinstance(one, Uttered) and isinstance(one.message, Finalize):
+            assert program.record.state == "finalized"
+
+
+# Replay -------------------------------------------------------------------------------------------
+
+
+def check_replay(program: SimulatedProgram) -> None:
+    """The journal alone gives the living record; so does its newest snapshot with the tail."""
+    living = normal(program.record)
+    assert normal(load_record(program.store, SESSION, upto=living.seq)) == living
+    assert normal(load_record(program.store, SESSION)) == living
+    queue: Any = program.actor("queue")
+    if living.state != "finalized":
+        assert timeless(living.queue) == timeless(queue.record), "the queue's copy differs"
+
+
+def timeless(queue: QueueRecord) -> QueueRecord:
+    """Leave out the times, which the queue's actor reads a moment earlier than the session's."""
+    items = {name: replace(item, created=0.0) for name, item in queue.items.items()}
+    return replace(queue, since=0.0, items=items)
+
+
+def normal(record: SessionRecord) -> SessionRecord:
+    """Leave out what is not journalled: the instant between asking the queue and its answer."""
+    return replace(record, state="idle" if record.state == "starting" else record.state)

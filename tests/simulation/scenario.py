@@ -1,0 +1,99 @@
+"""One run from one seed: a program, a person, crashes, and quiet at the end."""
+
+from random import Random
+from typing import Any
+
+from simulation.invariants import check_history, check_liveness, check_replay, check_state
+from simulation.user import POISON, User, open_questions
+
+from steersman.actors.session import Session
+from steersman.actors.simulated_ports import Chances
+from steersman.actors.simulated_program import Plan, SimulatedProgram
+from steersman.actors.simulation import PriorityChooser, UniformChooser
+from steersman.machines.messages import Answer
+from steersman.machines.policy import Policy
+
+MOST_STEPS = 20_000
+MOST_SECONDS = 1_000.0
+
+
+class Scenario:
+    """Everything about a run follows from `seed`; every other one uses priorities."""
+
+    def __init__(self, seed: int, session_type: type[Session] = Session) -> None:
+        self.dice = dice = Random(seed)
+        chooser = PriorityChooser(dice) if seed % 2 else UniformChooser(dice)
+        policy = Policy(
+            busy_mode=dice.choice(("interrupt", "steer", "queue")),
+            strategy=dice.choice(("keyword", "always", "never")),
+            is_auto_queue=dice.random() < 0.3,
+            max_queue_size=dice.choice((1, 3, 10)),
+            after_interrupt=dice.choice(("hold", "continue")),
+            can_ask=dice.random() < 0.8,
+        )
+        self.plan = Plan(
+            policy,
+            Chances(calls=dice.choice((0.4, 0.9)), longest=dice.choice((1.0, 4.0, 10.0))),
+            crash_at=dice.randrange(3, 40) if dice.random() < 0.25 else None,
+            crash_side=dice.choice(("before", "after")),
+            max_steps=dice.choice((2, 8)),
+            longest_batch=dice.choice((1, 1, 8)),
+            haste=dice.choice((0.01, 0.1, 1.0)),
+            session_type=session_type,
+        )
+        self.program = SimulatedProgram(self.plan, dice, chooser)
+        self.user = User(self.program, dice, dice.choice((4, 10, 25)))
+        self.crash_step = dice.randrange(5, 200) if dice.random() < 0.2 else -1
+        self.poison_step = dice.randrange(5, 150) if dice.random() < 0.15 else -1
+        self.break_step = dice.randrange(5, 150) if dice.random() < 0.05 else -1
+        self.is_poisoned = False
+
+    def run(self) -> SimulatedProgram:
+        """Play it to its end, and check every promise on the way."""
+        program = self.program
+        began = program.timeline.now
+        for step in range(MOST_STEPS):
+            if not program.step() and not self._go_on():
+                break
+            self._disturb(step)
+            self._restart_if_dead()
+            check_state(program, self.is_poisoned)
+        else:
+            raise AssertionError(f"no quiet after {MOST_STEPS} steps")
+        assert program.timeline.now - began < MOST_SECONDS
+        check_history(program.history)
+        check_liveness(program)
+        check_replay(program)
+        return program
+
+    def _go_on(self) -> bool:
+        """When nothing moves any more, answer what is asked; leave a program whose store broke."""
+        program = self.program
+        if program.journal.is_broken:
+            program.crash()
+            program.restart()
+            return True
+        questions = list(open_questions(program))
+        for question in questions:
+            program.say(Answer(question, self.dice.choice(("allow", "deny"))))
+        return bool(questions)
+
+    def _disturb(self, step: int) -> None:
+        program = self.program
+        if step == self.crash_step and program.is_running:
+            program.crash()
+        if step == self.break_step:
+            program.journal.is_broken = True
+        if step == self.poison_step:
+            victim: Any = program.actor(self.dice.choice(("queue", "turn")))
+            if victim is not None:
+                self.is_poisoned = True
+                victim.actor_ref.tell(POISON)
+
+    def _restart_if_dead(self) -> None:
+        program = self.program
+        is_left = program.is_running and program.record.state == "suspended"
+        if is_left and not program.journal.pending and self.dice.random() < 0.2:
+            program.crash()  # an exit is the same as a crash in this state
+        if not program.is_running:
+            program.restart()

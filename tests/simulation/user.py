@@ -1,0 +1,110 @@
+"""A simulated person, or several, who say anything at any time."""
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+from pykka.messages import ProxyCall
+
+from steersman.actors.simulated_program import SimulatedProgram
+from steersman.machines.disposition import Intent
+from steersman.machines.messages import (
+    Answer,
+    Finalize,
+    Interrupt,
+    QueueChange,
+    ResumeQueue,
+    Suspend,
+    UserMessage,
+)
+
+__all__ = ["POISON", "User"]
+
+INTERRUPTS = (
+    Intent.INTERRUPT_BARE,
+    Intent.INTERRUPT_MORE,
+    Intent.REVERT,
+    Intent.EXPLICIT_INTERRUPT,
+)
+STEERS = (Intent.STEER_WORD, Intent.EXPLICIT_STEER)
+BARE = (Intent.INTERRUPT_BARE, Intent.REVERT)
+POISON = ProxyCall(attr_path=("missing",), args=(), kwargs={})
+"""A message that kills whoever handles it."""
+
+
+class User:
+    """Says `words` things to a program, at random moments, and answers its questions."""
+
+    def __init__(self, program: SimulatedProgram, dice: Random, words: int) -> None:
+        self.program = program
+        self.left = words
+        self._dice = dice
+        self._patience = dice.choice((3.0, 10.0, 40.0))  # seconds
+        self._said: list[UserMessage] = []
+        self._plan()
+
+    def _plan(self) -> None:
+        pause = self._dice.choice((0.0, 1.0, self._patience, self._patience)) * self._dice.random()
+        self.program.timeline.after(pause, self._act, "user")
+
+    def _act(self) -> None:
+        if self.left <= 0:
+            return
+        self.left -= 1
+        self.program.say(self._thing())
+        self._plan()
+
+    def _thing(self) -> Any:
+        dice = self._dice.random()
+        if dice < 0.55:
+            return self._message()
+        if dice < 0.63:
+            turn = self._dice.choice(("", "", "t1", "t2", "t99"))
+            return Interrupt("stop", turn, client_id=self._dice.choice(("", "k1")))
+        if dice < 0.72:
+            op: Any = self._dice.choice(("withdraw", "clear", "hold", "release"))
+            return QueueChange(op, self._dice.choice((None, 1, 2, 3)))
+        if dice < 0.82:
+            return ResumeQueue(self._dice.choice((None, None, 1, 2)))
+        if dice < 0.97:
+            return self.answer()
+        return Suspend() if dice < 0.99 else self._farewell()
+
+    def _farewell(self) -> Any:
+        return Finalize() if self._dice.random() < 0.5 else Interrupt("stop")
+
+    def answer(self) -> Answer:
+        """Answer a question, if one is open."""
+        questions = list(open_questions(self.program))
+        question = self._dice.choice(questions) if questions else "q-none"
+        return Answer(question, self._dice.choice(("allow", "always", "deny")))
+
+    def _message(self) -> UserMessage:
+        if self._said and self._dice.random() < 0.1:
+            return self._dice.choice(self._said)  # sent again, with the key it had
+        intent = self._dice.choice(tuple(Intent)[: -1 if self._dice.random() < 0.9 else None])
+        number = len(self._said) + 1
+        kind: Any = (
+            "interrupt" if intent in INTERRUPTS else "steer" if intent in STEERS else "normal"
+        )
+        text = f"words {number}"
+        message = UserMessage(
+            kind,
+            text,
+            intent,
+            then="" if intent in BARE or self._dice.random() < 0.2 else text,
+            queue_position=self._dice.choice((None, None, None, 1)),
+            user=self._dice.choice(("ann", "bob")),
+            client_id=f"c{number}",
+        )
+        self._said.append(message)
+        return message
+
+
+def open_questions(program: SimulatedProgram) -> Iterator[str]:
+    """List what the running turn asks."""
+    record = program.record
+    turn = record.turns.get(record.turn)
+    for call in turn.calls.values() if turn else ():
+        if call.state == "asking":
+            yield call.question
