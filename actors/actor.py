@@ -84,7 +84,7 @@ class Actor(pykka.Actor):
             self.actor_inbox = ref.actor_inbox
             self.actor_stopped = ref.actor_stopped
             self._actor_ref = ref
-            ref._actor_weakref = weakref.ref(self)
+            ref._actor_weakref = weakref.ref(self)  # pyright: ignore[reportPrivateUsage]
 
     @staticmethod
     def _create_actor_inbox() -> Mailbox:

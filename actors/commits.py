@@ -16,7 +16,7 @@ from ..journal.store import Commit, Lease, SessionRow, StoredEntry
 from ..machines.errors import SteersmanError
 from ..machines.messages import Committed, StoreBroke
 
-__all__ = ["Commits", "Submit", "Token", "row_of"]
+__all__ = ["Commits", "Owned", "Submit", "Token", "row_of"]
 
 SNAPSHOT_EVERY = 100
 

@@ -8,6 +8,7 @@ then, if no cancel came in between, are its effects performed.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from pykka import ActorRef
@@ -59,7 +60,12 @@ class Keeper(Supervisor):
         self._broken = ""
         self._cancel: InterruptTurn | None = None
 
-    def on_failure(self, *_failure: Any) -> None:
+    def on_failure(
+        self,
+        exception_type: type[BaseException] | None,
+        exception_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         """Stop what the turn started: nobody is left to hear of its end."""
         for effect in self._stopping():
             self._environment.perform(effect, None)
@@ -117,8 +123,9 @@ class Keeper(Supervisor):
     def _perform(self, effect: Effect) -> None:
         """Hand an effect to the ports; one that stops something also when its turn has ended."""
         turn = self._turn
-        is_stop = isinstance(effect, CancelModel | StopTool)
-        if is_stop or (turn is not None and not self._is_overtaken(effect)):
+        if isinstance(effect, CancelModel | StopTool) or (
+            turn is not None and not self._is_overtaken(effect)
+        ):
             self._environment.perform(effect, turn)
 
     def _is_overtaken(self, effect: CallModel | RunTool) -> bool:

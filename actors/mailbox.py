@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from pykka import ActorDeadError, ActorRef
-from pykka.messages import _ActorStop
+from pykka.messages import _ActorStop  # pyright: ignore[reportPrivateUsage]
 
 from ..machines.errors import AdmissionRefused
 from ..machines.messages import Down, Lane, Watch

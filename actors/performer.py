@@ -28,7 +28,7 @@ from ..ports.models.model import Model, ModelRequest
 from ..ports.tools.tool import ToolContext, ToolResult, ToolRun
 from ..ports.tools.toolbox import Toolbox
 
-__all__ = ["Performer", "Scene"]
+__all__ = ["Performer", "Pieces", "Scene"]
 
 COALESCE = 0.03
 """Seconds for which pieces of text are gathered before they are passed on."""

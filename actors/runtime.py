@@ -39,7 +39,7 @@ from .supervisor import ChildSpec, Supervisor
 from .system import ActorSystem
 from .toolbook import SessionToolbook
 
-__all__ = ["AgentProfile", "LiveSession", "Runtime", "new_session_id"]
+__all__ = ["AgentProfile", "LiveSession", "Root", "Runtime", "new_session_id"]
 
 T = TypeVar("T")
 

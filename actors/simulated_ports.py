@@ -31,7 +31,14 @@ from .environment import Permit
 from .mailbox import tell
 from .simulation import Dice, Timeline
 
-__all__ = ["Chances", "SimulatedJournal", "SimulatedPorts", "SimulatedToolbook"]
+__all__ = [
+    "Chances",
+    "ModelCall",
+    "SimulatedJournal",
+    "SimulatedPorts",
+    "SimulatedToolbook",
+    "ToolCall",
+]
 
 
 @dataclass(frozen=True, slots=True)

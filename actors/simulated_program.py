@@ -189,7 +189,9 @@ class SimulatedProgram:
     @property
     def record(self) -> SessionRecord:
         """The session's state, as its actor sees it."""
-        return self.actor("").record  # type: ignore[attr-defined, no-any-return]
+        session = self.actor("")
+        assert isinstance(session, Session)
+        return session.record
 
     @property
     def is_running(self) -> bool:

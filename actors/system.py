@@ -47,6 +47,7 @@ class Birth:
 
 
 UNSUPERVISED = Birth()
+URNS = itertools.count(1)  # pykka's registry is the process's, so addresses differ between systems
 
 
 class ActorSystem:
@@ -56,13 +57,12 @@ class ActorSystem:
         self.dispatcher = dispatcher
         self.now = now
         self.dead_letters: deque[DeadLetter] = deque(maxlen=REMEMBERED_LETTERS)
-        self._urns = itertools.count(1)
         self._birth: Birth | None = None
         self._living: dict[str, Actor] = {}
 
     def next_urn(self) -> str:
         """Return a new actor address."""
-        return f"actor:{next(self._urns)}"
+        return f"actor:{next(URNS)}"
 
     def spawn(
         self,

@@ -7,7 +7,6 @@ the queue is asked for steers before the model is called again; the queue's answ
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +31,7 @@ from ..machines.messages import (
 )
 from ..machines.step import Refusal, step
 from ..machines.turn import TURN
+from .acting import Acting
 from .actor import Actor
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Turn(Actor):
     ) -> None:
         super().__init__(system)
         self.turn, self.epoch = turn, epoch
-        self.state = TURN.initial
+        self.state: str = TURN.initial
         self.step = 0
         self._conversation = list(conversation)
         self._session, self._queue = session, queue
@@ -112,8 +112,7 @@ class Turn(Actor):
             self._finish("finish", "completed")
             return
         spent = {"steps_spent"} if self.step >= self._environment.max_steps else set[str]()
-        self._move("proceed", spent)
-        if self.state == "failed":
+        if self._move("proceed", spent) == "failed":
             limit = f"the limit of {self._environment.max_steps} model calls a turn is reached"
             self._finish("", "failed", limit, "raise agents.NAME.max_steps, or say go on")
             return
@@ -133,8 +132,7 @@ class Turn(Actor):
         self._loop.partial.clear()
         said = ChatMessage("assistant", message.text, message.tool_calls)
         self._decide([e.Answered(self.turn, self.step, message.usage, (said,))])
-        self._move("answer", {"has_calls"} if message.tool_calls else set())
-        if self.state == "acting":
+        if self._move("answer", {"has_calls"} if message.tool_calls else set()) == "acting":
             self._loop.todo.extend(message.tool_calls)
             self._start_calls()
         else:
@@ -350,10 +348,11 @@ class Turn(Actor):
 
     # Small things ---------------------------------------------------------------------------------
 
-    def _move(self, event: str, facts: set[str] | None = None) -> None:
+    def _move(self, event: str, facts: set[str] | None = None) -> str:
         moved = step(TURN, self.state, event, facts or frozenset())
         assert not isinstance(moved, Refusal), moved
         self.state = moved.state
+        return self.state
 
     def _late(self, what: str, usage: Usage | None = None) -> None:
         self._decide([e.LateResult(self.turn, what, usage or Usage())])
@@ -367,31 +366,3 @@ class Turn(Actor):
         for entry in entries:
             self._conversation.extend(getattr(entry, "messages", ()))
         self._session.tell(Decided(self.name, tuple(entries), tuple(effects), tuple(urgent)))
-
-
-class Acting:
-    """What a turn has in hand: calls to start, calls that run, questions, the streamed text.
-
-    `cancel` is an interrupt that waits for the answer to `TakeSteers`.
-    """
-
-    __slots__ = (
-        "cancel",
-        "checkpoint",
-        "killed",
-        "open",
-        "partial",
-        "questions",
-        "survivors",
-        "todo",
-    )
-
-    def __init__(self) -> None:
-        self.todo: deque[ToolRequest] = deque()
-        self.open: dict[str, ToolRequest] = {}
-        self.questions: dict[str, ToolRequest] = {}
-        self.partial: list[str] = []
-        self.checkpoint: dict[str, Any] | None = None
-        self.killed: tuple[int, ...] = ()
-        self.survivors: tuple[int, ...] = ()
-        self.cancel: InterruptTurn | None = None

@@ -82,9 +82,7 @@ def _open(host: Host, options: ChatOptions, folder: Path) -> Conversation:
     if not options.is_newest:
         return host.begin(folder)
     here = [
-        one
-        for one in host.store.sessions()
-        if one.folder == str(folder) and _can_continue(one)
+        one for one in host.store.sessions() if one.folder == str(folder) and _can_continue(one)
     ]
     if not here:
         raise SteersmanError(

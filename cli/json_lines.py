@@ -16,7 +16,7 @@ from .leaving import Leaving
 from .printer import Printer
 from .settling import Settling
 
-__all__ = ["talk_json"]
+__all__ = ["Lines", "talk_json"]
 
 
 class Lines:

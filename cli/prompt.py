@@ -26,7 +26,7 @@ from .chat import ChatOptions
 from .leaving import Leaving
 from .plain import PlainFace
 
-__all__ = ["talk_at_prompt"]
+__all__ = ["Keys", "Screen", "talk_at_prompt"]
 
 AGAIN = 2.0
 """Seconds within which a second Ctrl-C leaves."""

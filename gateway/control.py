@@ -27,7 +27,7 @@ from .events import Event
 if TYPE_CHECKING:
     from .host import Host
 
-__all__ = ["SOCKETS", "ControlServer"]
+__all__ = ["SOCKETS", "Client", "ControlServer"]
 
 SOCKETS = "sockets"
 LINE_LIMIT = 8 * 1024 * 1024

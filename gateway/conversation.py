@@ -68,7 +68,9 @@ class Conversation:
         if found.intent is Intent.COMMAND:
             return self._command(found, client_id)
         if explicit == "auto" and _SLASH.match(text):
-            self.narrate("notice", text=f"`{text.split()[0]}` is no command: it is said as a message.")
+            self.narrate(
+                "notice", text=f"`{text.split()[0]}` is no command: it is said as a message."
+            )
         kind: Any = TYPES.get(found.intent, "normal")
         message = UserMessage(
             kind,

@@ -23,7 +23,8 @@ def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) 
     Raises `UsageError` that says which there are.
     """
     if name == "last":
-        here = [one for one in rows if folder is None or one.folder == str(folder)]
+        begun = [one for one in rows if one.seq > 0]  # one without an entry died at its birth
+        here = [one for one in begun if folder is None or one.folder == str(folder)]
         open_ones = [one for one in here if one.state != "finalized"] or here
         if open_ones:
             return open_ones[0]

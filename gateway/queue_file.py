@@ -22,6 +22,7 @@ import tomli_w
 
 from ..journal.record import QueueRecord
 from ..machines.errors import ConfigError
+from ..workflows.document import is_list, is_table
 from .progress import progress_text
 
 __all__ = ["SavedItem", "document", "parse", "write"]
@@ -76,7 +77,7 @@ def parse(text: str, file: str) -> list[SavedItem]:
             file=file,
         ) from error
     items = data.get("items")
-    if not isinstance(items, list):
+    if not is_list(items):
         raise _foreign("it has no [[items]]", file)
     return [
         found
@@ -87,14 +88,15 @@ def parse(text: str, file: str) -> list[SavedItem]:
 
 def _item(item: Any, number: int, file: str) -> SavedItem:
     where = f"item {number}"
-    if not isinstance(item, dict):
+    if not is_table(item):
         raise _foreign(f"{where} is not a table", file)
     content, status, user = (item.get(key) for key in ("content", "status", "user"))
     if not isinstance(content, str) or not content.strip():
         raise _foreign(f"{where} has no `content`", file)
-    if not isinstance(status or "pending", str) or not isinstance(user or "", str):
+    status, user = status or "pending", user or ""
+    if not isinstance(status, str) or not isinstance(user, str):
         raise _foreign(f"{where}: `status` and `user` must be texts", file)
-    return SavedItem(content, status or "pending", user or "")
+    return SavedItem(content, status, user)
 
 
 def _foreign(what: str, file: str) -> ConfigError:

@@ -39,7 +39,7 @@ def _types() -> dict[str, type[Entry]]:
 
 def encode(value: Any) -> Any:
     """Turn a value into JSON data; fields that hold their default are left out."""
-    kind = type(value)
+    kind: Any = value.__class__
     if kind in PLAIN:
         return value
     if kind is tuple or kind is list:

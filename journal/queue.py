@@ -18,6 +18,7 @@ from . import entries as e
 __all__ = ["ItemRecord", "QueueRecord", "apply_to_queue", "move", "remember"]
 
 REMEMBERED_ITEMS = 50
+ITEM_ENDS = ITEM.final
 REMEMBERED_CLIENTS = 500
 
 
@@ -48,11 +49,11 @@ class QueueRecord:
 
     state: str = "open"
     since: float = 0.0
-    items: dict[str, ItemRecord] = field(default_factory=dict)
-    order: list[str] = field(default_factory=list)
+    items: dict[str, ItemRecord] = field(default_factory=dict[str, ItemRecord])
+    order: list[str] = field(default_factory=list[str])
     made: int = 0
     number: int = 0
-    clients: dict[str, str] = field(default_factory=dict)
+    clients: dict[str, str] = field(default_factory=dict[str, str])
 
     def live(self) -> list[ItemRecord]:
         """Return what has not ended, in order."""
@@ -206,7 +207,7 @@ def _end_item(queue: QueueRecord, name: str, event: str) -> None:
     item = queue.items[name]
     move(ITEM, item, event)
     queue.order.remove(name)
-    ended = [one for one in queue.items.values() if one.state in ITEM.final]
+    ended = [one for one in queue.items.values() if one.state in ITEM_ENDS]
     for old in ended[: max(0, len(ended) - REMEMBERED_ITEMS)]:
         del queue.items[old.id]
     if not queue.order:

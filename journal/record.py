@@ -31,6 +31,8 @@ __all__ = [
 EVENT_OF_STATUS = {"ok": "succeed", "failed": "fail", "timed_out": "time_out", "killed": "kill"}
 EVENT_OF_REFUSAL = {"denied": "deny", "failed": "reject", "skipped": "stop"}
 REMEMBERED_TURNS = 50
+CALL_ENDS = CALL.final
+TURN_ENDS = TURN.final
 
 
 @dataclass(slots=True)
@@ -67,7 +69,7 @@ class TurnRecord:
     cause: str = ""
     reason: str = ""
     usage: Usage = field(default_factory=Usage)
-    calls: dict[str, CallRecord] = field(default_factory=dict)
+    calls: dict[str, CallRecord] = field(default_factory=dict[str, CallRecord])
 
 
 @dataclass(slots=True)
@@ -93,19 +95,19 @@ class SessionRecord:
     turn: str = ""
     turns_made: int = 0
     receipts: int = 0
-    cancels: dict[str, str] = field(default_factory=dict)
+    cancels: dict[str, str] = field(default_factory=dict[str, str])
     finalize_cause: str = ""
     usage: Usage = field(default_factory=Usage)
-    turns: dict[str, TurnRecord] = field(default_factory=dict)
+    turns: dict[str, TurnRecord] = field(default_factory=dict[str, TurnRecord])
     queue: QueueRecord = field(default_factory=QueueRecord)
-    conversation: list[ChatMessage] = field(default_factory=list)
-    sources: list[int] = field(default_factory=list)
+    conversation: list[ChatMessage] = field(default_factory=list[ChatMessage])
+    sources: list[int] = field(default_factory=list[int])
 
     @property
     def running(self) -> TurnRecord | None:
         """The newest turn, if it has not ended."""
         turn = self.turns.get(self.turn)
-        return turn if turn is not None and turn.state not in TURN.final else None
+        return turn if turn is not None and turn.state not in TURN_ENDS else None
 
 
 def messages_of(entry: e.Entry) -> tuple[ChatMessage, ...]:
@@ -194,13 +196,13 @@ def _end_turn(
         move(TURN, turn, "interrupt")
         turn.cause = entry.cause
         for call in turn.calls.values():
-            if call.state not in CALL.final:
+            if call.state not in CALL_ENDS:
                 move(CALL, call, "stop")
         move(SESSION, record, "interrupted")
         return
     turn.reason = entry.reason
     if (
-        turn.state not in TURN.final
+        turn.state not in TURN_ENDS
     ):  # a failure may come in any state: the turn's actor may have died
         move(TURN, turn, "finish" if entry.status == "completed" else "fail")
     _lose_calls(turn)
@@ -210,7 +212,7 @@ def _end_turn(
 def _lose_calls(turn: TurnRecord) -> None:
     """Give up on what has no result; nobody will say any more how it ended."""
     for call in turn.calls.values():
-        if call.state not in CALL.final:
+        if call.state not in CALL_ENDS:
             move(CALL, call, "lose")
 
 
@@ -260,7 +262,7 @@ def _apply_to_call(turn: TurnRecord, call: CallRecord, entry: e.Entry, time: flo
             call.killed, call.survivors = entry.killed, entry.survivors
         case _:
             pass
-    if turn.state == "acting" and all(one.state in CALL.final for one in turn.calls.values()):
+    if turn.state == "acting" and all(one.state in CALL_ENDS for one in turn.calls.values()):
         move(TURN, turn, "calls_done")
 
 

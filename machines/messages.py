@@ -14,7 +14,6 @@ from .conversation import ChatMessage, ToolRequest, Usage
 
 __all__ = [
     "Answer",
-    "CloseQueue",
     "Committed",
     "Decided",
     "Down",
@@ -33,7 +32,6 @@ __all__ = [
     "ModelText",
     "NothingToStart",
     "QueueChange",
-    "Refuse",
     "ResumeQueue",
     "StartNext",
     "SteersTaken",
@@ -254,16 +252,6 @@ class Enqueue(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Refuse(Message):
-    """Tell whoever said it that nothing was taken; the text goes back with the refusal."""
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-    reason: str
-    text: str
-    client_id: str
-
-
-@dataclass(frozen=True, slots=True)
 class StartNext(Message):
     """Begin turn `turn` with the next item; answered with Decided or NothingToStart.
 
@@ -307,13 +295,6 @@ class SteersTaken(Message):
     step: int
     is_closing: bool
     messages: tuple[ChatMessage, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CloseQueue(Message):
-    """The session is final: take nothing more."""
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
 
 
 @dataclass(frozen=True, slots=True)

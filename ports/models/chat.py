@@ -134,28 +134,26 @@ def _take_in(value: dict[str, Any], reply: Reply, complaint: Complaint) -> None:
         return
     if value.get("error"):
         raise complaint.said(json.dumps(value, ensure_ascii=False))
-    choices: object = value.get("choices")
-    usage: object = value.get("usage")
-    if not (isinstance(choices, list) or table(usage) or reply.is_begun):
+    usage = table(value.get("usage"))
+    if not (isinstance(value.get("choices"), list) or usage or reply.is_begun):
         raise complaint.nonsense(json.dumps(value))
-    for choice in tables(choices):
+    for choice in tables(value.get("choices")):
         if choice.get("index", 0) != 0:
             continue
         _take_in_delta(table(choice.get("delta") or choice.get("message")), reply)
         reason = choice.get("finish_reason")
         if reason or "message" in choice:
             reply.stop_reason = str(reason or "stop")
-    if table(usage):
-        reply.usage = _usage(table(usage), reply.reasoning_pieces)
+    if usage:
+        reply.usage = _usage(usage, reply.reasoning_pieces)
 
 
 def _take_in_delta(delta: dict[str, Any], reply: Reply) -> None:
     if delta.get("reasoning_content") or delta.get("reasoning"):
         reply.reasoning_pieces += 1
-    content: object = delta.get("content")
-    if isinstance(content, str):
-        reply.add_text(content)
-    for part in tables(content):
+    if isinstance(delta.get("content"), str):
+        reply.add_text(delta["content"])
+    for part in tables(delta.get("content")):
         reply.add_text(str(part.get("text") or ""))
     for call in tables(delta.get("tool_calls")):
         function = table(call.get("function"))

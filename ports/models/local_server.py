@@ -1,8 +1,9 @@
 """The process that serves the embedded model; executed as a file, imports nothing of ours.
 
-The first line of standard input is a JSON object {weights, window, key}: the key is in no argument
-list and in no environment. Then a thread waits for the end of standard input, which also comes when
-the parent is killed, and ends this process. When the model is loaded, its address is printed.
+The first line of standard input is a JSON object {weights, window, threads, key}: the key is in no
+argument list and in no environment. Then a thread waits for the end of standard input, which also
+comes when the parent is killed, and ends this process. When the model is loaded, its address is
+printed.
 """
 
 import importlib
@@ -32,6 +33,8 @@ def main() -> None:
     params.model.path = settings["weights"]
     params.n_ctx = settings["window"]
     params.n_parallel = 1
+    params.cpuparams.n_threads = settings["threads"]
+    params.cpuparams_batch.n_threads = settings["threads"]
     params.port = 0
     params.api_keys = [settings["key"]]
     params.cors_origins = ""

@@ -21,6 +21,7 @@ _PATH = re.compile(
     r"|(?<![\w:/])(?:\.{0,2}/)?(?:[\w.+-]+/)+[\w.+-]*\w"
     r"|\b(?:README|LICENSE|Makefile|Dockerfile|CHANGELOG)\b(?!\.\w)"
 )
+_ADDRESS = re.compile(r"\b\w+://\S+|\S+@\S+")
 _NOT_PATHS = {"e.g", "i.e", "a.m", "p.m", "and/or", "etc"}
 _QUOTED = re.compile(r"`([^`\n]+)`|\"([^\"\n]+)\"|'([^'\n]{2,})'(?!\w)")
 _READ = re.compile(
@@ -72,7 +73,7 @@ _PLAIN = {"read", "write", "edit", "list", "search", "shell", "progress"}
 
 def paths_in(text: str) -> tuple[str, ...]:
     """Words of a text that look like paths of files, in order, each once."""
-    found = (match.group().rstrip(".") for match in _PATH.finditer(text))
+    found = (match.group().rstrip(".") for match in _PATH.finditer(_ADDRESS.sub(" ", text)))
     return tuple(dict.fromkeys(p for p in found if p.lower() not in _NOT_PATHS))
 
 
@@ -95,12 +96,13 @@ def _wishes(text: str) -> Iterable[Wish]:
         patterns = quoted or (search[1],)
         yield "search", {"pattern": patterns}
         return
-    if paths and _READ.search(text):
+    folders = tuple(path for path in paths if not re.search(r"\.\w+$", path))
+    if _LIST.search(text) and len(folders) == len(paths):
+        yield "list", {"path": folders or (".",)}
+        return
+    if _READ.search(text):
         for path in paths:
             yield "read", {"path": (path,)}
-        return
-    if _LIST.search(text):
-        yield "list", {"path": tuple(p for p in paths if not re.search(r"\.\w+$", p)) or (".",)}
 
 
 def _is_done(wish: Wish, done: Iterable[tuple[str, dict[str, Any]]]) -> bool:

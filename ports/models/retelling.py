@@ -23,12 +23,12 @@ def retell(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
     results = [one for one in since if one.role == "tool"]
     each = _LONGEST // len(results)
     told = "\n".join(_told(calls.get(one.call), one.text, each) for one in results)
-    last = calls.get(results[-1].call)
+    first = calls.get(results[0].call)
     return (
         *messages[: asked + 1],
         ChatMessage("assistant", "I will do that."),
-        ChatMessage("user", f"{told}\nTell me what it says."),
-        ChatMessage("assistant", _begin(last, len(results))),
+        ChatMessage("user", f"{told}\n{messages[asked].text}"),
+        ChatMessage("assistant", f"{_title(first)}:\n"),
     )
 
 
@@ -48,7 +48,3 @@ def _title(call: ToolRequest | None) -> str:
             return "Found"
         case _:
             return "The result is"
-
-
-def _begin(call: ToolRequest | None, count: int) -> str:
-    return f"{_title(call)}:\n" if count == 1 else "Here is what they say:\n"

@@ -7,6 +7,7 @@ attempt, is spread by a jitter that is handed in (Marc Brooker, "Exponential Bac
 
 import asyncio
 import random
+import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -60,10 +61,8 @@ def parse_retry_after(value: str | None, now: Callable[[], float] = time.time) -
     if not value:
         return None
     try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass  # not a number of seconds, so perhaps a date
-    try:
+        if re.fullmatch(r"\s*-?\d+(\.\d+)?\s*", value):
+            return max(0.0, float(value))
         return max(0.0, parsedate_to_datetime(value).timestamp() - now())
     except ValueError:
         return None

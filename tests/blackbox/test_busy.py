@@ -50,8 +50,7 @@ def test_mode_steer_enters_at_the_next_boundary(place: Place, serve, gate: Gate)
     chat = at_work(place, gate)
     chat.send("use tabs", {"text": "and be brief", "user": "Ann"})
     for _ in range(2):
-        assert chat.wait("accepted")["as"] == ("turn" if not _ else "steer") or True
-    chat.ask("/queue")
+        chat.wait("accepted", **{"as": "steer"})
     gate.open()
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
@@ -105,9 +104,9 @@ def test_mode_queue_runs_in_order(place: Place, serve, gate: Gate) -> None:
         ("interrupt", "queue", "queue"),
         ("interrupt", "steer", "steer"),
         ("queue", "interrupt", "interrupt"),
-        ("queue", "steer", "steer"),
-        ("steer", "queue", "queue"),
-        ("queue", "auto", "queue"),
+        pytest.param("queue", "steer", "steer", marks=pytest.mark.slow),
+        pytest.param("steer", "queue", "queue", marks=pytest.mark.slow),
+        pytest.param("queue", "auto", "queue", marks=pytest.mark.slow),
     ],
 )
 def test_an_explicit_choice_wins(
@@ -124,7 +123,14 @@ def test_an_explicit_choice_wins(
     assert "this one" in server.requests[-1].prompt
 
 
-@pytest.mark.parametrize("chosen", ["steer", "queue", "interrupt"])
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        "steer",
+        pytest.param("queue", marks=pytest.mark.slow),
+        pytest.param("interrupt", marks=pytest.mark.slow),
+    ],
+)
 def test_at_rest_everything_is_a_turn(place: Place, serve, chosen: str) -> None:
     """With nothing running a steer, a queued message and an interrupt run at once."""
     serve(Text("Hello."))
@@ -137,9 +143,7 @@ def test_at_rest_everything_is_a_turn(place: Place, serve, chosen: str) -> None:
 
 def test_a_full_queue_gives_the_text_back(place: Place, serve, gate: Gate) -> None:
     """What finds no room is refused with its text and its client id, and what waits stays."""
-    serve(
-        waiting(gate), Text("Done."), top=mode("queue"), rest="[auto_queue]\nmax_queue_size = 2"
-    )
+    serve(waiting(gate), Text("Done."), top=mode("queue"), rest="[auto_queue]\nmax_queue_size = 2")
     chat = at_work(place, gate)
     chat.send("one", "two", {"text": "three", "client_id": "c3"})
     rejected = chat.wait("rejected")

@@ -34,7 +34,13 @@ def brief(items: list[Event]) -> list[tuple[str, str]]:
     return [(one["state"], one["text"]) for one in items]
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        kind if not n else pytest.param(kind, marks=pytest.mark.slow)
+        for n, kind in enumerate(HOSTILE)
+    ],
+)
 def test_kill_leaves_no_process(place: Place, serve, gate: Gate, kind: str) -> None:
     """After SIGKILL everything that a tool started is dead within a second."""
     command = HOSTILE[kind].format(gate=gate.command)

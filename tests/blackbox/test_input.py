@@ -46,6 +46,7 @@ def test_no_input_is_no_work(place: Place, serve) -> None:
     assert not server.requests
 
 
+@pytest.mark.slow
 def test_a_line_of_five_megabytes_is_taken_whole(place: Place, serve) -> None:
     """A very long message arrives at the model as it was said."""
     server = serve(Text("Long."))
@@ -213,6 +214,16 @@ def test_escape_sequences_never_reach_the_terminal(place: Place, serve) -> None:
     assert "\x1b" not in raw
     deltas = [json.loads(one).get("delta", "") for one in raw.splitlines()]
     assert "\x1b[31m" in "".join(deltas)
+
+
+def test_half_a_surrogate_does_no_harm(place: Place, serve) -> None:
+    """Text that is no UTF-8 (a model may cut an emoji in two) is printed as well as can be."""
+    serve(Text("half \ud83d of it"))
+    ran = place.run("chat", "hi")
+    assert (ran.returncode, ran.stdout) == (0, "half ? of it\n")
+    ran = place.run("chat", "--json", said="hi\n")
+    assert ran.returncode == 0
+    assert json.loads(ran.stdout.splitlines()[-1])["type"] == "session_suspended"
 
 
 def test_no_secret_of_the_environment_reaches_a_tool(place: Place, serve) -> None:

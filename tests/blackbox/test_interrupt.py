@@ -1,5 +1,6 @@
 """Stopping: by command, by word and by signal, at every point of a turn."""
 
+import itertools
 import signal
 
 import pytest
@@ -39,8 +40,32 @@ def stand(place: Place, gate: Gate, at: str) -> Chat:
     return chat
 
 
-@pytest.mark.parametrize("said", ["/stop", "stop", "Please just STOP this now!"])
-@pytest.mark.parametrize("at", AT)
+WAYS = [
+    ("first byte", "/stop"),
+    ("streaming", "stop"),
+    ("tool", "/stop"),
+    ("tool", "Please just STOP this now!"),
+    ("question", "stop"),
+    *(
+        pytest.param(at, said, marks=pytest.mark.slow)
+        for at in AT
+        for said in ("/stop", "stop", "Please just STOP this now!")
+    ),
+]
+LEAVES = [
+    (signal.SIGINT, "idle"),
+    (signal.SIGINT, "question"),
+    (signal.SIGTERM, "tool"),
+    (signal.SIGHUP, "first byte"),
+    *(
+        pytest.param(number, at, marks=pytest.mark.slow)
+        for number in SIGNALS
+        for at in ("idle", *AT)
+    ),
+]
+
+
+@pytest.mark.parametrize(("at", "said"), WAYS)
 def test_a_turn_stops_wherever_it_is(place: Place, serve, gate: Gate, at: str, said: str) -> None:
     """An interrupt is told in the order of the contract, and nothing of the turn is left."""
     server = serve(behaviour(at, gate), Text("Next."))
@@ -70,7 +95,7 @@ def test_a_turn_stops_wherever_it_is(place: Place, serve, gate: Gate, at: str, s
     assert chat.close() == 0
     assert len(server.requests) == 2
     roles = [one["role"] for one in server.requests[1].body["messages"]]
-    assert not any(one == "user" == two for one, two in zip(roles, roles[1:], strict=False))
+    assert not any(one == "user" == two for one, two in itertools.pairwise(roles))
 
 
 def test_stopping_twice_is_stopping_once(place: Place, serve, gate: Gate) -> None:
@@ -132,8 +157,7 @@ def test_a_word_in_a_longer_message_stops_and_runs_next(place: Place, serve, gat
     assert [one.prompt for one in server.requests] == ["work", "Stop, use zod instead"]
 
 
-@pytest.mark.parametrize("at", ["idle", "first byte", "tool", "question"])
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize(("number", "at"), LEAVES)
 def test_a_signal_leaves_in_order(place: Place, serve, gate: Gate, number, at: str) -> None:
     """INT, TERM and HUP stop the turn, save everything, say so last, and exit with 128 + number."""
     serve(behaviour(at, gate))
@@ -150,7 +174,14 @@ def test_a_signal_leaves_in_order(place: Place, serve, gate: Gate, number, at: s
     assert chat.complaints == ""
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGINT,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+    ],
+)
 def test_a_signal_ends_one_message_in_order(place: Place, serve, gate: Gate, number) -> None:
     """A one-shot chat leaves as cleanly, and its session can be taken up."""
     serve(behaviour("tool", gate))

@@ -29,7 +29,14 @@ def limit_files() -> None:
 def test_a_line_of_200_megabytes_needs_no_memory(place: Place, serve, gate: Gate) -> None:
     """The output of a tool is capped in memory: head and tail reach the model, the count is true."""
     server = serve(
-        Tools([{"tool": "shell", "arguments": {"command": f"{gate.command}; {FLOOD}; echo; echo end"}}]),
+        Tools(
+            [
+                {
+                    "tool": "shell",
+                    "arguments": {"command": f"{gate.command}; {FLOOD}; echo; echo end"},
+                }
+            ]
+        ),
         Text("Much."),
     )
     chat = place.chat("--yes")
@@ -68,7 +75,6 @@ def test_a_full_disk_is_told_and_loses_nothing(place: Place, serve) -> None:
     assert "Traceback" not in chat.complaints
     accepted = {one["id"] for one in chat.seen("accepted")}
     assert accepted
-    place.environ.pop("NOTHING", None)
     later = place.chat("--continue")
     session = later.session
     assert later.close() == 0

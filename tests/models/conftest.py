@@ -1,14 +1,20 @@
 """What the tests of models share: a model that is asked on a loop of its own."""
 
 import asyncio
+import sys
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
 from steersman.machines.conversation import ChatMessage
 from steersman.ports.models.model import Model, ModelAnswer, ModelRequest
+
+TESTS = str(Path(__file__).resolve().parents[1])
+if TESTS not in sys.path:
+    sys.path.insert(0, TESTS)  # the server that plays the model lies beside the tests that share it
 
 T = TypeVar("T")
 

@@ -1,6 +1,8 @@
-"""Shared pieces of the simulation live beside its tests."""
+"""Let the tests import what they share."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+TESTS = str(Path(__file__).resolve().parent.parent)
+if TESTS not in sys.path:
+    sys.path.insert(0, TESTS)

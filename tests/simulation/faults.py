@@ -18,7 +18,7 @@ from steersman.machines.messages import (
     UserMessage,
 )
 
-__all__ = ["FAULTS", "run_with"]
+__all__ = ["FAULTS", "RARE", "run_with"]
 
 
 class TellsTooEarly(Session):
@@ -166,6 +166,9 @@ FAULTS: dict[str, type[Session]] = {
     "drops a message that interrupts": LosesWhatInterrupts,
     "starts a tool twice": PerformsTwice,
 }
+
+RARE = {"cuts while steers enter"}
+"""Found in one run of some hundreds."""
 
 
 def run_with(fault: type[Session], seed: int) -> BaseException | None:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Generator
 
 import pytest
-from simulation.faults import FAULTS, run_with
+from simulation.faults import FAULTS, RARE, run_with
 from simulation.scenario import Scenario
 
 SEEDS = 2_000
@@ -41,7 +41,10 @@ def test_a_seed_is_a_run(seed: int) -> None:
     assert first == second
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if name in RARE else name for name in FAULTS],
+)
 def test_planted_faults_are_found(name: str) -> None:
     """Each planted fault is noticed within the runs of the full suite."""
     found = next((seed for seed in range(SEEDS) if run_with(FAULTS[name], seed)), None)

@@ -1,0 +1,150 @@
+"""What a turn costs: the start of a one-shot chat, a warm turn, memory, against a real server.
+
+Run it as `python benchmarks/turns.py`, with the package installed. The model is a server on loopback
+that answers at once, so that what is measured is ours.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import ClassVar
+
+from table import head, row
+
+RUNS = 7
+TURNS = 30
+COMMAND = [sys.executable, "-m", "steersman", "chat"]
+CHUNK = {"choices": [{"index": 0, "delta": {"content": "Hello."}, "finish_reason": "stop"}]}
+BODY = f"data: {json.dumps(CHUNK)}\n\ndata: [DONE]\n\n".encode()
+
+
+class Answer(BaseHTTPRequestHandler):
+    """Answers every request with the same word, and notes when it came and when it was done."""
+
+    protocol_version = "HTTP/1.1"
+    came: ClassVar[list[float]] = []
+    done: ClassVar[list[float]] = []
+
+    def do_POST(self) -> None:
+        """Answer."""
+        self.came.append(time.perf_counter())
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Length", str(len(BODY)))
+        self.end_headers()
+        self.wfile.write(BODY)
+        self.done.append(time.perf_counter())
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Print nothing."""
+
+
+def configure(home: Path, port: int) -> dict[str, str]:
+    """Write a configuration for this server; return the environment of a chat."""
+    (home / "config.toml").write_text(
+        f"""[models.main]
+provider = "openai"
+base_url = "http://127.0.0.1:{port}/v1"
+model = "bench"
+[agents.assistant]
+model = "main"
+"""
+    )
+    environ = {**os.environ, "STEERSMAN_HOME": str(home)}
+    environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program is compiled
+    return environ
+
+
+def start_of_python() -> float:
+    """Seconds that `python -c pass` takes."""
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "pass"], check=True)
+    return time.perf_counter() - began
+
+
+def one_shot(environ: dict[str, str], folder: Path) -> tuple[float, float, float]:
+    """Seconds to the first request and to the end, and the most memory in MiB."""
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [*COMMAND, "hi"],
+        cwd=folder,
+        env=environ,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    ended = time.perf_counter()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    scale = 1024 if sys.platform == "linux" else 1024 * 1024
+    return Answer.came[-1] - began, ended - began, usage.ru_maxrss / scale
+
+
+def warm_turns(environ: dict[str, str], folder: Path) -> list[float]:
+    """Seconds of each turn of one chat, without the time that the model took."""
+    process = subprocess.Popen(
+        [*COMMAND, "--json"],
+        cwd=folder,
+        env=environ,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    spent: list[float] = []
+    with process:
+        for _ in range(TURNS):
+            began = time.perf_counter()
+            process.stdin.write("hi\n")
+            process.stdin.flush()
+            while json.loads(process.stdout.readline())["type"] != "turn_ended":
+                continue
+            ended = time.perf_counter()
+            spent.append(ended - began - (Answer.done[-1] - Answer.came[-1]))
+        process.stdin.close()
+        process.stdout.read()
+    return spent[1:]
+
+
+def main() -> None:
+    """Measure and print."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        (root / "home").mkdir()
+        (root / "project").mkdir()
+        environ = configure(root / "home", server.server_address[1])
+        pythons = [start_of_python() for _ in range(RUNS)]
+        one_shot(environ, root / "project")  # not counted: it compiles
+        shots = [one_shot(environ, root / "project") for _ in range(RUNS)]
+        turns = warm_turns(environ, root / "project")
+    server.shutdown()
+    server.server_close()
+    thread.join()
+    python, first = statistics.median(pythons), statistics.median(one[0] for one in shots)
+    head(f"a turn, best or median of {RUNS}")
+    row("`python -c pass`", python * 1e3, unit="ms")
+    row("one message, until the model is asked (median)", first * 1e3, unit="ms")
+    best = min(one[0] for one in shots)
+    row("one message, until the model is asked (best)", best, "<= 0.4 s", ok=best <= 0.4)
+    row("the same in starts of python", first / python, unit="x")
+    row("one message, whole", statistics.median(one[1] for one in shots) * 1e3, unit="ms")
+    memory = max(one[2] for one in shots)
+    row("one message, most memory", memory, "<= 60 MiB", ok=memory <= 60)
+    row("warm turn, beside the model's time (median)", statistics.median(turns) * 1e3, unit="ms")
+    row("warm turn, beside the model's time (best)", min(turns) * 1e3, unit="ms")
+
+
+if __name__ == "__main__":
+    main()

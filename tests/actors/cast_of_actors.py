@@ -1,0 +1,137 @@
+"""Actors to play with, and a hand that moves them."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pykka import ActorRef
+
+from steersman.actors.actor import Actor, Forward
+from steersman.actors.simulation import SimulatedDispatcher
+from steersman.actors.supervisor import ChildSpec, Supervisor
+from steersman.actors.system import ActorSystem
+from steersman.machines.messages import Down, Lane
+
+__all__ = [
+    "Boom",
+    "Control",
+    "Data",
+    "Echo",
+    "External",
+    "Hand",
+    "Parent",
+    "Recorder",
+    "Tell",
+]
+
+
+@dataclass(frozen=True)
+class Data:
+    """Work."""
+
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Control:
+    """What must not wait behind work."""
+
+    value: Any = None
+    lane: ClassVar[Lane] = Lane.CONTROL
+
+
+@dataclass(frozen=True)
+class External:
+    """What comes from outside."""
+
+    value: Any = None
+    is_external: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class Boom:
+    """An order to raise."""
+
+    error: BaseException
+
+
+@dataclass(frozen=True)
+class Tell:
+    """An order to say something to somebody."""
+
+    ref: ActorRef[Any]
+    message: Any
+
+
+class Recorder(Actor):
+    """Remembers what it was told; an optional list is shared with its next incarnations."""
+
+    def __init__(self, system: ActorSystem, heard: list[Any] | None = None) -> None:
+        super().__init__(system)
+        self.heard: list[Any] = [] if heard is None else heard
+        self.greeting = "hello"
+
+    def on_receive(self, message: Any) -> Any:
+        """Raise, pass on, put aside, or remember."""
+        match message:
+            case Boom(error):
+                raise error
+            case Tell(ref, what):
+                ref.tell(what)
+            case Control("stash"):
+                return None
+            case Control(Forward() as forward):
+                return forward
+            case _:
+                self.heard.append(getattr(message, "value", message))
+        return len(self.heard)
+
+    def greet(self, name: str) -> str:
+        """Answer a proxy."""
+        return f"{self.greeting} {name}"
+
+
+class Echo(Actor):
+    """Answers with what it was asked."""
+
+    def on_receive(self, message: Any) -> Any:
+        """Return it."""
+        return message
+
+
+class Parent(Supervisor):
+    """Starts the children it is told to, and notes who ended."""
+
+    def __init__(self, system: ActorSystem, ended: list[str] | None = None) -> None:
+        super().__init__(system)
+        self.ended: list[str] = [] if ended is None else ended
+
+    def on_receive(self, message: Any) -> Any:
+        """Start, supervise, or raise."""
+        match message:
+            case ChildSpec():
+                return self.start_child(message)
+            case Down():
+                self.handle_down(message)
+            case Boom(error):
+                raise error
+            case "children":
+                return {name: child.state for name, child in self.children.items()}
+        return None
+
+    def child_ended(self, down: Down) -> None:
+        """Note it."""
+        self.ended.append(down.name)
+
+
+@dataclass
+class Hand:
+    """A dispatcher that runs when it is told to, and its system; `clock` is in seconds."""
+
+    dispatcher: SimulatedDispatcher
+    system: ActorSystem
+    clock: list[float]
+
+    def run(self) -> None:
+        """Let everybody handle everything, one message at a time, in turn."""
+        while self.dispatcher.ready:
+            self.dispatcher.run(0, 1)

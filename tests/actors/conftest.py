@@ -1,0 +1,60 @@
+"""Actors on a real loop in a thread, and actors stepped by hand."""
+
+import asyncio
+import logging
+import sys
+import threading
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from steersman.actors.dispatcher import LoopDispatcher
+from steersman.actors.simulation import SimulatedDispatcher
+from steersman.actors.system import ActorSystem
+
+HERE = str(Path(__file__).resolve().parent)
+if HERE not in sys.path:
+    sys.path.insert(0, HERE)
+
+from cast_of_actors import Hand  # noqa: E402
+
+
+@pytest.fixture
+def hand() -> Generator[Hand]:
+    """A system without threads."""
+    clock = [1_000.0]
+    dispatcher = SimulatedDispatcher()
+    made = ActorSystem(dispatcher, lambda: clock[0])
+    yield Hand(dispatcher, made, clock)
+    for actor in made.living():
+        made.retire(actor)
+
+
+@pytest.fixture
+def system() -> Generator[ActorSystem]:
+    """A system on an asyncio loop in a thread of its own, as in the program."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    made = ActorSystem(LoopDispatcher(loop), time.time)
+    yield made
+    done = threading.Event()
+
+    def end() -> None:
+        for actor in made.living():
+            made.retire(actor)
+        loop.stop()
+        done.set()
+
+    loop.call_soon_threadsafe(end)
+    assert done.wait(5)
+    thread.join(5)
+    loop.close()
+
+
+@pytest.fixture(autouse=True)
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
+    """Actors that die on purpose need not fill the screen."""
+    caplog.set_level(logging.CRITICAL, "steersman")

@@ -1,0 +1,341 @@
+"""The session, its queue and its turn together, on simulated ports; each test one sharp corner."""
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+from pykka.messages import ProxyCall
+
+from steersman.actors.simulated_ports import Chances
+from steersman.actors.simulated_program import Appended, Passed, Performed, Plan, SimulatedProgram
+from steersman.journal import entries as e
+from steersman.machines.disposition import Intent
+from steersman.machines.effects import CallModel, CancelModel, StopTool
+from steersman.machines.facts import MessageKnown, MessageRejected, Noticed
+from steersman.machines.messages import (
+    Answer,
+    Finalize,
+    Interrupt,
+    QueueChange,
+    ResumeQueue,
+    Suspend,
+    UserMessage,
+)
+from steersman.machines.policy import Policy
+
+POISON = ProxyCall(attr_path=("missing",), args=(), kwargs={})
+TALK = Chances(calls=0.0, model_fails=0.0)
+TOOLS = Chances(calls=1.0, model_fails=0.0, bad_arguments=0.0)
+
+
+def program(chances: Chances = TALK, **settings: Any) -> SimulatedProgram:
+    """Begin a program that does first what can be done first, and takes its time last."""
+    plan = Plan(Policy(**settings), chances, haste=0.0, longest_batch=1)
+    made = SimulatedProgram(plan, Random(7), lambda names: 0)
+    run(made)
+    return made
+
+
+def run(made: SimulatedProgram, until: Callable[[], bool] = lambda: False) -> None:
+    """Step until something holds, or nothing is left to do."""
+    while not until() and made.step():
+        pass
+
+
+def say(
+    made: SimulatedProgram, text: str, intent: Intent = Intent.CONVERSE, client_id: str = ""
+) -> None:
+    """Say something, as the surfaces post it."""
+    is_stop = intent in (Intent.INTERRUPT_BARE, Intent.INTERRUPT_MORE, Intent.EXPLICIT_INTERRUPT)
+    kind: Any = "interrupt" if is_stop else "normal"
+    if intent is Intent.EXPLICIT_STEER:
+        kind = "steer"
+    then = "" if intent is Intent.INTERRUPT_BARE else text
+    made.say(UserMessage(kind, text, intent, then=then, client_id=client_id))
+
+
+def entries(made: SimulatedProgram, *kinds: type[e.Entry]) -> list[e.Entry]:
+    """Return what was journalled, of some kinds."""
+    found = [one.entry for one in made.history if isinstance(one, Appended)]
+    return [one for one in found if isinstance(one, kinds)] if kinds else found
+
+
+def facts(made: SimulatedProgram, kind: type[Any]) -> list[Any]:
+    """Return the passing facts of a kind."""
+    return [
+        one.fact for one in made.history if isinstance(one, Passed) and isinstance(one.fact, kind)
+    ]
+
+
+def has(made: SimulatedProgram, kind: type[e.Entry]) -> Callable[[], bool]:
+    """Ask whether such an entry was journalled."""
+    return lambda: bool(entries(made, kind))
+
+
+def performed(made: SimulatedProgram, kind: type[Any]) -> list[Any]:
+    """Return the effects of a kind that reached the ports."""
+    return [
+        one.effect
+        for one in made.history
+        if isinstance(one, Performed) and isinstance(one.effect, kind)
+    ]
+
+
+def test_a_turn() -> None:
+    """A message becomes a turn, with one model call and an end."""
+    made = program()
+    say(made, "hello")
+    run(made)
+    kinds = [type(one).__name__ for one in entries(made)]
+    assert kinds == [
+        "SessionOpened",
+        "Queued",
+        "TurnStarted",
+        "ModelCalled",
+        "Answered",
+        "TurnEnded",
+    ]
+    assert made.record.state == "idle"
+
+
+@pytest.mark.parametrize("state", ["calling", "acting", "interrupted"])
+def test_a_turn_that_crashes_is_survived(state: str) -> None:
+    """A turn whose actor dies, in whatever state, ends in the journal; the next message runs."""
+    made = program(TOOLS if state != "calling" else TALK)
+    say(made, "hello")
+    run(made, lambda: bool(made.ports.tools if state != "calling" else made.ports.models))
+    if state == "interrupted":
+        made.say(Interrupt("stop"))
+        run(made, has(made, e.Interrupted))
+    turn = made.actor("turn")
+    assert turn is not None
+    turn.actor_ref.tell(POISON)
+    run(made, has(made, e.TurnEnded))
+    (ended,) = entries(made, e.TurnEnded)
+    assert isinstance(ended, e.TurnEnded)
+    assert ended.status == "failed"
+    assert "fault in the program" in ended.reason
+    assert performed(made, StopTool if state != "calling" else CancelModel)
+    assert made.record.conversation[-1].role == "assistant"
+    run(made)
+    say(made, "again")
+    run(made, lambda: len(entries(made, e.TurnStarted)) == 2)
+    assert made.record.turn == "t2"
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_a_queue_that_crashes_is_survived(is_busy: bool) -> None:
+    """A queue whose actor dies comes back with what it held; the turn that needed it is ended."""
+    made = program(busy_mode="queue")
+    if is_busy:
+        say(made, "first")
+        run(made, lambda: bool(made.ports.models))
+        say(made, "second")
+        say(made, "steer", Intent.EXPLICIT_STEER)
+        run(made, lambda: len(entries(made, e.Queued)) == 3)
+    queue = made.actor("queue")
+    assert queue is not None
+    queue.actor_ref.tell(POISON)
+    say(made, "last")
+    run(made)
+    assert made.actor("queue") is not queue
+    texts = {one.text for one in made.record.queue.items.values() if one.state == "done"}
+    assert texts == ({"second", "steer", "last"} if is_busy else {"last"})
+    assert made.record.state == "idle"
+
+
+def test_a_steer_that_waits_when_everything_dies_is_requeued() -> None:
+    """Steers of a turn that died in a crash wait as messages, held, until a person says resume."""
+    made = program()
+    say(made, "first")
+    run(made, lambda: bool(made.ports.models))
+    say(made, "steer", Intent.EXPLICIT_STEER)
+    run(made, lambda: made.durable == made.record.seq and bool(made.record.queue.steers("t1")))
+    made.crash()
+    made.restart()
+    run(made)
+    assert [one.state for one in made.record.queue.live()] == ["interrupted", "pending"]
+    assert made.record.queue.state == "held"
+    made.say(ResumeQueue())
+    run(made)
+    assert made.record.queue.order == []
+
+
+def test_what_was_about_to_run_does_not_run_after_a_crash() -> None:
+    """A message that was next when the program died waits like the others, before them."""
+    made = program()
+    say(made, "first")
+    run(made, lambda: bool(made.ports.models))
+    say(made, "instead")  # busy mode interrupt: it is next
+    run(made, lambda: any(one.text == "instead" for one in made.record.queue.live()))
+    run(made, lambda: made.durable == made.record.seq)
+    made.crash()
+    made.restart()
+    run(made)
+    asked = len(performed(made, CallModel))
+    made.say(QueueChange("hold"))
+    say(made, "and this", Intent.EXPLICIT_QUEUE)
+    run(made)
+    assert len(performed(made, CallModel)) == asked
+
+
+def test_a_steer_enters_before_the_cut() -> None:
+    """An interrupt while steers enter waits for them: they end in the turn that took them in."""
+    made = program()
+    say(made, "hello")
+    run(made, has(made, e.TurnStarted))
+    say(made, "steer", Intent.EXPLICIT_STEER)
+    made.say(Interrupt("stop"))
+    run(made)
+    kinds = [type(one) for one in entries(made)]
+    if e.Steered in kinds:
+        assert kinds.index(e.Steered) < kinds.index(e.InterruptRequested)
+    assert made.record.state == "idle"
+    assert not made.record.queue.stranded()
+
+
+def test_an_interrupt_that_comes_too_late_still_holds() -> None:
+    """A stop that misses a turn by a moment keeps what waits from starting."""
+    plan = Plan(Policy(busy_mode="queue"), TALK, haste=0.0, longest_batch=1)
+    first = {"": 0, "queue": 1, "turn": 2, "writer": 3, "time": 4}
+    made = SimulatedProgram(
+        plan, Random(7), lambda names: min(range(len(names)), key=lambda at: first[names[at]])
+    )
+    run(made)
+    say(made, "first")
+    run(made, lambda: bool(made.ports.models))
+    say(made, "second")
+    run(made, has(made, e.Answered))
+    turn: Any = made.actor("turn")
+    run(made, lambda: turn.mailbox.depth()[0] > 0)  # it may end now
+    made.say(Interrupt("stop"))
+    run(made)
+    assert facts(made, Noticed)
+    assert made.record.queue.state == "held"
+    assert [one.state for one in made.record.queue.live()] == ["pending"]
+
+
+@pytest.mark.parametrize("intent", [Intent.CONVERSE, Intent.INTERRUPT_MORE])
+def test_a_message_that_interrupts_runs_next(intent: Intent) -> None:
+    """In mode interrupt what is said stops the turn and is the next, even if nobody set `then`."""
+    made = program()
+    say(made, "first")
+    run(made, lambda: bool(made.ports.models))
+    made.say(UserMessage("normal", "instead", intent))
+    run(made)
+    assert [one.text for one in made.record.queue.items.values()] == ["first", "instead"]
+    assert made.record.queue.items["m2"].state == "done"
+
+
+def test_a_repeated_message_is_known_only_when_it_is_durable() -> None:
+    """The second of two equal keys gets the same item, and hears so after the first is stored."""
+    made = program()
+    say(made, "hello", client_id="k")
+    say(made, "hello", client_id="k")
+    run(made)
+    assert len(entries(made, e.Queued)) == 1
+    assert [one.id for one in facts(made, MessageKnown)] == ["m1"]
+
+
+def test_a_repeated_interrupt_stops_one_turn() -> None:
+    """The same interrupt delivered again later does not hit the next turn."""
+    made = program()
+    say(made, "first")
+    run(made, lambda: bool(made.ports.models))
+    say(made, "stop", Intent.INTERRUPT_BARE, "k")
+    run(made)
+    say(made, "second")
+    run(made, lambda: bool(made.ports.models))
+    say(made, "stop", Intent.INTERRUPT_BARE, "k")
+    run(made)
+    assert len(entries(made, e.InterruptRequested)) == 1
+
+
+def test_after_leaving_nothing_is_taken() -> None:
+    """A suspended session gives what is said back to the sender."""
+    made = program()
+    made.say(Suspend())
+    run(made)
+    say(made, "hello")
+    run(made)
+    assert [one.reason for one in facts(made, MessageRejected)] == ["session_suspended"]
+    assert made.record.state == "suspended"
+
+
+def test_the_last_entry_is_the_last() -> None:
+    """A message that crosses the end of a session is given back, and nothing follows the end."""
+    made = program(busy_mode="queue")
+    say(made, "first")
+    run(made, lambda: bool(made.ports.models))
+    for number in range(3):
+        say(made, f"more {number}")
+    made.say(Finalize())
+    made.say(Finalize())
+    made.say(ResumeQueue())
+    run(made)
+    assert made.record.state == "finalized"
+    assert isinstance(entries(made)[-1], e.SessionFinalized)
+    assert len(entries(made, e.SessionFinalized)) == 1
+
+
+def test_what_is_said_before_the_session_is_open_waits() -> None:
+    """CONTROL may overtake the opening; it is obeyed after it."""
+    plan = Plan(chances=TALK, haste=0.0, longest_batch=1)
+    made = SimulatedProgram(plan, Random(7), lambda names: 0)
+    say(made, "stop", Intent.INTERRUPT_BARE)
+    run(made)
+    assert isinstance(entries(made)[0], e.SessionOpened)
+
+
+def test_a_broken_store_stops_everything() -> None:
+    """When the journal cannot be written the turn is stopped and nothing more is accepted."""
+    made = program(TOOLS)
+    say(made, "hello")
+    run(made, lambda: bool(made.ports.tools))
+    made.journal.is_broken = True
+    say(made, "more", Intent.EXPLICIT_QUEUE)
+    run(made)
+    told = len(made.history)
+    say(made, "still there?")
+    run(made)
+    assert [type(one).__name__ for one in made.history[told:]] == ["Uttered", "Passed"]
+    assert not made.ports.tools
+    assert performed(made, StopTool)
+
+
+def test_an_answer_to_nothing() -> None:
+    """An answer nobody waits for is said to be one."""
+    made = program()
+    asked = made.session.ask(Answer("q", "allow"), block=False)
+    run(made)
+    assert asked.get(timeout=0) == {"ok": False, "reason": "nothing is asked"}
+
+
+def test_a_session_that_dies_stops_what_runs() -> None:
+    """When the session's actor itself fails, its model call and tools are stopped."""
+    made = program(TOOLS)
+    say(made, "hello")
+    run(made, lambda: bool(made.ports.tools))
+    made.session.tell(POISON)
+    run(made)
+    assert performed(made, CancelModel)
+    assert performed(made, StopTool)
+    assert made.system.living() == []
+
+
+def test_resume_by_number() -> None:
+    """A message picked by its number runs before the others."""
+    made = program(busy_mode="queue")
+    say(made, "first")
+    run(made, lambda: bool(made.ports.models))
+    say(made, "second")
+    say(made, "third")
+    run(made, lambda: len(entries(made, e.Queued)) == 3)
+    made.say(Interrupt("stop"))
+    run(made)
+    made.say(ResumeQueue(3))
+    run(made, lambda: len(entries(made, e.TurnStarted)) == 2)
+    started = entries(made, e.TurnStarted)[-1]
+    assert isinstance(started, e.TurnStarted)
+    assert started.number == 3

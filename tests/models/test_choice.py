@@ -1,0 +1,145 @@
+"""Which model a chat uses and why, and what is built from it."""
+
+import socket
+
+import pytest
+from serving import ModelServer, Raw
+
+from steersman.machines.errors import ConfigError
+from steersman.ports.models.anthropic import AnthropicModel
+from steersman.ports.models.chat import ChatModel
+from steersman.ports.models.choice import build, choose, probe_loopback
+from steersman.ports.models.dialect import JsonDialect
+from steersman.ports.models.local import LocalModel
+from steersman.ports.models.scripted import ScriptedModel
+from steersman.ports.models.settings import ModelConfig
+
+MAIN = ModelConfig("main", "openai", "http://127.0.0.1:9/v1", model="qwen3")
+KEYS = {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "b", "OPENROUTER_API_KEY": "c"}
+
+
+def chosen(agent="", flag="", environ=None, served=None):
+    """Choose with these circumstances; `served` maps ports to models."""
+    return choose({"main": MAIN}, agent, flag, environ or {}, (served or {}).get)
+
+
+@pytest.mark.parametrize(
+    ("circumstances", "name", "why"),
+    [
+        (
+            {"flag": "main", "agent": "x", "environ": KEYS},
+            "main",
+            "asked for with `--model`",
+        ),
+        ({"agent": "main", "environ": KEYS}, "main", "the agent's `model` in the configuration"),
+        ({"environ": KEYS}, "anthropic", "`ANTHROPIC_API_KEY` is set"),
+        ({"environ": {"OPENAI_API_KEY": "b", "OPENROUTER_API_KEY": "c"}}, "openai", "is set"),
+        ({"environ": {"OPENROUTER_API_KEY": "c"}}, "openrouter", "`OPENROUTER_API_KEY` is set"),
+        (
+            {"environ": {"OPENAI_API_KEY": ""}, "served": {11434: "a", 8080: "b"}},
+            "ollama",
+            "ollama answers on port 11434",
+        ),
+        ({"served": {8080: "b"}}, "llama.cpp", "llama.cpp answers on port 8080"),
+        ({}, "smollm2", "no other model is configured or running"),
+    ],
+)
+def test_first_rule_that_holds_decides(circumstances, name, why):
+    """Flag, agent, key, loopback, embedded: in this order."""
+    choice = chosen(**circumstances)
+    assert choice.name == name
+    assert why in choice.why
+    assert choice.line.startswith(f"model {name}")
+
+
+@pytest.mark.parametrize(
+    ("flag", "config"),
+    [
+        ("embedded", ModelConfig("smollm2", "local", model="smollm2", tool_dialect="json")),
+        ("smollm2", ModelConfig("smollm2", "local", model="smollm2", tool_dialect="json")),
+        (
+            "openrouter:z/glm",
+            ModelConfig(
+                "openrouter",
+                "openai",
+                "https://openrouter.ai/api/v1",
+                "OPENROUTER_API_KEY",
+                "z/glm",
+            ),
+        ),
+        (
+            "ollama:qwen3:8b",
+            ModelConfig("ollama:qwen3:8b", "openai", "http://127.0.0.1:11434/v1", model="qwen3:8b"),
+        ),
+    ],
+)
+def test_flag_may_name_what_is_not_configured(flag, config):
+    """Embedded models, hosted providers and local servers need no configuration."""
+    assert chosen(flag=flag).config == config
+
+
+def test_unknown_name_is_refused_with_the_nearest():
+    """A name that means nothing is a configuration error that suggests one."""
+    with pytest.raises(ConfigError, match="no model is called `mian`") as caught:
+        chosen(flag="mian")
+    assert caught.value.hint == "did you mean `main`?"
+
+
+def test_probe_names_the_served_model():
+    """A server on loopback says which model it has."""
+    with ModelServer([], model="qwen3") as server:
+        assert probe_loopback(server.port) == "qwen3"
+
+
+def test_probe_of_a_closed_port_is_none():
+    """Nobody listening is no error."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    assert probe_loopback(port) is None
+
+
+def test_model_asks_the_server_it_was_built_for(asker, tmp_path):
+    """The key comes from the environment variable that the configuration names."""
+    body = '{"choices": [{"message": {"content": "ok"}}]}'
+    with ModelServer([Raw(body)]) as server:
+        config = ModelConfig("m", "openai", server.base_url, "MY_KEY", "x", max_tokens=9)
+        asker(build(config, tmp_path, {"MY_KEY": "sk-1"}), "Hi")
+        [request] = server.requests
+    assert request.headers["authorization"] == "Bearer sk-1"
+    assert request.body["max_tokens"] == 9
+
+
+@pytest.mark.parametrize(
+    ("config", "kind"),
+    [
+        (MAIN, ChatModel),
+        (ModelConfig("a", "anthropic", model="claude"), AnthropicModel),
+        (
+            ModelConfig("j", "openai", "http://127.0.0.1:9/v1", tool_dialect="json"),
+            JsonDialect,
+        ),
+        (ModelConfig("smollm2", "local", model="smollm2"), LocalModel),
+        (ModelConfig("mine", "local", model="/none/mine.gguf"), LocalModel),
+    ],
+)
+def test_configuration_becomes_a_model(config, kind, tmp_path):
+    """Each provider and dialect has its model; nothing is connected yet."""
+    model = build(config, tmp_path, {})
+    assert isinstance(model, kind)
+    assert model.name
+
+
+def test_scripted_model_is_built_from_its_file(asker, tmp_path):
+    """The script is read when the model is made."""
+    path = tmp_path / "script.toml"
+    path.write_text('[[answer]]\ntext = "Hello."', "utf-8")
+    model = build(ModelConfig("s", "scripted", script=str(path)), tmp_path, {})
+    assert isinstance(model, ScriptedModel)
+    assert asker(model, "Hi")[0].text == "Hello."
+
+
+def test_unknown_embedded_model_is_refused(tmp_path):
+    """Neither in the catalogue nor a file: a configuration error that lists the catalogue."""
+    with pytest.raises(ConfigError, match="neither in the catalogue nor a GGUF file") as caught:
+        build(ModelConfig("x", "local", model="gpt"), tmp_path, {})
+    assert "smollm2" in caught.value.hint

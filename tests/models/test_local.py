@@ -1,0 +1,160 @@
+"""The embedded model: a real one, in a real child process."""
+
+import asyncio
+import importlib.util
+import os
+import select
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import steersman
+from steersman.machines.conversation import ChatMessage, ToolSchema
+from steersman.machines.errors import ModelError
+from steersman.ports.models.catalogue import entry_named
+from steersman.ports.models.fetch import fetch
+from steersman.ports.models.local import LocalModel
+from steersman.ports.models.model import ModelRequest
+
+PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+TOOLS = (ToolSchema("read", "Read a file.", PATH), ToolSchema("list", "List a folder.", PATH))
+
+
+@pytest.fixture(scope="session")
+def weights(tmp_path_factory) -> Path:
+    """The real weights; `STEERSMAN_TEST_CACHE` names a folder that keeps them between runs."""
+    if importlib.util.find_spec("xllamacpp") is None:
+        pytest.skip("the package xllamacpp is not installed: pip install 'steersman[local]'")
+    kept = os.environ.get("STEERSMAN_TEST_CACHE")
+    cache = Path(kept) if kept else tmp_path_factory.mktemp("cache")
+    entry = entry_named("smollm2")
+    assert entry
+    try:
+        return fetch(entry, cache, lambda done, total: None)
+    except ModelError as error:
+        pytest.skip(f"the weights cannot be had: {error.message}")
+
+
+def test_missing_weights_say_how_to_get_them(asker, tmp_path):
+    """Without weights the error names the command that fetches them."""
+    pytest.importorskip("xllamacpp")
+    for absent in (None, tmp_path / "none.gguf"):
+        with pytest.raises(ModelError, match="are not here") as caught:
+            asker(LocalModel(absent), "Hi")
+        assert caught.value.hint == "run `steersman models fetch smollm2`"
+
+
+@pytest.mark.slow
+def test_damaged_weights_are_said(asker, tmp_path):
+    """A file that is no model gives the child's last words."""
+    pytest.importorskip("xllamacpp")
+    path = tmp_path / "bad.gguf"
+    path.write_bytes(b"no model")
+    with pytest.raises(ModelError, match="could not be loaded") as caught:
+        asker(LocalModel(path), "Hi")
+    assert "remove that file" in caught.value.hint
+
+
+@pytest.mark.slow
+def test_hello_gets_an_answer(asker, weights):
+    """A greeting is answered in words, though tools are offered, and loading is announced once."""
+    request = ModelRequest("You are an agent.", (ChatMessage("user", "Hello"),), TOOLS)
+    first, second = asker(LocalModel(weights), request, request)
+    assert "hello" in first.text.lower()
+    assert first.tool_calls == ()
+    assert first.text == second.text
+    assert first.usage.input > 10
+    assert len(asker.pieces) > 5
+    assert asker.notices == ["loading the embedded model…"]
+
+
+@pytest.mark.slow
+def test_file_is_really_read_and_told(asker, weights):
+    """It asks for the file that the message names, and then says something from it."""
+    asked = ChatMessage("user", "read notes.txt and tell me what it says")
+
+    async def turn() -> str:
+        model = LocalModel(weights)
+        try:
+            first = await asker.ask(model, ModelRequest("Agent.", (asked,), TOOLS, "t1.c"))
+            [call] = first.tool_calls
+            assert (call.tool, call.arguments) == ("read", {"path": "notes.txt"})
+            talk = (
+                asked,
+                ChatMessage("assistant", first.text, first.tool_calls),
+                ChatMessage(
+                    "tool", "Buy milk and eggs.\nCall Anna about the boat.", call=call.call
+                ),
+            )
+            last = await asker.ask(model, ModelRequest("Agent.", talk, TOOLS, "t1.c"))
+            assert last.tool_calls == ()
+            return last.text
+        finally:
+            await model.aclose()
+
+    said = asker.run(turn())
+    assert "milk" in said
+    assert "Anna" in said
+
+
+@pytest.mark.slow
+def test_cancel_while_loading_and_after(asker, weights):
+    """A cancelled first answer does not stop the loading, and the next answer is given."""
+
+    async def cancel_then_ask() -> str:
+        model = LocalModel(weights)
+        task = asyncio.create_task(asker.ask(model, "Hello"))
+        await asyncio.wait([task], timeout=0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        answer = await asker.ask(model, "Hello")
+        await model.aclose()
+        return answer.text
+
+    assert asker.run(cancel_then_ask())
+
+
+PARENT = """
+    import asyncio, sys
+    from pathlib import Path
+    sys.path.insert(0, {tests!r})
+    import conftest
+    from steersman.machines.conversation import ChatMessage
+    from steersman.ports.models.local import LocalModel
+    from steersman.ports.models.model import ModelRequest
+
+    async def main():
+        model = LocalModel(Path({weights!r}))
+        request = ModelRequest("", (ChatMessage("user", "Hello"),))
+        await model.answer(request, lambda text: None, lambda text: None)
+        print(model._child._process.pid, flush=True)
+        await asyncio.sleep(600)
+
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+def test_child_dies_with_a_killed_parent(weights):
+    """After kill -9 of the parent the serving process is gone, too."""
+    tests = str(Path(steersman.__file__).parent / "tests")
+    code = textwrap.dedent(PARENT.format(tests=tests, weights=str(weights)))
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout
+        child = int(parent.stdout.readline())
+        pidfd = os.pidfd_open(child) if hasattr(os, "pidfd_open") else None
+        os.kill(parent.pid, signal.SIGKILL)
+        parent.wait()
+    if pidfd is None:
+        pytest.skip("this platform cannot wait for a process that is not our child")
+    try:
+        ended, _, _ = select.select([pidfd], [], [], 20)
+    finally:
+        os.close(pidfd)
+    assert ended
