@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .environment import Environment
     from .system import ActorSystem
 
-__all__ = ["WITH_A_TURN", "Keeper"]
+__all__ = ["Keeper"]
 
 NAMES_THE_QUEUE = (
     e.TurnEnded,
@@ -38,8 +38,6 @@ NAMES_THE_QUEUE = (
     e.Recovered,
     e.SessionFinalized,
 )
-WITH_A_TURN = ("busy", "interrupting", "leaving", "finalizing")
-"""States of a session in which its newest turn, or what it started, is alive."""
 
 
 class Keeper(Supervisor):
@@ -74,6 +72,10 @@ class Keeper(Supervisor):
         """Decide what follows from an entry that was just folded."""
         raise NotImplementedError
 
+    def _deliver_cancel(self, order: InterruptTurn) -> None:
+        """Give an order to end to whom the table names."""
+        raise NotImplementedError
+
     def _say(self, entry: e.Entry) -> None:
         self._journal(Decided(self.name, (entry,)))
 
@@ -93,6 +95,8 @@ class Keeper(Supervisor):
             self._outbox.hold(held)
         for entry in decided.entries:
             self._react(entry)
+        for order in decided.orders:
+            self._deliver_cancel(order)
         self._release(self._outbox.durable)
 
     def _decline(self, decided: Decided) -> None:
@@ -147,8 +151,8 @@ class Keeper(Supervisor):
 
     def _stopping(self) -> Iterator[Effect]:
         """Name everything to be stopped so that nothing of the turn is left."""
-        turn = self.record.turns.get(self.record.turn)
-        if turn is None or self.record.state not in WITH_A_TURN:
+        turn = self.record.unfinished
+        if turn is None:
             return
         yield CancelModel(turn.id)
         for call in turn.calls.values():

@@ -17,13 +17,7 @@ from pykka import ActorRef
 from ..machines.conversation import ToolSchema
 from ..machines.effects import CallModel, CancelModel, Effect, RunTool, StopTool
 from ..machines.errors import ModelError
-from ..machines.messages import (
-    ModelAnswered,
-    ModelFailed,
-    ModelNoticed,
-    ModelText,
-    ToolFinished,
-)
+from ..machines.results import ModelAnswered, ModelFailed, ModelNoticed, ModelText, ToolFinished
 from ..ports.models.model import Model, ModelRequest
 from ..ports.tools.tool import ToolContext, ToolResult, ToolRun
 from ..ports.tools.toolbox import Toolbox

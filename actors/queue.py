@@ -20,10 +20,13 @@ from ..machines.messages import (
     Decided,
     Enqueue,
     Inspect,
+    InterruptTurn,
     Journalled,
     NothingToStart,
     QueueChange,
     ResumeQueue,
+    Settle,
+    Settled,
     StartNext,
     SteersTaken,
     TakeSteers,
@@ -74,6 +77,8 @@ class Queue(Actor):
                 self._take_steers(message)
             case Journalled(entry):
                 self._journalled(entry)
+            case Settle():
+                self._session.tell(Settled())
             case QueueChange() | ResumeQueue() if self.record.state == "closed":
                 return {"ok": False, "reason": "session_finalized"}
             case QueueChange():
@@ -86,11 +91,11 @@ class Queue(Actor):
                 return super().on_receive(message)
         return None
 
-    def _decide(self, *entries: e.Entry) -> None:
+    def _decide(self, *entries: e.Entry, orders: tuple[InterruptTurn, ...] = ()) -> None:
         now = self.system.now()
         for entry in entries:
             apply_to_queue(self.record, entry, now)
-        self._session.tell(Decided(self.name, entries))
+        self._session.tell(Decided(self.name, entries, orders=orders))
 
     def _enqueue(self, message: Enqueue) -> None:
         if message.client_id and message.client_id in self.record.clients:
@@ -121,7 +126,8 @@ class Queue(Actor):
                 is_next=is_next,
                 for_turn=for_turn,
                 position=place,
-            )
+            ),
+            orders=(message.cancels,) if message.cancels else (),
         )
 
     def _known(self, client_id: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..journal.record import SessionRecord
 from ..machines.disposition import DispositionRow, Intent, Situation
 from ..machines.messages import Enqueue, InterruptTurn, UserMessage
 
-__all__ = ["enqueue_order", "interrupt_order", "situation", "what_is_left"]
+__all__ = ["enqueue_order", "interrupt_order", "replacing_order", "situation", "what_is_left"]
 
 SAYS_MORE = (Intent.CONVERSE, Intent.STEER_WORD, Intent.INTERRUPT_MORE)
 
@@ -53,11 +55,23 @@ def enqueue_order(
     )
 
 
-def interrupt_order(receipt: str, message: UserMessage, row: DispositionRow) -> InterruptTurn:
+def replacing_order(
+    message: UserMessage, row: DispositionRow, text: str, cancels: InterruptTurn
+) -> Enqueue:
+    """Order the queue to take in what replaces the running turn, which is told once that is safe."""
+    silent = replace(cancels, text="", client_id="")  # the message's own receipt says it all
+    taken = enqueue_order(message, row, "interrupt", text=text, is_next=True)
+    return replace(taken, cancels=silent)
+
+
+def interrupt_order(
+    receipt: str, turn: str, message: UserMessage, row: DispositionRow
+) -> InterruptTurn:
     """Order the turn to end because of a message."""
     return InterruptTurn(
         receipt,
         row.cause,
+        turn,
         message.user,
         message.client_id,
         message.matched,

@@ -7,6 +7,7 @@ loop's thread runs the actors and all I/O tasks, and nothing in it blocks.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import secrets
 import threading
@@ -103,6 +104,7 @@ class Runtime:
         self.toolbox = Toolbox(self.processes, grace=grace, output_limit=output_limit)
         self.sessions: dict[str, LiveSession] = {}
         self._spill = spill
+        self._said = itertools.count(1)
         self.dispatcher.after_pass.append(self.commits.flush)
         self._thread = threading.Thread(target=self._run, name="steersman-loop", daemon=True)
         self._thread.start()
@@ -199,11 +201,11 @@ class Runtime:
             if not is_first:
                 self._reload(live)
             is_first = False
-            return Session.start(self.system, live.record, live.environment)
+            live.ref = Session.start(self.system, live.record, live.environment)
+            return live.ref
 
         self.commits.own(live.lease, lambda message: self._tell(live, message), live.record.seq)
-        ref: ActorRef[Any] = self.root.ask(ChildSpec(live.id, start, "permanent"), block=True)
-        live.ref = ref
+        self.root.ask(ChildSpec(live.id, start, "permanent"))
 
     def _reload(self, live: LiveSession) -> None:
         """A session actor died: its state is what the journal holds, never the dead one's memory."""
@@ -235,6 +237,10 @@ class Runtime:
                 f"session `{session}` is not open here", "`steersman sessions list`"
             )
         live.ref.tell(message)
+
+    def next_said(self) -> int:
+        """Number what is said, in the order in which it is: a cancel overtakes what came before."""
+        return next(self._said)
 
     def inspect(self, session: str, *, is_last: bool = False) -> dict[str, Any]:
         """Return a live session's state as plain data; `is_last`: after all that was said to it."""

@@ -17,7 +17,7 @@ from ..journal.codec import decode, encode
 from ..journal.queue import QueueRecord
 from ..journal.recovery import closing_messages, recovered
 from ..machines.delivery import Delivery, Relation, deliver
-from ..machines.disposition import Action, DispositionRow, dispose
+from ..machines.disposition import Action, DispositionRow, Intent, Situation, dispose
 from ..machines.facts import MessageKnown, Noticed
 from ..machines.messages import (
     Answer,
@@ -32,6 +32,8 @@ from ..machines.messages import (
     NothingToStart,
     QueueChange,
     ResumeQueue,
+    Settle,
+    Settled,
     StartNext,
     StoreBroke,
     Suspend,
@@ -41,10 +43,16 @@ from ..machines.session import SESSION
 from ..machines.step import Refusal, Step, step
 from .actor import Forward
 from .inspection import inspect_session
-from .keeper import WITH_A_TURN, Keeper
+from .keeper import Keeper
 from .mailbox import tell
 from .queue import Queue
-from .reception import enqueue_order, interrupt_order, situation, what_is_left
+from .reception import (
+    enqueue_order,
+    interrupt_order,
+    replacing_order,
+    situation,
+    what_is_left,
+)
 from .supervisor import ChildSpec
 from .turn import Turn
 
@@ -57,6 +65,8 @@ class Session(Keeper):
     strategy = "rest_for_one"
     queue_type: type[Queue] = Queue
     turn_type: type[Turn] = Turn
+    _cut = 0
+    """What was said before this number, a cancel has overtaken."""
 
     def on_start(self) -> None:
         """Start the queue, and put in order what a dead owner left. Nothing runs by itself."""
@@ -81,6 +91,8 @@ class Session(Keeper):
             case NothingToStart():
                 self._shift("nothing_to_start")
                 self.unstash()
+            case Settled():
+                self._farewell()
             case Down():
                 self._down(message)
             case e.SessionOpened():
@@ -92,11 +104,15 @@ class Session(Keeper):
                 return self._turn_away(message, self._broken)
             case _ if self.record.state == "starting" or self._cancel or not self.record.seq:
                 return self.stash()
-            case _ if self.record.state == "suspended" and not isinstance(message, Finalize):
+            case _ if self._is_gone(message):
                 return self._turn_away(message, "session_suspended")
             case _:
                 return self._obey(message)
         return None
+
+    def _is_gone(self, message: Any) -> bool:
+        """Whether nobody is there any more: all that may still be said is that it ends for good."""
+        return self.record.state in ("leaving", "suspended") and not isinstance(message, Finalize)
 
     def _obey(self, message: Any) -> Any:
         match message:
@@ -125,10 +141,13 @@ class Session(Keeper):
             self._pass_on_when_durable(known)
             return
         policy = self._environment.policy
+        intent, doing = message.intent, situation(self.record)
+        if message.type == "normal" and 0 < message.said < self._cut:
+            intent, doing = Intent.EXPLICIT_QUEUE, Situation.BUSY  # a cancel overtook it
         row = dispose(
             self._environment.dispositions,
-            message.intent,
-            situation(self.record),
+            intent,
+            doing,
             policy.busy_mode,
             policy.strategy,
             "on" if policy.is_auto_queue else "off",
@@ -139,7 +158,7 @@ class Session(Keeper):
                 self._queue.tell(enqueue_order(message, row, "turn", is_next=True))
                 self._start_next()
             case Action.QUEUE:
-                is_next = self.record.state == "interrupting"
+                is_next = doing is Situation.INTERRUPTING
                 self._queue.tell(enqueue_order(message, row, "queue", is_next=is_next))
             case Action.STEER:
                 turn = self.record.turn
@@ -167,10 +186,13 @@ class Session(Keeper):
     # Cancels --------------------------------------------------------------------------------------
 
     def _cancel_by_message(self, message: UserMessage, row: DispositionRow) -> None:
-        self._deliver_cancel(interrupt_order(self._next_receipt(), message, row))
+        order = interrupt_order(self._next_receipt(), self.record.turn, message, row)
+        self._cut = max(self._cut, message.said)
         left = what_is_left(message)
         if left:
-            self._queue.tell(enqueue_order(message, row, "turn", text=left, is_next=True))
+            self._queue.tell(replacing_order(message, row, left, order))
+        else:
+            self._deliver_cancel(order)
 
     def _interrupt(self, message: Interrupt) -> dict[str, Any]:
         receipt = self.record.cancels.get(message.client_id)
@@ -183,8 +205,11 @@ class Session(Keeper):
         if message.turn and message.turn != self.record.turn:
             reason = f"turn {message.turn} has ended"
             return {"ok": True, "interrupted": None, "reason": reason}
-        receipt = self._next_receipt()
-        self._deliver_cancel(InterruptTurn(receipt, message.cause, message.user, message.client_id))
+        receipt, turn = self._next_receipt(), self.record.turn
+        self._cut = max(self._cut, message.said)
+        self._deliver_cancel(
+            InterruptTurn(receipt, message.cause, turn, message.user, message.client_id)
+        )
         return {"ok": True, "interrupted": self.record.turn, "receipt": receipt}
 
     def _next_receipt(self) -> str:
@@ -195,6 +220,7 @@ class Session(Keeper):
         moved = step(SESSION, self.record.state, "interrupt")
         row = deliver(self._environment.deliveries, order.cause, Relation.SELF)
         is_cancel = row.action in (Delivery.CANCEL, Delivery.FINALIZE)
+        is_cancel = is_cancel and order.turn == self.record.turn
         if isinstance(moved, Step) and "interrupt_turn" in moved.effects and is_cancel:
             self._end_turn(order)
         else:
@@ -212,19 +238,21 @@ class Session(Keeper):
         if isinstance(moved, Refusal) or moved.ignored:
             return
         is_final = event == "finalize"
-        if moved.state in ("suspended", "finalized"):
-            self._say(self._last_entry(is_final, cause))
-            return
         self._say(e.SessionFinalizing(cause) if is_final else e.SessionLeaving(cause))
         if "interrupt_turn" in moved.effects:
-            self._end_turn(
-                InterruptTurn(self._next_receipt(), "finalize" if is_final else "signal")
-            )
+            why = "finalize" if is_final else "signal"
+            self._end_turn(InterruptTurn(self._next_receipt(), why, self.record.turn))
+        elif "settle" in moved.effects:
+            self._queue.tell(Settle())
 
-    def _last_entry(self, is_final: bool, cause: str) -> e.Entry:
-        if is_final:
-            return e.SessionFinalized(self._environment.finalize_id(self.record.id), cause)
-        return e.SessionSuspended(cause)
+    def _farewell(self) -> None:
+        """Write the last entry, now that nobody has anything left to decide."""
+        record = self.record
+        if record.state == "leaving":
+            self._say(e.SessionSuspended())
+        elif record.state == "finalizing":
+            name = self._environment.finalize_id(record.id)
+            self._say(e.SessionFinalized(name, record.finalize_cause or "crashed"))
 
     # The journal ----------------------------------------------------------------------------------
 
@@ -234,8 +262,8 @@ class Session(Keeper):
                 self._start_turn(entry)
                 self.unstash()
             case e.Recovered():
-                if self.record.state == "finalized":
-                    self._say(self._last_entry(True, self.record.finalize_cause or "crashed"))
+                if self.record.state == "finalizing":
+                    self._queue.tell(Settle())
             case e.Interrupted():
                 self._cancel = None
                 self.unstash()
@@ -248,12 +276,9 @@ class Session(Keeper):
 
     def _go_on(self) -> None:
         """After a turn: leave if that was asked for, else run what is next."""
-        record, late = self.record, self._cancel
-        self._cancel = None
-        if record.state == "suspended":
-            self._say(e.SessionSuspended())
-        elif record.state == "finalized":
-            self._say(self._last_entry(True, record.finalize_cause))
+        late, self._cancel = self._cancel, None
+        if self.record.state in ("leaving", "finalizing"):
+            self._queue.tell(Settle())
         self.unstash()
         if late is None:
             self._start_next_if_idle()
@@ -314,12 +339,14 @@ class Session(Keeper):
             self.children["queue"].mailbox.purge(StartNext)
             self._shift("nothing_to_start")
         self.handle_down(down)
+        if down.name == "queue" and self.record.unfinished is None:
+            self._queue.tell(Settle())
         self.unstash()
         self._start_next_if_idle()
 
     def child_ended(self, down: Down) -> None:
         """Journal the end of a turn whose actor failed; the session goes on."""
-        if self._broken or self.record.state not in WITH_A_TURN:
+        if self._broken or self.record.unfinished is None:
             return
         reason = f"a fault in the program ended the turn ({down.reason or 'its queue failed'})"
         messages = closing_messages(self.record)

@@ -18,15 +18,8 @@ from ..journal.recovery import snapshot
 from ..journal.store import Commit, Lease, SessionRow, Snapshot, Store, StoredEntry
 from ..machines.conversation import ToolRequest, Usage
 from ..machines.effects import CallModel, CancelModel, Effect, RunTool, StopTool
-from ..machines.messages import (
-    Committed,
-    ModelAnswered,
-    ModelFailed,
-    ModelNoticed,
-    ModelText,
-    StoreBroke,
-    ToolFinished,
-)
+from ..machines.messages import Committed, StoreBroke
+from ..machines.results import ModelAnswered, ModelFailed, ModelNoticed, ModelText, ToolFinished
 from .environment import Permit
 from .mailbox import tell
 from .simulation import Dice, Timeline

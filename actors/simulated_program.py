@@ -176,10 +176,14 @@ class SimulatedProgram:
         """Die: what is not in the store is gone."""
         self.history.append(Crashed())
         self.timeline.forget("ports")
-        for actor in self.system.living():
-            self.system.retire(actor)
+        self.close()
         self.dispatcher.ready.clear()
         self.journal.pending.clear()
+
+    def close(self) -> None:
+        """Let go of the actors."""
+        for actor in self.system.living():
+            self.system.retire(actor)
 
     def restart(self) -> None:
         """Start again from what the store holds."""

@@ -16,19 +16,8 @@ from ..journal import entries as e
 from ..machines.conversation import ChatMessage, ToolRequest, Usage
 from ..machines.effects import CallModel, CancelModel, Effect, RunTool, StopTool
 from ..machines.facts import Noticed, TextStreamed
-from ..machines.messages import (
-    Answer,
-    Decided,
-    Inspect,
-    InterruptTurn,
-    ModelAnswered,
-    ModelFailed,
-    ModelNoticed,
-    ModelText,
-    SteersTaken,
-    TakeSteers,
-    ToolFinished,
-)
+from ..machines.messages import Answer, Decided, Inspect, InterruptTurn, SteersTaken, TakeSteers
+from ..machines.results import ModelAnswered, ModelFailed, ModelNoticed, ModelText, ToolFinished
 from ..machines.step import Refusal, step
 from ..machines.turn import TURN
 from .acting import Acting

@@ -59,7 +59,7 @@ def _help(conversation: Conversation, argument: str) -> Reply:
 
 
 def _stop(conversation: Conversation, argument: str) -> Reply:
-    answer = conversation.ask(Interrupt("stop"))
+    answer = conversation.ask(Interrupt("stop", said=conversation.runtime.next_said()))
     if answer.get("interrupted"):
         return Reply(True, answer, f"Stopping turn {answer['interrupted']}.")
     return Reply(True, answer, f"Nothing to stop: {answer.get('reason', 'nothing runs')}.")

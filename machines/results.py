@@ -1,0 +1,71 @@
+"""What comes back from the ports: results as messages, each with its turn and epoch."""
+
+from dataclasses import dataclass, field
+
+from .conversation import ToolRequest, Usage
+from .messages import Message
+
+__all__ = ["ModelAnswered", "ModelFailed", "ModelNoticed", "ModelText", "ToolFinished"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelText(Message):
+    """A piece of streaming text."""
+
+    turn: str
+    epoch: int
+    step: int
+    delta: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelNoticed(Message):
+    """The model port waits for something, and says for what."""
+
+    turn: str
+    epoch: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswered(Message):
+    """A whole answer."""
+
+    turn: str
+    epoch: int
+    step: int
+    text: str
+    tool_calls: tuple[ToolRequest, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    stop_reason: str = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFailed(Message):
+    """No answer: why, and the next step."""
+
+    turn: str
+    epoch: int
+    step: int
+    reason: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished(Message):
+    """A tool call is over and everything it started is dead, or listed in `survivors`.
+
+    `status` is ok, failed, timed_out or killed; `progress` is (done, total, unit, note) or none.
+    """
+
+    turn: str
+    epoch: int
+    call: str
+    status: str
+    text: str
+    exit_code: int | None = None
+    bytes: int = 0
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
+    spilled: str = ""
+    progress: tuple[int, int, str, str] | None = None
