@@ -39,7 +39,7 @@ class Owned:
     lease: Lease
     tell: Callable[[Any], None]
     record: SessionRecord | None = None
-    entries: list[StoredEntry] = field(default_factory=list)
+    entries: list[StoredEntry] = field(default_factory=list[StoredEntry])
     snapshot_seq: int = 0
 
 

@@ -8,6 +8,7 @@ durable is it told to anybody, and only then, if no cancel came in between, are 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pykka import ActorRef
@@ -29,6 +30,7 @@ from ..machines.messages import (
     Interrupt,
     InterruptTurn,
     Journalled,
+    Lane,
     NothingToStart,
     QueueChange,
     ResumeQueue,
@@ -153,6 +155,8 @@ class Session(Keeper):
             "on" if policy.is_auto_queue else "off",
         )
         match row.action:
+            case Action.RUN if message.type != "normal" and self.mailbox.depth()[Lane.DATA]:
+                tell(self.actor_ref, replace(message, type="normal"))  # behind what came before it
             case Action.RUN:
                 self._shift("start")
                 self._queue.tell(enqueue_order(message, row, "turn", is_next=True))

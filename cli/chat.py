@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -48,6 +49,8 @@ def chat(options: ChatOptions, environ: Mapping[str, str]) -> int:
     face, can_ask = _face(options)
     wish = Wish(options.agent, options.model, options.is_yes, can_ask)
     host = Host(paths, settings, environ, wish)
+    gc.freeze()
+    gc.enable()
     try:
         with leave_on_signals():
             return face(host, lambda: _open(host, options, folder), options)

@@ -1,5 +1,6 @@
 """The entry point. `--version` is answered before anything else is imported."""
 
+import gc
 import sys
 
 from .. import __version__
@@ -12,6 +13,7 @@ def main() -> None:
     if sys.argv[1:] in (["--version"], ["-V"]):
         print(f"steersman {__version__}")
         return
+    gc.disable()  # what imports make is no garbage; a chat turns it on again
     from .app import run
 
     sys.exit(run(sys.argv[1:]))

@@ -115,11 +115,11 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
             move(ITEM, item, "requeue")
             item.for_turn, item.said_as = "", "queue"
         case e.Withdrawn():
-            _end_item(queue, entry.item, "withdraw")
+            _end_item(queue, entry.item, "withdraw", time)
         case e.Steered():
             for name in entry.items:
                 queue.items[name].turn = entry.turn
-                _end_item(queue, name, "steer")
+                _end_item(queue, name, "steer", time)
         case e.TurnStarted():
             item = queue.items[entry.item]
             move(ITEM, item, "start")
@@ -127,11 +127,12 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
             queue.order.remove(item.id)
             queue.order.insert(0, item.id)
         case e.TurnEnded() | e.Interrupted() | e.ProgressMade():
-            _apply_to_running(queue, entry)
+            _apply_to_running(queue, entry, time)
         case e.Recovered():
             _recover(queue, time)
         case e.QueueHeld():
-            _shift(queue, "hold", time)
+            if queue.order:  # an end may have crossed it, and an empty queue is never held
+                _shift(queue, "hold", time)
         case e.QueueReleased():
             _shift(queue, "release", time)
             for name in entry.items:
@@ -143,14 +144,16 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
 
 
 def _apply_to_running(
-    queue: QueueRecord, entry: e.TurnEnded | e.Interrupted | e.ProgressMade
+    queue: QueueRecord, entry: e.TurnEnded | e.Interrupted | e.ProgressMade, time: float
 ) -> None:
     for item in queue.live():
         if item.state != "running" or item.turn != entry.turn:
             continue
         match entry:
             case e.TurnEnded():
-                _end_item(queue, item.id, "complete" if entry.status == "completed" else "fail")
+                _end_item(
+                    queue, item.id, "complete" if entry.status == "completed" else "fail", time
+                )
             case e.Interrupted():
                 move(ITEM, item, "interrupt")
             case e.ProgressMade():
@@ -203,7 +206,7 @@ def _queue_item(queue: QueueRecord, entry: e.Queued, time: float) -> None:
         remember(queue.clients, entry.client_id, entry.item)
 
 
-def _end_item(queue: QueueRecord, name: str, event: str) -> None:
+def _end_item(queue: QueueRecord, name: str, event: str, time: float) -> None:
     item = queue.items[name]
     move(ITEM, item, event)
     queue.order.remove(name)
@@ -212,3 +215,5 @@ def _end_item(queue: QueueRecord, name: str, event: str) -> None:
         del queue.items[old.id]
     if not queue.order:
         queue.number = 0
+        if queue.state == "held":
+            _shift(queue, "release", time)

@@ -5,7 +5,8 @@ shared by all that are in one of its states. Nothing is ever attached to it (`ad
 kilobytes a model): an event is fired on a throw-away slotted model that holds the state.
 
 A step is pure. It performs nothing, it only names the effects that its owner carries out. An event
-that is not accepted is a `Refusal`, which is an answer and changes nothing.
+that is not accepted is a `Refusal`, which is an answer and changes nothing. Since it is pure over a
+finite space, each answer is worked out once, through `transitions`, and then looked up.
 
 The shared machine keeps no state between steps, so steps of different threads do not meet; two
 threads that build the same machine at once build it twice, and one copy stays.
@@ -61,9 +62,23 @@ class _Model:
 _CAPACITY: Final = 256
 """Machines kept compiled; declared ones are a dozen, generated ones (in tests) may be many."""
 
-# Keyed by identity, since hashing a whole machine costs more than a step. The stored machine keeps
-# its id from being used again.
-_COMPILED: Final[dict[int, tuple[Machine, transitions.Machine]]] = {}
+_ANSWERS: Final = 4096
+"""Answers kept for a machine; the declared ones have a few hundred combinations each."""
+
+Question = tuple[str, str, frozenset[str]]
+
+
+@dataclass(slots=True)
+class _Engine:
+    """A compiled machine and its answers; `machine` keeps its id from being used again."""
+
+    machine: Machine
+    shared: transitions.Machine
+    answers: dict[Question, "Step | Refusal"]
+
+
+# Keyed by identity, since hashing a whole machine costs more than a step.
+_COMPILED: Final[dict[int, _Engine]] = {}
 
 
 def step(
@@ -74,7 +89,21 @@ def step(
     Refuses whatever is not accepted: an unknown state or event, one that has no row in this state,
     one whose guards all fail. Raises `MachineError` only for a machine that could not be built.
     """
-    fired = compiled(machine).events.get(event)
+    engine = _engine(machine)
+    question = (state, event, frozenset(facts))
+    answer = engine.answers.get(question)
+    if answer is None:
+        answer = _work_out(machine, engine.shared, *question)
+        if len(engine.answers) < _ANSWERS:
+            engine.answers[question] = answer
+    return answer
+
+
+def _work_out(
+    machine: Machine, shared: transitions.Machine, state: str, event: str, facts: frozenset[str]
+) -> Step | Refusal:
+    """Fire the event on a throw-away model."""
+    fired = shared.events.get(event)
     if fired is None or state not in fired.transitions:
         return Refusal(machine.name, state, event, _unaccepted(machine, state, event))
     model = _Model(state)
@@ -90,13 +119,17 @@ def compiled(machine: Machine) -> transitions.Machine:
 
     Raises `MachineError` if a row names a state that is not declared.
     """
+    return _engine(machine).shared
+
+
+def _engine(machine: Machine) -> _Engine:
     known = _COMPILED.get(id(machine))
     if known is not None:
-        return known[1]
+        return known
     if len(_COMPILED) >= _CAPACITY:
         _COMPILED.clear()
-    engine = _build(machine)
-    _COMPILED[id(machine)] = (machine, engine)
+    engine = _Engine(machine, _build(machine), {})
+    _COMPILED[id(machine)] = engine
     return engine
 
 
