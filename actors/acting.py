@@ -14,18 +14,23 @@ __all__ = ["Acting"]
 class Acting:
     """What a turn has in hand: calls to start, calls that run, questions, the streamed text.
 
-    `cancel` is an interrupt that waits for the answer to `TakeSteers`.
+    `cancel` is an interrupt that waits: for the answer to `TakeSteers`, or for the tools that run.
+    `cut_for` is a steer for which the streaming answer is to be cut off, `taken` those that are in;
+    `was_cut` says that the last answer was.
     """
 
     __slots__ = (
         "cancel",
         "checkpoint",
+        "cut_for",
         "killed",
         "open",
         "partial",
         "questions",
         "survivors",
+        "taken",
         "todo",
+        "was_cut",
     )
 
     def __init__(self) -> None:
@@ -37,3 +42,11 @@ class Acting:
         self.killed: tuple[int, ...] = ()
         self.survivors: tuple[int, ...] = ()
         self.cancel: InterruptTurn | None = None
+        self.cut_for = ""
+        self.taken: set[str] = set()
+        self.was_cut = False
+
+    def running(self) -> list[str]:
+        """Return the tools of the calls that run, in order; one that is asked about does not."""
+        asked = {one.call for one in self.questions.values()}
+        return [one.tool for one in self.open.values() if one.call not in asked]

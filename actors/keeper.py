@@ -133,8 +133,19 @@ class Keeper(Supervisor):
             self._environment.perform(effect, turn)
 
     def _is_overtaken(self, effect: CallModel | RunTool) -> bool:
-        """Whether a cancel came in between; one that is on its way to the turn counts, too."""
-        return self._cancel is not None or effect.epoch != self.record.epoch
+        """Whether a cancel came in between; one that is on its way to the turn counts, too.
+
+        Not one that lets the tools end, though: the turn may have one that is about to start.
+        """
+        if isinstance(effect, CallModel) and self._is_cut(effect):
+            return True
+        is_coming = self._cancel is not None and not self._cancel.is_patient
+        return is_coming or effect.epoch != self.record.epoch
+
+    def _is_cut(self, effect: CallModel) -> bool:
+        """Whether the answer was cut off for a steer before it was even asked for."""
+        turn = self.record.running
+        return turn is not None and (turn.step, turn.state) != (effect.step, "calling")
 
     def _break(self, message: StoreBroke) -> None:
         """Fail loudly: nothing that is not durable is told, and nothing more is accepted."""

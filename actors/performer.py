@@ -105,7 +105,8 @@ class Performer:
             return
         finally:
             text.close()
-            self._calls.pop(turn, None)
+            if self._calls.get(turn) is asyncio.current_task():  # not the next call of the turn
+                del self._calls[turn]
         _send(
             reply_to,
             ModelAnswered(

@@ -24,16 +24,19 @@ from ..machines.messages import (
     Journalled,
     NothingToStart,
     QueueChange,
+    QueueImport,
     ResumeQueue,
     Settle,
     Settled,
     StartNext,
     SteersTaken,
+    TakeBack,
     TakeSteers,
 )
 from ..machines.step import Refusal, step
 from .actor import Actor
 from .mailbox import tell
+from .rearrangement import Rearranged, edit, move, steer, take_back
 
 if TYPE_CHECKING:
     from .environment import Environment
@@ -79,12 +82,16 @@ class Queue(Actor):
                 self._journalled(entry)
             case Settle():
                 self._session.tell(Settled())
-            case QueueChange() | ResumeQueue() if self.record.state == "closed":
+            case QueueChange() | QueueImport() | ResumeQueue() if self.record.state == "closed":
                 return {"ok": False, "reason": "session_finalized"}
             case QueueChange():
                 return self._change(message)
+            case QueueImport():
+                return self._import(message)
             case ResumeQueue():
                 return self._resume(message)
+            case TakeBack():
+                return self._rearrange(take_back(self.record, self.system.now()))
             case Inspect():
                 return {"state": self.record.state, "waiting": len(self.record.waiting())}
             case _:
@@ -95,7 +102,15 @@ class Queue(Actor):
         now = self.system.now()
         for entry in entries:
             apply_to_queue(self.record, entry, now)
+        if self._is_held_in_vain():
+            released = e.QueueReleased()
+            apply_to_queue(self.record, released, now)
+            entries = (*entries, released)
         self._session.tell(Decided(self.name, entries, orders=orders))
+
+    def _is_held_in_vain(self) -> bool:
+        """Whether nothing is left to hold. It is said, not folded: an end may cross a hold."""
+        return self.record.state == "held" and not self.record.order
 
     def _enqueue(self, message: Enqueue) -> None:
         if message.client_id and message.client_id in self.record.clients:
@@ -171,26 +186,29 @@ class Queue(Actor):
     def _take_steers(self, message: TakeSteers) -> None:
         if not message.reply_to.is_alive():
             return  # nothing may enter the conversation of a turn that has ended
-        steers = self.record.steers(message.turn)
+        # the first boundary follows the message that began the turn: the model answers that first
+        steers = self.record.steers(message.turn) if message.step > 1 else []
         said: tuple[ChatMessage, ...] = ()
+        names = tuple(one.id for one in steers)
         if steers:
             text = "\n\n".join(
                 f"[New message from {one.user or 'user'}] {one.text}" for one in steers
             )
             said = (ChatMessage("user", text),)
-            names = tuple(one.id for one in steers)
             self._decide(e.Steered(names, message.turn, message.step, said))
         elif message.is_closing:
             self._shut = message.turn
         tell(
             message.reply_to,
-            SteersTaken(message.turn, message.step, message.is_closing, said),
+            SteersTaken(message.turn, message.step, message.is_closing, said, names),
         )
 
     def _journalled(self, entry: e.Entry) -> None:
         apply_to_queue(self.record, entry, self.system.now())
         if isinstance(entry, e.TurnEnded | e.Interrupted | e.Recovered):
             self._take_back_steers()
+        if self._is_held_in_vain():
+            self._decide()
         if isinstance(entry, e.Interrupted) and self._environment.policy.after_interrupt == "hold":
             self._hold()
 
@@ -207,6 +225,7 @@ class Queue(Actor):
         match message.op:
             case "hold":
                 self._hold()
+                return {"ok": True, "state": self.record.state}
             case "release":
                 self._release()
             case "withdraw":
@@ -216,7 +235,18 @@ class Queue(Actor):
                 if gone:
                     self._decide(*(e.Withdrawn(one.id) for one in gone))
                 return {"ok": True, "withdrawn": [one.number for one in gone]}
+            case "edit":
+                return self._rearrange(edit(self.record, message))
+            case "move":
+                return self._rearrange(move(self.record, message))
+            case "steer":
+                return self._rearrange(steer(self.record, message, self._shut))
         return {"ok": True}
+
+    def _rearrange(self, found: Rearranged) -> dict[str, Any]:
+        if found.entries:
+            self._decide(*found.entries)
+        return found.reply
 
     def _withdraw(self, number: int | None) -> dict[str, Any]:
         live = self.record.live()
@@ -229,6 +259,31 @@ class Queue(Actor):
             return {"ok": False, "reason": f"#{item.number} is running: /stop ends it"}
         self._decide(e.Withdrawn(item.id))
         return {"ok": True, "withdrawn": [item.number], "text": item.text}
+
+    def _import(self, message: QueueImport) -> dict[str, Any]:
+        """Take in all or none; where nothing runs it stays held, so that importing starts nothing."""
+        record, waiting = self.record, len(self.record.waiting())
+        room = self._environment.policy.max_queue_size - waiting
+        if len(message.items) > room and not message.may_overfill:
+            return {"ok": False, "reason": "queue_full", "room": max(0, room)}
+        imported: list[e.Entry] = [
+            e.Queued(
+                f"m{record.made + n}",
+                record.number + n,
+                text,
+                "queue",
+                user,
+                position=waiting + n,
+            )
+            for n, (text, user) in enumerate(message.items, 1)
+        ]
+        is_idle = all(one.state != "running" for one in record.live())
+        if imported and is_idle and record.state == "open":
+            imported.append(e.QueueHeld("import"))
+        numbers = [one.number for one in imported if isinstance(one, e.Queued)]
+        if imported:
+            self._decide(*imported)
+        return {"ok": True, "imported": numbers, "state": record.state}
 
     def _resume(self, message: ResumeQueue) -> dict[str, Any]:
         there = [one for one in self.record.live() if one.state != "running"]

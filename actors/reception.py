@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from ..journal.record import SessionRecord
+from ..machines.delivery import Cause
 from ..machines.disposition import DispositionRow, Intent, Situation
 from ..machines.messages import Enqueue, InterruptTurn, UserMessage
+from ..machines.policy import Policy
 
-__all__ = ["enqueue_order", "interrupt_order", "replacing_order", "situation", "what_is_left"]
+__all__ = [
+    "enqueue_order",
+    "interrupt_order",
+    "policy_of",
+    "replacing_order",
+    "situation",
+    "what_is_left",
+]
 
+BY_WORDS = (Cause.BARE_WORD, Cause.MORE_WORD, Cause.MESSAGE)
 SAYS_MORE = (Intent.CONVERSE, Intent.STEER_WORD, Intent.INTERRUPT_MORE)
 
 
@@ -24,6 +35,16 @@ def situation(record: SessionRecord) -> Situation:
             return Situation.FINALIZING
         case _:
             return Situation.HELD if record.queue.state == "held" else Situation.IDLE
+
+
+def policy_of(record: SessionRecord, configured: Policy) -> Policy:
+    """Return what a session goes by: what a person chose for it, else what is configured."""
+    chosen: dict[str, Any] = {}
+    if record.busy_mode:
+        chosen["busy_mode"] = record.busy_mode
+    if record.is_auto_queue is not None:
+        chosen["is_auto_queue"] = record.is_auto_queue
+    return replace(configured, **chosen) if chosen else configured
 
 
 def what_is_left(message: UserMessage) -> str:
@@ -65,9 +86,9 @@ def replacing_order(
 
 
 def interrupt_order(
-    receipt: str, turn: str, message: UserMessage, row: DispositionRow
+    receipt: str, turn: str, message: UserMessage, row: DispositionRow, interrupt_at: str = "now"
 ) -> InterruptTurn:
-    """Order the turn to end because of a message."""
+    """Order the turn to end because of a message; only what words say may wait for a tool."""
     return InterruptTurn(
         receipt,
         row.cause,
@@ -77,4 +98,5 @@ def interrupt_order(
         message.matched,
         row.name,
         message.content,
+        interrupt_at == "boundary" and row.cause in BY_WORDS,
     )

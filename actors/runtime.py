@@ -31,6 +31,7 @@ from ..ports.process.host import ProcessHost
 from ..ports.tools.environment import clean_environment
 from ..ports.tools.permission import Permissions
 from ..ports.tools.toolbox import Toolbox
+from .caretaker import Caretaker
 from .commits import Commits, Token
 from .dispatcher import LoopDispatcher
 from .environment import Ears, Environment
@@ -70,6 +71,7 @@ class LiveSession:
     environment: Environment
     performer: Performer
     ref: ActorRef[Any] | None = None
+    kind: type[Session] = Session
 
 
 class Root(Supervisor):
@@ -140,14 +142,18 @@ class Runtime:
         session: str,
         profile_of: Callable[[SessionRecord], AgentProfile],
         ears: Callable[[str], Ears],
+        *,
+        is_caretaker: bool = False,
     ) -> LiveSession:
         """Take up a session again; nothing in it runs until somebody says so.
 
-        Raises `UnknownSession`, or `StoreBusy` when another live process owns it.
+        `is_caretaker`: only its queue is changed; it is not taken up at all. Raises
+        `UnknownSession`, or `StoreBusy` when another live process owns it.
         """
         lease = self._lease(session)
         record = load_record(self.store, session)
         live = self._build(lease, record, Path(record.folder), profile_of(record), ears)
+        live.kind = Caretaker if is_caretaker else Session
         self._start(live)
         return live
 
@@ -201,7 +207,7 @@ class Runtime:
             if not is_first:
                 self._reload(live)
             is_first = False
-            live.ref = Session.start(self.system, live.record, live.environment)
+            live.ref = live.kind.start(self.system, live.record, live.environment)
             return live.ref
 
         self.commits.own(live.lease, lambda message: self._tell(live, message), live.record.seq)
@@ -255,6 +261,11 @@ class Runtime:
         """End a session for good."""
         self._end(session, Finalize(cause), ("finalized",), timeout)
 
+    def settle(self) -> None:
+        """Block until everything decided so far is durable; not for the loop's own thread."""
+        self.run(asyncio.sleep(0))  # whatever the loop is at, it hands on first
+        self.writer.flush()
+
     def leave_all(self) -> None:
         """Suspend every session."""
         for session in list(self.sessions):
@@ -263,6 +274,13 @@ class Runtime:
     def _end(self, session: str, order: Any, states: tuple[str, ...], timeout: float) -> None:
         live = self.sessions.get(session)
         if live is None or live.ref is None:
+            return
+        if live.kind is Caretaker:
+            for _ in range(2):  # through the session, through its queue
+                self.inspect(session, is_last=True)
+            self.settle()
+            self.inspect(session)  # behind the news of what is durable, so that all is told
+            self._release(live)
             return
         self.ask(session, order, timeout)
         deadline = time.monotonic() + timeout
@@ -274,6 +292,7 @@ class Runtime:
 
     def _release(self, live: LiveSession) -> None:
         self.run(live.performer.aclose())
+        self.writer.flush()  # the pass that answered last is over now: all it decided is here
         self.commits.disown(live.id)
         self.sessions.pop(live.id, None)
         self.store.release(live.lease)

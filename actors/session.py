@@ -23,8 +23,10 @@ from ..machines.facts import MessageKnown, Noticed
 from ..machines.messages import (
     Answer,
     Committed,
+    CutAnswer,
     Decided,
     Down,
+    Enqueue,
     Finalize,
     Inspect,
     Interrupt,
@@ -32,13 +34,16 @@ from ..machines.messages import (
     Journalled,
     Lane,
     NothingToStart,
+    PolicyChange,
     QueueChange,
+    QueueImport,
     ResumeQueue,
     Settle,
     Settled,
     StartNext,
     StoreBroke,
     Suspend,
+    TakeBack,
     UserMessage,
 )
 from ..machines.session import SESSION
@@ -48,9 +53,11 @@ from .inspection import inspect_session
 from .keeper import Keeper
 from .mailbox import tell
 from .queue import Queue
+from .rearrangement import MOMENT
 from .reception import (
     enqueue_order,
     interrupt_order,
+    policy_of,
     replacing_order,
     situation,
     what_is_left,
@@ -122,8 +129,12 @@ class Session(Keeper):
                 self._route(message)
             case Interrupt():
                 return self._interrupt(message)
-            case QueueChange() | ResumeQueue():
+            case QueueChange() | QueueImport() | ResumeQueue():
                 return Forward(self._queue)
+            case PolicyChange():
+                self._say(e.PolicyChanged(message.busy_mode, message.is_auto_queue))
+            case TakeBack():
+                return self._take_back()
             case Answer():
                 turn = self._turn
                 return Forward(turn) if turn else {"ok": False, "reason": "nothing is asked"}
@@ -142,7 +153,7 @@ class Session(Keeper):
         if known is not None:
             self._pass_on_when_durable(known)
             return
-        policy = self._environment.policy
+        policy = policy_of(self.record, self._environment.policy)
         intent, doing = message.intent, situation(self.record)
         if message.type == "normal" and 0 < message.said < self._cut:
             intent, doing = Intent.EXPLICIT_QUEUE, Situation.BUSY  # a cancel overtook it
@@ -190,7 +201,10 @@ class Session(Keeper):
     # Cancels --------------------------------------------------------------------------------------
 
     def _cancel_by_message(self, message: UserMessage, row: DispositionRow) -> None:
-        order = interrupt_order(self._next_receipt(), self.record.turn, message, row)
+        policy = self._environment.policy
+        order = interrupt_order(
+            self._next_receipt(), self.record.turn, message, row, policy.interrupt_at
+        )
         self._cut = max(self._cut, message.said)
         left = what_is_left(message)
         if left:
@@ -215,6 +229,22 @@ class Session(Keeper):
             InterruptTurn(receipt, message.cause, turn, message.user, message.client_id)
         )
         return {"ok": True, "interrupted": self.record.turn, "receipt": receipt}
+
+    def _take_back(self) -> Any:
+        """Queue an interrupting message after all; of any other message the queue knows."""
+        record = self.record
+        newest = next(reversed(record.interrupts.values()), None)
+        taken = record.queue.items.get(record.queue.taken)
+        since = taken.taken if taken else 0.0
+        if newest is None or not newest.text or newest.taken <= since:
+            return Forward(self._queue)
+        if self.system.now() - newest.taken > MOMENT:
+            return Forward(self._queue)
+        self._queue.tell(
+            Enqueue(newest.text, "queue", newest.user, "", newest.matched, "taken-back", "queued")
+        )
+        turn = record.turns.get(newest.turn)
+        return {"ok": True, "id": newest.id, "number": None, "offered": turn and turn.number}
 
     def _next_receipt(self) -> str:
         return f"i{self.record.receipts + 1}"
@@ -268,15 +298,24 @@ class Session(Keeper):
             case e.Recovered():
                 if self.record.state == "finalizing":
                     self._queue.tell(Settle())
-            case e.Interrupted():
+            case e.Interrupted() | e.InterruptPlanned():
                 self._cancel = None
                 self.unstash()
             case e.TurnEnded() | e.Stopped():
                 self._go_on()
+            case e.Queued(for_turn=turn) | e.SteerAddressed(turn=turn) if turn:
+                self._offer_cut(entry.item)
+                self._start_next_if_idle()
             case e.QueueReleased() | e.QueueHeld() | e.Requeued() | e.Queued():
                 self._start_next_if_idle()
             case _:
                 pass
+
+    def _offer_cut(self, item: str) -> None:
+        """Tell the turn that a steer waits which need not wait for the end of an answer."""
+        turn = self._turn
+        if turn is not None and self._environment.policy.steer_while_streaming == "cut":
+            tell(turn, CutAnswer(item))
 
     def _go_on(self) -> None:
         """After a turn: leave if that was asked for, else run what is next."""

@@ -8,6 +8,7 @@ the queue is asked for steers before the model is called again; the queue's answ
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pykka import ActorRef
@@ -16,12 +17,21 @@ from ..journal import entries as e
 from ..machines.conversation import ChatMessage, ToolRequest, Usage
 from ..machines.effects import CallModel, CancelModel, Effect, RunTool, StopTool
 from ..machines.facts import Noticed, TextStreamed
-from ..machines.messages import Answer, Decided, Inspect, InterruptTurn, SteersTaken, TakeSteers
+from ..machines.messages import (
+    Answer,
+    CutAnswer,
+    Decided,
+    Inspect,
+    InterruptTurn,
+    SteersTaken,
+    TakeSteers,
+)
 from ..machines.results import ModelAnswered, ModelFailed, ModelNoticed, ModelText, ToolFinished
 from ..machines.step import Refusal, step
 from ..machines.turn import TURN
 from .acting import Acting
 from .actor import Actor
+from .turn_entry import planned, refused, requested, tool_ended
 
 if TYPE_CHECKING:
     from .environment import Environment
@@ -31,6 +41,7 @@ __all__ = ["Turn"]
 
 INTERRUPTED = "[Interrupted by the user.]"
 SKIPPED = "[Not run: the turn was interrupted before this call could start.]"
+GO_ON = "[The new message was taken back. Go on where you were cut off.]"
 NO_ANSWER = "[No answer: the model call failed.]"
 
 
@@ -79,6 +90,8 @@ class Turn(Actor):
                 return self._question_answered(message)
             case InterruptTurn():
                 self._interrupt(message)
+            case CutAnswer(item):
+                self._offer_cut(item)
             case Inspect():
                 return {"state": self.state, "step": self.step, "open": sorted(self._loop.open)}
             case _:
@@ -93,32 +106,58 @@ class Turn(Actor):
     def _steers_taken(self, message: SteersTaken) -> None:
         if self.state != "boundary":
             return
+        loop = self._loop
         self._conversation.extend(message.messages)
-        if self._loop.cancel is not None:
-            self._cut(self._loop.cancel)
-            return
-        if message.is_closing and not message.messages:
-            self._finish("finish", "completed")
+        loop.taken.update(message.items)
+        if loop.cut_for in loop.taken:
+            loop.cut_for = ""
+        was_cut, loop.was_cut = loop.was_cut and not message.messages, False
+        if loop.cancel is not None:
+            self._cut(loop.cancel)
             return
         spent = {"steps_spent"} if self.step >= self._environment.max_steps else set[str]()
+        if (message.is_closing or (was_cut and spent)) and not message.messages:
+            self._finish("finish", "completed")
+            return
         if self._move("proceed", spent) == "failed":
             limit = f"the limit of {self._environment.max_steps} model calls a turn is reached"
             self._finish("", "failed", limit, "raise agents.NAME.max_steps, or say go on")
             return
         self.step += 1
-        call = CallModel(self.turn, self.epoch, self.step, tuple(self._conversation))
-        self._decide([e.ModelCalled(self.turn, self.step)], [call])
+        said = (ChatMessage("user", GO_ON),) if was_cut else ()
+        call = CallModel(self.turn, self.epoch, self.step, (*self._conversation, *said))
+        self._decide([e.ModelCalled(self.turn, self.step, said)], [call])
 
     def _stream(self, message: ModelText) -> None:
         if self.state == "calling" and message.step == self.step:
             self._loop.partial.append(message.delta)
             self._environment.ears.pass_on(TextStreamed(self.turn, message.delta))
+            self._cut_answer_if_wanted()
+
+    def _offer_cut(self, item: str) -> None:
+        """Remember a steer for which the answer that streams is to be cut off, if it is not in yet."""
+        if item not in self._loop.taken:
+            self._loop.cut_for = item
+            self._cut_answer_if_wanted()
+
+    def _cut_answer_if_wanted(self) -> None:
+        """End the stream for a steer, once something came that the conversation can keep."""
+        loop, text = self._loop, "".join(self._loop.partial)
+        if self.state != "calling" or not loop.cut_for or not text.strip():
+            return
+        self._move("cut")
+        loop.partial.clear()
+        loop.cut_for, loop.was_cut = "", True
+        cut = e.AnswerCut(self.turn, self.step, (ChatMessage("assistant", text),))
+        self._decide([cut], urgent=[CancelModel(self.turn)])
+        self._ask_for_steers(is_closing=False)
 
     def _answered(self, message: ModelAnswered) -> None:
         if self.state != "calling" or message.step != self.step:
             self._late("model", message.usage)
             return
         self._loop.partial.clear()
+        self._loop.cut_for = ""
         said = ChatMessage("assistant", message.text, message.tool_calls)
         self._decide([e.Answered(self.turn, self.step, message.usage, (said,))])
         if self._move("answer", {"has_calls"} if message.tool_calls else set()) == "acting":
@@ -209,6 +248,8 @@ class Turn(Actor):
         )
 
     def _question_answered(self, message: Answer) -> dict[str, Any]:
+        if self._loop.cancel is not None:
+            return {"ok": False, "reason": "the turn is being stopped"}
         request = self._loop.questions.pop(message.question, None)
         if request is None:
             return {"ok": False, "reason": f"no question `{message.question}` is open"}
@@ -226,37 +267,19 @@ class Turn(Actor):
 
     def _refuse(self, request: ToolRequest, status: str, reason: str) -> None:
         text = f"[{request.tool} was not run: {reason}]"
-        self._decide([self._refusal(request, status, reason, text)])
-
-    def _refusal(self, request: ToolRequest, status: str, reason: str, text: str) -> e.ToolRefused:
-        said = ChatMessage("tool", text, call=request.call, wire_id=request.wire_id)
-        return e.ToolRefused(self.turn, request.call, request.tool, status, reason, (said,))
+        self._decide([refused(self.turn, request, status, reason, text)])
 
     def _tool_finished(self, message: ToolFinished) -> None:
         request = self._loop.open.pop(message.call, None)
         if request is None:
             self._late(f"tool {message.call}")
             return
-        said = ChatMessage("tool", message.text, call=request.call, wire_id=request.wire_id)
         entries: list[e.Entry] = []
         if message.progress is not None and self.state == "acting":
             entries.append(e.ProgressMade(self.turn, *message.progress))
             done, total, unit, _ = message.progress
             self._loop.checkpoint = {"done": done, "total": total, "unit": unit}
-        entries.append(
-            e.ToolEnded(
-                self.turn,
-                request.call,
-                request.tool,
-                message.status,
-                message.exit_code,
-                message.bytes,
-                message.killed,
-                message.survivors,
-                message.spilled,
-                (said,),
-            )
-        )
+        entries.append(tool_ended(self.turn, request, message))
         if self.state == "interrupted":
             self._loop.killed += message.killed
             self._loop.survivors += message.survivors
@@ -265,6 +288,9 @@ class Turn(Actor):
         self._decide(entries)
         if self.state == "interrupted":
             self._stop_if_dead()
+        elif self._loop.cancel is not None:
+            if not self._loop.running():
+                self._cut(self._loop.cancel)
         elif not self._loop.open:
             self._start_calls()
 
@@ -273,24 +299,23 @@ class Turn(Actor):
     def _interrupt(self, message: InterruptTurn) -> None:
         if isinstance(step(TURN, self.state, "interrupt"), Refusal):
             return
+        loop = self._loop
         if self.state == "boundary":  # steers may be entering just now; the answer is on its way
-            self._loop.cancel = message
+            if loop.cancel is None or not loop.cancel.text:  # one that says nothing needs no answer
+                loop.cancel = message
+        elif message.is_patient and loop.cancel is None and loop.running():
+            self._plan_cut(message)
         else:
             self._cut(message)
+
+    def _plan_cut(self, message: InterruptTurn) -> None:
+        """Answer the order now, and end when the tools that run have."""
+        self._loop.cancel = replace(message, client_id="", text="")  # its receipt is written
+        self._decide([planned(self.turn, message, self._loop.running())])
 
     def _cut(self, message: InterruptTurn) -> None:
         """End here, in one commit; what runs is told to stop, and its results are awaited."""
         loop = self._loop
-        requested = e.InterruptRequested(
-            message.receipt,
-            self.turn,
-            message.cause,
-            message.user,
-            message.client_id,
-            message.matched,
-            message.rule,
-            message.text,
-        )
         withdrawn = [e.QuestionAnswered(self.turn, one, "withdrawn") for one in loop.questions]
         skipped = self._skipped()
         self._move("interrupt")
@@ -299,7 +324,7 @@ class Turn(Actor):
         stopped = [] if loop.open else [self._stopped()]
         stops = [StopTool(self.turn, self.epoch, call) for call in loop.open]
         self._decide(
-            [requested, *withdrawn, *skipped, ended, *stopped],
+            [requested(self.turn, message), *withdrawn, *skipped, ended, *stopped],
             urgent=[CancelModel(self.turn), *stops],
         )
         self._stop_if_dead()
@@ -313,7 +338,8 @@ class Turn(Actor):
         loop.questions.clear()
         loop.todo.clear()
         return [
-            self._refusal(one, "skipped", "the turn was interrupted", SKIPPED) for one in skipped
+            refused(self.turn, one, "skipped", "the turn was interrupted", SKIPPED)
+            for one in skipped
         ]
 
     def _last_words(self, is_after_result: bool) -> tuple[ChatMessage, ...]:

@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from ..machines.errors import SteersmanError
+from .option import Json, Session
+from .queue_app import queue, send, stop
 
 __all__ = ["app", "run"]
 
@@ -31,16 +33,15 @@ def _group(name: str, doc: str, example: str) -> typer.Typer:
     return group
 
 
+app.add_typer(queue, name="queue")
+app.command()(send)
+app.command()(stop)
+
 sessions = _group("sessions", "List, read and resume sessions.", "steersman sessions list")
 machines = _group("machines", "Show and check the state machines.", "steersman machines show turn")
 routes = _group("routes", "Show and check the routing tables.", "steersman routes show")
 config = _group("config", "Show and check the configuration.", "steersman config show")
 models = _group("models", "List, check and fetch language models.", "steersman models list")
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Session = Annotated[
-    str, typer.Argument(metavar="ID", help="A session's id, a unique begin of one, or `last`.")
-]
 
 
 def run(arguments: list[str]) -> int:

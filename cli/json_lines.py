@@ -118,7 +118,7 @@ def _speak_utf8() -> None:
 def _preface(host: Host, conversation: Conversation) -> None:
     if host.choice is not None:
         conversation.narrate("notice", text=host.choice.line)
-    for notice in host.config.notices:
+    for notice in (*host.config.notices, *host.notices):
         conversation.narrate("notice", text=notice)
 
 

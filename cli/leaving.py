@@ -36,9 +36,13 @@ def leave_on_signals() -> Generator[None]:
             os._exit(128 + number)
         raise Leaving(number)
 
-    before = {number: signal.signal(number, on_signal) for number in SIGNALS}
+    before = {
+        number: signal.signal(number, on_signal)
+        for number in SIGNALS
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN  # nohup
+    }
     try:
         yield
     finally:
-        for number in SIGNALS:
-            signal.signal(number, signal.SIG_IGN if count else before[number])
+        for number, former in before.items():
+            signal.signal(number, signal.SIG_IGN if count else former)

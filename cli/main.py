@@ -1,7 +1,10 @@
 """The entry point. `--version` is answered before anything else is imported."""
 
 import gc
+import os
+import signal
 import sys
+from types import FrameType
 
 from .. import __version__
 
@@ -13,7 +16,17 @@ def main() -> None:
     if sys.argv[1:] in (["--version"], ["-V"]):
         print(f"steersman {__version__}")
         return
+    signal.signal(signal.SIGINT, _leave)  # while importing there is nothing to save
     gc.disable()  # what imports make is no garbage; a chat turns it on again
     from .app import run
 
-    sys.exit(run(sys.argv[1:]))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    os._exit(128 + number)

@@ -7,6 +7,7 @@ in order, so that a script means the same however fast its model is.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -14,6 +15,7 @@ from ..gateway.conversation import Conversation
 from ..gateway.events import Event
 from ..gateway.host import Host
 from ..gateway.progress import progress_text
+from ..gateway.saved_queue import announce
 from ..gateway.terminal import clean
 from .acknowledgement import acknowledgement
 from .chat import ChatOptions
@@ -39,6 +41,7 @@ class PlainFace:
         self._out, self._err = out, err
         self._can_utf8 = can_utf8
         self._is_mid_line = False
+        self._has_announced = False
 
     def hear(self, event: Event) -> None:
         """Print an event; loop's thread."""
@@ -47,6 +50,11 @@ class PlainFace:
                 delta = clean(event["delta"])
                 self._out.write(delta)
                 self._is_mid_line = not delta.endswith("\n") if delta else self._is_mid_line
+            case "recovered":
+                self._aside(announce(event, time.time(), can_utf8=self._can_utf8))
+                self._has_announced = True
+            case "queue" if self._has_announced:
+                self._has_announced = False  # it says the same once more
             case "turn_ended" | "tool_started":
                 self._end_line()
                 self._aside(_line(event))
@@ -79,8 +87,6 @@ def _line(event: dict[str, Any]) -> str:
             return str(event["text"])
         case "result":
             return str(event["text"])
-        case "recovered":
-            return f"{len(event['items'])} items wait, held. /queue resume runs them."
         case "turn_ended" if event["status"] == "interrupted":
             return "Interrupted."
         case _:
@@ -104,7 +110,7 @@ def talk_plain(host: Host, open_it: Callable[[], Conversation], options: ChatOpt
         conversation = open_it()
         if host.choice is not None:
             err.write(f"{host.choice.line}\n")
-        for notice in host.config.notices:
+        for notice in (*host.config.notices, *host.notices):
             err.write(f"{notice}\n")
         try:
             _say_all(conversation, options)

@@ -182,7 +182,7 @@ def _greet(host: Host, screen: Screen) -> None:
     if host.choice is not None:
         screen.write(f"{host.choice.line}\n")
         screen.model = host.choice.name
-    for notice in host.config.notices:
+    for notice in (*host.config.notices, *host.notices):
         screen.write(f"{notice}\n")
     screen.write("/help lists the commands. Ctrl-D leaves; everything is saved.\n")
 

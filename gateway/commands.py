@@ -6,28 +6,19 @@ A command is looked up here, carried out at once, also in the middle of a turn, 
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ..machines.messages import Interrupt, QueueChange, ResumeQueue
-from .progress import progress_text
+from ..machines.messages import Interrupt
+from .queue_commands import QUEUE_USAGE, queue_command
+from .reply import Reply
+from .steering import busy_command, receipts_command, steer_command, undo_command
 
 if TYPE_CHECKING:
     from .conversation import Conversation
 
 __all__ = ["COMMANDS", "Command", "Reply", "find"]
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A command's one answer. `leaves`: the face that typed it should end."""
-
-    ok: bool
-    data: dict[str, Any] = field(default_factory=dict[str, Any])
-    text: str = ""
-    leaves: bool = False
 
 
 Run = Callable[["Conversation", str], Reply]
@@ -37,7 +28,8 @@ Run = Callable[["Conversation", str], Reply]
 class Command:
     """One slash command; `usage` is what follows the name.
 
-    `is_urgent`: it doesn't wait for what was said before it.
+    `is_urgent`: it doesn't wait for what was said before it. `says`: with an argument it is no
+    command but a message, said as that.
     """
 
     name: str
@@ -45,6 +37,7 @@ class Command:
     doc: str
     run: Run
     is_urgent: bool = False
+    says: str = ""
 
 
 def _help(conversation: Conversation, argument: str) -> Reply:
@@ -81,73 +74,6 @@ def _inspect(conversation: Conversation, argument: str) -> Reply:
     return Reply(True, data, conversation.draw(data))
 
 
-def _queue(conversation: Conversation, argument: str) -> Reply:
-    words = shlex.split(argument) if argument else []
-    verb = words[0].lower() if words else "list"
-    run = QUEUE_VERBS.get(verb)
-    if run is None:
-        known = ", ".join(sorted(QUEUE_VERBS))
-        return Reply(False, text=f"No `/queue {verb}`. There are: {known}.")
-    return run(conversation, words[1:])
-
-
-def _queue_list(conversation: Conversation, words: list[str]) -> Reply:
-    data = conversation.queue()
-    items = data["items"]
-    if not items:
-        return Reply(True, data, "The queue is empty.")
-    lines = [
-        f"#{one['number']} [{one['state'].upper()}]: {one['text']}{progress_text(one['progress'])}"
-        for one in items
-    ]
-    if data["state"] == "held":
-        lines.append("Held. /queue resume runs them.")
-    return Reply(True, data, "\n".join(lines))
-
-
-def _queue_pop(conversation: Conversation, words: list[str]) -> Reply:
-    number = _number(words)
-    if words and number is None:
-        return Reply(False, text=f"`{words[0]}` is not a number. /queue list shows them.")
-    answer = conversation.ask(QueueChange("withdraw", number))
-    if not answer.get("ok"):
-        return Reply(False, answer, str(answer.get("reason", "Nothing was taken back.")))
-    gone = ", ".join(f"#{one}" for one in answer["withdrawn"])
-    return Reply(True, answer, f"Taken back: {gone}.")
-
-
-def _queue_clear(conversation: Conversation, words: list[str]) -> Reply:
-    answer = conversation.ask(QueueChange("clear"))
-    count = len(answer.get("withdrawn", ()))
-    return Reply(True, answer, f"Taken back: {count} waiting." if count else "Nothing waits.")
-
-
-def _queue_resume(conversation: Conversation, words: list[str]) -> Reply:
-    items = {one["number"]: one for one in conversation.queue()["items"]}
-    answer = conversation.ask(ResumeQueue())
-    count = answer.get("restored", 0)
-    if not count:
-        return Reply(True, answer, "Nothing waits.")
-    first = items.get(answer.get("number"), {})
-    at = first.get("progress")
-    where = f" from checkpoint{progress_text(at)}" if at else ""
-    return Reply(True, answer, f"Restored {count} items. Processing #{answer['number']}{where}...")
-
-
-def _number(words: list[str]) -> int | None:
-    text = words[0].removeprefix("#") if words else ""
-    return int(text) if text.isdecimal() else None
-
-
-QUEUE_VERBS: dict[str, Callable[[Conversation, list[str]], Reply]] = {
-    "list": _queue_list,
-    "pop": _queue_pop,
-    "clear": _queue_clear,
-    "discard": _queue_clear,
-    "resume": _queue_resume,
-    "restore": _queue_list,
-}
-
 COMMANDS: dict[str, Command] = {
     one.name: one
     for one in (
@@ -155,10 +81,25 @@ COMMANDS: dict[str, Command] = {
         Command("stop", "", "Stop the running turn and everything it started, now.", _stop, True),
         Command(
             "queue",
-            "[list|pop [N]|clear|resume]",
-            "Show what waits; take one back, or all; run what is held.",
-            _queue,
+            QUEUE_USAGE,
+            "Show what waits; change its words or order; hand it over, hold it, run it, save it.",
+            queue_command,
         ),
+        Command(
+            "steer",
+            "TEXT",
+            "Say it to the running turn without stopping it.",
+            steer_command,
+            says="steer",
+        ),
+        Command(
+            "busy",
+            "interrupt|steer|queue",
+            "Choose what a message during a turn does.",
+            busy_command,
+        ),
+        Command("undo", "", "Let the last message wait in the queue instead.", undo_command),
+        Command("receipts", "[ID]", "Tell what became of what was said.", receipts_command),
         Command("inspect", "", "Show what every part of the session is doing.", _inspect),
         Command("new", "", "End this session for good and begin another.", _new),
         Command("exit", "", "Save everything and leave.", _exit),

@@ -2,7 +2,7 @@
 
 A Unix socket in a private folder, one for each process, named after its node; newline-delimited
 JSON-RPC 2.0. The peer's user id is checked with the kernel (SO_PEERCRED) before a byte is read.
-A client that reads slowly has its own queue and is cut off when that is full; sessions never wait.
+A client that reads slowly has its own buffer and is cut off when that is full; sessions never wait.
 
 Methods: `say {session, text, as, client_id, user}` answers with the receipt (an `accepted`,
 `rejected` or `result` event), `inspect {session}`, `queue {session}`, `sessions {}`, and
@@ -12,16 +12,20 @@ Methods: `say {session, text, as, client_id, user}` answers with the receipt (an
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
 import json
 import os
 import secrets
 import socket
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+import pykka
 
 from ..journal.folder import PrivateFolder
-from ..machines.errors import SteersmanError
+from ..machines.errors import SteersmanError, UnknownSession
 from .events import Event
 
 if TYPE_CHECKING:
@@ -31,9 +35,13 @@ if TYPE_CHECKING:
 __all__ = ["SOCKETS", "Client", "ControlServer"]
 
 SOCKETS = "sockets"
+INVALID, REFUSED, NOT_HERE, NO_ANSWER = -32600, -32000, -32001, -32002
 LINE_LIMIT = 8 * 1024 * 1024
-BACKLOG = 10_000
+UNREAD_LIMIT = 8 * 1024 * 1024
+"""Bytes that may wait for a client which does not read; one more cuts it off."""
 RECEIPT_SECONDS = 10.0
+OPEN_REQUESTS = 100
+"""Requests of one client that are answered at a time; it is not read from while there are more."""
 
 Params = dict[str, Any]
 
@@ -51,7 +59,10 @@ class ControlServer:
         self._clients: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Begin to listen."""
+        """Begin to listen; sockets that dead processes left are removed. Raises `OSError`."""
+        for name in os.listdir(self._folder.path):
+            if name.endswith(".sock") and _is_dead(self._folder.address(name)):
+                self._folder.remove(name)
         self._server = await asyncio.start_unix_server(
             self._accept, self._folder.address(self._name), limit=LINE_LIMIT
         )
@@ -73,11 +84,10 @@ class ControlServer:
         assert task is not None
         self._clients.add(task)
         client = Client(self._host, writer)
-        try:
-            if _is_same_user(writer):
-                await client.serve(reader)
-        except (ConnectionError, asyncio.CancelledError):
-            pass  # the client went, or we do: there is nobody to tell
+        try:  # when the client went, or we do, there is nobody to tell
+            with contextlib.suppress(ConnectionError, asyncio.CancelledError):
+                if _is_same_user(writer):
+                    await client.serve(reader)
         finally:
             client.close()
             self._clients.discard(task)
@@ -95,13 +105,23 @@ class Client:
     async def serve(self, reader: asyncio.StreamReader) -> None:
         """Answer requests until the client goes; a slow one does not hold up the next."""
         loop = asyncio.get_running_loop()
-        while line := await reader.readline():
+        while line := await self._line(reader):
+            while len(self._requests) >= OPEN_REQUESTS:
+                await asyncio.wait(self._requests, return_when=asyncio.FIRST_COMPLETED)
             task = loop.create_task(self._answer(line))
             self._requests.add(task)
             task.add_done_callback(self._requests.discard)
 
+    async def _line(self, reader: asyncio.StreamReader) -> bytes:
+        try:
+            return await reader.readline()
+        except ValueError:
+            limit = f"at most {LINE_LIMIT // 1024 // 1024} MiB a line"
+            self._fail({}, INVALID, "the request is too long", limit)
+            return b""
+
     def close(self) -> None:
-        """Forget the client."""
+        """Forget the client. Idempotent."""
         if self._leave is not None:
             self._leave()
         for task in self._requests:
@@ -111,13 +131,17 @@ class Client:
     async def _answer(self, line: bytes) -> None:
         request: Params = {}
         try:
-            request = dict(json.loads(line))
-            result = await self._call(str(request["method"]), dict(request.get("params") or {}))
+            request = _object(json.loads(line))
+            result = await self._call(str(request["method"]), _object(request.get("params") or {}))
             self._send({"jsonrpc": "2.0", "id": request.get("id"), "result": result})
+        except UnknownSession as error:
+            self._fail(request, NOT_HERE, error.message, error.hint)
         except SteersmanError as error:
-            self._fail(request, -32000, error.message, error.hint)
-        except (ValueError, KeyError, TypeError) as error:
-            self._fail(request, -32600, f"not a request: {error}", "see docs/control.md")
+            self._fail(request, REFUSED, str(error), error.hint)
+        except (TimeoutError, pykka.Timeout, pykka.ActorDeadError):
+            self._fail(request, NO_ANSWER, "the session did not answer in time", "try again")
+        except (ValueError, KeyError) as error:
+            self._fail(request, INVALID, f"not a request: {error}", "see docs/control.md")
 
     async def _call(self, method: str, params: Params) -> Any:
         match method:
@@ -130,7 +154,7 @@ class Client:
             case "queue":
                 return await asyncio.to_thread(self._conversation(params).queue)
             case "subscribe":
-                self._subscribe(str(params["session"]))
+                self._subscribe(self._conversation(params).session)
                 return {"ok": True}
             case _:
                 raise ValueError(f"no method `{method}`")
@@ -142,11 +166,15 @@ class Client:
         loop = asyncio.get_running_loop()
         receipt: asyncio.Future[Event] = loop.create_future()
 
-        def hear(event: Event) -> None:
-            is_receipt = event["type"] in ("accepted", "rejected", "result")
-            is_ours = is_receipt and event.get("client_id") == key and event.get("as") != "command"
-            if is_ours and not receipt.done():
+        def settle(event: Event) -> None:
+            if not receipt.done():
                 receipt.set_result(event)
+
+        def hear(event: Event) -> None:
+            """Take note of an event; any thread."""
+            is_receipt = event["type"] in ("accepted", "rejected", "result")
+            if is_receipt and event.get("client_id") == key and event.get("as") != "command":
+                loop.call_soon_threadsafe(settle, event)
 
         leave = self._host.hub.subscribe(hear)
         try:
@@ -161,9 +189,13 @@ class Client:
         return self._host.conversation(str(params["session"]))
 
     def _subscribe(self, session: str) -> None:
+        loop = asyncio.get_running_loop()
+
         def hear(event: Event) -> None:
+            """Pass an event on; any thread."""
             if event["session"] == session:
-                self._send({"jsonrpc": "2.0", "method": "event", "params": event})
+                message = {"jsonrpc": "2.0", "method": "event", "params": event}
+                loop.call_soon_threadsafe(self._send, message)
 
         if self._leave is not None:
             self._leave()
@@ -177,10 +209,24 @@ class Client:
         transport = self._writer.transport
         if transport.is_closing():
             return
-        if transport.get_write_buffer_size() > BACKLOG * 1024:
+        if transport.get_write_buffer_size() > UNREAD_LIMIT:
             transport.abort()
             return
         self._writer.write(json.dumps(message, ensure_ascii=False).encode() + b"\n")
+
+
+def _object(data: Any) -> Params:
+    """Take JSON that must be an object. Raises `ValueError`."""
+    if not isinstance(data, dict):
+        raise ValueError("not an object")
+    return cast("Params", data)
+
+
+def _is_dead(address: str) -> bool:
+    """Whether nobody listens at a socket any more."""
+    with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as probe:
+        probe.setblocking(False)
+        return probe.connect_ex(address) == errno.ECONNREFUSED
 
 
 def _is_same_user(writer: asyncio.StreamWriter) -> bool:

@@ -19,6 +19,7 @@ from ..machines.messages import Answer, Message, UserMessage
 from ..machines.words import Words
 from .commands import COMMANDS, Reply
 from .events import Narrator
+from .shelf import Shelf
 from .tree import draw_session
 
 __all__ = ["Conversation"]
@@ -57,6 +58,7 @@ class Conversation:
         self._words = words
         self._narrator_of = narrator_of
         self._open_another = open_another
+        self.shelf: Shelf | None = None
         self._commands = 0
         self._lock = threading.Lock()
 
@@ -66,7 +68,11 @@ class Conversation:
         """Say something; returns a reply for a slash command, else nothing: events tell the rest."""
         found = classify(text, self._words, explicit, COMMANDS)
         if found.intent is Intent.COMMAND:
-            return self._command(found, client_id)
+            says = COMMANDS[found.command].says
+            if not says or not found.argument:
+                return self._command(found, client_id)
+            text, explicit = found.argument, says
+            found = classify(text, self._words, explicit, COMMANDS)
         if explicit == "auto" and _SLASH.match(text):
             self.narrate(
                 "notice", text=f"`{text.split()[0]}` is no command: it is said as a message."
@@ -115,6 +121,14 @@ class Conversation:
         rows = [{key: one.get(key, defaults.get(key)) for key in keys} for one in shown]
         return {"session": self.session, "state": queue.get("state", "open"), "items": rows}
 
+    def item_of(self, client_id: str) -> dict[str, Any] | None:
+        """Return what a message with this key became, as inspected data; none if it was refused."""
+        queue = self._latest()["queue"]
+        item: dict[str, Any] | None = queue.get("items", {}).get(
+            queue.get("clients", {}).get(client_id)
+        )
+        return item
+
     def is_quiet(self) -> bool:
         """Whether nothing runs and nothing that waits will run by itself."""
         data = self._latest()
@@ -133,6 +147,11 @@ class Conversation:
     def narrate(self, kind: str, **fields: Any) -> None:
         """Publish an event of this session that no actor knows of."""
         self._narrator_of(self.session).say(kind, **fields)
+
+    def can_ask(self) -> bool:
+        """Whether somebody can answer questions."""
+        live = self.runtime.sessions.get(self.session)
+        return live is not None and live.environment.policy.can_ask
 
     def stop_asking(self) -> None:
         """From now on nobody answers questions: what would be asked is denied."""
@@ -175,6 +194,8 @@ class Conversation:
         if not command.is_urgent:
             self._latest()
         reply = command.run(self, found.argument)
+        if not command.is_urgent:
+            self.runtime.settle()  # what it changed is on disk before anybody reads that it is
         self._narrator_of(self.session).say(
             "result", **fields, name=found.command, ok=reply.ok, data=reply.data, text=reply.text
         )

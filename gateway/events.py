@@ -28,6 +28,9 @@ Event = dict[str, Any]
 CHANGES_QUEUE = (
     e.Queued,
     e.Requeued,
+    e.Edited,
+    e.Moved,
+    e.SteerAddressed,
     e.Withdrawn,
     e.QueueHeld,
     e.QueueReleased,
@@ -154,8 +157,12 @@ def _of_turn(entry: e.Entry, record: SessionRecord) -> list[Event]:
             ]
         case e.TurnEnded():
             return [_turn_ended(entry.turn, entry.status, record)]
+        case e.InterruptPlanned():
+            notice = {"type": "notice", "text": f"Stopping after {', '.join(entry.tools)}"}
+            return [*_taken_as_interrupt(entry), notice]
         case e.InterruptRequested():
-            return _interrupting(entry)
+            interrupting = {"type": "interrupting", "turn": entry.turn, "cause": entry.cause}
+            return [*_taken_as_interrupt(entry), interrupting]
         case e.Interrupted():
             interrupted = {
                 "type": "interrupted",
@@ -248,10 +255,9 @@ def _accepted(entry: e.Queued) -> Event:
     }
 
 
-def _interrupting(entry: e.InterruptRequested) -> list[Event]:
-    interrupting = {"type": "interrupting", "turn": entry.turn, "cause": entry.cause}
+def _taken_as_interrupt(entry: e.InterruptPlanned | e.InterruptRequested) -> list[Event]:
     if not entry.text:
-        return [interrupting]
+        return []
     accepted = {
         "type": "accepted",
         "id": entry.receipt,
@@ -264,7 +270,7 @@ def _interrupting(entry: e.InterruptRequested) -> list[Event]:
         "ack": "interrupt_detected" if entry.matched else None,
         "text": entry.text,
     }
-    return [accepted, interrupting]
+    return [accepted]
 
 
 def _turn_ended(turn: str, status: str, record: SessionRecord) -> Event:

@@ -20,11 +20,16 @@ from ..ports.models.settings import model_configs
 from ..ports.tools.permission import Permissions, Rule
 from ..workflows.config import Config
 from ..workflows.paths import Paths
+from .control import ControlServer
 from .conversation import Conversation
-from .events import Narrator
+from .events import Event, Narrator
 from .home import open_store
 from .hub import Hub
+from .mirror import Mirror
 from .opening import Opening
+from .queue_file import document
+from .saved_queue import announce_other
+from .shelf import Shelf
 
 __all__ = ["Host", "Wish"]
 
@@ -56,6 +61,9 @@ class Host:
         self.hub = Hub()
         self._opening = Opening()
         self.hub.subscribe(self._opening.hear)
+        self.notices: list[str] = []
+        self._control: ControlServer | None = None
+        self._mirror: Mirror | None = None
         self.choice: Choice | None = None
         self._environ = environ
         self._models: dict[str, Any] = {}
@@ -68,6 +76,11 @@ class Host:
             spill=paths.state / "output",
         )
         queue = config.auto_queue
+        self.shelf = Shelf(self.runtime, queue.max_queue_size, self._quiet_narrator)
+        if queue.persistence.enabled:
+            folder = Path(queue.persistence.path or paths.state / "queues").expanduser()
+            self._mirror = Mirror(folder, self._complain)
+            self.hub.subscribe(self._copy)
         self._words = Words(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
 
     @property
@@ -77,6 +90,7 @@ class Host:
 
     def begin(self, folder: Path) -> Conversation:
         """Begin a new session in a folder."""
+        self._welcome(folder)
         profile = self._profile(self.wish.agent or self.config.default_agent)
         live = self.runtime.open_new(folder, profile, self.narrator)
         self._opening.wait(live.id)
@@ -84,8 +98,16 @@ class Host:
 
     def resume(self, session: str) -> Conversation:
         """Take up a session; nothing in it runs until somebody says so."""
+        self._welcome()
         live = self.runtime.open_existing(session, self._profile_of, self.narrator)
         self._opening.wait(live.id)
+        return self._conversation(live.id, Path(live.record.folder))
+
+    def tend(self, session: str) -> Conversation:
+        """Own a session's queue without taking the session up: nothing in it can run here."""
+        live = self.runtime.open_existing(
+            session, self._idle_profile, self.narrator, is_caretaker=True
+        )
         return self._conversation(live.id, Path(live.record.folder))
 
     def conversation(self, session: str) -> Conversation:
@@ -101,11 +123,61 @@ class Host:
 
     def close(self) -> None:
         """Leave all sessions, end all processes, close the store. Idempotent."""
+        if self._control is not None:
+            control, self._control = self._control, None
+            self.runtime.run(control.aclose())
         self.runtime.leave_all()
         while self._models:
             _, model = self._models.popitem()
             self.runtime.run(model.aclose())
         self.runtime.close()
+        if self._mirror is not None:
+            self._mirror.close()
+
+    def _welcome(self, folder: Path | None = None) -> None:
+        """Before the first session: be reachable, throw away what was outlived, say what is there."""
+        if self.conversations or self._control is not None:
+            return
+        persistence = self.config.auto_queue.persistence
+        if not persistence.enabled:
+            self.notices.append(
+                "auto_queue.persistence.enabled is false: session and queue are in memory only, "
+                "and are lost when this program ends"
+            )
+            return
+        self._listen()
+        self.notices += self.shelf.expire(time.time(), persistence.retention_hours)
+        if folder is not None and (other := announce_other(*self.shelf.newest(folder))):
+            self.notices.append(other)
+
+    def _listen(self) -> None:
+        """Open the control socket; a place where none can be is told, and keeps nobody from work."""
+        control = ControlServer(self)
+        try:
+            self.runtime.run(control.start())
+        except OSError as error:
+            self.notices.append(f"other terminals cannot reach this session: {error}")
+        self._control = control
+
+    def _copy(self, event: Event) -> None:
+        """Have the queue's readable copy written; loop's thread."""
+        live = self.runtime.sessions.get(event["session"])
+        if self._mirror is not None and live is not None and event["type"] in ("queue", "progress"):
+            data = document(live.id, live.record.queue, time.time())
+            self._mirror.put(live.id, data)
+
+    def _complain(self, text: str) -> None:
+        """Tell every open session's listeners that its readable copy is not written."""
+        for session in tuple(self.conversations):
+            self.narrator(session).say("notice", text=text)
+
+    def _quiet_narrator(self, session: str) -> Narrator:
+        """Give a voice that only the readable copy hears."""
+        return Narrator(session, self._copy, time.time)
+
+    def _idle_profile(self, record: SessionRecord) -> AgentProfile:
+        policy = Policy(max_queue_size=self.config.auto_queue.max_queue_size)
+        return AgentProfile(record.agent, None, record.system, (), policy=policy)
 
     def _conversation(self, session: str, folder: Path) -> Conversation:
         conversation = Conversation(
@@ -115,6 +187,7 @@ class Host:
             self.narrator,
             lambda: self.begin(folder).session,
         )
+        conversation.shelf = self.shelf
         self.conversations[session] = conversation
         return conversation
 

@@ -6,18 +6,16 @@ cannot be written is told once and never harms the session.
 
 from __future__ import annotations
 
-import logging
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..workflows.paths import make_private, write_private
-from .queue_file import write
+from ..machines.errors import ConfigError
+from ..workflows.paths import make_private
 
 __all__ = ["Mirror"]
-
-logger = logging.getLogger("steersman")
 
 
 class Mirror:
@@ -30,13 +28,15 @@ class Mirror:
         self._changed = threading.Condition()
         self._is_closing = False
         self._has_failed = False
-        self._thread = threading.Thread(target=self._run, name="queue-mirror", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
 
     def put(self, session: str, document: dict[str, Any]) -> None:
         """Have a document written; returns at once."""
         with self._changed:
             self._waiting[session] = document
+            if self._thread is None and not self._is_closing:
+                self._thread = threading.Thread(target=self._run, name="queue-mirror", daemon=True)
+                self._thread.start()
             self._changed.notify()
 
     def close(self) -> None:
@@ -44,7 +44,8 @@ class Mirror:
         with self._changed:
             self._is_closing = True
             self._changed.notify()
-        self._thread.join(5.0)
+        if self._thread is not None:
+            self._thread.join(5.0)
 
     def _run(self) -> None:
         while True:
@@ -59,12 +60,23 @@ class Mirror:
     def _write(self, session: str, document: dict[str, Any]) -> None:
         path = self._folder / f"{session}.toml"
         try:
-            if document["items"]:
+            if document["items"] or path.is_symlink() or path.exists():
                 make_private(self._folder)
-                write_private(path, write(document))
-            elif path.exists() or path.is_symlink():
-                write_private(path, write(document))
-        except OSError as error:
+                _replace(path, document)
+        except (OSError, ConfigError) as error:
             if not self._has_failed:
                 self._has_failed = True
-                self._on_fault(f"the queue's copy `{path}` cannot be written: {error.strerror}")
+                why = error.strerror if isinstance(error, OSError) else error.message
+                self._on_fault(f"the queue's copy `{path}` cannot be written: {why}")
+
+
+def _replace(path: Path, document: dict[str, Any]) -> None:
+    """Replace a file in one step; not synced, for it is a copy and must not slow the journal."""
+    from .queue_file import write
+
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
+        file.write(write(document))
+    temporary.replace(path)

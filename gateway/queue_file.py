@@ -13,9 +13,13 @@
 The store is the truth; this file mirrors it. An import takes all of a file or nothing.
 """
 
+import os
+import re
+import stat
 import tomllib
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import tomli_w
@@ -25,9 +29,11 @@ from ..machines.errors import ConfigError
 from ..workflows.document import is_list, is_table
 from .progress import progress_text
 
-__all__ = ["SavedItem", "document", "parse", "write"]
+__all__ = ["SavedItem", "document", "parse", "read_file", "write", "write_file"]
 
 WAITING = ("pending", "interrupted", "running")
+LIMIT = 8 * 1024 * 1024
+"""Bytes of a queue file; a queue that people wrote is far smaller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +66,7 @@ def document(session: str, queue: QueueRecord, now: float) -> dict[str, Any]:
 
 def write(data: dict[str, Any]) -> bytes:
     """Write a document as TOML."""
-    return tomli_w.dumps(data, multiline_strings=False).encode()
+    return tomli_w.dumps(data, multiline_strings=False).encode("utf-8", "replace")
 
 
 def parse(text: str, file: str) -> list[SavedItem]:
@@ -71,10 +77,15 @@ def parse(text: str, file: str) -> list[SavedItem]:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
+        place = re.search(r"at line (\d+), column (\d+)", str(error))
+        end = text.count("\n") + 1, len(text) - text.rfind("\n")
+        line, column = (int(place[1]), int(place[2])) if place else end
         raise ConfigError(
             f"not TOML: {error}",
             "nothing was imported; `/queue export` writes such files",
             file=file,
+            line=line,
+            column=column,
         ) from error
     items = data.get("items")
     if not is_list(items):
@@ -84,6 +95,59 @@ def parse(text: str, file: str) -> list[SavedItem]:
         for number, item in enumerate(items, 1)
         if (found := _item(item, number, file)).status in WAITING
     ]
+
+
+def read_file(path: Path) -> list[SavedItem]:
+    """Read a queue file; a symbolic link is not followed. Raises `ConfigError`."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        what = "it is a symbolic link" if path.is_symlink() else error.strerror
+        raise _unusable(f"it cannot be read: {what}", path) from error
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise _unusable("it is no regular file", path)
+        data = file.read(LIMIT + 1)
+    if len(data) > LIMIT:
+        raise _unusable(f"it is larger than {LIMIT // 1024 // 1024} MiB", path)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigError(
+            "this is no queue file: not UTF-8",
+            "nothing was imported",
+            file=str(path),
+            line=line,
+            column=error.start - data.rfind(b"\n", 0, error.start),
+        ) from error
+    return parse(text, str(path))
+
+
+def write_file(path: Path, session: str, queue: QueueRecord, now: float) -> int:
+    """Write a queue into a file in one step and return how many items it has.
+
+    Raises `ConfigError` for a symbolic link, and for a file that is there and is no queue file.
+    """
+    if path.is_symlink() or path.exists():
+        read_file(path)
+    data = document(session, queue, now)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
+            file.write(write(data))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise _unusable(f"it cannot be written: {error.strerror}", path) from error
+    return len(data["items"])
+
+
+def _unusable(what: str, path: Path) -> ConfigError:
+    return ConfigError(what, "name another file; nothing was changed", file=str(path))
 
 
 def _item(item: Any, number: int, file: str) -> SavedItem:

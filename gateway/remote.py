@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from ..journal.folder import PrivateFolder
-from ..journal.sqlite import SqliteStore
-from ..machines.errors import SteersmanError, StoreBusy
-from .control import SOCKETS
+from ..journal.lock import Owner
+from ..machines.errors import SteersmanError, StoreBusy, StoreError, UnknownSession
+from .control import NOT_HERE, SOCKETS
 from .events import Event
 
 __all__ = ["Remote"]
@@ -27,25 +28,21 @@ class Remote:
         self._made = 0
 
     @classmethod
-    def connect(
-        cls, state: Path, store: SqliteStore, session: str, timeout: float = 15.0
-    ) -> Remote | None:
-        """Connect to a session's owner, or none when nobody owns it.
-
-        Raises `StoreBusy` when a live owner cannot be reached.
-        """
-        owner = store.owner(session)
-        if owner is None:
-            return None
+    def connect(cls, state: Path, session: str, owner: Owner, timeout: float = 15.0) -> Remote:
+        """Connect to a session's owner. Raises `StoreBusy` when it cannot be reached."""
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(timeout)
         try:
-            folder = PrivateFolder.open(state, create=False).subfolder(SOCKETS, create=False)
-            connection.connect(folder.address(f"{owner.node}.sock"))
+            with (
+                closing(PrivateFolder.open(state, create=False)) as home,
+                closing(home.subfolder(SOCKETS, create=False)) as folder,
+            ):
+                connection.connect(folder.address(f"{owner.node}.sock"))
         except OSError as error:
             connection.close()
+            why = error.strerror or str(error)
             raise StoreBusy(
-                f"process {owner.pid} has session `{session}` open and does not answer: {error}",
+                f"process {owner.pid} has session `{session}` open and does not answer: {why}",
                 "wait a moment and try again, or end that process",
             ) from error
         return cls(session, connection)
@@ -59,14 +56,15 @@ class Remote:
             "method": method,
             "params": {"session": self.session, **params},
         }
-        self._socket.sendall(json.dumps(request, ensure_ascii=False).encode() + b"\n")
+        self._send(json.dumps(request).encode() + b"\n")
         while True:
             answer = self._read()
             if answer.get("id") == self._made:
                 break
         if "error" in answer:
             error = answer["error"]
-            raise SteersmanError(error["message"], error.get("data", {}).get("hint", ""))
+            kind = UnknownSession if error.get("code") == NOT_HERE else SteersmanError
+            raise kind(error["message"], error.get("data", {}).get("hint", ""))
         return answer["result"]
 
     def events(self) -> Iterator[Event]:
@@ -76,7 +74,7 @@ class Remote:
         while True:
             try:
                 message = self._read()
-            except StoreBusy:
+            except StoreError:
                 return
             if message.get("method") == "event":
                 yield message["params"]
@@ -86,12 +84,24 @@ class Remote:
         self._file.close()
         self._socket.close()
 
+    def _send(self, data: bytes) -> None:
+        try:
+            self._socket.sendall(data)
+        except OSError as error:
+            raise self._no_answer(str(error)) from error
+
+    def _no_answer(self, why: str) -> StoreBusy:
+        return StoreBusy(
+            f"the process that has session `{self.session}` open does not answer: {why}",
+            "it may be stopped or very busy: look at it, or end it, then try again",
+        )
+
     def _read(self) -> dict[str, Any]:
         try:
             line = self._file.readline()
         except OSError as error:
-            raise StoreBusy(f"no answer from the owner: {error}", "try again") from error
+            raise self._no_answer(str(error)) from error
         if not line:
-            raise StoreBusy("the session's owner has ended", "try again: nobody owns it now")
+            raise UnknownSession("the session's owner has ended", "try again")
         data: dict[str, Any] = json.loads(line)
         return data

@@ -12,13 +12,18 @@ from typing import Any
 from ..machines.conversation import ChatMessage, Usage
 
 __all__ = [
+    "AnswerCut",
     "Answered",
+    "Edited",
     "Entry",
+    "InterruptPlanned",
     "InterruptRequested",
     "Interrupted",
     "LateResult",
     "ModelCallFailed",
     "ModelCalled",
+    "Moved",
+    "PolicyChanged",
     "ProgressMade",
     "QuestionAnswered",
     "QuestionAsked",
@@ -33,6 +38,7 @@ __all__ = [
     "SessionOpened",
     "SessionResumed",
     "SessionSuspended",
+    "SteerAddressed",
     "Steered",
     "Stopped",
     "ToolEnded",
@@ -135,7 +141,7 @@ class Queued(Entry):
 
 @dataclass(frozen=True, slots=True)
 class Requeued(Entry):
-    """A steer that no boundary took in waits as a message of its own."""
+    """A message waits as one of its own after all: no boundary took it in, or it was taken back."""
 
     item: str
     why: str
@@ -146,6 +152,38 @@ class Withdrawn(Entry):
     """A person took a message back."""
 
     item: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edited(Entry):
+    """A person said a waiting message anew."""
+
+    item: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moved(Entry):
+    """A person put a message elsewhere: in front of item `before`, or, if that is empty, last."""
+
+    item: str
+    before: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SteerAddressed(Entry):
+    """A waiting message was handed to the running turn: it is a steer from here on."""
+
+    item: str
+    turn: str
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChanged(Entry):
+    """A person chose how this session takes messages; what is empty or none stays as it was."""
+
+    busy_mode: str = ""
+    is_auto_queue: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +222,7 @@ class ModelCalled(Entry):
 
     turn: str
     step: int
+    messages: tuple[ChatMessage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +232,15 @@ class Answered(Entry):
     turn: str
     step: int
     usage: Usage = field(default_factory=Usage)
+    messages: tuple[ChatMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCut(Entry):
+    """An answer was cut off so that a steer enters at once; `messages` holds what had come of it."""
+
+    turn: str
+    step: int
     messages: tuple[ChatMessage, ...] = ()
 
 
@@ -288,9 +336,7 @@ class Steered(Entry):
 
 
 @dataclass(frozen=True, slots=True)
-class InterruptRequested(Entry):
-    """A cancel was accepted; `receipt` is its id, `rule` and `matched` say why it is one."""
-
+class _Cancel(Entry):
     receipt: str
     turn: str
     cause: str
@@ -299,6 +345,18 @@ class InterruptRequested(Entry):
     matched: str = ""
     rule: str = ""
     text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptPlanned(_Cancel):
+    """A cancel was accepted that takes effect, under its receipt, when `tools` have ended."""
+
+    tools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptRequested(_Cancel):
+    """A cancel was accepted; `receipt` is its id, `rule` and `matched` say why it is one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,11 @@ REMEMBERED_CLIENTS = 500
 
 @dataclass(slots=True)
 class ItemRecord:
-    """One message; `progress` is {done, total, unit}, `turn` the last turn that ran it."""
+    """One message; `progress` is {done, total, unit}.
+
+    `turn` is the last turn that ran it, or took it in at `step`; `why` says what it became, where
+    that is not plain; `taken` is when it was last read as what it is.
+    """
 
     id: str
     number: int
@@ -36,7 +40,10 @@ class ItemRecord:
     is_next: bool = False
     for_turn: str = ""
     turn: str = ""
+    step: int = 0
+    why: str = ""
     created: float = 0.0
+    taken: float = 0.0
     progress: dict[str, Any] | None = None
 
 
@@ -44,7 +51,8 @@ class ItemRecord:
 class QueueRecord:
     """What waits and what became of it. `order` holds the ids of what has not ended, in order.
 
-    `clients` maps the newest clients' own keys to the items they got.
+    `clients` maps the newest clients' own keys to the items they got; `taken` is the message that
+    was read last, as a steer or anything else.
     """
 
     state: str = "open"
@@ -54,6 +62,7 @@ class QueueRecord:
     made: int = 0
     number: int = 0
     clients: dict[str, str] = field(default_factory=dict[str, str])
+    taken: str = ""
 
     def live(self) -> list[ItemRecord]:
         """Return what has not ended, in order."""
@@ -72,6 +81,14 @@ class QueueRecord:
             return urgent[0]
         waiting = self.waiting()
         return waiting[0] if waiting and self.state == "open" else None
+
+    def movable(self) -> list[ItemRecord]:
+        """Return what waits for a turn of its own or was interrupted, in order."""
+        return [
+            one
+            for one in self.live()
+            if one.state == "interrupted" or (one.state == "pending" and not one.for_turn)
+        ]
 
     def steers(self, turn: str) -> list[ItemRecord]:
         """Return the steers that wait for a boundary of `turn`, in order."""
@@ -113,12 +130,22 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
         case e.Requeued():
             item = queue.items[entry.item]
             move(ITEM, item, "requeue")
-            item.for_turn, item.said_as = "", "queue"
+            item.for_turn, item.said_as, item.is_next, item.why = "", "queue", False, entry.why
+        case e.SteerAddressed():
+            item = queue.items[entry.item]
+            move(ITEM, item, "address")
+            item.for_turn, item.said_as, item.is_next = entry.turn, "steer", False
+            queue.taken, item.taken = item.id, time
+        case e.Edited():
+            move(ITEM, queue.items[entry.item], "edit")
+            queue.items[entry.item].text = entry.text
+        case e.Moved():
+            _move_item(queue, entry)
         case e.Withdrawn():
             _end_item(queue, entry.item, "withdraw", time)
         case e.Steered():
             for name in entry.items:
-                queue.items[name].turn = entry.turn
+                queue.items[name].turn, queue.items[name].step = entry.turn, entry.step
                 _end_item(queue, name, "steer", time)
         case e.TurnStarted():
             item = queue.items[entry.item]
@@ -131,8 +158,7 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
         case e.Recovered():
             _recover(queue, time)
         case e.QueueHeld():
-            if queue.order:  # an end may have crossed it, and an empty queue is never held
-                _shift(queue, "hold", time)
+            _shift(queue, "hold", time)
         case e.QueueReleased():
             _shift(queue, "release", time)
             for name in entry.items:
@@ -151,11 +177,13 @@ def _apply_to_running(
             continue
         match entry:
             case e.TurnEnded():
+                item.why = entry.reason
                 _end_item(
                     queue, item.id, "complete" if entry.status == "completed" else "fail", time
                 )
             case e.Interrupted():
                 move(ITEM, item, "interrupt")
+                item.why = entry.cause
             case e.ProgressMade():
                 item.progress = {"done": entry.done, "total": entry.total, "unit": entry.unit}
 
@@ -168,6 +196,7 @@ def _recover(queue: QueueRecord, time: float) -> None:
     for item in live:
         if item.state == "running":
             move(ITEM, item, "interrupt")
+            item.why = "crash"
     queue.order.sort(key=lambda name: queue.items[name].state != "interrupted")
     for item in live:
         item.is_next = False
@@ -196,7 +225,9 @@ def _queue_item(queue: QueueRecord, entry: e.Queued, time: float) -> None:
         is_next=entry.is_next,
         for_turn=entry.for_turn,
         created=time,
+        taken=time,
     )
+    queue.taken = entry.item
     waiting = [one.id for one in queue.waiting()]
     if entry.position <= len(waiting):
         queue.order.insert(queue.order.index(waiting[entry.position - 1]), entry.item)
@@ -204,6 +235,15 @@ def _queue_item(queue: QueueRecord, entry: e.Queued, time: float) -> None:
         queue.order.append(entry.item)
     if entry.client_id:
         remember(queue.clients, entry.client_id, entry.item)
+
+
+def _move_item(queue: QueueRecord, entry: e.Moved) -> None:
+    """Put an item before another; what has ended in the meantime leaves things as they are."""
+    if entry.item not in queue.order:
+        return
+    queue.order.remove(entry.item)
+    known = entry.before in queue.order
+    queue.order.insert(queue.order.index(entry.before) if known else len(queue.order), entry.item)
 
 
 def _end_item(queue: QueueRecord, name: str, event: str, time: float) -> None:
@@ -215,5 +255,3 @@ def _end_item(queue: QueueRecord, name: str, event: str, time: float) -> None:
         del queue.items[old.id]
     if not queue.order:
         queue.number = 0
-        if queue.state == "held":
-            _shift(queue, "release", time)

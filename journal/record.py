@@ -19,6 +19,7 @@ from .queue import ItemRecord, QueueRecord, apply_to_queue, move, remember
 
 __all__ = [
     "CallRecord",
+    "CancelRecord",
     "ItemRecord",
     "QueueRecord",
     "SessionRecord",
@@ -31,6 +32,7 @@ __all__ = [
 EVENT_OF_STATUS = {"ok": "succeed", "failed": "fail", "timed_out": "time_out", "killed": "kill"}
 EVENT_OF_REFUSAL = {"denied": "deny", "failed": "reject", "skipped": "stop"}
 REMEMBERED_TURNS = 50
+REMEMBERED_CANCELS = 50
 CALL_ENDS = CALL.final
 TURN_ENDS = TURN.final
 
@@ -51,6 +53,31 @@ class CallRecord:
     killed: tuple[int, ...] = ()
     survivors: tuple[int, ...] = ()
     since: float = 0.0
+
+
+@dataclass(slots=True)
+class CancelRecord:
+    """What became of an interrupt: the receipt of whoever asked for it.
+
+    `told` are the tool calls that were told to stop, `killed` and `survivors` pids, `kept` the
+    items that were there when the turn had ended. States: planned (a tool ends first), stopping,
+    stopped, overtaken (another one came first, or the turn ended by itself).
+    """
+
+    id: str
+    turn: str
+    cause: str
+    state: str = "stopping"
+    user: str = ""
+    matched: str = ""
+    rule: str = ""
+    text: str = ""
+    taken: float = 0.0
+    told: list[str] = field(default_factory=list[str])
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
+    checkpoint: dict[str, Any] | None = None
+    kept: list[str] = field(default_factory=list[str])
 
 
 @dataclass(slots=True)
@@ -80,7 +107,9 @@ class TurnRecord:
 class SessionRecord:
     """A whole session. `epoch` rises with every turn and every cancel.
 
-    `cancels` maps the newest clients' own keys to the receipts that their interrupts got.
+    `cancels` maps the newest clients' own keys to the receipts that their interrupts got, and
+    `interrupts` the newest receipts to what became of them. `busy_mode` and `is_auto_queue` are what
+    a person chose for this session; empty or none, if nobody did.
     """
 
     id: str = ""
@@ -100,6 +129,9 @@ class SessionRecord:
     turns_made: int = 0
     receipts: int = 0
     cancels: dict[str, str] = field(default_factory=dict[str, str])
+    interrupts: dict[str, CancelRecord] = field(default_factory=dict[str, CancelRecord])
+    busy_mode: str = ""
+    is_auto_queue: bool | None = None
     finalize_cause: str = ""
     usage: Usage = field(default_factory=Usage)
     turns: dict[str, TurnRecord] = field(default_factory=dict[str, TurnRecord])
@@ -162,17 +194,68 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             _recover(record, time)
         case e.TurnStarted():
             _start_turn(record, entry, time)
-        case e.InterruptRequested():
-            record.receipts += 1
-            record.epoch += 1
-            if entry.client_id:
-                remember(record.cancels, entry.client_id, entry.receipt)
+        case e.PolicyChanged():
+            record.busy_mode = entry.busy_mode or record.busy_mode
+            if entry.is_auto_queue is not None:
+                record.is_auto_queue = entry.is_auto_queue
+        case e.InterruptPlanned() | e.InterruptRequested():
+            _take_cancel(record, entry, time)
         case e.TurnEnded() | e.Interrupted() | e.Stopped():
             _end_turn(record, entry, time)
         case e.LateResult():
             record.usage += entry.usage
         case _:
             _apply_to_turn(record, entry, time)
+
+
+def _take_cancel(
+    record: SessionRecord, entry: e.InterruptPlanned | e.InterruptRequested, time: float
+) -> None:
+    """Write the receipt; one that was planned has it already."""
+    is_planned = isinstance(entry, e.InterruptPlanned)
+    if not is_planned:
+        record.epoch += 1
+    known = record.interrupts.get(entry.receipt)
+    if known is not None:
+        known.state = "stopping"
+        return
+    record.receipts += 1
+    if entry.client_id:
+        remember(record.cancels, entry.client_id, entry.receipt)
+    for earlier in record.interrupts.values():
+        if earlier.state == "planned":
+            earlier.state = "overtaken"
+    record.interrupts[entry.receipt] = CancelRecord(
+        entry.receipt,
+        entry.turn,
+        entry.cause,
+        "planned" if is_planned else "stopping",
+        entry.user,
+        entry.matched,
+        entry.rule,
+        entry.text,
+        time,
+    )
+    while len(record.interrupts) > REMEMBERED_CANCELS:
+        del record.interrupts[next(iter(record.interrupts))]
+
+
+def _follow_cancels(
+    record: SessionRecord, turn: TurnRecord, entry: e.TurnEnded | e.Interrupted | e.Stopped
+) -> None:
+    """Add to the receipts of a turn what its end shows."""
+    for cancel in record.interrupts.values():
+        if cancel.turn != turn.id or cancel.state in ("stopped", "overtaken"):
+            continue
+        match entry:
+            case e.TurnEnded():
+                cancel.state = "overtaken"
+            case e.Interrupted():
+                cancel.checkpoint, cancel.kept = entry.checkpoint, list(record.queue.order)
+                cancel.told = [one.id for one in turn.calls.values() if one.state == "stopping"]
+            case e.Stopped():
+                cancel.state = "stopped"
+                cancel.killed, cancel.survivors = entry.killed, entry.survivors
 
 
 def _start_turn(record: SessionRecord, entry: e.TurnStarted, time: float) -> None:
@@ -195,6 +278,8 @@ def _end_turn(
 ) -> None:
     turn = record.turns[entry.turn]
     turn.is_over = not isinstance(entry, e.Interrupted)
+    if not isinstance(entry, e.Interrupted):
+        _follow_cancels(record, turn, entry)
     if isinstance(entry, e.Stopped):
         move(SESSION, record, "stopped")
         return
@@ -205,6 +290,7 @@ def _end_turn(
         for call in turn.calls.values():
             if call.state not in CALL_ENDS:
                 move(CALL, call, "stop")
+        _follow_cancels(record, turn, entry)
         move(SESSION, record, "interrupted")
         return
     turn.reason = entry.reason
@@ -240,6 +326,8 @@ def _apply_to_turn(record: SessionRecord, entry: e.Entry, time: float) -> None:
                     one.call, one.tool, one.arguments, step=entry.step, wire_id=one.wire_id
                 )
             move(TURN, turn, "answer", frozenset({"has_calls"} if calls else ()))
+        case e.AnswerCut():
+            move(TURN, turn, "cut")
         case e.ModelCallFailed():
             move(TURN, turn, "model_failed")
             turn.reason = entry.reason
@@ -280,5 +368,9 @@ def _recover(record: SessionRecord, time: float) -> None:
     if newest is not None:
         newest.is_over = True
         _lose_calls(newest)
+    for cancel in record.interrupts.values():
+        cancel.state = {"planned": "overtaken", "stopping": "stopped"}.get(
+            cancel.state, cancel.state
+        )
     record.epoch += 1
     move(SESSION, record, "recover")

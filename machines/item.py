@@ -24,6 +24,8 @@ ITEM = Machine(
         Transition("start", ("pending", "interrupted"), "running"),
         Transition("steer", ("pending",), "steered"),
         Transition("requeue", ("pending",)),
+        Transition("address", ("pending",)),
+        Transition("edit", ("pending", "interrupted")),
         Transition("complete", ("running",), "done"),
         Transition("fail", ("running",), "failed"),
         Transition("interrupt", ("running",), "interrupted"),

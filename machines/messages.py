@@ -15,6 +15,7 @@ from .conversation import ChatMessage
 __all__ = [
     "Answer",
     "Committed",
+    "CutAnswer",
     "Decided",
     "Down",
     "Enqueue",
@@ -27,7 +28,9 @@ __all__ = [
     "Lane",
     "Message",
     "NothingToStart",
+    "PolicyChange",
     "QueueChange",
+    "QueueImport",
     "ResumeQueue",
     "Settle",
     "Settled",
@@ -35,6 +38,7 @@ __all__ = [
     "SteersTaken",
     "StoreBroke",
     "Suspend",
+    "TakeBack",
     "TakeSteers",
     "TimerFired",
     "UserMessage",
@@ -118,11 +122,44 @@ class Answer(Message):
 
 @dataclass(frozen=True, slots=True)
 class QueueChange(Message):
-    """A change of the queue that a person asked for: `op` with its number, text or position."""
+    """A change of the queue that a person asked for: `op` with its number, text or position.
+
+    `position` counts from 1 among what waits or was interrupted.
+    """
 
     lane: ClassVar[Lane] = Lane.CONTROL
-    op: Literal["withdraw", "clear", "hold", "release"]
+    op: Literal["withdraw", "clear", "hold", "release", "edit", "move", "steer"]
     number: int | None = None
+    text: str = ""
+    position: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class QueueImport(Message):
+    """Take in all of these (text, user), in order, or none of them; held where nothing runs.
+
+    `may_overfill`: what was saved once may come back, however many may wait now.
+    """
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+    items: tuple[tuple[str, str], ...]
+    may_overfill: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChange(Message):
+    """A person chooses how this session takes messages; what is empty or none stays."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+    busy_mode: Literal["", "interrupt", "steer", "queue"] = ""
+    is_auto_queue: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TakeBack(Message):
+    """The newest message was not meant as it was read: let it wait in the queue instead."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,18 +343,30 @@ class TakeSteers(Message):
 
 @dataclass(frozen=True, slots=True)
 class SteersTaken(Message):
-    """The queue's answer: `messages` extend the context, already journalled."""
+    """The queue's answer: `messages` extend the context, already journalled; `items` are in them."""
 
     lane: ClassVar[Lane] = Lane.SYSTEM
     turn: str
     step: int
     is_closing: bool
     messages: tuple[ChatMessage, ...]
+    items: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CutAnswer(Message):
+    """The session's word to its turn that steer `item` waits and may cut the streaming answer."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    item: str
 
 
 @dataclass(frozen=True, slots=True)
 class InterruptTurn(Message):
-    """The session's order to its turn to end now; the turn journals the receipt with its end."""
+    """The session's order to its turn to end now; the turn journals the receipt with its end.
+
+    `is_patient`: let the tools that run end first.
+    """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
     receipt: str
@@ -328,6 +377,7 @@ class InterruptTurn(Message):
     matched: str = ""
     rule: str = ""
     text: str = ""
+    is_patient: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,3 +16,5 @@ class Policy:
     max_queue_size: int = 10
     after_interrupt: Literal["hold", "continue"] = "hold"
     can_ask: bool = False
+    interrupt_at: Literal["now", "boundary"] = "now"
+    steer_while_streaming: Literal["wait", "cut"] = "wait"

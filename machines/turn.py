@@ -2,7 +2,8 @@
 
 A turn begins at a boundary. At each boundary it takes in the steers that wait, then calls the model;
 an answer with tool calls leads to `acting` and from there to the next boundary; an answer without
-them leads to a boundary, too, at which the turn is complete unless a steer waits.
+them leads to a boundary, too, at which the turn is complete unless a steer waits. An answer that is
+cut off for a steer leads to a boundary at which the turn goes on.
 """
 
 from .machine import Machine, State, Transition
@@ -27,6 +28,7 @@ TURN = Machine(
         Transition("finish", ("boundary",), "completed", effects=("end",)),
         Transition("answer", ("calling",), "acting", ("has_calls",), ("start_calls",)),
         Transition("answer", ("calling",), "boundary", effects=("close_boundary",)),
+        Transition("cut", ("calling",), "boundary", effects=("open_boundary",)),
         Transition("model_failed", ("calling",), "failed", effects=("end",)),
         Transition("calls_done", ("acting",), "boundary", effects=("open_boundary",)),
         Transition("interrupt", ("boundary", "calling", "acting"), "interrupted", (), ("stop",)),

@@ -1,10 +1,12 @@
 """Faults to plant: each breaks one promise, and some check must see it."""
 
+from dataclasses import replace
 from typing import Any
 
 from simulation.scenario import Scenario
 
 from steersman.actors.queue import Queue
+from steersman.actors.rearrangement import Rearranged
 from steersman.actors.session import Session
 from steersman.actors.turn import Turn
 from steersman.journal import entries as e
@@ -17,8 +19,9 @@ from steersman.machines.messages import (
     StartNext,
     UserMessage,
 )
+from steersman.machines.results import ToolFinished
 
-__all__ = ["FAULTS", "RARE", "run_with"]
+__all__ = ["FAULTS", "CutsTooSoon", "run_with"]
 
 
 class TellsTooEarly(Session):
@@ -153,6 +156,36 @@ class PerformsTwice(Session):
             super()._perform(effect)
 
 
+class LosesWhatIsTakenBack(Queue):
+    """Withdraws a message whose reading was taken back."""
+
+    def _rearrange(self, found: Rearranged) -> dict[str, Any]:
+        entries = tuple(
+            e.Withdrawn(one.item) if isinstance(one, e.Requeued) else one for one in found.entries
+        )
+        return super()._rearrange(replace(found, entries=entries))
+
+
+class LosesTakenBack(Session):
+    """Has such a queue."""
+
+    queue_type = LosesWhatIsTakenBack
+
+
+class GoesOnAfterATool(Turn):
+    """Forgets that it was to stop after the running tool."""
+
+    def _tool_finished(self, message: ToolFinished) -> None:
+        self._loop.cancel = None
+        super()._tool_finished(message)
+
+
+class ForgetsToStop(Session):
+    """Has such a turn."""
+
+    turn_type = GoesOnAfterATool
+
+
 FAULTS: dict[str, type[Session]] = {
     "tells before durable": TellsTooEarly,
     "skips the epoch check": ForgetsTheEpoch,
@@ -160,15 +193,13 @@ FAULTS: dict[str, type[Session]] = {
     "leaves the door open at the closing boundary": LeavesADoorOpen,
     "forgets a running tool": LosesATool,
     "starts two turns": HasTwoTurns,
-    "cuts while steers enter": CutsTooSoon,
     "takes a repeated message twice": TakesTwice,
     "lets the queue's copy drift": Drifts,
     "drops a message that interrupts": LosesWhatInterrupts,
     "starts a tool twice": PerformsTwice,
+    "loses what is taken back": LosesTakenBack,
+    "goes on after a tool that it was to stop after": ForgetsToStop,
 }
-
-RARE = {"cuts while steers enter"}
-"""Found in one run of some hundreds."""
 
 
 def run_with(fault: type[Session], seed: int) -> BaseException | None:

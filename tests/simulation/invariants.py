@@ -26,7 +26,7 @@ from steersman.actors.simulated_program import (
 )
 from steersman.journal import entries as e
 from steersman.journal.queue import QueueRecord
-from steersman.journal.record import SessionRecord
+from steersman.journal.record import SessionRecord, apply
 from steersman.journal.recovery import load_record
 from steersman.machines.conversation import ChatMessage
 from steersman.machines.effects import CallModel, CancelModel, RunTool, StopTool
@@ -36,6 +36,7 @@ from steersman.machines.messages import (
     Finalize,
     QueueChange,
     ResumeQueue,
+    TakeBack,
     UserMessage,
 )
 from steersman.machines.turn import TURN
@@ -43,6 +44,7 @@ from steersman.machines.turn import TURN
 __all__ = ["HISTORY", "check_history", "check_liveness", "check_replay", "check_state"]
 
 ENDED = TURN.final
+Cancel = e.InterruptPlanned | e.InterruptRequested
 History = Sequence[Happening]
 
 
@@ -248,23 +250,82 @@ def no_tool_outlives_its_turn(history: History) -> None:
 
 
 def steers_are_conserved(history: History) -> None:
-    """An accepted steer is taken in, or requeued, or withdrawn: never two of these."""
-    ends = Counter[str]()
+    """An accepted steer is taken in, or withdrawn, once; it goes back only as often as it was one."""
+    ends, returns, steers = Counter[str](), Counter[str](), Counter[str]()
     for entry in durable_entries(history):
         match entry:
+            case e.Queued(item=item, for_turn=turn) if turn or entry.said_as == "interrupt":
+                steers[item] += 1
+            case e.SteerAddressed(item=item):
+                steers[item] += 1
             case e.Steered(items=items):
                 ends.update(items)
-            case e.Requeued(item=item) | e.Withdrawn(item=item):
+                assert set(items) <= set(steers), f"{items} were no steers"
+            case e.Withdrawn(item=item):
                 ends[item] += 1
+            case e.Requeued(item=item):
+                returns[item] += 1
             case _:
                 pass
-    steers = {
-        one.item for one in durable_entries(history) if isinstance(one, e.Queued) and one.for_turn
-    }
-    requeued = {one.item for one in durable_entries(history) if isinstance(one, e.Requeued)}
-    for item in steers:
-        most = 2 if item in requeued else 1  # a requeued one may be withdrawn later
-        assert ends[item] <= most, f"steer {item} ended {ends[item]} times"
+    assert all(count == 1 for count in ends.values()), f"ended more than once: {ends}"
+    assert returns <= steers, f"{returns - steers} went back without being steers"
+
+
+def only_people_withdraw(history: History) -> None:
+    """A message is withdrawn by a person who takes it back or clears the queue, and by nothing else."""
+    may_withdraw = False
+    for one in history:
+        match one:
+            case Uttered(QueueChange("withdraw" | "clear")):
+                may_withdraw = True
+            case Appended(_, e.Withdrawn()):
+                assert may_withdraw, f"{one} though nobody asked for it"
+            case _:
+                pass
+
+
+def planned_cancels_end_the_turn(history: History) -> None:
+    """After a cancel that waits for a tool the turn begins nothing more."""
+    planned = set[str]()
+    for one in history:
+        match one:
+            case Appended(_, e.InterruptPlanned(turn=turn)):
+                planned.add(turn)
+            case Appended(_, e.ModelCalled(turn=turn) | e.ToolIntended(turn=turn)):
+                assert turn not in planned, f"{one} though {turn} is to stop"
+            case Appended(_, e.TurnEnded(turn=turn, status="completed")):
+                assert turn not in planned, f"{turn} is complete though it was to stop"
+            case Started():
+                planned.clear()
+            case _:
+                pass
+
+
+def no_message_is_lost(history: History) -> None:
+    """What was taken in has ended, or still waits when the journal is read again."""
+    there = dict[str, str]()
+    for entry in durable_entries(history):
+        match entry:
+            case e.Queued(item=item):
+                there[item] = ""
+            case e.TurnStarted(item=item, turn=turn):
+                there[item] = turn
+            case e.TurnEnded(turn=turn):
+                there = {item: ran for item, ran in there.items() if ran != turn}
+            case e.Interrupted(turn=turn):
+                there = {item: "" if ran == turn else ran for item, ran in there.items()}
+            case e.Recovered():
+                there = dict.fromkeys(there, "")
+            case e.Steered(items=items):
+                there = {item: ran for item, ran in there.items() if item not in items}
+            case e.Withdrawn(item=item):
+                there.pop(item)
+            case _:
+                pass
+    record = SessionRecord()
+    for seq, entry in enumerate(durable_entries(history), 1):
+        apply(record, entry, seq, 0.0)
+    assert set(there) == set(record.queue.order)
 
 
 def steers_enter_a_living_turn(history: History) -> None:
@@ -351,7 +412,7 @@ def nothing_runs_before_a_person_says_so(history: History) -> None:
         match one:
             case Crashed():
                 may_run = False
-            case Uttered(UserMessage() | ResumeQueue() | QueueChange("release")):
+            case Uttered(UserMessage() | ResumeQueue() | QueueChange("release") | TakeBack()):
                 may_run = True
             case Performed(CallModel() | RunTool()):
                 assert may_run, f"{one} after a restart"
@@ -365,8 +426,8 @@ def one_client_id_one_run(history: History) -> None:
     """The same message sent again is the same item, and interrupts once."""
     seen = Counter[tuple[str, str]]()
     for entry in durable_entries(history):
-        if isinstance(entry, e.Queued | e.InterruptRequested) and entry.client_id:
-            key = type(entry).__name__, entry.client_id
+        if isinstance(entry, e.Queued | Cancel) and entry.client_id:
+            key = isinstance(entry, e.Queued), entry.client_id
             seen[key] += 1
             assert seen[key] == 1, f"{key} twice"
 
@@ -402,13 +463,17 @@ def first_in_first_out(history: History) -> None:
         and one.message.type == "normal"
     ]
     journal = durable_entries(history)
-    taken = [one for one in journal if isinstance(one, e.Queued) and one.client_id in said]
+    once = {key for key, count in Counter(said).items() if count == 1}  # a refused one comes again
+    taken = [one for one in journal if isinstance(one, e.Queued) and one.client_id in once]
     places = [said.index(one.client_id) for one in taken]
     assert places == sorted(places), f"taken in as {places}"
     plain = [
         one.item for one in taken if one.said_as == "queue" and not one.is_next and not one.for_turn
     ]
     moved = {one.item for one in taken if one.position == 1}
+    moved |= {
+        one.item for one in journal if isinstance(one, e.Moved | e.SteerAddressed | e.Requeued)
+    }
     chosen = {
         name for one in journal if isinstance(one, e.QueueReleased) for name in one.items
     } | moved
@@ -424,8 +489,8 @@ def every_message_is_answered(history: History) -> None:
     answered = set[str]()
     for one in history:
         match one:
-            case Appended(_, e.Queued(client_id=key) | e.InterruptRequested(client_id=key)):
-                answered.add(key)
+            case Appended(_, e.Queued() | e.InterruptPlanned() | e.InterruptRequested()):
+                answered.add(one.entry.client_id)
             case Passed(MessageRejected(client_id=key) | MessageKnown(client_id=key)):
                 answered.add(key)
             case _:
@@ -445,6 +510,9 @@ HISTORY = (
     one_turn_at_a_time,
     no_tool_outlives_its_turn,
     steers_are_conserved,
+    only_people_withdraw,
+    planned_cancels_end_the_turn,
+    no_message_is_lost,
     steers_enter_a_living_turn,
     items_keep_to_their_machine,
     conversation_is_well_formed,
@@ -500,7 +568,7 @@ def check_replay(program: SimulatedProgram) -> None:
 
 def timeless(queue: QueueRecord) -> QueueRecord:
     """Leave out the times, which the queue's actor reads a moment earlier than the session's."""
-    items = {name: replace(item, created=0.0) for name, item in queue.items.items()}
+    items = {name: replace(item, created=0.0, taken=0.0) for name, item in queue.items.items()}
     return replace(queue, since=0.0, items=items)
 
 

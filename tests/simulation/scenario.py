@@ -30,6 +30,8 @@ class Scenario:
             max_queue_size=dice.choice((1, 3, 10)),
             after_interrupt=dice.choice(("hold", "continue")),
             can_ask=dice.random() < 0.8,
+            interrupt_at=dice.choice(("now", "boundary")),
+            steer_while_streaming=dice.choice(("wait", "cut")),
         )
         self.plan = Plan(
             policy,

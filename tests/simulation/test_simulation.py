@@ -4,8 +4,11 @@ import logging
 from collections.abc import Generator
 
 import pytest
-from simulation.faults import FAULTS, RARE, run_with
+from simulation.directed import interrupt_while_steers_enter
+from simulation.faults import FAULTS, CutsTooSoon, run_with
 from simulation.scenario import Scenario
+
+from steersman.actors.session import Session
 
 SEEDS = 2_000
 CHUNK = 100
@@ -41,10 +44,14 @@ def test_a_seed_is_a_run(seed: int) -> None:
     assert first == second
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.slow) if name in RARE else name for name in FAULTS],
-)
+def test_a_cut_while_steers_enter_is_found() -> None:
+    """A stop that does not wait for the steers just entering breaks a promise; the real one doesn't."""
+    interrupt_while_steers_enter(Session)
+    with pytest.raises(AssertionError, match="in a row"):
+        interrupt_while_steers_enter(CutsTooSoon)
+
+
+@pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_found(name: str) -> None:
     """Each planted fault is noticed within the runs of the full suite."""
     found = next((seed for seed in range(SEEDS) if run_with(FAULTS[name], seed)), None)

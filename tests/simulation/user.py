@@ -12,9 +12,11 @@ from steersman.machines.messages import (
     Answer,
     Finalize,
     Interrupt,
+    PolicyChange,
     QueueChange,
     ResumeQueue,
     Suspend,
+    TakeBack,
     UserMessage,
 )
 
@@ -61,14 +63,28 @@ class User:
         if dice < 0.63:
             turn = self._dice.choice(("", "", "t1", "t2", "t99"))
             return Interrupt("stop", turn, client_id=self._dice.choice(("", "k1")))
-        if dice < 0.72:
-            op: Any = self._dice.choice(("withdraw", "clear", "hold", "release"))
-            return QueueChange(op, self._dice.choice((None, 1, 2, 3)))
+        if dice < 0.75:
+            return self._change()
         if dice < 0.82:
             return ResumeQueue(self._dice.choice((None, None, 1, 2)))
         if dice < 0.97:
             return self.answer()
         return Suspend() if dice < 0.99 else self._farewell()
+
+    def _change(self) -> Any:
+        """Change the queue, or how messages are taken; or take the last one back."""
+        dice = self._dice
+        op: Any = dice.choice(
+            ("withdraw", "clear", "hold", "release", "edit", "move", "steer", "steer", "", "undo")
+        )
+        if op == "undo":
+            return TakeBack()
+        if not op:
+            mode: Any = dice.choice(("", "interrupt", "steer", "queue"))
+            return PolicyChange(mode, dice.choice((None, True, False)))
+        live = [one.number for one in self.program.record.queue.live()]
+        number, place = dice.choice((1, 2, 3, *live, *live)), dice.choice((1, 2, 9))
+        return QueueChange(op, None if op == "withdraw" else number, "said anew", place)
 
     def _farewell(self) -> Any:
         return Finalize() if self._dice.random() < 0.5 else Interrupt("stop")

@@ -1,0 +1,114 @@
+"""What a person asks of messages that wait: said anew, put elsewhere, handed over, taken back.
+
+Pure: each function reads the queue's record and answers with the entries that do it and the reply
+to whoever asked. Numbers never change, only the order does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..journal import entries as e
+from ..journal.queue import ItemRecord, QueueRecord
+from ..machines.messages import QueueChange
+
+__all__ = ["MOMENT", "Rearranged", "edit", "move", "steer", "take_back"]
+
+MOMENT = 10.0
+"""Seconds for which the reading of a message can be taken back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rearranged:
+    """The entries that do what was asked, none if it can't be done, and the reply."""
+
+    reply: dict[str, Any]
+    entries: tuple[e.Entry, ...] = field(default=())
+
+
+def edit(record: QueueRecord, message: QueueChange) -> Rearranged:
+    """Say a waiting message anew."""
+    item = _find(record, message.number)
+    if item is None:
+        return _missing(message.number)
+    if item.state == "running":
+        return _no(f"#{item.number} is running: say it as a message")
+    if not message.text.strip():
+        return _no(f"#{item.number} needs a text: /queue pop {item.number} takes it back")
+    return Rearranged(_yes(item, text=message.text), (e.Edited(item.id, message.text),))
+
+
+def move(record: QueueRecord, message: QueueChange) -> Rearranged:
+    """Put a message at a position, counted from 1 among what waits or was interrupted."""
+    item = _find(record, message.number)
+    if item is None:
+        return _missing(message.number)
+    others = record.movable()
+    if item not in others:
+        return _no(f"#{item.number} {_doing(item)}: it can't be moved")
+    others.remove(item)
+    place = max(1, min(message.position, len(others) + 1))
+    before = others[place - 1].id if place <= len(others) else ""
+    return Rearranged(_yes(item, position=place), (e.Moved(item.id, before),))
+
+
+def steer(record: QueueRecord, message: QueueChange, shut: str) -> Rearranged:
+    """Hand a waiting message to the running turn; `shut` is a turn that takes in nothing more."""
+    item = _find(record, message.number)
+    if item is None:
+        return _missing(message.number)
+    running = next((one.turn for one in record.live() if one.state == "running"), "")
+    if item.state != "pending" or item.for_turn:
+        return _no(f"#{item.number} {_doing(item)}")
+    if not running:
+        return _no(f"Nothing runs that could take it in: #{item.number} stays in the queue")
+    if running == shut:
+        return _no(f"The turn is just ending: #{item.number} stays in the queue")
+    return Rearranged(_yes(item, turn=running), (e.SteerAddressed(item.id, running),))
+
+
+def take_back(record: QueueRecord, now: float) -> Rearranged:
+    """Let the message that was read last wait in the queue instead.
+
+    The reply's `stop` names a turn that it runs, which somebody must stop; `offered` is the number
+    of the message whose turn was stopped for it, and can be resumed.
+    """
+    item = record.items.get(record.taken)
+    if item is None or now - item.taken > MOMENT:
+        return _no(f"Nothing was said in the last {MOMENT:.0f} seconds")
+    if item.state == "steered":
+        return _no(f"#{item.number} was taken in already, at step {item.step}")
+    stopped = next((one.number for one in record.live() if one.state == "interrupted"), None)
+    offered = stopped if item.said_as == "interrupt" else None
+    if item.state == "pending" and (item.for_turn or item.said_as == "interrupt"):
+        return Rearranged(_yes(item, offered=offered), (e.Requeued(item.id, "taken back"),))
+    if item.state == "running" and item.said_as == "interrupt":
+        return Rearranged(_yes(item, offered=offered, stop=item.turn))
+    return _no(f"#{item.number} {_doing(item)}: there is nothing to take back")
+
+
+def _find(record: QueueRecord, number: int | None) -> ItemRecord | None:
+    return next((one for one in record.live() if one.number == number), None)
+
+
+def _doing(item: ItemRecord) -> str:
+    """Say in words what an item does."""
+    if item.state == "pending":
+        return "waits for the running turn already" if item.for_turn else "waits in the queue"
+    return {
+        "running": "is running",
+        "interrupted": "was interrupted: /queue resume runs it",
+    }.get(item.state, f"is {item.state}")
+
+
+def _missing(number: int | None) -> Rearranged:
+    return _no(f"No queued item #{number}")
+
+
+def _no(reason: str) -> Rearranged:
+    return Rearranged({"ok": False, "reason": reason})
+
+
+def _yes(item: ItemRecord, **fields: Any) -> dict[str, Any]:
+    return {"ok": True, "id": item.id, "number": item.number, **fields}

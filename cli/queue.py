@@ -1,0 +1,143 @@
+"""`steersman queue …`, `send` and `stop`: a session's queue from another terminal."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..gateway.errand import Errand
+from ..gateway.home import find_session
+from ..gateway.progress import progress_text
+from ..gateway.shelf import saved_queue
+from ..gateway.terminal import clean
+from ..journal.recovery import is_cut_off, load_record
+from ..journal.sqlite import SqliteStore
+from ..journal.store import SessionRow
+from ..machines.errors import UsageError
+from ..workflows.paths import Paths
+from .page import show, show_document, warn
+from .stored import stored
+
+__all__ = ["WAYS_TO_SAY", "change_queue", "list_queue", "list_saved", "say_to", "stop_session"]
+
+WAYS_TO_SAY = ("auto", "queue", "steer", "interrupt")
+FILES = ("export", "import")
+
+
+def list_queue(environ: Mapping[str, str], session: str, *, as_json: bool) -> int:
+    """Print a session's queue from the store, also while another process runs it."""
+    with stored(environ) as store:
+        data = _stored_queue(store, _find(store, session))
+    if as_json:
+        show_document(data)
+        return 0
+    lines = [
+        f"#{one['number']} [{one['state'].upper()}]: {one['text']}{progress_text(one['progress'])}"
+        for one in data["items"]
+    ]
+    if data["state"] == "held" and lines:
+        lines.append("Held: nothing runs until `/queue resume` in a chat on this session.")
+    show(clean("\n".join(lines)) if lines else f"The queue of {data['session']} is empty.")
+    return 0
+
+
+def list_saved(environ: Mapping[str, str], *, as_json: bool) -> int:
+    """Print the saved queues of all sessions that nobody has open, newest activity first."""
+    from ..gateway.events import item_view
+    from ..gateway.retention import is_saved
+
+    with stored(environ) as store:
+        rows = [one for one in store.sessions() if is_saved(one)]
+        rows = [one for one in rows if not store.is_owned(one.session)]
+        saved = [(one, saved_queue(store, one.session)) for one in rows]
+    found: list[dict[str, Any]] = [
+        {"session": row.session, "folder": row.folder, "items": [item_view(one) for one in items]}
+        for row, items in saved
+        if items
+    ]
+    if as_json:
+        show_document({"saved": found})
+        return 0
+    lines: list[str] = []
+    for one in found:
+        lines.append(f"{one['session']}  {one['folder']}")
+        lines += [f"  #{it['number']} [{it['state'].upper()}]: {it['text']}" for it in one["items"]]
+    show(clean("\n".join(lines)) if lines else "No session has a saved queue.")
+    return 0
+
+
+def change_queue(
+    environ: Mapping[str, str], session: str, verb: str, words: list[str], *, as_json: bool
+) -> int:
+    """Carry out `/queue VERB …` on a session, whoever has it open."""
+    if verb in FILES:
+        words = [shlex.quote(str(Path(one).expanduser().absolute())) for one in words]
+    text = " ".join(("/queue", verb, *words))  # a message's own words go as they are
+    return say_to(environ, session, text, "auto", as_json=as_json)
+
+
+def say_to(
+    environ: Mapping[str, str], session: str, text: str, explicit: str, *, as_json: bool
+) -> int:
+    """Say something to a session, print what became of it."""
+    if explicit not in WAYS_TO_SAY:
+        raise UsageError(f"there is no `--as {explicit}`", f"ways: {', '.join(WAYS_TO_SAY)}")
+    if not text.strip():
+        raise UsageError("there is nothing to say", 'steersman send last "and the tests"')
+    with stored(environ) as store:
+        row = _find(store, session)
+        receipt = Errand(Paths.of(environ), environ, store, row.session).say(text, explicit)
+    return _print(receipt, as_json=as_json)
+
+
+def stop_session(environ: Mapping[str, str], session: str, *, as_json: bool) -> int:
+    """Stop the running turn of a session and everything that it started."""
+    return say_to(environ, session, "/stop", "auto", as_json=as_json)
+
+
+def _find(store: SqliteStore, name: str) -> SessionRow:
+    """Find a session; without a name the newest of this folder, else the newest of all."""
+    rows = store.sessions()
+    if name:
+        return find_session(rows, name)
+    here = [one for one in rows if one.folder == str(Path.cwd())]
+    return find_session(here if any(one.seq for one in here) else rows, "last")
+
+
+def _stored_queue(store: SqliteStore, row: SessionRow) -> dict[str, Any]:
+    """Show what is durable; of a session that nobody has open as the next owner will find it."""
+    from ..gateway.events import item_view
+
+    record = load_record(store, row.session)
+    items, state = record.queue.live(), record.queue.state
+    if not store.is_owned(row.session):
+        items = saved_queue(store, row.session)
+        state = "held" if items and is_cut_off(record) else state
+    views = [item_view(one) for one in items]
+    return {"session": row.session, "state": state, "items": views}
+
+
+def _print(receipt: Mapping[str, Any], *, as_json: bool) -> int:
+    is_taken = receipt["type"] == "accepted" or (receipt["type"] == "result" and receipt["ok"])
+    if as_json:
+        whole = receipt["data"] if receipt["type"] == "result" else dict(receipt)
+        show_document(whole)
+    elif is_taken:
+        show(clean(_words(receipt)))
+    else:
+        warn(clean(_words(receipt)))
+    return 0 if is_taken else 1
+
+
+def _words(receipt: Mapping[str, Any]) -> str:
+    match receipt["type"]:
+        case "result":
+            return str(receipt["text"]) or "Done."
+        case "rejected":
+            return f"Not taken ({receipt['reason']}): {receipt['text']}"
+        case _:
+            number = receipt["number"]
+            at = f" as #{number}" if number is not None else ""
+            return f"Taken as {receipt['as']}{at} ({receipt['session']})."

@@ -1,0 +1,41 @@
+"""How long saved queues are kept: by the clock, and by what the home remembers of it.
+
+A clock alone can't be trusted with deleting: one that jumped a year ahead would make everything old.
+So only time that the home's own activity vouches for counts: a gap of more than `LEAP` seconds
+between two things that happened counts as nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from ..journal.store import SessionRow
+
+__all__ = ["LEAP", "is_saved", "known_age", "outlived"]
+
+LEAP = 60 * 86_400.0
+
+
+def is_saved(row: SessionRow) -> bool:
+    """Whether something waits or was cut off in a session, as far as its row tells."""
+    if row.seq == 0 or row.parent or row.state in ("finalizing", "finalized"):
+        return False
+    return bool(row.waiting or row.interrupted) or row.state in ("busy", "leaving")
+
+
+def known_age(updated: float, moments: Sequence[float], now: float) -> float:
+    """Return the seconds that have passed since `updated`, without leaps of the clock."""
+    later = sorted(one for one in moments if updated < one < now)
+    gaps = [after - before for before, after in pairwise((updated, *later, now))]
+    return sum(gap for gap in gaps if 0.0 < gap <= LEAP)
+
+
+def outlived(rows: Sequence[SessionRow], now: float, hours: float) -> list[SessionRow]:
+    """Pick the sessions whose saved queue nothing has touched for more than `hours`."""
+    moments = [one for row in rows for one in (row.created, row.updated)]
+    return [
+        row
+        for row in rows
+        if is_saved(row) and known_age(row.updated, moments, now) > hours * 3600.0
+    ]

@@ -1,0 +1,137 @@
+"""The queues that ended sessions of this home left: looked at, emptied, thrown away when outlived.
+
+A session that is changed here is not taken up: nothing in it runs, and how it ended stays as it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..actors.runtime import AgentProfile, Runtime
+from ..journal.queue import ItemRecord
+from ..journal.record import SessionRecord
+from ..journal.recovery import load_record
+from ..journal.store import SessionRow, Store
+from ..machines.errors import StoreBusy, StoreDamaged
+from ..machines.messages import QueueChange
+from ..machines.policy import Policy
+from .age import age
+from .events import Narrator, item_view
+from .retention import is_saved, outlived
+
+__all__ = ["Saved", "Shelf", "saved_queue"]
+
+CUT = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What one session left: its row, and what has not ended, in order."""
+
+    row: SessionRow
+    items: tuple[ItemRecord, ...]
+
+    def view(self) -> dict[str, Any]:
+        """Show it as programs see it."""
+        items = [item_view(one) for one in self.items]
+        return {"session": self.row.session, "folder": self.row.folder, "items": items}
+
+
+class Shelf:
+    """The saved queues of a runtime's home; not for the loop's own thread."""
+
+    def __init__(
+        self, runtime: Runtime, max_queue_size: int, narrator: Callable[[str], Narrator]
+    ) -> None:
+        self._runtime = runtime
+        self._policy = Policy(max_queue_size=max_queue_size)
+        self._narrator = narrator
+
+    @property
+    def store(self) -> Store:
+        """The home's store."""
+        return self._runtime.store
+
+    def saved(self) -> list[Saved]:
+        """List the saved queues that no live process has, newest activity first."""
+        return [
+            found
+            for row in self.store.sessions()
+            if is_saved(row) and not self.store.is_owned(row.session)
+            if (found := self.of(row)).items
+        ]
+
+    def newest(self, folder: Path) -> tuple[Saved | None, int]:
+        """Return the newest saved queue of a folder, and how many more there seem to be.
+
+        Only what is needed is read: a chat starts with this.
+        """
+        rows = [
+            row
+            for row in self.store.sessions()
+            if is_saved(row) and row.folder == str(folder) and not self.store.is_owned(row.session)
+        ]
+        for behind, row in enumerate(rows, 1):
+            if (found := self.of(row)).items:
+                return found, len(rows) - behind
+        return None, 0
+
+    def of(self, row: SessionRow) -> Saved:
+        """Read what one session left."""
+        return Saved(row, tuple(saved_queue(self.store, row.session)))
+
+    @contextmanager
+    def tended(self, session: str) -> Generator[Callable[[Any], dict[str, Any]]]:
+        """Own a session's queue, without taking the session up; yields how to ask it something.
+
+        Raises `StoreBusy` when a live process has it.
+        """
+        self._runtime.open_existing(session, self._profile, self._narrator, is_caretaker=True)
+        try:
+            yield lambda message: self._runtime.ask(session, message)
+        finally:
+            self._runtime.leave(session)
+
+    def discard(self, session: str) -> Saved:
+        """Withdraw everything that a session left, and return it."""
+        with self.tended(session) as ask:
+            row = self.store.load(session).row
+            found = self.of(row)
+            ask(QueueChange("clear"))
+        return found
+
+    def expire(self, now: float, hours: float) -> Iterator[str]:
+        """Withdraw what has been left for more than `hours`; yields a sentence about each."""
+        for row in outlived(self.store.sessions(), now, hours):
+            if self.store.is_owned(row.session):
+                continue
+            with contextlib.suppress(StoreBusy, StoreDamaged):  # somebody took it; it tells itself
+                gone = self.discard(row.session)
+                texts = "; ".join(f'"{_short(one.text)}"' for one in gone.items)
+                if gone.items:
+                    yield (
+                        f"Deleted the saved queue of session {row.session}, last active "
+                        f"{age(now - row.updated)} (kept for {hours:g} hours): {texts}"
+                    )
+
+    def _profile(self, record: SessionRecord) -> AgentProfile:
+        return AgentProfile(record.agent, None, record.system, (), policy=self._policy)
+
+
+def saved_queue(store: Store, session: str) -> list[ItemRecord]:
+    """Read a session's queue as whoever takes it up will find it; nothing is changed."""
+    items = load_record(store, session).queue.live()
+    for one in items:
+        if one.state == "running":
+            one.state = "interrupted"
+    return sorted(items, key=lambda one: one.state != "interrupted")
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= CUT else f"{line[: CUT - 3]}..."

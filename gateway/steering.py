@@ -1,0 +1,126 @@
+"""The commands by which a person takes part in a running turn, and follows what became of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..machines.messages import Interrupt, PolicyChange, QueueChange, TakeBack
+from .reply import Reply
+
+if TYPE_CHECKING:
+    from .conversation import Conversation
+
+__all__ = ["busy_command", "receipts", "receipts_command", "steer_command", "undo_command"]
+
+BusyMode = Literal["interrupt", "steer", "queue"]
+MODES: dict[str, BusyMode] = {"interrupt": "interrupt", "steer": "steer", "queue": "queue"}
+LAST = 10_000
+"""A position behind whatever waits."""
+
+BECAME = {"pending": "waiting", "steered": "taken in"}
+
+
+def steer_command(conversation: Conversation, argument: str) -> Reply:
+    """Say what is missing; with a text it is no command but a message."""
+    return Reply(False, text="Steer by what? /steer TEXT")
+
+
+def busy_command(conversation: Conversation, argument: str) -> Reply:
+    """Choose what a message does that is said during a turn; it stays so for this session."""
+    mode = MODES.get(argument.strip().lower())
+    if mode is None:
+        return Reply(False, text=f"`/busy {argument}`: it is one of {', '.join(MODES)}.")
+    answer = conversation.ask(PolicyChange(busy_mode=mode))
+    is_ok = bool(answer.get("ok", True))
+    said = f"A message during a turn now follows `{mode}`."
+    data = {**answer, "busy_input_mode": mode}
+    return Reply(is_ok, data, said if is_ok else str(answer.get("reason")))
+
+
+def undo_command(conversation: Conversation, argument: str) -> Reply:
+    """Take back how the last message was read: it waits in the queue instead.
+
+    One that stopped a turn and runs already is stopped in turn, and goes behind what it displaced.
+    """
+    answer = conversation.ask(TakeBack())
+    if not answer.get("ok"):
+        return Reply(False, answer, f"{answer.get('reason', 'There is nothing to take back')}.")
+    if turn := answer.get("stop"):
+        conversation.ask(Interrupt("stop", turn))
+        conversation.ask(QueueChange("move", answer["number"], position=LAST))
+    name = f"#{answer['number']}" if answer.get("number") else "The message"
+    said = f"Taken back: {name} waits in the queue."
+    if answer.get("offered"):
+        said += f" #{answer['offered']} was stopped already: /queue resume goes on with it."
+    return Reply(True, answer, said)
+
+
+def receipts_command(conversation: Conversation, argument: str) -> Reply:
+    """Tell what became of each message and interrupt, or of the one with an id."""
+    found = receipts(conversation.inspect())
+    name = argument.strip()
+    if name:
+        found = [one for one in found if name in (one["id"], f"#{one.get('number')}")]
+        if not found:
+            return Reply(False, {"receipts": []}, f"No receipt `{name}`. /receipts lists them.")
+    lines = [_line(one) for one in found]
+    return Reply(True, {"receipts": found}, "\n".join(lines) or "Nothing was said yet.")
+
+
+def receipts(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """Read the receipts off a session's inspected data: messages first, then interrupts."""
+    items = data.get("queue", {}).get("items", {}).values()
+    return [
+        *(_of_item(one) for one in items),
+        *(_of_cancel(one) for one in data.get("interrupts", {}).values()),
+    ]
+
+
+def _of_item(item: dict[str, Any]) -> dict[str, Any]:
+    state = item.get("state", "pending")
+    return {
+        "id": item["id"],
+        "kind": "message",
+        "number": item["number"],
+        "state": BECAME.get(state, state),
+        "turn": item.get("turn") or item.get("for_turn") or None,
+        "step": item.get("step") or None,
+        "why": item.get("why") or None,
+        "text": item["text"],
+    }
+
+
+def _of_cancel(cancel: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": cancel["id"],
+        "kind": "interrupt",
+        "state": cancel.get("state", "stopping"),
+        "turn": cancel["turn"],
+        "cause": cancel["cause"],
+        "matched": cancel.get("matched") or None,
+        "text": cancel.get("text", ""),
+        "told": [cancel["turn"], *cancel.get("told", ())],
+        "killed": list(cancel.get("killed", ())),
+        "survivors": list(cancel.get("survivors", ())),
+        "checkpoint": cancel.get("checkpoint"),
+        "kept": list(cancel.get("kept", ())),
+    }
+
+
+def _line(receipt: dict[str, Any]) -> str:
+    """Write a receipt as one line for people."""
+    if receipt["kind"] == "message":
+        at = f" ({receipt['turn']}" if receipt["turn"] else ""
+        at += f", step {receipt['step']}" if receipt["step"] else ""
+        at += ")" if at else ""
+        why = f": {receipt['why']}" if receipt["why"] else ""
+        return (
+            f"{receipt['id']} #{receipt['number']} {receipt['state']}{at}{why}  {receipt['text']}"
+        )
+    killed = f", killed {len(receipt['killed'])}" if receipt["killed"] else ""
+    left = f", left {receipt['survivors']}" if receipt["survivors"] else ""
+    told = ", ".join(receipt["told"])
+    kept = f", kept {len(receipt['kept'])}" if receipt["kept"] else ""
+    return (
+        f"{receipt['id']} {receipt['state']} ({receipt['cause']}): told {told}{killed}{left}{kept}"
+    )

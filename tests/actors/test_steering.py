@@ -1,0 +1,141 @@
+"""Cutting in while an answer streams, and stopping after a tool: the session on simulated ports."""
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from steersman.actors.simulated_ports import Chances
+from steersman.actors.simulated_program import Appended, Performed, Plan, SimulatedProgram
+from steersman.journal import entries as e
+from steersman.machines.disposition import Intent
+from steersman.machines.effects import CallModel, CancelModel, StopTool
+from steersman.machines.messages import Interrupt, Message, QueueChange, UserMessage
+from steersman.machines.policy import Policy
+
+TALK = Chances(calls=0.0, model_fails=0.0)
+TOOLS = Chances(calls=1.0, model_fails=0.0, bad_arguments=0.0)
+STEER = UserMessage("steer", "use tabs", Intent.EXPLICIT_STEER, client_id="c2")
+WORD = UserMessage("interrupt", "stop", Intent.INTERRUPT_BARE, "stop", client_id="c3")
+STOP = Interrupt("stop", client_id="c4")
+
+
+def program(chances: Chances, **settings: Any) -> SimulatedProgram:
+    """Begin a program that does first what can be done first, and has been told to work."""
+    plan = Plan(Policy(**settings), chances, haste=0.0, longest_batch=1)
+    made = SimulatedProgram(plan, Random(7), lambda names: 0)
+    made.say(UserMessage("normal", "work", Intent.CONVERSE, client_id="c1"))
+    return made
+
+
+def run(made: SimulatedProgram, until: Callable[[], bool] = lambda: False) -> None:
+    """Step until something holds, or nothing is left to do."""
+    while not until() and made.step():
+        pass
+
+
+def entries(made: SimulatedProgram, kind: type[e.Entry]) -> list[Any]:
+    """Return what was journalled of a kind."""
+    found = [one.entry for one in made.history if isinstance(one, Appended)]
+    return [one for one in found if isinstance(one, kind)]
+
+
+def performed(made: SimulatedProgram, kind: type[Any]) -> list[Any]:
+    """Return the effects of a kind that reached the ports."""
+    found = [one.effect for one in made.history if isinstance(one, Performed)]
+    return [one for one in found if isinstance(one, kind)]
+
+
+def partial(made: SimulatedProgram) -> str:
+    """Return what has come of the answer that streams."""
+    turn: Any = made.actor("turn")
+    return "".join(turn._loop.partial) if turn is not None else ""
+
+
+def test_a_steer_cuts_the_stream() -> None:
+    """What came is kept as the answer, the steer follows, and the same turn asks again."""
+    made = program(TALK, steer_while_streaming="cut")
+    run(made, lambda: bool(partial(made)))
+    came = partial(made)
+    made.say(STEER)
+    run(made, lambda: len(performed(made, CallModel)) == 2)
+    (cut,) = entries(made, e.AnswerCut)
+    assert [one.text for one in cut.messages] == [came]
+    assert performed(made, CancelModel) == [CancelModel("t1")]
+    said = [(one.role, one.text) for one in performed(made, CallModel)[1].messages]
+    assert said == [
+        ("user", "work"),
+        ("assistant", came),
+        ("user", "[New message from user] use tabs"),
+    ]
+    run(made)
+    assert len(entries(made, e.TurnStarted)) == 1
+    assert made.record.turns["t1"].state == "completed"
+
+
+def test_by_default_a_steer_waits_for_the_answer() -> None:
+    """With `wait` the stream is left alone."""
+    made = program(TALK)
+    run(made, lambda: bool(partial(made)))
+    made.say(STEER)
+    run(made)
+    assert not entries(made, e.AnswerCut)
+    assert entries(made, e.Steered)
+
+
+def test_a_waiting_message_that_is_handed_over_cuts_too() -> None:
+    """`/queue steer N` cuts the stream like a steer does."""
+    made = program(TALK, steer_while_streaming="cut")
+    made.say(UserMessage("normal", "tabs", Intent.EXPLICIT_QUEUE, client_id="c2"))
+    run(made, lambda: bool(partial(made)))
+    made.say(QueueChange("steer", 2))
+    run(made)
+    assert entries(made, e.AnswerCut)
+    assert entries(made, e.Steered)[0].items == ("m2",)
+
+
+def at_a_tool(**settings: Any) -> SimulatedProgram:
+    """Begin a program whose turn runs a tool."""
+    made = program(TOOLS, interrupt_at="boundary", **settings)
+    run(made, lambda: bool(made.ports.tools))
+    return made
+
+
+def test_at_a_boundary_the_running_tool_ends_first() -> None:
+    """The order is answered at once, the tool is not stopped, and nothing follows it."""
+    made = at_a_tool()
+    asked = len(entries(made, e.ModelCalled))
+    made.say(WORD)
+    run(made)
+    (planned,) = entries(made, e.InterruptPlanned)
+    (requested,) = entries(made, e.InterruptRequested)
+    assert planned.tools
+    assert (planned.receipt, planned.client_id) == (requested.receipt, "c3")
+    assert not performed(made, StopTool)
+    assert len(entries(made, e.ModelCalled)) == asked
+    assert made.record.turns["t1"].state == "interrupted"
+    assert made.record.interrupts[planned.receipt].state == "stopped"
+
+
+@pytest.mark.parametrize("second", [WORD, STOP])
+def test_a_second_interrupt_is_now(second: Message) -> None:
+    """Another interrupt, or `/stop`, does not wait for the tool."""
+    made = at_a_tool()
+    made.say(WORD)
+    run(made, lambda: bool(entries(made, e.InterruptPlanned)))
+    again = UserMessage("interrupt", "stop!", Intent.INTERRUPT_BARE, "stop", client_id="c5")
+    made.say(again if second is WORD else second)
+    run(made)
+    assert performed(made, StopTool)
+    first, last = made.record.interrupts.values()
+    assert (first.state, last.state) == ("overtaken", "stopped")
+
+
+def test_stop_never_waits() -> None:
+    """`/stop` ends the tool at once, also as the first."""
+    made = at_a_tool()
+    made.say(STOP)
+    run(made)
+    assert not entries(made, e.InterruptPlanned)
+    assert performed(made, StopTool)

@@ -1,0 +1,243 @@
+"""A session from another terminal: while it runs, after it died, and by many at once."""
+
+import json
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from blackbox.driver import Chat, Gate, Place, wait_gone
+from serving import Text, Tools
+
+
+def shell(command: str) -> Tools:
+    """A model's wish to run a command."""
+    return Tools([{"tool": "shell", "arguments": {"command": command}}])
+
+
+def working(place: Place, gate: Gate) -> Chat:
+    """Start a chat whose first turn hangs in a shell tool."""
+    chat = place.chat("--yes")
+    chat.send("first")
+    gate.wait()
+    return chat
+
+
+def listed(place: Place, *arguments: str) -> dict[str, Any]:
+    """Return what `queue list --json` says."""
+    ran = place.run("queue", "list", "--json", *arguments)
+    assert ran.returncode == 0, ran.stderr
+    data: dict[str, Any] = json.loads(ran.stdout)
+    return data
+
+
+def brief(data: dict[str, Any]) -> list[tuple[int, str, str]]:
+    """Return items as (number, state, text)."""
+    return [(one["number"], one["state"], one["text"]) for one in data["items"]]
+
+
+def stored(place: Place, session: str) -> list[str]:
+    """Return the kinds of the newest entries of a session's journal."""
+    moves = place.stored(session)["transitions"]
+    return [one["cause"] for one in moves]
+
+
+@pytest.mark.slow
+def test_a_live_session_is_changed_through_its_owner(place: Place, serve, gate: Gate) -> None:
+    """What another terminal queues, takes back and asks reaches the live session, which tells it."""
+    serve(shell(gate.command), Text("One."), Text("Two."))
+    chat = working(place, gate)
+    added = place.run("queue", "add", "from elsewhere")
+    assert (added.returncode, "#2" in added.stdout) == (0, True), added
+    sent = place.run("send", chat.session[:5], "and this", "--as", "queue", "--json")
+    assert json.loads(sent.stdout)["as"] == "queue"
+    assert [chat.wait("accepted", **{"as": "queue"})["text"] for _ in range(2)] == [
+        "from elsewhere",
+        "and this",
+    ]
+    assert brief(listed(place)) == [
+        (1, "running", "first"),
+        (2, "pending", "from elsewhere"),
+        (3, "pending", "and this"),
+    ]
+    assert place.run("queue", "pop", "2").returncode == 0
+    missing = place.run("queue", "pop", "9", "--session", chat.session)
+    assert (missing.returncode, missing.stderr) == (1, "No queued item #9\n")
+    gate.open()
+    chat.wait("turn_ended", status="completed")
+    chat.wait("turn_ended", status="completed")
+    assert brief(listed(place)) == []
+    assert chat.close() == 0
+
+
+def test_stop_reaches_a_running_turn(place: Place, serve, gate: Gate) -> None:
+    """`steersman stop` ends the turn and its processes, at once."""
+    serve(shell(gate.command))
+    chat = place.chat("--yes")
+    chat.send("first")
+    tool = gate.wait()
+    ran = place.run("stop", "last")
+    assert (ran.returncode, ran.stdout) == (0, "Stopping turn t1.\n")
+    chat.wait("stopped")
+    assert wait_gone([tool], 1.0) == []
+    again = place.run("stop", "last")
+    assert (again.returncode, again.stdout.startswith("Nothing to stop")) == (0, True)
+    assert chat.close() == 0
+
+
+@pytest.mark.slow
+def test_a_dead_session_is_changed_and_not_taken_up(place: Place, serve, gate: Gate) -> None:
+    """Changes of a crashed session's queue are kept, nothing runs, and the crash is told later."""
+    server = serve(shell(gate.command), Text("Go."))
+    chat = working(place, gate)
+    chat.kill()
+    assert brief(listed(place)) == [(1, "interrupted", "first")]
+    for text in ("second", "stop"):
+        assert place.run("queue", "add", text).returncode == 0
+    assert place.run("send", "last", "third").returncode == 0
+    assert place.run("queue", "pop", "2").returncode == 0
+    refused = place.run("queue", "resume")
+    assert (refused.returncode, "chat --resume" in refused.stderr) == (1, True)
+    expected = [(1, "interrupted", "first"), (3, "pending", "stop"), (4, "pending", "third")]
+    data = listed(place)
+    assert (data["state"], brief(data)) == ("held", expected)
+    causes = stored(place, chat.session)
+    assert not [one for one in causes if "recover" in one.lower() or "suspend" in one.lower()]
+    assert len(server.requests) == 1
+    assert not place.processes()
+
+    later = place.chat("--continue")
+    recovered = later.wait("recovered")
+    assert (recovered["cause"], brief(recovered)) == ("crash", expected)
+    assert later.close() == 0
+    assert place.run("queue", "discard").returncode == 0
+    assert listed(place)["items"] == []
+    assert len(server.requests) == 1
+
+
+@pytest.mark.slow
+def test_discard_of_what_a_crash_cut_off(place: Place, serve, gate: Gate) -> None:
+    """`queue discard` also deletes the item that ran when the program died; the session goes on."""
+    server = serve(shell(gate.command), Text("New."))
+    chat = working(place, gate)
+    place.run("queue", "add", "second")
+    chat.kill()
+    ran = place.run("queue", "discard", "--json")
+    assert json.loads(ran.stdout)["withdrawn"] == [1, 2], ran
+    later = place.chat("--continue")
+    later.send("new")
+    assert later.wait("turn_ended")["status"] == "completed"
+    assert not later.seen("recovered")
+    roles = [one["role"] for one in server.requests[-1].body["messages"]]
+    assert roles == ["system", "user", "assistant", "tool", "assistant", "user"]
+    assert later.close() == 0
+
+
+@pytest.mark.slow
+def test_an_owner_that_does_not_answer_is_named(place: Place, serve) -> None:
+    """A stopped owner gives a clear error that names what to do; reading the queue still works."""
+    serve(Text("Hello."))
+    chat = place.chat()
+    chat.wait("session_started")
+    (path,) = (place.home / "state" / "sockets").iterdir()
+    path.unlink()
+    ran = place.run("queue", "add", "hello?")
+    assert ran.returncode == 1
+    assert f"process {chat.process.pid} has session `{chat.session}` open" in ran.stderr
+    assert "try again" in ran.stderr
+    assert listed(place)["items"] == []
+    assert chat.close() == 0
+
+
+@pytest.mark.slow
+def test_a_frozen_owner_is_named(place: Place, serve) -> None:
+    """An owner that is stopped by a signal is reported after a bounded time, and nothing hangs."""
+    serve(Text("Hello."))
+    chat = place.chat()
+    chat.wait("session_started")
+    chat.process.send_signal(signal.SIGSTOP)
+    ran = place.run("queue", "add", "hello?")
+    chat.process.send_signal(signal.SIGCONT)
+    assert (ran.returncode, "does not answer" in ran.stderr) == (1, True)
+    assert chat.close() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("is_alive", [True, False])
+def test_a_hundred_at_once(place: Place, serve, gate: Gate, is_alive: bool) -> None:
+    """A hundred `queue add` at the same time all land, once each, whether the owner lives or not."""
+    serve(shell(gate.command), rest="[auto_queue]\nmax_queue_size = 200")
+    chat = working(place, gate)
+    if not is_alive:
+        chat.kill()
+
+    def add(n: int) -> int:
+        return place.run("queue", "add", f"message {n}").returncode
+
+    with ThreadPoolExecutor(8) as pool:
+        codes = list(pool.map(add, range(100)))
+    assert codes == [0] * 100
+    texts = [one["text"] for one in listed(place)["items"]]
+    assert sorted(texts) == sorted(["first", *(f"message {n}" for n in range(100))])
+    if is_alive:
+        chat.kill()
+
+
+@pytest.mark.slow
+def test_sessions_are_found_by_folder_and_by_name(place: Place, serve) -> None:
+    """Without `--session` it is the newest of this folder; an unknown one is a usage error."""
+    serve(Text("Hello."))
+    here = place.chat()
+    here.wait("session_started")
+    assert here.close() == 0
+    elsewhere = place.chat("--cwd", str(place.home))
+    elsewhere.wait("session_started")
+    assert elsewhere.close() == 0
+    assert listed(place)["session"] == here.session
+    assert listed(place, "--session", "last")["session"] == elsewhere.session
+    assert place.run("queue", "list", "--session", "nope").returncode == 2
+    assert place.run("send", "last", "x", "--as", "nonsense").returncode == 2
+
+
+def test_nothing_changes_a_finalized_session(place: Place, serve) -> None:
+    """What is said to a session that has ended for good is given back."""
+    serve(Text("Hello."))
+    chat = place.chat()
+    first = chat.session
+    chat.ask("/new")
+    assert chat.close() == 0
+    ran = place.run("send", first, "hello?")
+    assert (ran.returncode, ran.stderr) == (1, "Not taken (session_finalized): hello?\n")
+
+
+@pytest.mark.slow
+def test_files_are_exported_and_imported(place: Place, serve, tmp_path: Path) -> None:
+    """A queue goes through a file into another session: whole, in order, and not by itself."""
+    server = serve(Text("Hello."), rest="[auto_queue]\nmax_queue_size = 3")
+    chat = place.chat()
+    chat.wait("session_started")
+    assert chat.close() == 0
+    for text in ("one", "two; rm -rf /", 'it\'s "three"'):
+        assert place.run("queue", "add", text).returncode == 0
+    assert place.run("queue", "export", "my queue.toml").returncode == 0
+    assert (place.folder / "my queue.toml").exists()
+
+    other = place.chat()
+    notices = other.ask("/queue")
+    assert notices["data"]["items"] == []
+    assert any("saved queue (3 items)" in one["text"] for one in other.seen("notice"))
+    imported = other.ask("/queue import 'my queue.toml'")
+    assert imported["ok"], imported
+    data = other.ask("/queue list")["data"]
+    texts = [(1, "pending", "one"), (2, "pending", "two; rm -rf /")]
+    assert (data["state"], brief(data)) == ("held", [*texts, (3, "pending", 'it\'s "three"')])
+    full = other.ask("/queue import 'my queue.toml'")
+    assert (full["ok"], "room for 0" in full["text"]) == (False, True)
+    (place.folder / "bad.toml").write_text("[[items]]\ncontent = 'x'\n[[items]]\n")
+    bad = other.ask("/queue import bad.toml")
+    assert (bad["ok"], "item 2 has no `content`" in bad["text"]) == (False, True)
+    assert len(other.ask("/queue list")["data"]["items"]) == 3
+    assert other.close() == 0
+    assert not server.requests

@@ -1,0 +1,158 @@
+"""`/queue` and its verbs, typed while a turn runs."""
+
+import pytest
+from blackbox.driver import Chat, Gate, Place
+from serving import ModelServer, Text, Tools
+
+QUEUE = 'busy_input_mode = "queue"'
+
+
+def at_work(place: Place, gate: Gate) -> Chat:
+    """Start a chat whose turn runs a tool until the gate opens."""
+    chat = place.chat("--yes")
+    chat.send("work")
+    gate.wait()
+    return chat
+
+
+def waiting(gate: Gate) -> Tools:
+    """Answer the first request with a tool call that waits for the gate."""
+    return Tools([{"tool": "shell", "arguments": {"command": gate.command}}])
+
+
+def texts(chat: Chat) -> list[tuple[int, str, str]]:
+    """Return number, state and text of what is there, in order."""
+    items = chat.ask("/queue")["data"]["items"]
+    return [(one["number"], one["state"], one["text"]) for one in items]
+
+
+def prompts(server: ModelServer) -> list[str]:
+    """Return what the model was asked, each once."""
+    return list(dict.fromkeys(one.prompt for one in server.requests))
+
+
+def test_the_queue_is_put_in_order_while_a_turn_runs(place: Place, serve, gate: Gate) -> None:
+    """Added, edited, moved and popped messages run as they were left; their numbers stay."""
+    server = serve(waiting(gate), Text("Done."), top=QUEUE)
+    chat = at_work(place, gate)
+    chat.send("one", "two")
+    added = chat.ask("/queue add don't forget three")
+    assert (added["ok"], added["data"]["number"]) == (True, 4)
+    assert chat.ask("/queue edit 2 one, but better")["ok"]
+    moved = chat.ask("/queue move 4 1")
+    assert moved["data"]["position"] == 1
+    assert texts(chat) == [
+        (1, "running", "work"),
+        (4, "pending", "don't forget three"),
+        (2, "pending", "one, but better"),
+        (3, "pending", "two"),
+    ]
+    assert chat.ask("/queue pop 3")["data"]["withdrawn"] == [3]
+    gate.open()
+    assert chat.close() == 0
+    orders = [[one["number"] for one in event["items"]] for event in chat.seen("queue")]
+    assert [1, 4, 2, 3] in orders
+    assert [1, 4, 2] in orders
+    assert prompts(server) == ["work", "don't forget three", "one, but better"]
+
+
+@pytest.mark.parametrize("verb", ["steer 5", "pop 5", "edit 5 x", "move 5 1", "resume 5"])
+def test_a_number_that_is_not_there_is_named(place: Place, serve, gate: Gate, verb: str) -> None:
+    """Each verb says which number it looked for."""
+    serve(waiting(gate), Text("Done."), top=QUEUE)
+    chat = at_work(place, gate)
+    result = chat.ask(f"/queue {verb}")
+    assert (result["ok"], result["text"]) == (False, "No queued item #5")
+    gate.open()
+    assert chat.close() == 0
+
+
+def test_clear_leaves_what_runs(place: Place, serve, gate: Gate) -> None:
+    """What waits is withdrawn, the running turn goes on to its end."""
+    server = serve(waiting(gate), Text("Done."), top=QUEUE)
+    chat = at_work(place, gate)
+    chat.send("one", "two")
+    assert chat.ask("/queue clear")["data"]["withdrawn"] == [2, 3]
+    gate.open()
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    assert prompts(server) == ["work"]
+
+
+def test_hold_and_resume_one(place: Place, serve, gate: Gate) -> None:
+    """Held messages stay when the turn ends; the one that is named runs first."""
+    server = serve(waiting(gate), Text("Done."), top=QUEUE)
+    chat = at_work(place, gate)
+    chat.send("one", "two")
+    assert chat.ask("/queue hold")["data"]["state"] == "held"
+    gate.open()
+    chat.wait("turn_ended", status="completed")
+    assert [one[1] for one in texts(chat)] == ["pending", "pending"]
+    resumed = chat.ask("/queue resume 3")
+    assert resumed["text"] == "Restored 2 items. Processing #3..."
+    for _ in range(2):
+        chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    assert prompts(server) == ["work", "two", "one"]
+
+
+def test_auto_queue_is_switched_for_the_session(place: Place, serve, gate: Gate) -> None:
+    """On, a message waits whatever the mode; the choice is still there after a kill."""
+    serve(waiting(gate), Text("Done."))
+    chat = at_work(place, gate)
+    assert chat.ask("/queue on")["data"]["auto_queue"] is True
+    chat.send("later")
+    assert chat.wait("accepted", **{"as": "queue"})["number"] == 2
+    chat.kill()
+    assert place.stored()["is_auto_queue"] is True
+    later = place.chat("--continue")
+    later.wait("recovered")
+    assert later.ask("/queue off")["ok"]
+    assert later.close() == 0
+    assert place.stored()["is_auto_queue"] is False
+
+
+def test_add_gives_the_text_back_when_the_queue_is_full(place: Place, serve, gate: Gate) -> None:
+    """What finds no room is refused with its text, by the result and by the event."""
+    serve(waiting(gate), Text("Done."), top=QUEUE, rest="[auto_queue]\nmax_queue_size = 1")
+    chat = at_work(place, gate)
+    assert chat.ask("/queue add one")["ok"]
+    result = chat.ask("/queue add two")
+    assert (result["ok"], result["data"]["text"]) == (False, "two")
+    gate.open()
+    assert chat.close() == 0
+    assert chat.seen("rejected", reason="queue_full", text="two")
+
+
+def test_after_interrupt_continue_runs_what_waits(place: Place, serve, gate: Gate) -> None:
+    """With `continue` the next waiting message starts by itself after a stop."""
+    rest = '[auto_queue]\nafter_interrupt = "continue"'
+    server = serve(waiting(gate), Text("Done."), top=QUEUE, rest=rest)
+    chat = at_work(place, gate)
+    chat.send("one")
+    chat.wait("accepted", **{"as": "queue"})
+    chat.send("/stop")
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    assert prompts(server) == ["work", "one"]
+
+
+def test_an_interrupted_job_is_resumed_from_its_checkpoint(place: Place, serve, gate: Gate) -> None:
+    """Resume names the checkpoint, and the model is told where it was and what is unknown."""
+    progress = {"tool": "progress", "arguments": {"done": 23, "total": 50, "unit": "file"}}
+    server = serve(Tools([progress]), waiting(gate), Text("Done."), top=QUEUE)
+    chat = at_work(place, gate)
+    chat.send("one", "two")
+    for _ in range(2):
+        chat.wait("accepted", **{"as": "queue"})
+    chat.kill()
+    later = place.chat("--continue")
+    later.wait("recovered", cause="crash")
+    said = "Restored 3 items. Processing #1 from checkpoint (file 23/50)..."
+    assert later.ask("/queue resume")["text"] == said
+    for _ in range(3):
+        later.wait("turn_ended", status="completed")
+    assert later.close() == 0
+    messages = server.requests[2].body["messages"]
+    assert any("Unknown outcome" in str(one["content"]) for one in messages)
+    assert "interrupted at file 23/50" in messages[-1]["content"]

@@ -1,0 +1,214 @@
+"""What is there after a restart: announced, restored, thrown away, kept for so long."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import time
+import tomllib
+
+import pytest
+from blackbox.driver import COMMAND, Chat, Gate, Place, wait_gone
+from serving import Text, Tools
+
+
+def shell(command: str) -> Tools:
+    """A model's wish to run a command."""
+    return Tools([{"tool": "shell", "arguments": {"command": command}}])
+
+
+def leave_behind(place: Place, *texts: str) -> str:
+    """Make a session that was left with these waiting; return its id."""
+    chat = place.chat()
+    chat.wait("session_started")
+    assert chat.close() == 0
+    for text in texts:
+        assert place.run("queue", "add", text, "--session", chat.session).returncode == 0
+    return chat.session
+
+
+def crash(place: Place, gate: Gate) -> Chat:
+    """Kill a chat at work with two messages behind its first."""
+    chat = place.chat("--yes")
+    chat.send("first")
+    gate.wait()
+    chat.send(*({"text": text, "as": "queue", "client_id": text} for text in ("second", "third")))
+    chat.wait("accepted", client_id="third")
+    chat.kill()
+    wait_gone(place.processes())
+    return chat
+
+
+def age(place: Place, session: str, seconds: float) -> None:
+    """Make everything of a session so much older."""
+    home = sqlite3.connect(place.home / "state" / "journal.db")
+    with home:
+        query = "select row, updated from sessions where session = ?"
+        text, updated = home.execute(query, (session,)).fetchone()
+        row = json.loads(text)
+        row |= {"created": row["created"] - seconds, "updated": updated - seconds}
+        change = "update sessions set row = ?, updated = ? where session = ?"
+        home.execute(change, (json.dumps(row), updated - seconds, session))
+    home.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_utf8", [True, False])
+def test_a_crash_is_announced(place: Place, serve, gate: Gate, is_utf8: bool) -> None:
+    """The plain face announces what a crash left, then what an exit left, and runs nothing."""
+    server = serve(shell(gate.command))
+    crash(place, gate)
+    place.environ["PYTHONIOENCODING"] = "utf-8" if is_utf8 else "ascii"
+    sign = "📥 " if is_utf8 else ""
+    rest = [
+        "Last active: just now",
+        "Saved items:",
+        "#1 [INTERRUPTED]: first",
+        "#2 [PENDING]: second",
+        "#3 [PENDING]: third",
+        "Use `/queue restore` to list, `/queue resume` to continue, or `/queue discard` to delete",
+    ]
+    for first in (
+        "Found saved queue from crashed session (3 items, not auto-resuming)",
+        "Found 3 queued items from previous session (not auto-resuming)",
+    ):
+        ran = place.run("chat", "--plain", "--continue")
+        assert ran.returncode == 0
+        assert ran.stderr.splitlines()[:7] == [f"{sign}{first}", *rest]
+    assert len(server.requests) == 1
+
+
+@pytest.mark.slow
+def test_the_mirror_follows_the_queue(place: Place, serve, gate: Gate) -> None:
+    """The readable copy has what the queue has, private, and it is where the setting says."""
+    serve(shell(gate.command), rest=f'[auto_queue.persistence]\npath = "{place.home}/copies"')
+    chat = crash(place, gate)
+    path = place.home / "copies" / f"{chat.session}.toml"
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline and not path.exists():
+        place.run("queue", "list")
+    place.run("queue", "add", "fourth")
+    data = tomllib.loads(path.read_text())
+    assert data["session_id"] == chat.session
+    assert [(one["content"], one["status"]) for one in data["items"]][1:] == [
+        ("second", "pending"),
+        ("third", "pending"),
+        ("fourth", "pending"),
+    ]
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    place.run("queue", "discard")
+    assert tomllib.loads(path.read_text())["items"] == []
+
+
+@pytest.mark.slow
+def test_another_sessions_queue_is_brought_here(place: Place, serve) -> None:
+    """Restoring moves a saved queue; over one that is not empty it asks, and keeps by default."""
+    server = serve(Text("Done."))
+    old = leave_behind(place, "one", "two")
+    chat = place.chat()
+    saved = chat.ask("/queue restore --list")["data"]["saved"]
+    assert [(one["session"], len(one["items"])) for one in saved] == [(old, 2)]
+    assert chat.ask(f"/queue restore {old[:6]}")["data"]["restored"] == 2
+    data = chat.ask("/queue restore")["data"]
+    assert (data["state"], [one["text"] for one in data["items"]]) == ("held", ["one", "two"])
+    assert chat.ask("/queue restore --list")["data"]["saved"] == []
+
+    place.run("queue", "add", "three", "--session", old)
+    asked = chat.ask(f"/queue restore {old}")
+    assert (asked["ok"], asked["data"]["reason"]) == (False, "not_empty")
+    kept = chat.ask(f"/queue restore {old} --keep")
+    assert (kept["ok"], kept["data"]) == (True, {"restored": 0, "kept": 2})
+    assert chat.ask(f"/queue restore {old} --merge")["ok"]
+    assert [one["text"] for one in chat.ask("/queue")["data"]["items"]] == ["one", "two", "three"]
+    place.run("queue", "add", "four", "--session", old)
+    assert chat.ask(f"/queue restore {old} --replace")["ok"]
+    assert [one["text"] for one in chat.ask("/queue")["data"]["items"]] == ["four"]
+    assert not server.requests
+
+    place.run("queue", "add", "five", "--session", old)
+    assert chat.ask(f"/queue resume {old} --merge")["ok"]
+    chat.wait("turn_ended")
+    chat.wait("turn_ended")
+    assert [one.prompt for one in server.requests] == ["four", "five"]
+    place.run("queue", "add", "six", "--session", old)
+    assert chat.ask(f"/queue discard {old}")["data"] == {"session": old, "withdrawn": [1]}
+    assert chat.ask("/queue restore nope")["ok"] is False
+    assert chat.close() == 0
+
+
+@pytest.mark.slow
+def test_what_another_terminal_has_open_is_not_taken(place: Place, serve, gate: Gate) -> None:
+    """A queue of a live session can be neither brought over nor thrown away."""
+    serve(shell(gate.command))
+    busy = place.chat("--yes")
+    busy.send("first")
+    gate.wait()
+    chat = place.chat()
+    for verb in ("restore", "resume", "discard"):
+        refused = chat.ask(f"/queue {verb} {busy.session}")
+        assert (refused["ok"], "another program" in refused["text"]) == (False, True)
+    assert chat.close() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("days", "is_gone"), [(6.9, False), (8, True), (365, False), (-365, False)]
+)
+def test_saved_queues_are_kept_for_so_long(place: Place, serve, days: float, is_gone: bool) -> None:
+    """What is older than the retention goes when a chat starts, and is named; a leap does nothing."""
+    serve(Text("Done."))
+    old = leave_behind(place, "one", "two")
+    age(place, old, days * 86_400)
+    chat = place.chat()
+    chat.ask("/queue")
+    told = [one["text"] for one in chat.seen("notice") if "Deleted" in one["text"]]
+    assert [(old in one, '"one"; "two"' in one) for one in told] == [(True, True)] * is_gone
+    assert chat.close() == 0
+    ran = place.run("queue", "list", "--session", old, "--json")
+    assert len(json.loads(ran.stdout)["items"]) == (0 if is_gone else 2)
+
+
+def test_without_persistence_nothing_is_kept_and_that_is_said(place: Place, serve) -> None:
+    """In memory only: said at the start, and nothing is on disk."""
+    serve(Text("Done."), rest="[auto_queue.persistence]\nenabled = false")
+    ran = place.run("chat", "--plain", "hello")
+    assert (ran.returncode, "in memory only" in ran.stderr) == (0, True)
+    assert not list((place.home / "state").glob("**/*.toml"))
+    assert not (place.home / "state" / "journal.db").exists()
+
+
+def test_nohup_is_respected(place: Place, serve, gate: Gate) -> None:
+    """SIGHUP that was ignored when the program started stays ignored."""
+    serve(shell(gate.command), Text("Done."))
+    chat = place.chat("--yes", prefix=("sh", "-c", "trap '' HUP; exec \"$@\"", "sh"))
+    chat.send("work")
+    gate.wait()
+    chat.process.send_signal(signal.SIGHUP)
+    gate.open()
+    assert chat.wait("turn_ended")["status"] == "completed"
+    assert chat.close() == 0
+
+
+@pytest.mark.slow
+def test_control_c_while_starting_is_quiet(place: Place, serve) -> None:
+    """Ctrl-C at any moment of the start ends with 130 and no trace."""
+    serve(Text("Done."))
+    for n in range(24):
+        with subprocess.Popen(
+            (*COMMAND, "chat", "--json"),
+            cwd=place.folder,
+            env=place.environ | {"PYTHONUNBUFFERED": "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            started = f"/proc/{process.pid}/stat"
+            used = 0
+            while used < n * 2 and process.poll() is None and os.path.exists(started):
+                with open(started) as file:
+                    used = int(file.read().rpartition(")")[2].split()[11])
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=30)
+        if b"site" not in err and n > 2:  # before our first line the interpreter speaks for itself
+            assert (process.returncode, b"Traceback" in err) == (130, False), err.decode()

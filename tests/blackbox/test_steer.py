@@ -1,0 +1,164 @@
+"""Taking part in a running turn: steering, cutting in, stopping at a boundary, taking back."""
+
+import pytest
+from blackbox.driver import Chat, Gate, Place
+from serving import ModelServer, Text, Tools
+
+QUEUE = 'busy_input_mode = "queue"'
+TURN = {"as": "turn"}
+
+
+def at_work(place: Place, gate: Gate) -> Chat:
+    """Start a chat whose turn runs a tool until the gate opens."""
+    chat = place.chat("--yes")
+    chat.send("work")
+    gate.wait()
+    return chat
+
+
+def waiting(gate: Gate) -> Tools:
+    """Answer the first request with a tool call that waits for the gate."""
+    return Tools([{"tool": "shell", "arguments": {"command": gate.command}}])
+
+
+def last_message(server: ModelServer, request: int) -> str:
+    """Return how a request's conversation ends."""
+    said = server.requests[request].body["messages"][-1]
+    assert said["role"] == "user"
+    return str(said["content"])
+
+
+def test_a_waiting_message_is_handed_to_the_running_turn(place: Place, serve, gate: Gate) -> None:
+    """`/queue steer N` makes it a steer of this turn; the very next request ends with it."""
+    server = serve(waiting(gate), Text("Noted."), top=QUEUE)
+    chat = at_work(place, gate)
+    chat.send("focus on ownership")
+    item = chat.wait("accepted", **{"as": "queue"})["id"]
+    assert chat.ask("/queue steer 2")["ok"]
+    again = chat.ask("/queue steer 2")
+    assert (again["ok"], again["text"]) == (False, "#2 waits for the running turn already")
+    gate.open()
+    steered = chat.wait("steered")
+    assert (steered["id"], steered["step"]) == (item, 2)
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    assert last_message(server, 1) == "[New message from user] focus on ownership"
+    assert len(chat.seen("turn_started")) == 1
+
+
+def test_with_nothing_running_a_waiting_message_stays(place: Place, serve, gate: Gate) -> None:
+    """There is no turn to steer: the command says so, and the message is still held."""
+    serve(waiting(gate), Text("Done."), top=QUEUE)
+    chat = at_work(place, gate)
+    chat.send("later", "/stop")
+    chat.wait("stopped")
+    result = chat.ask("/queue steer 2")
+    assert not result["ok"]
+    assert "#2 stays in the queue" in result["text"]
+    assert [one["number"] for one in chat.ask("/queue")["data"]["items"]] == [1, 2]
+    assert chat.close() == 0
+
+
+def test_steer_with_a_text_is_a_message(place: Place, serve, gate: Gate) -> None:
+    """`/steer TEXT` is accepted as a steer in every mode, and as a turn at rest."""
+    server = serve(waiting(gate), Text("Done."), top=QUEUE)
+    chat = at_work(place, gate)
+    chat.send("/steer don't use tabs")
+    assert chat.wait("accepted", **{"as": "steer"})["text"] == "don't use tabs"
+    gate.open()
+    chat.wait("turn_ended", status="completed")
+    chat.send("/steer hello")
+    chat.wait("accepted", **TURN, text="hello")
+    chat.wait("turn_ended", status="completed")
+    assert not chat.ask("/steer")["ok"]
+    assert chat.close() == 0
+    assert last_message(server, 1) == "[New message from user] don't use tabs"
+
+
+@pytest.mark.parametrize("mode", ["steer", "queue", "interrupt"])
+def test_the_busy_mode_is_chosen_for_the_session(
+    place: Place, serve, gate: Gate, mode: str
+) -> None:
+    """`/busy MODE` decides about the next message, and is still in force after a kill."""
+    serve(waiting(gate), Text("Done."), top=QUEUE)
+    chat = at_work(place, gate)
+    assert chat.ask(f"/busy {mode}")["data"]["busy_input_mode"] == mode
+    assert not chat.ask("/busy sideways")["ok"]
+    chat.send({"text": "a remark", "client_id": "r"})
+    assert chat.wait("accepted", client_id="r")["as"] == mode
+    chat.kill()
+    assert place.stored()["busy_mode"] == mode
+
+
+def test_undo_lets_a_steer_wait_instead(place: Place, serve, gate: Gate) -> None:
+    """A steer that was not taken in yet becomes the next turn; a second undo finds nothing."""
+    server = serve(waiting(gate), Text("Done."), top='busy_input_mode = "steer"')
+    chat = at_work(place, gate)
+    chat.send("use tabs")
+    chat.wait("accepted", **{"as": "steer"})
+    assert chat.ask("/undo")["text"] == "Taken back: #2 waits in the queue."
+    assert not chat.ask("/undo")["ok"]
+    gate.open()
+    for _ in range(2):
+        chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    assert chat.seen("requeued", why="taken back")
+    assert not chat.seen("steered")
+    assert server.requests[-1].prompt == "use tabs"
+
+
+@pytest.mark.parametrize("said", ["stop", "use zod instead", "stop, use zod instead"])
+def test_undo_of_an_interrupt_offers_what_was_stopped(
+    place: Place, serve, gate: Gate, said: str
+) -> None:
+    """The message waits behind the stopped turn, which resume goes on with; nothing is lost."""
+    stays = Tools([{"tool": "shell", "arguments": {"command": "sleep 600"}}], match="zod", times=1)
+    server = serve(waiting(gate), stays, Text("Done."))
+    chat = at_work(place, gate)
+    chat.send(said)
+    chat.wait("stopped")
+    if said != "stop":
+        chat.wait("tool_started")
+    result = chat.ask("/undo")
+    assert "#1 was stopped already: /queue resume goes on with it." in result["text"]
+    queue = chat.ask("/queue")["data"]
+    assert queue["state"] == "held"
+    assert [one["text"] for one in queue["items"]] == ["work", said]
+    chat.ask("/queue resume")
+    for _ in range(2):
+        chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    assert server.requests[-2].prompt.endswith("work")
+    assert server.requests[-1].prompt.endswith(said)
+
+
+def test_receipts_tell_what_became_of_everything(place: Place, serve, gate: Gate) -> None:
+    """Messages and interrupts can be followed: taken in where, killed what, kept what."""
+    serve(waiting(gate), waiting(gate), Text("Done."), top=QUEUE)
+    chat = at_work(place, gate)
+    chat.send("/steer use tabs", "later", "gone")
+    chat.wait("accepted", text="gone")
+    chat.ask("/queue pop")
+    gate.open()
+    chat.wait("steered")
+    chat.wait("tool_started")
+    chat.send("stop")
+    chat.wait("stopped")
+    found = {one["id"]: one for one in chat.ask("/receipts")["data"]["receipts"]}
+    states = {one["text"]: one["state"] for one in found.values() if one["kind"] == "message"}
+    assert states == {
+        "work": "interrupted",
+        "use tabs": "taken in",
+        "later": "waiting",
+        "gone": "withdrawn",
+    }
+    (steer,) = (one for one in found.values() if one["text"] == "use tabs")
+    assert (steer["turn"], steer["step"]) == ("t1", 2)
+    (stop,) = (one for one in found.values() if one["kind"] == "interrupt")
+    assert (stop["state"], stop["matched"], stop["survivors"]) == ("stopped", "stop", [])
+    assert stop["told"] == ["t1", chat.seen("tool_started")[-1]["call"]]
+    assert len(stop["kept"]) == 2
+    one = chat.ask(f"/receipts {stop['id']}")
+    assert one["data"]["receipts"] == [stop]
+    assert not chat.ask("/receipts m99")["ok"]
+    assert chat.close() == 0

@@ -1,0 +1,204 @@
+"""The control socket: who may use it, what it answers, and that nobody holds up a session."""
+
+import json
+import os
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steersman.gateway.control import LINE_LIMIT, UNREAD_LIMIT
+from steersman.gateway.conversation import Conversation
+from steersman.gateway.host import Host
+from steersman.gateway.remote import Remote
+from steersman.journal.sqlite import SqliteStore
+
+Begin = Callable[..., Host]
+WAIT = 20.0
+
+
+def socket_of(host: Host) -> Path:
+    """Where a host listens."""
+    (found,) = (host.paths.state / "sockets").glob("*.sock")
+    return found
+
+
+@contextmanager
+def talking(host: Host) -> Iterator[Callable[[bytes], dict[str, Any]]]:
+    """Give a way to send one raw line and read one answer."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(WAIT)
+        client.connect(str(socket_of(host)))
+        with client.makefile("rb") as answers:
+
+            def talk(line: bytes) -> dict[str, Any]:
+                client.sendall(line + b"\n")
+                answer: dict[str, Any] = json.loads(answers.readline())
+                return answer
+
+            yield talk
+
+
+def remote_of(host: Host, conversation: Conversation) -> Remote:
+    """Connect as another process would."""
+    store = host.store
+    assert isinstance(store, SqliteStore)
+    owner = store.owner(conversation.session)
+    assert owner is not None
+    return Remote.connect(host.paths.state, conversation.session, owner)
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "text"),
+    [
+        (b"nonsense", -32600, "not a request"),
+        (b"[1, 2]", -32600, "not an object"),
+        (b"\xff\xfe", -32600, "not a request"),
+        (b'{"id": 1}', -32600, "not a request: 'method'"),
+        (b'{"id": 1, "method": "fly"}', -32600, "no method `fly`"),
+        (b'{"id": 1, "method": "say", "params": []}', -32600, "not a request"),
+        (b'{"id": 1, "method": "say", "params": 5}', -32600, "not an object"),
+        (b'{"id": 1, "method": "queue", "params": {"session": "nope"}}', -32001, "`nope`"),
+        (b'{"id": 1, "method": "subscribe", "params": {"session": "nope"}}', -32001, "`nope`"),
+    ],
+)
+def test_senseless_requests(begin: Begin, line: bytes, code: int, text: str) -> None:
+    """Each line that is no request is answered with why, and the next one is served."""
+    host = begin()
+    conversation = host.begin(host.paths.config.parent / "project")
+    with talking(host) as talk:
+        error = talk(line)["error"]
+        assert (error["code"], text in error["message"]) == (code, True), error
+        assert talk(b'{"id": 2, "method": "sessions"}')["result"] == [conversation.session]
+
+
+def test_a_line_without_end_is_cut_off(begin: Begin) -> None:
+    """More than the limit in one line is refused, and that client is gone; others are served."""
+    host = begin()
+    host.begin(host.paths.config.parent / "project")
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(WAIT)
+        client.connect(str(socket_of(host)))
+        block = b"x" * 65536
+        try:
+            for _ in range(2 * LINE_LIMIT // len(block) + 1):
+                client.sendall(block)
+        except OSError:
+            pass  # it was cut off while we were still at it
+    with talking(host) as talk:
+        assert "result" in talk(b'{"id": 2, "method": "sessions"}')
+
+
+def test_a_client_that_never_reads_is_cut_off(begin: Begin) -> None:
+    """A subscriber that reads nothing is dropped when its buffer is full; the session goes on."""
+    host = begin()
+    conversation = host.begin(host.paths.config.parent / "project")
+    number = UNREAD_LIMIT // 1_000_000 + 6
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(WAIT)
+        client.connect(str(socket_of(host)))
+        params = json.dumps({"session": conversation.session})
+        client.sendall(f'{{"id": 1, "method": "subscribe", "params": {params}}}\n'.encode())
+        with client.makefile("rb") as heard:
+            assert b"ok" in heard.readline()
+            for _ in range(number):
+                conversation.narrate("notice", text="x" * 1_000_000)
+            other = remote_of(host, conversation)
+            assert other.call("queue")["items"] == []
+            other.close()
+            try:
+                read = len(heard.read())  # ends, for the connection has
+            except ConnectionResetError:
+                read = 0
+    assert read < number * 1_000_000
+
+
+def test_a_hundred_clients_at_once(begin: Begin) -> None:
+    """What a hundred clients say at the same time is all taken in, once each, and acknowledged."""
+    host = begin("[auto_queue]\nmax_queue_size = 200")
+    conversation = host.begin(host.paths.config.parent / "project")
+    receipts: list[dict[str, Any]] = []
+
+    def say(n: int) -> None:
+        remote = remote_of(host, conversation)
+        receipts.append(remote.call("say", text=f"message {n}", **{"as": "queue"}))
+        remote.close()
+
+    threads = [threading.Thread(target=say, args=(n,)) for n in range(100)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT)
+    assert {one["type"] for one in receipts} == {"accepted"}
+    assert {one["text"] for one in receipts} == {f"message {n}" for n in range(100)}
+    assert len({one["id"] for one in receipts}) == 100
+
+
+def test_a_command_is_answered_with_its_result(begin: Begin) -> None:
+    """Slash commands said from elsewhere go through the one registry."""
+    host = begin()
+    conversation = host.begin(host.paths.config.parent / "project")
+    remote = remote_of(host, conversation)
+    result = remote.call("say", text="/queue list", client_id="mine")
+    assert (result["type"], result["ok"], result["client_id"]) == ("result", True, "mine")
+    assert result["data"] == {"session": conversation.session, "state": "open", "items": []}
+    remote.close()
+
+
+def test_sockets_of_the_dead_are_removed(begin: Begin) -> None:
+    """A socket that nobody listens on any more goes when the next process begins to listen."""
+    host = begin()
+    folder = host.paths.state / "sockets"
+    folder.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(folder / "n1-dead.sock"))
+    live = socket.socket(socket.AF_UNIX)
+    live.bind(str(folder / "n2-live.sock"))
+    live.listen()
+    with live:
+        host.begin(host.paths.config.parent / "project")
+        names = {one.name for one in folder.iterdir()}
+        assert names == {"n2-live.sock", f"{host.runtime.node}.sock"}
+        assert socket_mode(folder / f"{host.runtime.node}.sock") == 0o600
+        host.close()
+    assert {one.name for one in folder.iterdir()} == {"n2-live.sock"}
+
+
+def socket_mode(path: Path) -> int:
+    """The permissions of a file."""
+    return path.stat().st_mode & 0o777
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_another_user_gets_nothing(begin: Begin, tmp_path: Path) -> None:
+    """Somebody else is kept out by the folder, and, where the folder is open, by the peer's id."""
+    host = begin()
+    host.begin(host.paths.config.parent / "project")
+    path = socket_of(host)
+    code = (
+        "import socket, sys\n"
+        "client = socket.socket(socket.AF_UNIX); client.settimeout(10)\n"
+        "try:\n"
+        f"    client.connect({str(path)!r})\n"
+        '    client.sendall(b\'{"id": 1, "method": "sessions"}\\n\')\n'
+        "    print('got', client.recv(1000))\n"
+        "except OSError as error:\n"
+        "    print(type(error).__name__)\n"
+    )
+    other = ["setpriv", "--reuid", "65534", "--clear-groups", "/usr/bin/env", "python3", "-c", code]
+
+    def attempt() -> str:
+        done = subprocess.run(other, capture_output=True, text=True, timeout=WAIT, cwd="/")
+        return done.stdout.strip() or done.stderr
+
+    assert attempt() == "PermissionError"
+    for folder in [path, *path.parents]:
+        if folder == Path("/tmp"):
+            break
+        folder.chmod(0o777)
+    assert attempt() in ("got b''", "ConnectionResetError", "BrokenPipeError")

@@ -1,0 +1,71 @@
+"""The readable copy of a queue: it follows, it is private, and it never does harm."""
+
+import threading
+import tomllib
+from pathlib import Path
+
+from steersman.gateway.mirror import Mirror
+from steersman.gateway.queue_file import document
+from steersman.journal.queue import ItemRecord, QueueRecord
+
+
+def queue(*texts: str) -> QueueRecord:
+    """A queue of these, all waiting."""
+    items = {f"m{n}": ItemRecord(f"m{n}", n, text) for n, text in enumerate(texts, 1)}
+    return QueueRecord(items=items, order=list(items))
+
+
+def test_the_newest_is_written(tmp_path: Path) -> None:
+    """After many changes the file holds the last; an emptied queue leaves an empty list."""
+    folder = tmp_path / "queues"
+    for texts in (("a",), ()):
+        mirror = Mirror(folder, lambda text: None)
+        for n in range(50):
+            mirror.put("abc", document("abc", queue(*(f"{one}{n}" for one in texts)), 0.0))
+        mirror.close()
+        data = tomllib.loads((folder / "abc.toml").read_text())
+        assert [one["content"] for one in data["items"]] == [f"{one}49" for one in texts]
+    assert [one.name for one in folder.iterdir()] == ["abc.toml"]
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert (folder / "abc.toml").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_was_never_there_is_not_made(tmp_path: Path) -> None:
+    """An empty queue without a copy gets none."""
+    mirror = Mirror(tmp_path / "queues", lambda text: None)
+    mirror.put("abc", document("abc", queue(), 0.0))
+    mirror.close()
+    assert not (tmp_path / "queues").exists()
+
+
+def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    """A symbolic link in the copy's place does not lead anywhere."""
+    other = tmp_path / "precious"
+    other.write_text("mine")
+    folder = tmp_path / "queues"
+    folder.mkdir()
+    (folder / "abc.toml").symlink_to(other)
+    mirror = Mirror(folder, lambda text: None)
+    mirror.put("abc", document("abc", queue("a"), 0.0))
+    mirror.close()
+    assert other.read_text() == "mine"
+    assert not (folder / "abc.toml").is_symlink()
+
+
+def test_a_fault_is_told_once(tmp_path: Path) -> None:
+    """A place that cannot be written is told once, with its name, and nothing else happens."""
+    (tmp_path / "file").write_text("no folder")
+    told: list[str] = []
+    was_told = threading.Event()
+
+    def tell(text: str) -> None:
+        told.append(text)
+        was_told.set()
+
+    mirror = Mirror(tmp_path / "file", tell)
+    mirror.put("abc", document("abc", queue("a"), 0.0))
+    assert was_told.wait(10.0)
+    mirror.put("abc", document("abc", queue("b"), 0.0))
+    mirror.close()
+    assert len(told) == 1
+    assert "abc.toml` cannot be written" in told[0]

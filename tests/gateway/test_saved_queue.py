@@ -1,0 +1,57 @@
+"""How a saved queue is announced: the words people know."""
+
+from typing import Any
+
+import pytest
+
+from steersman.gateway.saved_queue import announce, take_session
+
+NOW = 1_800_000_000.0
+ITEMS: list[dict[str, Any]] = [
+    {
+        "number": 1,
+        "state": "interrupted",
+        "text": "use zod",
+        "progress": {"done": 23, "total": 50, "unit": "file"},
+    },
+    {"number": 2, "state": "pending", "text": "and\nthe tests", "progress": None},
+    {"number": 3, "state": "pending", "text": "docs", "progress": None},
+]
+REST = """
+Last active: 23 minutes ago
+Saved items:
+#1 [INTERRUPTED]: use zod (file 23/50)
+#2 [PENDING]: and the tests
+#3 [PENDING]: docs
+Use `/queue restore` to list, `/queue resume` to continue, or `/queue discard` to delete"""
+
+
+@pytest.mark.parametrize(
+    ("cause", "can_utf8", "first"),
+    [
+        ("crash", True, "📥 Found saved queue from crashed session (3 items, not auto-resuming)"),
+        ("exit", True, "📥 Found 3 queued items from previous session (not auto-resuming)"),
+        ("crash", False, "Found saved queue from crashed session (3 items, not auto-resuming)"),
+    ],
+)
+def test_announcement(cause: str, can_utf8: bool, first: str) -> None:
+    """What a crash or an exit left is announced in the literal words, plain without UTF-8."""
+    event = {"cause": cause, "items": ITEMS, "last_active": "2027-01-15T07:37:00.000Z"}
+    assert announce(event, NOW, can_utf8=can_utf8) == first + REST
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "left"),
+    [
+        ([], "", []),
+        (["2"], "", ["2"]),
+        (["#12"], "", ["#12"]),
+        (["9f3a01c2"], "9f3a01c2", []),
+        (["--merge", "12345678"], "12345678", ["--merge"]),
+        (["last", "--keep"], "last", ["--keep"]),
+    ],
+)
+def test_a_session_among_words(words: list[str], name: str, left: list[str]) -> None:
+    """Numbers of items and options are no sessions."""
+    assert take_session(words) == name
+    assert words == left

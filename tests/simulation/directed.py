@@ -1,0 +1,62 @@
+"""Runs that are led to one sharp corner, for what random runs come to too rarely."""
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+from simulation.invariants import check_history, check_liveness, check_replay
+
+from steersman.actors.session import Session
+from steersman.actors.simulated_ports import Chances
+from steersman.actors.simulated_program import Appended, Plan, SimulatedProgram
+from steersman.journal import entries as e
+from steersman.machines.disposition import Intent
+from steersman.machines.messages import Interrupt, UserMessage
+from steersman.machines.policy import Policy
+
+__all__ = ["interrupt_while_steers_enter"]
+
+TALK = Chances(calls=0.0, model_fails=0.0)
+RANKS = {"": 0, "queue": 1, "turn": 2, "writer": 3, "time": 4}
+
+
+def session_first(names: Sequence[str]) -> int:
+    """Let the session run before its queue, and that before the turn."""
+    return min(range(len(names)), key=lambda number: RANKS[names[number]])
+
+
+def interrupt_while_steers_enter(session_type: type[Session]) -> SimulatedProgram:
+    """Stop a turn just when the queue hands it a steer at the end of its answer."""
+    plan = Plan(Policy(), TALK, haste=0.0, longest_batch=1, session_type=session_type)
+    program = SimulatedProgram(plan, Random(7), session_first)
+    try:
+        program.say(UserMessage("normal", "work", Intent.CONVERSE, client_id="c1"))
+        _step_until(program, lambda: bool(program.ports.models))
+        program.say(UserMessage("steer", "use tabs", Intent.EXPLICIT_STEER, client_id="c2"))
+        _step_until(program, lambda: _has(program, e.Queued, 2))
+        _step_until(program, lambda: _state(program) == "boundary")
+        program.say(Interrupt("stop"))
+        _step_until(program, lambda: False)
+        program.say(UserMessage("normal", "go on", Intent.CONVERSE, client_id="c3"))
+        _step_until(program, lambda: False)
+        check_history(program.history)
+        check_liveness(program)
+        check_replay(program)
+    finally:
+        program.close()
+    return program
+
+
+def _step_until(program: SimulatedProgram, holds: Callable[[], bool]) -> None:
+    while not holds() and program.step():
+        pass
+
+
+def _has(program: SimulatedProgram, kind: type[e.Entry], count: int) -> bool:
+    found = [one for one in program.history if isinstance(one, Appended)]
+    return sum(isinstance(one.entry, kind) for one in found) >= count
+
+
+def _state(program: SimulatedProgram) -> str:
+    turn: Any = program.actor("turn")
+    return turn.state if turn is not None else ""
