@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..gateway.redaction import Redactor
 from ..machines.errors import ConfigError
 from ..workflows.config import Config, load
 from ..workflows.document import is_list, is_table
@@ -13,7 +14,6 @@ from ..workflows.fault import dotted
 from ..workflows.paths import Paths
 from ..workflows.trust import PROJECT_FILE, is_trusted, trust
 from .page import show, show_document, warn
-from .redaction import Redactor
 
 __all__ = ["check_config", "show_config", "show_paths", "trust_folder"]
 
