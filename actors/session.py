@@ -68,6 +68,9 @@ from .turn import Turn
 __all__ = ["Session"]
 
 
+OVERTAKEN_TALK = (Intent.CONVERSE, Intent.STEER_WORD, Intent.EXPLICIT_QUEUE)
+
+
 class Session(Keeper):
     """One session; `queue_type` and `turn_type` are what it starts."""
 
@@ -155,8 +158,8 @@ class Session(Keeper):
             return
         policy = policy_of(self.record, self._environment.policy)
         intent, doing = message.intent, situation(self.record)
-        if message.type == "normal" and 0 < message.said < self._cut:
-            intent, doing = Intent.EXPLICIT_QUEUE, Situation.BUSY  # a cancel overtook it
+        if intent in OVERTAKEN_TALK and 0 < message.said < self._cut:
+            doing = Situation.OVERTAKEN
         row = dispose(
             self._environment.dispositions,
             intent,

@@ -20,7 +20,12 @@ def acknowledgement(event: dict[str, Any], *, can_utf8: bool = True) -> str:
         case "steered":
             text = "[Steered]"
         case "rejected":
-            text = f"Not taken ({event['reason']}): {event['text']}"
+            hint = f"\n  {event['hint']}" if event.get("hint") else ""
+            text = f"Not taken ({event['reason']}): {event['text']}{hint}"
+        case "stopped" if event["survivors"]:
+            text = f"Still alive, and not to be ended: {_pids(event['survivors'])}"
+        case "stopped" if event["killed"]:
+            text = f"Ended: {_pids(event['killed'])}"
         case "queue" if event["state"] == "held" and (count := _waiting(event)):
             text = f"Held: {count} waiting. /queue resume runs them."
         case _:
@@ -44,6 +49,11 @@ def _accepted(event: dict[str, Any]) -> str:
             return f'Steering with #{event["number"]}: "{short}"'
         case _:
             return ""
+
+
+def _pids(pids: list[int]) -> str:
+    word = "process" if len(pids) == 1 else "processes"
+    return f"{word} {', '.join(str(pid) for pid in pids)}"
 
 
 def _waiting(event: dict[str, Any]) -> int:

@@ -258,6 +258,17 @@ def config_check() -> int:
     return check_config(os.environ)
 
 
+@config.command("schema")
+def config_schema() -> int:
+    """Print the JSON Schema of the configuration, for editors.
+
+    Example: steersman config schema > steersman.schema.json
+    """
+    from .config import show_schema
+
+    return show_schema()
+
+
 @models.command("list")
 def models_list(as_json: Json = False) -> int:
     """List configured models and the catalogue, and say which a chat would use.

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..gateway.redaction import Redactor
 from ..machines.errors import ConfigError
 from ..workflows.config import Config, load
 from ..workflows.document import is_list, is_table
@@ -13,9 +14,8 @@ from ..workflows.fault import dotted
 from ..workflows.paths import Paths
 from ..workflows.trust import PROJECT_FILE, is_trusted, trust
 from .page import show, show_document, warn
-from .redaction import Redactor
 
-__all__ = ["check_config", "show_config", "show_paths", "trust_folder"]
+__all__ = ["check_config", "show_config", "show_paths", "show_schema", "trust_folder"]
 
 _WIDTH = 80  # columns of a list that stays on one line
 
@@ -65,6 +65,14 @@ def check_config(environ: Mapping[str, str]) -> int:
     for notice in config.notices:
         warn(notice)
     show("ok")
+    return 0
+
+
+def show_schema() -> int:
+    """Print the JSON Schema of a configuration file."""
+    from ..workflows.schema import schema
+
+    show_document(schema())
     return 0
 
 

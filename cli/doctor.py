@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 
+from ..gateway.redaction import Redactor
 from .checkup import check_up
 from .page import show, show_document
-from .redaction import Redactor
 
 __all__ = ["examine"]
 

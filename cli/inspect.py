@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..gateway.redaction import Redactor
 from ..machines.errors import UsageError
 from .page import show, show_document
-from .redaction import Redactor
 from .stored import stored
 
 __all__ = ["FORMATS", "inspect_stored"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 from collections.abc import Callable
@@ -15,8 +14,11 @@ from .chat import ChatOptions
 from .leaving import Leaving
 from .printer import Printer
 from .settling import Settling
+from .typed import typed_lines
 
 __all__ = ["Lines", "talk_json"]
+
+CHOICES = ("auto", "queue", "steer", "interrupt")
 
 
 class Lines:
@@ -65,23 +67,27 @@ class Lines:
             self._error("no_question", f"no question `{question}` is open", "")
 
     def _complain(self, line: str) -> None:
-        hint = 'give {"text": …} or {"answer": ID, "choice": …}, or plain text'
-        self._error("bad_line", f"this object says nothing: {line[:80]}", hint)
+        hint = 'give {"text": "…", "as": "auto"}, {"answer": ID, "choice": "allow"}, or plain text'
+        self._error("bad_line", f"this says nothing that can be taken: {line[:80]}", hint)
 
     def _error(self, code: str, text: str, hint: str) -> None:
         self.conversation.narrate("error", code=code, text=text, hint=hint)
 
 
 def _parse(line: str) -> dict[str, Any] | None:
-    """Read a line: an object with `text` or `answer`, or plain text; none for another object."""
+    """Read a line: plain text, or an object with a text or an answer; none for anything else.
+
+    What begins with a brace means to be JSON: half an object is no message to a model.
+    """
     if not line.lstrip().startswith("{"):
         return {"text": line}
     try:
         data = json.loads(line)
-    except ValueError:
-        return {"text": line}
+    except (ValueError, RecursionError):
+        return None
     said = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
-    return said if "text" in said or "answer" in said else None
+    is_text = isinstance(said.get("text"), str) and said.get("as", "auto") in CHOICES
+    return said if is_text or isinstance(said.get("answer"), str) else None
 
 
 def talk_json(host: Host, open_it: Callable[[], Conversation], options: ChatOptions) -> int:
@@ -110,9 +116,9 @@ def talk_json(host: Host, open_it: Callable[[], Conversation], options: ChatOpti
 
 def _speak_utf8() -> None:
     """JSON is UTF-8 whatever the locale; bytes that are not become a replacement character."""
-    for stream in (sys.stdin, sys.stdout):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="replace")
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(encoding="utf-8", errors="replace")
 
 
 def _preface(host: Host, conversation: Conversation) -> None:
@@ -125,7 +131,7 @@ def _preface(host: Host, conversation: Conversation) -> None:
 def _read(lines: Lines, settling: Settling, options: ChatOptions) -> None:
     if options.message:
         lines.take(options.message)
-    for line in sys.stdin:
+    for line in typed_lines():
         text = line.rstrip("\r\n")
         if text.strip() and lines.take(text):
             return

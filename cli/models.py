@@ -9,12 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..gateway.redaction import Redactor
 from ..machines.errors import UsageError
 from ..ports.models.catalogue import CatalogueEntry, catalogue, entry_named
 from ..ports.models.fetch import fetch, fetched
 from ..workflows.paths import Paths, make_private
 from .page import show, show_document, warn
-from .redaction import Redactor
 from .table import draw_table, size_text
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from .chat import ChatOptions
 from .leaving import Leaving
 from .printer import Printer
 from .settling import Settling
+from .typed import typed_lines
 
 __all__ = ["PlainFace", "Sink", "talk_plain"]
 
@@ -119,7 +120,8 @@ def talk_plain(host: Host, open_it: Callable[[], Conversation], options: ChatOpt
             conversation.leave("signal")
             return leaving.exit_code
         conversation.leave()
-        return 1 if settling.is_broken or settling.status == "failed" else 0
+        has_failed = settling.is_broken or settling.has_refusal or settling.status == "failed"
+        return 1 if has_failed else 0
     finally:
         host.close()
         out.close()
@@ -132,7 +134,7 @@ def _say_all(conversation: Conversation, options: ChatOptions) -> None:
         return
     if sys.stdin.isatty():
         return
-    for line in sys.stdin:
+    for line in typed_lines():
         text = line.strip()
         if not text:
             continue

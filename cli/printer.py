@@ -41,6 +41,8 @@ class Printer:
                 self._stream.write(text)
                 if self._lines.empty():
                     self._stream.flush()
-            except (OSError, ValueError):
+            except (OSError, ValueError) as error:
                 self._is_broken = True
+                if not isinstance(error, BrokenPipeError):
+                    os.write(2, f"steersman: the output cannot be written: {error}\n".encode())
                 os.kill(os.getpid(), signal.SIGHUP)

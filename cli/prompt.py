@@ -6,7 +6,9 @@ the prompt's own message, or its redraw would wipe it out.
 
 from __future__ import annotations
 
+import shutil
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable
@@ -28,6 +30,7 @@ from .plain import PlainFace
 
 __all__ = ["Keys", "Screen", "talk_at_prompt"]
 
+ENDS_A_LINE = ("turn_ended", "tool_started", "tool_ended", "question", "interrupted")
 AGAIN = 2.0
 """Seconds within which a second Ctrl-C leaves."""
 
@@ -56,7 +59,7 @@ class Screen:
             if event["type"] == "text":
                 self._stream(clean(event["delta"]))
             else:
-                if event["type"] in ("turn_ended", "tool_started"):
+                if event["type"] in ENDS_A_LINE:
                     self._finish_line()
                 self._asides.hear(event)
         self.invalidate()
@@ -105,6 +108,11 @@ class Screen:
 
     def _stream(self, delta: str) -> None:
         *whole, self.partial = (self.partial + delta).split("\n")
+        width = max(10, shutil.get_terminal_size().columns - 1)
+        rows = textwrap.wrap(self.partial, width, drop_whitespace=False, replace_whitespace=False)
+        if len(rows) > 1:  # the prompt shows one row only: what fills one is printed above it
+            whole += [row.rstrip() for row in rows[:-1]]
+            self.partial = rows[-1].lstrip()
         if whole:
             self.write("\n".join(whole) + "\n")
 
@@ -128,6 +136,9 @@ class Keys:
         self.bindings.add("tab")(self._queue)
 
     def _control_c(self, event: KeyPressEvent) -> None:
+        if event.current_buffer.text:
+            event.current_buffer.reset(append_to_history=True)
+            return
         now = time.monotonic()
         is_again = now - self._last < AGAIN
         self._last = now
@@ -152,7 +163,8 @@ class Keys:
         if text.strip():
             event.current_buffer.reset(append_to_history=True)
             self._screen.write(f"> {text}\n")
-            self._conversation.say(text, explicit)
+            is_command = text.lstrip().startswith("/") and self._conversation.would_stop(text)
+            self._conversation.say(text, "auto" if is_command else explicit)
 
 
 def talk_at_prompt(host: Host, open_it: Callable[[], Conversation], options: ChatOptions) -> int:
@@ -198,9 +210,11 @@ def _read(session: PromptSession[str], conversation: Conversation, screen: Scree
         if not text.strip():
             continue
         screen.write(f"> {text}\n")
-        if screen.question is not None and _answered(conversation, screen, text):
+        is_asked = screen.question is not None
+        if is_asked and _answered(conversation, screen, text):
             continue
-        reply = conversation.say(text)
+        waits = is_asked and not conversation.would_stop(text)
+        reply = conversation.say(text, "queue" if waits else "auto")
         if reply is not None and reply.leaves:
             return 0
 
@@ -209,7 +223,8 @@ def _answered(conversation: Conversation, screen: Screen, text: str) -> bool:
     """Take a one-letter answer to the open question; anything else is a message."""
     choices = {"y": "allow", "yes": "allow", "a": "always", "always": "always"}
     choices |= {"n": "deny", "no": "deny"}
-    choice = choices.get(text.strip().lower())
+    words = text.strip().lower().strip(".!").replace(",", " ").split()
+    choice = choices.get(words[0]) if words and set(words[1:]) <= {"please", "thanks"} else None
     if choice is None or screen.question is None:
         return False
     conversation.answer(screen.question["id"], choice)

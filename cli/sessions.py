@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..gateway.age import age
+from ..gateway.redaction import Redactor
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow
 from .page import show, show_document, warn
-from .redaction import Redactor
 from .stored import state_word, stored
 from .table import draw_table
 

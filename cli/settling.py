@@ -18,12 +18,15 @@ class Settling:
     def __init__(self) -> None:
         self._changed = threading.Event()
         self.is_broken = False
+        self.has_refusal = False
         self.status = ""
 
     def hear(self, event: Event) -> None:
         """Take note of an event; loop's thread."""
         if event["type"] == "turn_ended":
             self.status = event["status"]
+        if event["type"] == "rejected":
+            self.has_refusal = True
         if event["type"] == "error" and event["code"] in ("store_failed", "lease_lost"):
             self.is_broken = True
         if event["type"] in ENDINGS:

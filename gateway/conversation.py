@@ -6,9 +6,11 @@ is classified here, by a pure function, before it enters a mailbox.
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any
 
 from ..actors.runtime import Runtime
@@ -19,6 +21,7 @@ from ..machines.messages import Answer, Message, UserMessage
 from ..machines.words import Words
 from .commands import COMMANDS, Reply
 from .events import Narrator
+from .redaction import Redactor
 from .shelf import Shelf
 from .tree import draw_session
 
@@ -74,9 +77,8 @@ class Conversation:
             text, explicit = found.argument, says
             found = classify(text, self._words, explicit, COMMANDS)
         if explicit == "auto" and _SLASH.match(text):
-            self.narrate(
-                "notice", text=f"`{text.split()[0]}` is no command: it is said as a message."
-            )
+            self._reject("unknown_command", text, client_id, _nearest(text))
+            return None
         kind: Any = TYPES.get(found.intent, "normal")
         message = UserMessage(
             kind,
@@ -94,6 +96,11 @@ class Conversation:
             self._reject("mailbox_full", text, client_id, refusal.hint)
         return None
 
+    def would_stop(self, text: str) -> bool:
+        """Whether a text is a command, or says to stop, rather than something to talk about."""
+        intent = classify(text, self._words, "auto", COMMANDS).intent
+        return intent is Intent.COMMAND or TYPES.get(intent) == "interrupt"
+
     def answer(self, question: str, choice: str, reason: str = "") -> bool:
         """Answer a question: `choice` is allow, always or deny. False when it is not open."""
         return bool(self.ask(Answer(question, choice, reason)).get("ok"))
@@ -104,8 +111,9 @@ class Conversation:
         return reply or {"ok": True}
 
     def inspect(self) -> dict[str, Any]:
-        """Return the session's state as plain data."""
-        return self.runtime.inspect(self.session)
+        """Return the session's state as plain data, without secrets or terminal escapes."""
+        data: dict[str, Any] = Redactor(os.environ).data(self.runtime.inspect(self.session))
+        return data
 
     def draw(self, data: dict[str, Any]) -> str:
         """Draw inspected data for people."""
@@ -205,3 +213,10 @@ class Conversation:
         self._narrator_of(self.session).say(
             "rejected", reason=reason, text=text, client_id=client_id or None, hint=hint
         )
+
+
+def _nearest(text: str) -> str:
+    """Say which command was probably meant."""
+    near = get_close_matches(text.split()[0].lstrip("/"), COMMANDS, 1)
+    meant = f"did you mean `/{near[0]}`? " if near else ""
+    return f"{meant}`/help` lists the commands; begin with a space to say it to the agent"

@@ -211,6 +211,8 @@ class Host:
             queue.max_queue_size,
             queue.after_interrupt,
             self.wish.can_ask,
+            interrupt_at=agent.interrupt_at or "now",
+            steer_while_streaming=agent.steer_while_streaming or "wait",
         )
         rules = [Rule(one.tool, one.match, one.do) for one in self.config.permissions.rules]
         return AgentProfile(

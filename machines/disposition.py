@@ -56,6 +56,7 @@ class Situation(StrEnum):
     ACCOMPANIED = "accompanied"  # a turn runs, and children in the background only
     DELEGATING = "delegating"  # a turn waits for a child in the foreground
     INTERRUPTING = "interrupting"  # a turn is being stopped
+    OVERTAKEN = "overtaken"  # said before a stop that was served first, whatever runs now
     FINALIZING = "finalizing"  # the session ends for good
 
 
@@ -146,6 +147,14 @@ DEFAULT_DISPOSITIONS: Final = Table(
             when(situation=Situation.FINALIZING),
             Action.REFUSE, ack="finalizing",
             doc="A session that ends takes nothing more; nothing of it runs any longer."),
+        DispositionRow("overtaken-stop",
+            when(intent=Intent.EXPLICIT_INTERRUPT, situation=Situation.OVERTAKEN),
+            Action.INTERRUPT, Cause.STOP, "already_stopping",
+            "Two stops that crossed are one."),
+        DispositionRow("overtaken",
+            when(situation=Situation.OVERTAKEN),
+            Action.QUEUE, ack="queued",
+            doc="A stop that was said later was served first: it waits, held like the others."),
 
         # Nothing runs, or only children in the background.
         DispositionRow("queue-behind-held",

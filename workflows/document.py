@@ -50,7 +50,7 @@ def read_document(path: Path) -> tuple[Document, list[Complaint]]:
     """Read and parse a file; if it can't be, the document is empty and there is a complaint."""
     try:
         if not path.is_file():
-            raise OSError("it is not a regular file")
+            raise OSError("it is not a regular file" if path.exists() else "it is not there")
         return parse_document(str(path), path.read_bytes())
     except OSError as error:
         document = Document(str(path))

@@ -8,8 +8,8 @@ import pytest
 
 from steersman.cli.gauge import Gauge
 from steersman.cli.machines import MACHINES
-from steersman.cli.redaction import Redactor
 from steersman.cli.table import draw_table, size_text
+from steersman.gateway.redaction import Redactor
 from steersman.machines.machine import Machine, State, Transition
 
 

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-from ..gateway.terminal import clean
 from ..workflows.document import is_table
+from .terminal import clean
 
 __all__ = ["Redactor"]
 

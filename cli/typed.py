@@ -1,0 +1,64 @@
+"""Lines from standard input, without ever sleeping through a signal.
+
+A signal that arrives between Python's last look and the blocking `read` would only be seen with the
+next line. So the wait is a `poll` of two descriptors: the input, and a pipe that the interpreter
+writes to when a signal comes (`signal.set_wakeup_fd`).
+"""
+
+import os
+import select
+import signal
+import sys
+from collections.abc import Iterator
+
+__all__ = ["typed_lines"]
+
+CHUNK = 1 << 16
+
+
+def typed_lines() -> Iterator[str]:
+    """Yield lines as they come, without their ends; bytes that are no UTF-8 are replaced.
+
+    Main thread only. A signal's own exception passes through.
+    """
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
+        return
+    source = sys.stdin.fileno()
+    wake, waker = os.pipe()
+    os.set_blocking(waker, False)
+    before = signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+    try:
+        for line in _split(_chunks(source, wake)):
+            yield line.decode(errors="replace").removesuffix("\r")
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(wake)
+        os.close(waker)
+
+
+def _chunks(source: int, wake: int) -> Iterator[bytes]:
+    waiting = select.poll()
+    waiting.register(source, select.POLLIN)
+    waiting.register(wake, select.POLLIN)
+    while True:
+        ready = {descriptor for descriptor, _ in waiting.poll()}
+        if wake in ready:
+            os.read(wake, CHUNK)  # the signal's handler runs now, before the next instruction
+        if source not in ready:
+            continue
+        chunk = os.read(source, CHUNK)
+        if not chunk:
+            return
+        yield chunk
+
+
+def _split(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    rest = bytearray()
+    for chunk in chunks:
+        *whole, last = chunk.split(b"\n")
+        for line in whole:
+            yield bytes(rest + line)
+            rest.clear()
+        rest += last
+    if rest:
+        yield bytes(rest)
