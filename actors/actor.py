@@ -149,7 +149,6 @@ class Actor(pykka.Actor):
         try:
             self._answer(envelope, self._handle_receive(message))
         except BaseException as error:
-            self._current = None
             if future is not None:
                 with contextlib.suppress(queue.Full):  # answered already
                     future.set_exception()

@@ -23,7 +23,7 @@ from ..machines.messages import (
     UserMessage,
 )
 from .actor import Forward
-from .reception import enqueue_order
+from .reception import enqueue_order, known
 from .session import Session
 from .supervisor import ChildSpec
 
@@ -65,9 +65,9 @@ class Caretaker(Session):
                 return super()._obey(message)
 
     def _keep(self, message: UserMessage) -> dict[str, Any]:
-        known = self._known(message.client_id)
-        if known is not None:
-            self._pass_on_when_durable(known)
+        before = known(self.record, message.client_id)
+        if before is not None:
+            self._pass_on_when_durable(before)
             return {"ok": True}
         policy = self._environment.policy
         row = dispose(

@@ -19,7 +19,7 @@ from ..journal.record import SessionRecord, apply
 from ..journal.store import StoredEntry
 from ..machines.effects import CallModel, CancelModel, Effect, RunTool, StopTool
 from ..machines.facts import Fact, MessageRejected, StoreLost
-from ..machines.messages import Decided, InterruptTurn, Journalled, StoreBroke
+from ..machines.messages import Decided, InterruptTurn, Journalled, StoreBroke, UserMessage
 from ..machines.session import SESSION
 from ..machines.step import Refusal, step
 from .outbox import Held, Outbox
@@ -64,7 +64,10 @@ class Keeper(Supervisor):
         exception_value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop what the turn started: nobody is left to hear of its end."""
+        """Stop what the turn started, and give back the message that cannot be taken."""
+        letter = self._current.message if self._current else None
+        if isinstance(letter, UserMessage):
+            self._reject("fault", letter.content, letter.client_id)
         for effect in self._stopping():
             self._environment.perform(effect, None)
 

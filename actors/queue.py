@@ -217,14 +217,19 @@ class Queue(Actor):
         if late:
             self._decide(*(e.Requeued(one.id, "the turn ended first") for one in late))
 
-    def _hold(self) -> None:
-        if self.record.state == "open" and self.record.order:
-            self._decide(e.QueueHeld("interrupt"))
+    def _hold(self, is_all: bool = False) -> None:
+        live = self.record.live()
+        has_next = is_all and any(one.is_next for one in live)
+        if live and (self.record.state == "open" or has_next):
+            self._decide(e.QueueHeld("interrupt", is_all))
 
     def _change(self, message: QueueChange) -> dict[str, Any]:
         match message.op:
+            case "hold_next":
+                if any(one.is_next for one in self.record.live()):
+                    self._hold(is_all=True)
             case "hold":
-                self._hold()
+                self._hold(is_all=True)
                 return {"ok": True, "state": self.record.state}
             case "release":
                 self._release()

@@ -8,12 +8,14 @@ from typing import Any
 from ..journal.record import SessionRecord
 from ..machines.delivery import Cause
 from ..machines.disposition import DispositionRow, Intent, Situation
+from ..machines.facts import MessageKnown
 from ..machines.messages import Enqueue, InterruptTurn, UserMessage
 from ..machines.policy import Policy
 
 __all__ = [
     "enqueue_order",
     "interrupt_order",
+    "known",
     "policy_of",
     "replacing_order",
     "situation",
@@ -100,3 +102,14 @@ def interrupt_order(
         message.content,
         interrupt_at == "boundary" and row.cause in BY_WORDS,
     )
+
+
+def known(record: SessionRecord, client_id: str) -> MessageKnown | None:
+    """Return what a message with this key got when it came before."""
+    name = record.queue.clients.get(client_id)
+    if name is not None:
+        item = record.queue.items.get(name)
+        said_as, number = (item.said_as, item.number) if item else ("turn", None)
+        return MessageKnown(name, said_as, number, client_id)
+    receipt = record.cancels.get(client_id)
+    return MessageKnown(receipt, "interrupt", None, client_id) if receipt else None

@@ -57,6 +57,7 @@ from .rearrangement import MOMENT
 from .reception import (
     enqueue_order,
     interrupt_order,
+    known,
     policy_of,
     replacing_order,
     situation,
@@ -152,9 +153,9 @@ class Session(Keeper):
     # What people say ------------------------------------------------------------------------------
 
     def _route(self, message: UserMessage) -> None:
-        known = self._known(message.client_id)
-        if known is not None:
-            self._pass_on_when_durable(known)
+        before = known(self.record, message.client_id)
+        if before is not None:
+            self._pass_on_when_durable(before)
             return
         policy = policy_of(self.record, self._environment.policy)
         intent, doing = message.intent, situation(self.record)
@@ -186,16 +187,6 @@ class Session(Keeper):
             case Action.REFUSE | Action.COMMAND:
                 self._reject(row.ack or row.name, message.content, message.client_id)
 
-    def _known(self, client_id: str) -> MessageKnown | None:
-        """Return what a message with this key got when it came before."""
-        name = self.record.queue.clients.get(client_id)
-        if name is not None:
-            item = self.record.queue.items.get(name)
-            said_as, number = (item.said_as, item.number) if item else ("turn", None)
-            return MessageKnown(name, said_as, number, client_id)
-        receipt = self.record.cancels.get(client_id)
-        return MessageKnown(receipt, "interrupt", None, client_id) if receipt else None
-
     def _turn_away(self, message: Any, reason: str) -> dict[str, Any]:
         if isinstance(message, UserMessage):
             self._reject(reason, message.content, message.client_id)
@@ -213,12 +204,19 @@ class Session(Keeper):
         if left:
             self._queue.tell(replacing_order(message, row, left, order))
         else:
+            self._hold_what_replaces()
             self._deliver_cancel(order)
+
+    def _hold_what_replaces(self) -> None:
+        """A bare stop means what was to replace the running turn, too."""
+        if self._environment.policy.after_interrupt == "hold":
+            self._queue.tell(QueueChange("hold_next"))
 
     def _interrupt(self, message: Interrupt) -> dict[str, Any]:
         receipt = self.record.cancels.get(message.client_id)
         if receipt is not None:
             return {"ok": True, "interrupted": None, "receipt": receipt, "reason": "known already"}
+        self._hold_what_replaces()
         moved = step(SESSION, self.record.state, "interrupt")
         if isinstance(moved, Refusal) or moved.ignored:
             reason = moved.reason if isinstance(moved, Refusal) else moved.ignored
@@ -398,5 +396,5 @@ class Session(Keeper):
         messages = closing_messages(self.record)
         for effect in self._stopping():
             self._environment.perform(effect, None)
-        turn, hint = self.record.turn, "`/resume` or say it again"
+        turn, hint = self.record.turn, "say it again, or ask what was done"
         self._say(e.TurnEnded(turn, "failed", reason, hint, messages))

@@ -23,9 +23,11 @@ class Leaving(BaseException):
 
 @contextmanager
 def leave_on_signals() -> Generator[None]:
-    """Raise `Leaving` in the main thread at the first signal; a second one ends the process.
+    """Raise `Leaving` in the main thread at the first signal; a second Ctrl-C ends the process.
 
-    Tools die with the process in any case: their supervisors see it go.
+    A closing terminal hangs up twice, and a service manager may repeat itself: only a person's
+    second Ctrl-C means that it can't wait. Tools die with the process in any case: their
+    supervisors see it go.
     """
     count = 0
 
@@ -33,7 +35,9 @@ def leave_on_signals() -> Generator[None]:
         nonlocal count
         count += 1
         if count > 1:
-            os._exit(128 + number)
+            if number == signal.SIGINT:
+                os._exit(128 + number)
+            return
         raise Leaving(number)
 
     before = {

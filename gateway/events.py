@@ -235,9 +235,21 @@ def _recovered(entry: e.Recovered, record: SessionRecord) -> list[Event]:
                 "cause": entry.cause,
                 "items": [item_view(one) for one in record.queue.live()],
                 "last_active": iso(entry.last_active),
+                "unknown": _unknown(record),
             }
         )
     return events
+
+
+def _unknown(record: SessionRecord) -> list[Event]:
+    """List the calls of which nobody knows how they ended."""
+    turn = record.turns.get(record.turn)
+    calls = turn.calls.values() if turn else ()
+    return [
+        {"call": one.id, "tool": one.tool, "arguments": one.arguments}
+        for one in calls
+        if one.state == "unknown"
+    ]
 
 
 def _accepted(entry: e.Queued) -> Event:

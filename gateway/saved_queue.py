@@ -56,6 +56,7 @@ def announce(event: Mapping[str, Any], now: float, *, can_utf8: bool = True) -> 
             f"Last active: {age(max(0.0, now - last))}",
             "Saved items:",
             *(_line(one) for one in items),
+            *(_lost(one) for one in event.get("unknown", ())),
             "Use `/queue restore` to list, `/queue resume` to continue, or `/queue discard` to delete",
         )
     )
@@ -76,6 +77,11 @@ def announce_other(newest: Saved | None, more: int) -> str:
 
 def _items(count: int) -> str:
     return f"{count} item{'s' if count != 1 else ''}"
+
+
+def _lost(call: Mapping[str, Any]) -> str:
+    what = " ".join(" ".join(str(one) for one in call["arguments"].values()).split())[:60]
+    return f"Outcome unknown, not run again: {call['tool']} {what}"
 
 
 def _line(item: Mapping[str, Any]) -> str:

@@ -188,9 +188,10 @@ class PolicyChanged(Entry):
 
 @dataclass(frozen=True, slots=True)
 class QueueHeld(Entry):
-    """What waits stays until a person says resume."""
+    """What waits stays until a person says resume; `is_all`: also what was to run next."""
 
     why: str = ""
+    is_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,6 +159,8 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
             _recover(queue, time)
         case e.QueueHeld():
             _shift(queue, "hold", time)
+            for item in queue.live() if entry.is_all else ():
+                item.is_next = False
         case e.QueueReleased():
             _shift(queue, "release", time)
             for name in entry.items:

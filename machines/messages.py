@@ -124,11 +124,12 @@ class Answer(Message):
 class QueueChange(Message):
     """A change of the queue that a person asked for: `op` with its number, text or position.
 
-    `position` counts from 1 among what waits or was interrupted.
+    `position` counts from 1 among what waits or was interrupted. `hold_next`: if something is to
+    run before all that waits, it waits like the rest.
     """
 
     lane: ClassVar[Lane] = Lane.CONTROL
-    op: Literal["withdraw", "clear", "hold", "release", "edit", "move", "steer"]
+    op: Literal["withdraw", "clear", "hold", "hold_next", "release", "edit", "move", "steer"]
     number: int | None = None
     text: str = ""
     position: int = 1
