@@ -1,6 +1,7 @@
 """How it reads that a message was taken, and how: the literal texts people know."""
 
 from typing import Any
+from unicodedata import east_asian_width
 
 __all__ = ["acknowledgement"]
 
@@ -36,19 +37,24 @@ def acknowledgement(event: dict[str, Any], *, can_utf8: bool = True) -> str:
 
 
 def _accepted(event: dict[str, Any]) -> str:
-    short = event["text"]
-    short = short if len(short) <= CUT else f"{short[: CUT - 3]}..."
     match event["as"]:
         case "queue" if event["ack"] == "subagent_working":
             return "⏳ Subagent working — your message is queued for when it finishes"
         case "queue":
-            return f'📥 Queued #{event["number"]}: "{short}"'
+            return _cut(f"📥 Queued #{event['number']}: ", event["text"])
         case "interrupt" if event["matched"]:
             return f'⚠️ Interrupt detected: "{event["matched"]}"'
         case "steer":
-            return f'Steering with #{event["number"]}: "{short}"'
+            return _cut(f"Steering with #{event['number']}: ", event["text"])
         case _:
             return ""
+
+
+def _cut(lead: str, text: str) -> str:
+    """Quote a message on one line of `CUT` columns in all, if the message is longer."""
+    line = " ".join(text.split())
+    room = CUT - sum(2 if east_asian_width(sign) in "WF" else 1 for sign in lead) - 2
+    return f'{lead}"{line if len(line) <= room else f"{line[: room - 3].rstrip()}..."}"'
 
 
 def _pids(pids: list[int]) -> str:
