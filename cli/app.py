@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..machines.errors import SteersmanError
-from .option import Json, Session
+from .parameter import Json, Session
 from .queue_app import queue, send, stop
 
 __all__ = ["app", "run"]
@@ -107,8 +107,8 @@ def chat(
 
     Example: steersman chat --continue
     """
-    from .chat import ChatOptions
     from .chat import chat as start
+    from .options import ChatOptions
 
     options = ChatOptions(
         message, agent, model, resume_newest, resume, cwd or Path.cwd(), as_json, plain, yes

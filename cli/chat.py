@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..gateway.conversation import Conversation
@@ -16,27 +15,9 @@ from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths
 from .leaving import Leaving, leave_on_signals
+from .options import ChatOptions, Face
 
-__all__ = ["ChatOptions", "Face", "chat"]
-
-
-@dataclass(frozen=True, slots=True)
-class ChatOptions:
-    """What the command line asked for."""
-
-    message: str = ""
-    agent: str = ""
-    model: str = ""
-    is_newest: bool = False
-    resume: str = ""
-    folder: Path = Path()
-    is_json: bool = False
-    is_plain: bool = False
-    is_yes: bool = False
-
-
-Face = Callable[[Host, Callable[[], Conversation], ChatOptions], int]
-"""Opens the conversation, talks, and returns the exit code; `Leaving` may be raised in it."""
+__all__ = ["chat"]
 
 
 def chat(options: ChatOptions, environ: Mapping[str, str]) -> int:

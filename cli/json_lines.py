@@ -10,8 +10,8 @@ from typing import Any, cast
 from ..gateway.conversation import Conversation
 from ..gateway.events import Event
 from ..gateway.host import Host
-from .chat import ChatOptions
 from .leaving import Leaving
+from .options import ChatOptions
 from .printer import Printer
 from .settling import Settling
 from .typed import typed_lines

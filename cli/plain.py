@@ -18,8 +18,8 @@ from ..gateway.progress import progress_text
 from ..gateway.saved_queue import announce
 from ..gateway.terminal import clean
 from .acknowledgement import acknowledgement
-from .chat import ChatOptions
 from .leaving import Leaving
+from .options import ChatOptions
 from .printer import Printer
 from .settling import Settling
 from .typed import typed_lines

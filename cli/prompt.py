@@ -24,8 +24,8 @@ from ..gateway.events import Event
 from ..gateway.host import Host
 from ..gateway.progress import progress_text
 from ..gateway.terminal import clean
-from .chat import ChatOptions
 from .leaving import Leaving
+from .options import ChatOptions
 from .plain import PlainFace
 
 __all__ = ["Keys", "Screen", "talk_at_prompt"]

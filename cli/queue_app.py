@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .option import Json, Number, Of, Session
+from .parameter import Json, Number, Of, Session
 
 __all__ = ["queue", "send", "stop"]
 
