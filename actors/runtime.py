@@ -24,7 +24,8 @@ from ..journal.record import SessionRecord
 from ..journal.recovery import load_record
 from ..journal.store import Lease, SessionRow, Store
 from ..journal.writer import Result, Writer
-from ..machines.errors import StoreBusy, UnknownSession
+from ..machines.errors import StoreBusy, StoreError, UnknownSession
+from ..machines.facts import Fact, StoreLost
 from ..machines.messages import Finalize, Inspect, Suspend
 from ..machines.policy import Policy
 from ..ports.process.host import ProcessHost
@@ -41,7 +42,7 @@ from .supervisor import ChildSpec, Supervisor
 from .system import ActorSystem
 from .toolbook import SessionToolbook
 
-__all__ = ["AgentProfile", "LiveSession", "Root", "Runtime", "new_session_id"]
+__all__ = ["AgentProfile", "Departure", "LiveSession", "Root", "Runtime", "new_session_id"]
 
 T = TypeVar("T")
 
@@ -61,6 +62,36 @@ class AgentProfile:
     policy: Policy = field(default_factory=Policy)
 
 
+class Departure:
+    """Ears that pass everything on, and notice when a session's last word is durable."""
+
+    def __init__(self, ears: Ears) -> None:
+        self._ears = ears
+        self._happened = threading.Event()
+
+    def hear(self, entry: Any, seq: int, time: float, record: SessionRecord) -> tuple[Any, ...]:
+        """Translate an entry, with a mark of our own behind the last."""
+        told = self._ears.hear(entry, seq, time, record)
+        is_last = isinstance(entry, e.SessionSuspended | e.SessionFinalized)
+        return (*told, self) if is_last else told
+
+    def tell(self, told: tuple[Any, ...]) -> None:
+        """Say it, apart from the mark."""
+        self._ears.tell(tuple(one for one in told if one is not self))
+        if self in told:
+            self._happened.set()
+
+    def pass_on(self, fact: Fact) -> None:
+        """Say something that is not journalled; without a journal there is no last word."""
+        self._ears.pass_on(fact)
+        if isinstance(fact, StoreLost):
+            self._happened.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Block until it happened; false if it did not. Not for the loop's own thread."""
+        return self._happened.wait(seconds)
+
+
 @dataclass(slots=True)
 class LiveSession:
     """A session that this process owns."""
@@ -70,6 +101,7 @@ class LiveSession:
     record: SessionRecord
     environment: Environment
     performer: Performer
+    departure: Departure
     ref: ActorRef[Any] | None = None
     kind: type[Session] = Session
 
@@ -187,15 +219,16 @@ class Runtime:
             clean_environment(os.environ),
         )
         performer = Performer(self.loop, scene)
+        departure = Departure(ears(session))
         environment = Environment(
             self.commits,
             performer,
-            ears(session),
+            departure,
             SessionToolbook(self.toolbox, profile.tools, profile.permissions, folder),
             profile.policy,
             profile.max_steps,
         )
-        live = LiveSession(session, lease, record, environment, performer)
+        live = LiveSession(session, lease, record, environment, performer, departure)
         self.sessions[session] = live
         return live
 
@@ -282,13 +315,17 @@ class Runtime:
             self.inspect(session)  # behind the news of what is durable, so that all is told
             self._release(live)
             return
-        self.ask(session, order, timeout)
-        deadline = time.monotonic() + timeout
-        ended = threading.Event()
-        while self.inspect(session)["state"] not in states and time.monotonic() < deadline:
-            ended.wait(0.005)
+        is_over = self.inspect(session).get("state", "idle") in states
+        if not is_over:
+            self.ask(session, order, timeout)
+            is_over = live.departure.wait(timeout)
         self.writer.flush()
         self._release(live)
+        if not is_over:
+            raise StoreError(
+                f"session `{session}` did not end within {timeout:g} seconds",
+                "nothing acknowledged is lost; the next start treats it as after a crash",
+            )
 
     def _release(self, live: LiveSession) -> None:
         self.run(live.performer.aclose())
