@@ -92,6 +92,8 @@ class Screen:
 
     def _note(self, event: Event) -> None:
         match event["type"]:
+            case "session_started":
+                self.is_busy, self.question, self._waiting = False, None, 0
             case "turn_started":
                 self.is_busy, self._started, self._progress = True, time.monotonic(), None
             case "turn_ended":

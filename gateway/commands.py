@@ -59,10 +59,11 @@ def _stop(conversation: Conversation, argument: str) -> Reply:
 
 
 def _new(conversation: Conversation, argument: str) -> Reply:
-    before = conversation.session
+    before, left = conversation.session, len(conversation.queue()["items"])
     conversation.renew()
-    data = {"finalized": before, "session": conversation.session}
-    return Reply(True, data, f"New session {conversation.session}.")
+    data = {"finalized": before, "session": conversation.session, "left": left}
+    what = f" What waited in {before} ({left}) ended with it." if left else ""
+    return Reply(True, data, f"New session {conversation.session}.{what}")
 
 
 def _exit(conversation: Conversation, argument: str) -> Reply:
