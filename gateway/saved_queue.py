@@ -56,8 +56,8 @@ def announce(event: Mapping[str, Any], now: float, *, can_utf8: bool = True) -> 
             f"Last active: {age(max(0.0, now - last))}",
             "Saved items:",
             *(_line(one) for one in items),
-            *(_lost(one) for one in event.get("unknown", ())),
             "Use `/queue restore` to list, `/queue resume` to continue, or `/queue discard` to delete",
+            *(_lost(one) for one in event.get("unknown", ())),
         )
     )
 
