@@ -16,15 +16,22 @@ class Acting:
 
     `cancel` is an interrupt that waits: for the answer to `TakeSteers`, or for the tools that run.
     `cut_for` is a steer for which the streaming answer is to be cut off, `taken` those that are in;
-    `was_cut` says that the last answer was.
+    `was_cut` says that the last answer was. `companions` are children that are being stopped with the
+    turn, apart from those of its calls; `awaited` those that were resumed with it: the turn does not
+    end without them, and `is_waiting` for them at a boundary once there is nothing else to do.
+    `owes_word`: the conversation still needs an end, after the results of the calls.
     """
 
     __slots__ = (
+        "awaited",
         "cancel",
         "checkpoint",
+        "companions",
         "cut_for",
+        "is_waiting",
         "killed",
         "open",
+        "owes_word",
         "partial",
         "questions",
         "survivors",
@@ -45,8 +52,21 @@ class Acting:
         self.cut_for = ""
         self.taken: set[str] = set()
         self.was_cut = False
+        self.companions: set[str] = set()
+        self.awaited: set[str] = set()
+        self.is_waiting = False
+        self.owes_word = False
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether nothing that was started is left."""
+        return not self.open and not self.companions
 
     def running(self) -> list[str]:
         """Return the tools of the calls that run, in order; one that is asked about does not."""
         asked = {one.call for one in self.questions.values()}
         return [one.tool for one in self.open.values() if one.call not in asked]
+
+    def calls(self) -> list[tuple[str, str]]:
+        """Return the calls that run or are asked about, each with its tool."""
+        return [(one.call, one.tool) for one in self.open.values()]

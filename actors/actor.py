@@ -52,9 +52,13 @@ STASHED = object()
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """A handler's answer that says: ask this one; it replies to whoever asked."""
+    """A handler's answer that says: ask this one; it replies to whoever asked.
+
+    `message`: what it is told instead of what was asked, where that had to be completed.
+    """
 
     ref: ActorRef[Any]
+    message: Any = None
 
 
 class Actor(pykka.Actor):
@@ -159,6 +163,8 @@ class Actor(pykka.Actor):
 
     def _answer(self, envelope: Envelope[Any], response: Any) -> None:
         if isinstance(response, Forward):
+            if response.message is not None:
+                envelope = type(envelope)(response.message, envelope.reply_to)
             response.ref.actor_inbox.put(envelope)
         elif envelope.reply_to is not None and response is not STASHED:
             envelope.reply_to.set(response)

@@ -4,7 +4,7 @@ The same actors run in the program and in the simulator; only this differs.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from ..journal.record import SessionRecord
@@ -12,9 +12,10 @@ from ..journal.store import StoredEntry
 from ..machines.conversation import ToolRequest
 from ..machines.delivery import DEFAULT_DELIVERIES
 from ..machines.disposition import DEFAULT_DISPOSITIONS
-from ..machines.effects import Effect
+from ..machines.effects import PortEffect
 from ..machines.facts import Fact
-from ..machines.policy import Policy
+from ..machines.policy import DelegationPolicy, Policy
+from ..machines.returning import DEFAULT_RETURNS
 from ..machines.routing import Table
 
 __all__ = ["Ears", "Environment", "Journal", "Perform", "Permit", "Toolbook"]
@@ -31,7 +32,7 @@ class Journal(Protocol):
 class Perform(Protocol):
     """Hands an effect to the ports; results come to `reply_to` as messages."""
 
-    def __call__(self, effect: Effect, reply_to: Any) -> None:
+    def __call__(self, effect: PortEffect, reply_to: Any) -> None:
         """Begin; never blocks."""
         ...
 
@@ -91,7 +92,11 @@ class Toolbook(Protocol):
 
 @dataclass(slots=True)
 class Environment:
-    """One session's surroundings. `max_steps` bounds the model calls of a turn."""
+    """One session's surroundings. `max_steps` bounds the model calls of a turn.
+
+    `agent` is whose session it is, `path` what its questions begin with: the names of the children
+    that lead to it, each with a hyphen.
+    """
 
     journal: Journal
     perform: Perform
@@ -101,6 +106,10 @@ class Environment:
     max_steps: int = 50
     dispositions: Table[Any] = DEFAULT_DISPOSITIONS
     deliveries: Table[Any] = DEFAULT_DELIVERIES
+    returns: Table[Any] = DEFAULT_RETURNS
+    delegation: DelegationPolicy = field(default_factory=DelegationPolicy)
+    agent: str = ""
+    path: str = ""
     finalize_id: Callable[[str], str] = "finalize-{}".format
 
     def amend(self, **changes: Any) -> None:

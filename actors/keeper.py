@@ -8,6 +8,7 @@ then, if no cancel came in between, are its effects performed.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +18,16 @@ from ..journal import entries as e
 from ..journal.codec import encode_entry
 from ..journal.record import SessionRecord, apply
 from ..journal.store import StoredEntry
+from ..machines.delegation import CloseChild, Delegate, OpenChild, PassSteer, SetTimer, StopChild
 from ..machines.effects import CallModel, CancelModel, Effect, RunTool, StopTool
 from ..machines.facts import Fact, MessageRejected, StoreLost
 from ..machines.messages import Decided, InterruptTurn, Journalled, StoreBroke, UserMessage
 from ..machines.session import SESSION
 from ..machines.step import Refusal, step
+from .mailbox import tell
 from .outbox import Held, Outbox
 from .supervisor import Supervisor
+from .turn_effect import stop_effect
 
 if TYPE_CHECKING:
     from .environment import Environment
@@ -37,6 +41,7 @@ NAMES_THE_QUEUE = (
     e.ProgressMade,
     e.Recovered,
     e.SessionFinalized,
+    e.SteerArrived,
 )
 
 
@@ -64,12 +69,10 @@ class Keeper(Supervisor):
         exception_value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop what the turn started, and give back the message that cannot be taken."""
+        """Give back the message that cannot be taken; what the turn started ends with its actors."""
         letter = self._current.message if self._current else None
         if isinstance(letter, UserMessage):
             self._reject("fault", letter.content, letter.client_id)
-        for effect in self._stopping():
-            self._environment.perform(effect, None)
 
     def _react(self, entry: e.Entry) -> None:
         """Decide what follows from an entry that was just folded."""
@@ -117,6 +120,8 @@ class Keeper(Supervisor):
         self._environment.journal.append(StoredEntry(seq, now, encode_entry(entry)), record)
         if sender != "queue" and isinstance(entry, NAMES_THE_QUEUE):
             self._queue.tell(Journalled(entry))
+        if isinstance(entry, e.Recovered) and "nursery" in self.children:
+            self._nursery.tell(Journalled(entry))
 
     def _release(self, seq: int) -> None:
         """Everything up to `seq` is durable: tell it, and perform what no cancel has overtaken."""
@@ -128,14 +133,25 @@ class Keeper(Supervisor):
                 self._perform(effect)
 
     def _perform(self, effect: Effect) -> None:
-        """Hand an effect to the ports; one that stops something also when its turn has ended."""
+        """Hand an effect to whoever does it; one that stops something also when its turn has ended."""
         turn = self._turn
-        if isinstance(effect, CancelModel | StopTool) or (
-            turn is not None and not self._is_overtaken(effect)
-        ):
-            self._environment.perform(effect, turn)
+        match effect:
+            case PassSteer():
+                tell(self._nursery, effect)
+            case OpenChild() | CloseChild() | SetTimer():
+                self._environment.perform(effect, self._nursery)
+            case StopChild():
+                tell(self._nursery, replace(effect, reply_to=turn))
+            case CancelModel() | StopTool():
+                self._environment.perform(effect, turn)
+            case _ if turn is None or self._is_overtaken(effect):
+                return
+            case Delegate():
+                tell(self._nursery, replace(effect, reply_to=turn))
+            case _:
+                self._environment.perform(effect, turn)
 
-    def _is_overtaken(self, effect: CallModel | RunTool) -> bool:
+    def _is_overtaken(self, effect: CallModel | RunTool | Delegate) -> bool:
         """Whether a cancel came in between; one that is on its way to the turn counts, too.
 
         Not one that lets the tools end, though: the turn may have one that is about to start.
@@ -171,11 +187,22 @@ class Keeper(Supervisor):
         yield CancelModel(turn.id)
         for call in turn.calls.values():
             if call.state in ("running", "stopping"):
-                yield StopTool(turn.id, self.record.epoch, call.id)
+                yield stop_effect(turn.id, self.record.epoch, call.id, call.tool)
+
+    def stop_children(self) -> None:
+        """End all actors beneath, and whatever the turn started in the world."""
+        for effect in self._stopping():
+            if isinstance(effect, CancelModel | StopTool):
+                self._environment.perform(effect, None)
+        super().stop_children()
 
     @property
     def _queue(self) -> ActorRef[Any]:
         return self.children["queue"].ref
+
+    @property
+    def _nursery(self) -> ActorRef[Any]:
+        return self.children["nursery"].ref
 
     @property
     def _turn(self) -> ActorRef[Any] | None:

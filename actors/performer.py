@@ -10,19 +10,21 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pykka import ActorRef
 
 from ..machines.conversation import ToolSchema
-from ..machines.effects import CallModel, CancelModel, Effect, RunTool, StopTool
-from ..machines.errors import ModelError
+from ..machines.delegation import ChildLost, ChildOpened, CloseChild, OpenChild, SetTimer
+from ..machines.effects import CallModel, CancelModel, PortEffect, RunTool, StopTool
+from ..machines.errors import ModelError, SteersmanError
+from ..machines.messages import TimerFired
 from ..machines.results import ModelAnswered, ModelFailed, ModelNoticed, ModelText, ToolFinished
 from ..ports.models.model import Model, ModelRequest
 from ..ports.tools.tool import ToolContext, ToolResult, ToolRun
 from ..ports.tools.toolbox import Toolbox
 
-__all__ = ["Performer", "Pieces", "Scene"]
+__all__ = ["Offspring", "Performer", "Pieces", "Scene"]
 
 COALESCE = 0.03
 """Seconds for which pieces of text are gathered before they are passed on."""
@@ -41,17 +43,31 @@ class Scene:
     environment: dict[str, str]
 
 
+class Offspring(Protocol):
+    """Opens and closes the sessions of one session's children; both block, and may raise."""
+
+    def open(self, order: OpenChild, nursery: ActorRef[Any]) -> ChildOpened:
+        """Open a child's session, new or known. Raises `SteersmanError`."""
+        ...
+
+    def close(self, session: str) -> None:
+        """Let go of a child's session."""
+        ...
+
+
 class Performer:
     """One session's hands; `perform` never blocks."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, scene: Scene) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, scene: Scene, offspring: Offspring) -> None:
         self.scene = scene
+        self.offspring = offspring
+        self._timers = set[asyncio.TimerHandle]()
         self._loop = loop
         self._calls: dict[str, asyncio.Task[None]] = {}
         self._runs: dict[str, ToolRun] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def __call__(self, effect: Effect, reply_to: ActorRef[Any] | None) -> None:
+    def __call__(self, effect: PortEffect, reply_to: ActorRef[Any] | None) -> None:
         """Begin an effect; its result goes to `reply_to`."""
         match effect:
             case CallModel():
@@ -64,6 +80,12 @@ class Performer:
                 self._run(effect, reply_to)
             case StopTool():
                 self._stop(effect, reply_to)
+            case OpenChild():
+                self._open_child(effect, reply_to)
+            case CloseChild(session):
+                self._task(asyncio.to_thread(self.offspring.close, session), _ignore)
+            case SetTimer():
+                self._set_timer(effect, reply_to)
 
     async def aclose(self) -> None:
         """Stop everything that still runs, and wait for it."""
@@ -71,6 +93,8 @@ class Performer:
             task.cancel()
         for run in self._runs.values():
             run.stop()
+        for timer in self._timers:
+            timer.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     # Models ---------------------------------------------------------------------------------------
@@ -155,6 +179,34 @@ class Performer:
         result = ToolResult("killed", "[stopped before it started]")
         _send(reply_to, _finished(effect, result))
 
+    # Children and time ----------------------------------------------------------------------------
+
+    def _open_child(self, effect: OpenChild, reply_to: ActorRef[Any] | None) -> None:
+        if reply_to is None:
+            return
+
+        async def open_it() -> None:
+            try:
+                opened = await asyncio.to_thread(self.offspring.open, effect, reply_to)
+            except SteersmanError as error:
+                _send(reply_to, ChildLost(effect.name, error.message, error.hint))
+            else:
+                _send(reply_to, opened)
+
+        def fault(error: BaseException) -> None:
+            reason = f"a fault in the program: {type(error).__name__}: {error}"
+            _send(reply_to, ChildLost(effect.name, reason, "please report it"))
+
+        self._task(open_it(), fault)
+
+    def _set_timer(self, effect: SetTimer, reply_to: ActorRef[Any] | None) -> None:
+        def fire() -> None:
+            self._timers.discard(timer)
+            _send(reply_to, TimerFired(effect.name, effect.epoch))
+
+        timer = self._loop.call_later(effect.seconds, fire)
+        self._timers.add(timer)
+
     # Tasks ----------------------------------------------------------------------------------------
 
     def _task(
@@ -206,6 +258,10 @@ class Pieces:
         if self._gathered:
             self.flush()
             self._timer = self._loop.call_later(COALESCE, self._tick)
+
+
+def _ignore(error: BaseException) -> None:
+    """Nobody waits for it: the next claim of the session says what is wrong with it."""
 
 
 def _send(reply_to: ActorRef[Any] | None, message: Any) -> None:

@@ -14,6 +14,8 @@ from pykka import ActorRef
 from ..journal import entries as e
 from ..journal.queue import ItemRecord, QueueRecord, apply_to_queue
 from ..machines.conversation import ChatMessage
+from ..machines.delegation import AnswerOffer, Offer, PassSteer, Recall
+from ..machines.effects import Effect
 from ..machines.facts import MessageKnown, MessageRejected
 from ..machines.item import ITEM
 from ..machines.messages import (
@@ -36,7 +38,8 @@ from ..machines.messages import (
 from ..machines.step import Refusal, step
 from .actor import Actor
 from .mailbox import tell
-from .rearrangement import Rearranged, edit, move, steer, take_back
+from .rearrangement import Rearranged, edit, keep, move, steer, take_back
+from .wording import chosen, opening, words
 
 if TYPE_CHECKING:
     from .environment import Environment
@@ -74,6 +77,12 @@ class Queue(Actor):
         match message:
             case Enqueue():
                 self._enqueue(message)
+            case Offer():
+                self._offer(message)
+            case AnswerOffer():
+                self._answer_offer(message)
+            case Recall(key):
+                self._recall(key)
             case StartNext():
                 self._start_next(message)
             case TakeSteers():
@@ -98,7 +107,12 @@ class Queue(Actor):
                 return super().on_receive(message)
         return None
 
-    def _decide(self, *entries: e.Entry, orders: tuple[InterruptTurn, ...] = ()) -> None:
+    def _decide(
+        self,
+        *entries: e.Entry,
+        orders: tuple[InterruptTurn, ...] = (),
+        effects: tuple[Effect, ...] = (),
+    ) -> None:
         now = self.system.now()
         for entry in entries:
             apply_to_queue(self.record, entry, now)
@@ -106,7 +120,7 @@ class Queue(Actor):
             released = e.QueueReleased()
             apply_to_queue(self.record, released, now)
             entries = (*entries, released)
-        self._session.tell(Decided(self.name, entries, orders=orders))
+        self._session.tell(Decided(self.name, entries, effects, orders=orders))
 
     def _is_held_in_vain(self) -> bool:
         """Whether nothing is left to hold. It is said, not folded: an end may cross a hold."""
@@ -119,17 +133,22 @@ class Queue(Actor):
         record, said_as, for_turn = self.record, message.said_as, message.for_turn
         is_next = message.is_next
         if for_turn and (for_turn == self._shut or not self._is_running(for_turn)):
+            if message.child and not self._environment.delegation.depth:
+                self._offer(Offer(message.text, message.child, message.user))
+                return
             said_as, for_turn, is_next = "turn", "", True
-        refusal = self._refusal(is_next or bool(for_turn))
+        is_steer = bool(for_turn or message.for_children or message.child)
+        refusal = self._refusal(is_next or is_steer)
         if refusal:
             fact = MessageRejected(refusal, message.text, message.client_id)
             self._environment.ears.pass_on(fact)
             return
         waiting = len(record.waiting())
         place = waiting + 1 if message.position is None else min(message.position, waiting + 1)
+        name, to = f"m{record.made + 1}", message.for_children
         self._decide(
             e.Queued(
-                item=f"m{record.made + 1}",
+                item=name,
                 number=record.number + 1,
                 text=message.text,
                 said_as=said_as,
@@ -141,8 +160,11 @@ class Queue(Actor):
                 is_next=is_next,
                 for_turn=for_turn,
                 position=place,
+                for_children=to,
+                child=message.child,
             ),
             orders=(message.cancels,) if message.cancels else (),
+            effects=(PassSteer(name, to, message.text, message.user),) if to else (),
         )
 
     def _known(self, client_id: str) -> None:
@@ -179,7 +201,7 @@ class Queue(Actor):
                 item.number,
                 message.epoch,
                 resumes,
-                (ChatMessage("user", _opening(item) if resumes else item.text),),
+                (ChatMessage("user", opening(item) if resumes else words(item)),),
             )
         )
 
@@ -191,9 +213,7 @@ class Queue(Actor):
         said: tuple[ChatMessage, ...] = ()
         names = tuple(one.id for one in steers)
         if steers:
-            text = "\n\n".join(
-                f"[New message from {one.user or 'user'}] {one.text}" for one in steers
-            )
+            text = "\n\n".join(words(one, is_steer=True) for one in steers)
             said = (ChatMessage("user", text),)
             self._decide(e.Steered(names, message.turn, message.step, said))
         elif message.is_closing:
@@ -207,15 +227,65 @@ class Queue(Actor):
         apply_to_queue(self.record, entry, self.system.now())
         if isinstance(entry, e.TurnEnded | e.Interrupted | e.Recovered):
             self._take_back_steers()
+        if isinstance(entry, e.SteerArrived):
+            self._take_back_missed(entry.item)
         if self._is_held_in_vain():
             self._decide()
         if isinstance(entry, e.Interrupted) and self._environment.policy.after_interrupt == "hold":
             self._hold()
 
     def _take_back_steers(self) -> None:
+        is_person = not self._environment.delegation.depth
         late = self.record.stranded()
         if late:
-            self._decide(*(e.Requeued(one.id, "the turn ended first") for one in late))
+            why = "the turn ended first"
+            self._decide(*(e.Requeued(one.id, why, bool(one.child) and is_person) for one in late))
+
+    def _take_back_missed(self, name: str) -> None:
+        """Let a steer that no child could take in wait for the parent."""
+        item = self.record.items.get(name)
+        if item is None or item.state != "pending" or not item.for_children:
+            return
+        if all(one == "-" for one in item.for_children.values()):
+            self._decide(e.Requeued(name, f"{' and '.join(item.for_children)} ended first"))
+
+    def _recall(self, key: str) -> None:
+        item = self.record.items.get(self.record.clients.get(key, ""))
+        if item is not None and item.state == "pending":
+            self._decide(e.Withdrawn(item.id))
+
+    # What is offered ------------------------------------------------------------------------------
+
+    def _offer(self, message: Offer) -> None:
+        record = self.record
+        if message.client_id and message.client_id in record.clients:
+            self._known(message.client_id)
+            return
+        if record.state == "closed":
+            return
+        self._decide(
+            e.Offered(
+                f"m{record.made + 1}",
+                record.number + 1,
+                message.text,
+                message.child or f"talk-{record.made + 1}",
+                message.user,
+                message.client_id,
+                message.is_answered,
+            )
+        )
+
+    def _answer_offer(self, message: AnswerOffer) -> None:
+        """Note an answer, and do with it what a person wanted done when it comes."""
+        item = self.record.items.get(message.item)
+        if item is None or item.state != "offered":
+            return
+        self._decide(e.OfferAnswered(item.id, message.text))
+        if item.wants == "steer" and message.turn and message.turn != self._shut:
+            if self._is_running(message.turn):
+                self._decide(e.SteerAddressed(item.id, message.turn))
+        elif item.wants == "keep":
+            self._decide(e.Kept(item.id))
 
     def _hold(self, is_all: bool = False) -> None:
         live = self.record.live()
@@ -236,7 +306,8 @@ class Queue(Actor):
             case "withdraw":
                 return self._withdraw(message.number)
             case "clear":
-                gone = [one for one in self.record.live() if one.state != "running"]
+                live = self.record.live()
+                gone = [one for one in live if one.state != "running" and not one.for_children]
                 if gone:
                     self._decide(*(e.Withdrawn(one.id) for one in gone))
                 return {"ok": True, "withdrawn": [one.number for one in gone]}
@@ -246,11 +317,13 @@ class Queue(Actor):
                 return self._rearrange(move(self.record, message))
             case "steer":
                 return self._rearrange(steer(self.record, message, self._shut))
+            case "keep":
+                return self._rearrange(keep(self.record, message))
         return {"ok": True}
 
     def _rearrange(self, found: Rearranged) -> dict[str, Any]:
         if found.entries:
-            self._decide(*found.entries)
+            self._decide(*found.entries, effects=found.effects)
         return found.reply
 
     def _withdraw(self, number: int | None) -> dict[str, Any]:
@@ -259,6 +332,9 @@ class Queue(Actor):
         if not found:
             return {"ok": False, "reason": f"No queued item #{number}" if number else "Empty queue"}
         item = found[0]
+        if item.for_children:
+            with_whom = ", ".join(item.for_children)
+            return {"ok": False, "reason": f"#{item.number} is with {with_whom} already"}
         moved = step(ITEM, item.state, "withdraw")
         if isinstance(moved, Refusal) or moved.ignored:
             return {"ok": False, "reason": f"#{item.number} is running: /stop ends it"}
@@ -291,36 +367,18 @@ class Queue(Actor):
         return {"ok": True, "imported": numbers, "state": record.state}
 
     def _resume(self, message: ResumeQueue) -> dict[str, Any]:
-        there = [one for one in self.record.live() if one.state != "running"]
-        first = _chosen(there, message.number)
+        there = [one for one in self.record.live() if one.state in ("pending", "interrupted")]
+        first = chosen(there, message.number)
         if message.number and first is None:
             return {"ok": False, "reason": f"No queued item #{message.number}"}
         if first is not None:
             self._release((first,) if message.number else ())
-        return {"ok": True, "restored": len(there), "number": first.number if first else None}
+        number = first.number if first else None
+        children = list(message.children)
+        return {"ok": True, "restored": len(there), "number": number, "children": children}
 
     def _release(self, chosen: tuple[ItemRecord, ...] = ()) -> None:
         resumed = [one for one in self.record.live() if one.state == "interrupted"]
         first = tuple(one.id for one in chosen or resumed)
         if self.record.state == "held" or first:
             self._decide(e.QueueReleased(len(resumed), first))
-
-
-def _chosen(there: list[ItemRecord], number: int | None) -> ItemRecord | None:
-    """Pick the item with a number; without one the oldest that was interrupted, or the first."""
-    if number:
-        return next((one for one in there if one.number == number), None)
-    interrupted = [one for one in there if one.state == "interrupted"]
-    return next(iter(interrupted or there), None)
-
-
-def _opening(item: ItemRecord) -> str:
-    """Tell the model where it was when it was interrupted."""
-    progress, at = item.progress, ""
-    if progress:
-        unit = f"{progress['unit']} " if progress["unit"] else ""
-        at = f" at {unit}{progress['done']}/{progress['total']}"
-    return (
-        f"[You were interrupted{at}. Go on from there. A call without a result may or may not have "
-        f"had its effect: look before you repeat it.]\n{item.text}"
-    )

@@ -11,9 +11,12 @@ from typing import Any
 
 from ..journal import entries as e
 from ..journal.queue import ItemRecord, QueueRecord
+from ..machines.delegation import PassSteer
+from ..machines.effects import Effect
 from ..machines.messages import QueueChange
+from .wording import words
 
-__all__ = ["MOMENT", "Rearranged", "edit", "move", "steer", "take_back"]
+__all__ = ["MOMENT", "Rearranged", "edit", "keep", "move", "steer", "take_back"]
 
 MOMENT = 10.0
 """Seconds for which the reading of a message can be taken back."""
@@ -21,10 +24,11 @@ MOMENT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Rearranged:
-    """The entries that do what was asked, none if it can't be done, and the reply."""
+    """The entries that do what was asked, none if it can't be done, the reply, what is to be done."""
 
     reply: dict[str, Any]
     entries: tuple[e.Entry, ...] = field(default=())
+    effects: tuple[Effect, ...] = field(default=())
 
 
 def edit(record: QueueRecord, message: QueueChange) -> Rearranged:
@@ -59,13 +63,32 @@ def steer(record: QueueRecord, message: QueueChange, shut: str) -> Rearranged:
     if item is None:
         return _missing(message.number)
     running = next((one.turn for one in record.live() if one.state == "running"), "")
-    if item.state != "pending" or item.for_turn:
+    if item.state not in ("pending", "offered") or item.is_steer:
         return _no(f"#{item.number} {_doing(item)}")
+    if item.state == "offered" and not item.answer:
+        return Rearranged(_yes(item, when="it is answered"), (e.OfferWanted(item.id, "steer"),))
+    if to := message.for_children:
+        passing = PassSteer(item.id, to, words(item), item.user)
+        reply = _yes(item, children=list(to))
+        return Rearranged(reply, (e.SteerAddressed(item.id, "", to),), (passing,))
     if not running:
         return _no(f"Nothing runs that could take it in: #{item.number} stays in the queue")
     if running == shut:
         return _no(f"The turn is just ending: #{item.number} stays in the queue")
     return Rearranged(_yes(item, turn=running), (e.SteerAddressed(item.id, running),))
+
+
+def keep(record: QueueRecord, message: QueueChange) -> Rearranged:
+    """Let what is offered wait for its turn like a message; of what has no answer yet, when it has."""
+    offered = [one for one in record.live() if one.state == "offered"]
+    found = [one for one in offered if one.number == message.number] if message.number else offered
+    if not found:
+        what = f"#{message.number} is" if message.number else "Nothing is"
+        return _no(f"{what} not offered" if message.number else f"{what} offered")
+    item = found[-1]
+    if not item.answer:
+        return Rearranged(_yes(item, when="it is answered"), (e.OfferWanted(item.id, "keep"),))
+    return Rearranged(_yes(item), (e.Kept(item.id),))
 
 
 def take_back(record: QueueRecord, now: float) -> Rearranged:
@@ -81,6 +104,8 @@ def take_back(record: QueueRecord, now: float) -> Rearranged:
         return _no(f"#{item.number} was taken in already, at step {item.step}")
     stopped = next((one.number for one in record.live() if one.state == "interrupted"), None)
     offered = stopped if item.said_as == "interrupt" else None
+    if item.for_children:
+        return _no(f"#{item.number} is with {', '.join(item.for_children)} already")
     if item.state == "pending" and (item.for_turn or item.said_as == "interrupt"):
         return Rearranged(_yes(item, offered=offered), (e.Requeued(item.id, "taken back"),))
     if item.state == "running" and item.said_as == "interrupt":
@@ -95,10 +120,13 @@ def _find(record: QueueRecord, number: int | None) -> ItemRecord | None:
 def _doing(item: ItemRecord) -> str:
     """Say in words what an item does."""
     if item.state == "pending":
+        if item.for_children:
+            return f"is with {', '.join(item.for_children)} already"
         return "waits for the running turn already" if item.for_turn else "waits in the queue"
     return {
         "running": "is running",
         "interrupted": "was interrupted: /queue resume runs it",
+        "offered": "is offered: /queue steer, keep or pop it",
     }.get(item.state, f"is {item.state}")
 
 

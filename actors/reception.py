@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ..journal.child_record import names_for
 from ..journal.record import SessionRecord
 from ..machines.delivery import Cause
 from ..machines.disposition import DispositionRow, Intent, Situation
@@ -15,6 +16,7 @@ from ..machines.policy import Policy
 __all__ = [
     "enqueue_order",
     "interrupt_order",
+    "is_asked_here",
     "known",
     "policy_of",
     "replacing_order",
@@ -28,15 +30,27 @@ SAYS_MORE = (Intent.CONVERSE, Intent.STEER_WORD, Intent.INTERRUPT_MORE)
 
 def situation(record: SessionRecord) -> Situation:
     """Say what the session is doing, in the words of the routing table."""
+    has_children = any(one.is_at_work for one in record.children.values())
     match record.state:
         case "busy":
-            return Situation.BUSY
+            if has_children and names_for(record.children, record.turn):
+                return Situation.DELEGATING
+            return Situation.ACCOMPANIED if has_children else Situation.BUSY
         case "interrupting" | "leaving":
             return Situation.INTERRUPTING
         case "finalizing" | "finalized":
             return Situation.FINALIZING
+        case _ if has_children:
+            return Situation.UNATTENDED
         case _:
             return Situation.HELD if record.queue.state == "held" else Situation.IDLE
+
+
+def is_asked_here(record: SessionRecord, question: str) -> bool:
+    """Whether a question is one of the session's own turn, not of a child."""
+    turn = record.running
+    calls = turn.calls.values() if turn is not None else ()
+    return any(one.question == question for one in calls)
 
 
 def policy_of(record: SessionRecord, configured: Policy) -> Policy:
@@ -62,6 +76,7 @@ def enqueue_order(
     text: str = "",
     is_next: bool = False,
     for_turn: str = "",
+    for_children: tuple[str, ...] = (),
 ) -> Enqueue:
     """Order the queue to take a message in; `text`, when given, is what is left of it."""
     return Enqueue(
@@ -75,6 +90,7 @@ def enqueue_order(
         is_next,
         for_turn,
         message.queue_position,
+        for_children=for_children,
     )
 
 

@@ -24,10 +24,10 @@ from ..journal.record import SessionRecord
 from ..journal.recovery import load_record
 from ..journal.store import Lease, SessionRow, Store
 from ..journal.writer import Result, Writer
-from ..machines.errors import StoreBusy, StoreError, UnknownSession
+from ..machines.errors import StoreBusy, StoreError, UnknownSession, UsageError
 from ..machines.facts import Fact, StoreLost
 from ..machines.messages import Finalize, Inspect, Suspend
-from ..machines.policy import Policy
+from ..machines.policy import DelegationPolicy, Policy
 from ..ports.process.host import ProcessHost
 from ..ports.tools.environment import clean_environment
 from ..ports.tools.permission import Permissions
@@ -36,6 +36,7 @@ from .caretaker import Caretaker
 from .commits import Commits, Token
 from .dispatcher import LoopDispatcher
 from .environment import Ears, Environment
+from .offspring import SessionOffspring
 from .performer import Performer, Scene
 from .session import Session
 from .supervisor import ChildSpec, Supervisor
@@ -60,6 +61,7 @@ class AgentProfile:
     max_steps: int = 50
     permissions: Permissions = field(default_factory=Permissions)
     policy: Policy = field(default_factory=Policy)
+    delegation: DelegationPolicy = field(default_factory=DelegationPolicy)
 
 
 class Departure:
@@ -94,7 +96,7 @@ class Departure:
 
 @dataclass(slots=True)
 class LiveSession:
-    """A session that this process owns."""
+    """A session that this process owns; `parent` is whose child it is, empty for nobody's."""
 
     id: str
     lease: Lease
@@ -102,6 +104,8 @@ class LiveSession:
     environment: Environment
     performer: Performer
     departure: Departure
+    profile: AgentProfile
+    parent: str = ""
     ref: ActorRef[Any] | None = None
     kind: type[Session] = Session
 
@@ -137,6 +141,8 @@ class Runtime:
         self.processes = ProcessHost()
         self.toolbox = Toolbox(self.processes, grace=grace, output_limit=output_limit)
         self.sessions: dict[str, LiveSession] = {}
+        self.profile_of_child: Callable[[str], AgentProfile] = _no_profile
+        self.ears_of_child: Callable[[str, str], Ears] = _no_ears
         self._spill = spill
         self._said = itertools.count(1)
         self.dispatcher.after_pass.append(self.commits.flush)
@@ -154,7 +160,7 @@ class Runtime:
         now = time.time()
         self.store.create(SessionRow(session, str(folder), agent=profile.name, created=now))
         record = SessionRecord(id=session)
-        live = self._build(self._lease(session), record, folder, profile, ears)
+        live = self.build(self.lease(session), record, folder, profile, ears)
         opened = e.SessionOpened(
             session,
             str(folder),
@@ -164,7 +170,7 @@ class Runtime:
             profile.tools,
             parent=parent,
         )
-        self._start(live)
+        self.root.ask(ChildSpec(live.id, self.starter(live), "permanent"))
         assert live.ref is not None
         live.ref.tell(opened)
         return live
@@ -182,14 +188,15 @@ class Runtime:
         `is_caretaker`: only its queue is changed; it is not taken up at all. Raises
         `UnknownSession`, or `StoreBusy` when another live process owns it.
         """
-        lease = self._lease(session)
+        lease = self.lease(session)
         record = load_record(self.store, session)
-        live = self._build(lease, record, Path(record.folder), profile_of(record), ears)
+        live = self.build(lease, record, Path(record.folder), profile_of(record), ears)
         live.kind = Caretaker if is_caretaker else Session
-        self._start(live)
+        self.root.ask(ChildSpec(live.id, self.starter(live), "permanent"))
         return live
 
-    def _lease(self, session: str) -> Lease:
+    def lease(self, session: str) -> Lease:
+        """Claim a session for this process. Raises `UnknownSession` or `StoreBusy`."""
         if session in self.sessions:
             raise StoreBusy(f"session `{session}` is open in this program already")
         lease = self.store.claim(session, self.node)
@@ -200,7 +207,7 @@ class Runtime:
             )
         return lease
 
-    def _build(
+    def build(
         self,
         lease: Lease,
         record: SessionRecord,
@@ -208,6 +215,7 @@ class Runtime:
         profile: AgentProfile,
         ears: Callable[[str], Ears],
     ) -> LiveSession:
+        """Give a claimed session its surroundings; its actor is not started yet."""
         session = lease.session
         scene = Scene(
             profile.model,
@@ -218,7 +226,7 @@ class Runtime:
             self._spill / session,
             clean_environment(os.environ),
         )
-        performer = Performer(self.loop, scene)
+        performer = Performer(self.loop, scene, SessionOffspring(self, session))
         departure = Departure(ears(session))
         environment = Environment(
             self.commits,
@@ -227,30 +235,34 @@ class Runtime:
             SessionToolbook(self.toolbox, profile.tools, profile.permissions, folder),
             profile.policy,
             profile.max_steps,
+            delegation=profile.delegation,
+            agent=profile.name,
         )
-        live = LiveSession(session, lease, record, environment, performer, departure)
+        live = LiveSession(session, lease, record, environment, performer, departure, profile)
         self.sessions[session] = live
+        self.commits.own(live.lease, lambda message: self._tell(live, message), live.record.seq)
         return live
 
-    def _start(self, live: LiveSession) -> None:
+    def starter(self, live: LiveSession) -> Callable[[], ActorRef[Any]]:
+        """Return what starts a session's actor; from the second time on from its journal."""
         is_first = True
 
         def start() -> ActorRef[Any]:
             nonlocal is_first
             if not is_first:
-                self._reload(live)
+                self.reload(live)
             is_first = False
             live.ref = live.kind.start(self.system, live.record, live.environment)
             return live.ref
 
-        self.commits.own(live.lease, lambda message: self._tell(live, message), live.record.seq)
-        self.root.ask(ChildSpec(live.id, start, "permanent"))
+        return start
 
-    def _reload(self, live: LiveSession) -> None:
+    def reload(self, live: LiveSession) -> None:
         """A session actor died: its state is what the journal holds, never the dead one's memory."""
         self.commits.flush()
         self.writer.flush()
         live.record = load_record(self.store, live.id)
+        live.record.id = live.id
         self.commits.own(live.lease, lambda message: self._tell(live, message), live.record.seq)
 
     def _tell(self, live: LiveSession, message: Any) -> None:
@@ -300,9 +312,17 @@ class Runtime:
         self.writer.flush()
 
     def leave_all(self) -> None:
-        """Suspend every session."""
-        for session in list(self.sessions):
-            self.leave(session)
+        """Suspend every session; children go with their parents."""
+        for live in list(self.sessions.values()):
+            if not live.parent:
+                self.leave(live.id)
+
+    def family(self, session: str) -> list[LiveSession]:
+        """Return a session and all that are open beneath it, parents first."""
+        found = [self.sessions[session]] if session in self.sessions else []
+        for live in found:
+            found += [one for one in list(self.sessions.values()) if one.parent == live.id]
+        return found
 
     def _end(self, session: str, order: Any, states: tuple[str, ...], timeout: float) -> None:
         live = self.sessions.get(session)
@@ -313,26 +333,29 @@ class Runtime:
                 self.inspect(session, is_last=True)
             self.settle()
             self.inspect(session)  # behind the news of what is durable, so that all is told
-            self._release(live)
+            self.release(live)
             return
         is_over = self.inspect(session).get("state", "idle") in states
         if not is_over:
             self.ask(session, order, timeout)
             is_over = live.departure.wait(timeout)
         self.writer.flush()
-        self._release(live)
+        self.release(live)
         if not is_over:
             raise StoreError(
                 f"session `{session}` did not end within {timeout:g} seconds",
                 "nothing acknowledged is lost; the next start treats it as after a crash",
             )
 
-    def _release(self, live: LiveSession) -> None:
-        self.run(live.performer.aclose())
-        self.writer.flush()  # the pass that answered last is over now: all it decided is here
-        self.commits.disown(live.id)
-        self.sessions.pop(live.id, None)
-        self.store.release(live.lease)
+    def release(self, live: LiveSession) -> None:
+        """Let go of a session and of all beneath it; not for the loop's own thread. Idempotent."""
+        for one in reversed(self.family(live.id)):
+            if self.sessions.pop(one.id, None) is None:
+                continue
+            self.run(one.performer.aclose())
+            self.writer.flush()  # the pass that answered last is over now: all it decided is here
+            self.commits.disown(one.id)
+            self.store.release(one.lease)
 
     # The loop -------------------------------------------------------------------------------------
 
@@ -362,6 +385,14 @@ class Runtime:
 
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(answer)
+
+
+def _no_profile(agent: str) -> AgentProfile:
+    raise UsageError(f"there is no agent `{agent}`", "this program was not told of any")
+
+
+def _no_ears(session: str, parent: str) -> Ears:
+    raise UsageError(f"nobody listens to `{session}`", "this program was not told who does")
 
 
 def new_session_id() -> str:

@@ -11,19 +11,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from pykka import ActorRef
-
 from ..journal import entries as e
-from ..journal.codec import decode, encode
-from ..journal.queue import QueueRecord
-from ..journal.recovery import closing_messages, recovered
-from ..machines.delivery import Delivery, Relation, deliver
+from ..journal.child_record import at_work
+from ..journal.recovery import recovered
+from ..machines.delegation import (
+    CancelChildren,
+    DetachChildren,
+    EndChild,
+    Offer,
+    Recall,
+    SideTalk,
+)
+from ..machines.delivery import Cause, Delivery, Relation, deliver
 from ..machines.disposition import Action, DispositionRow, Intent, Situation, dispose
-from ..machines.facts import MessageKnown, Noticed
+from ..machines.facts import MessageKnown
 from ..machines.messages import (
     Answer,
     Committed,
-    CutAnswer,
     Decided,
     Down,
     Enqueue,
@@ -31,16 +35,13 @@ from ..machines.messages import (
     Inspect,
     Interrupt,
     InterruptTurn,
-    Journalled,
     Lane,
     NothingToStart,
     PolicyChange,
     QueueChange,
     QueueImport,
     ResumeQueue,
-    Settle,
     Settled,
-    StartNext,
     StoreBroke,
     Suspend,
     TakeBack,
@@ -49,41 +50,37 @@ from ..machines.messages import (
 from ..machines.session import SESSION
 from ..machines.step import Refusal, Step, step
 from .actor import Forward
+from .household import Household
 from .inspection import inspect_session
-from .keeper import Keeper
 from .mailbox import tell
-from .queue import Queue
 from .rearrangement import MOMENT
 from .reception import (
     enqueue_order,
     interrupt_order,
+    is_asked_here,
     known,
     policy_of,
     replacing_order,
     situation,
     what_is_left,
 )
-from .supervisor import ChildSpec
-from .turn import Turn
 
 __all__ = ["Session"]
 
 
+ENDS = (Delivery.CANCEL, Delivery.FINALIZE)
 OVERTAKEN_TALK = (Intent.CONVERSE, Intent.STEER_WORD, Intent.EXPLICIT_QUEUE)
 
 
-class Session(Keeper):
-    """One session; `queue_type` and `turn_type` are what it starts."""
+class Session(Household):
+    """One session, as people and other programs speak to it."""
 
-    strategy = "rest_for_one"
-    queue_type: type[Queue] = Queue
-    turn_type: type[Turn] = Turn
     _cut = 0
     """What was said before this number, a cancel has overtaken."""
 
     def on_start(self) -> None:
-        """Start the queue, and put in order what a dead owner left. Nothing runs by itself."""
-        self.start_child(ChildSpec("queue", self._start_queue))
+        """Start the household, and put in order what a dead owner left. Nothing runs by itself."""
+        self._start_household()
         record = self.record
         if record.seq == 0 or record.state == "finalized":
             return
@@ -105,7 +102,7 @@ class Session(Keeper):
                 self._shift("nothing_to_start")
                 self.unstash()
             case Settled():
-                self._farewell()
+                self._settled(message)
             case Down():
                 self._down(message)
             case e.SessionOpened():
@@ -133,15 +130,23 @@ class Session(Keeper):
                 self._route(message)
             case Interrupt():
                 return self._interrupt(message)
-            case QueueChange() | QueueImport() | ResumeQueue():
+            case QueueChange(op="steer"):
+                return self._steer_waiting(message)
+            case ResumeQueue(number=None):
+                return Forward(self._queue, replace(message, children=self._resume_children()))
+            case QueueChange() | QueueImport() | ResumeQueue() | Recall():
                 return Forward(self._queue)
+            case EndChild():
+                return Forward(self._nursery)
+            case SideTalk():
+                self._side_talk(message)
             case PolicyChange():
                 self._say(e.PolicyChanged(message.busy_mode, message.is_auto_queue))
             case TakeBack():
                 return self._take_back()
             case Answer():
-                turn = self._turn
-                return Forward(turn) if turn else {"ok": False, "reason": "nothing is asked"}
+                is_own = is_asked_here(self.record, message.question)
+                return Forward(self._turn if is_own and self._turn else self._nursery)
             case Suspend():
                 self._leave("suspend", message.cause)
             case Finalize():
@@ -180,12 +185,60 @@ class Session(Keeper):
                 is_next = doing is Situation.INTERRUPTING
                 self._queue.tell(enqueue_order(message, row, "queue", is_next=is_next))
             case Action.STEER:
-                turn = self.record.turn
-                self._queue.tell(enqueue_order(message, row, "steer", for_turn=turn))
+                self._steer(message, row)
             case Action.INTERRUPT:
                 self._cancel_by_message(message, row)
             case Action.REFUSE | Action.COMMAND:
                 self._reject(row.ack or row.name, message.content, message.client_id)
+
+    def _steer(self, message: UserMessage, row: DispositionRow) -> None:
+        """Hand it to whoever the table names for its cause: the turn, or children of it."""
+        if row.cause == Cause.STEER or message.to == "parent":
+            order = enqueue_order(message, row, "steer", for_turn=self.record.turn)
+        else:
+            names = self._steered(row.cause, message.to)
+            order = enqueue_order(message, row, "steer", for_children=names)
+            if not names:
+                self._reject("no_subagent", message.content, message.client_id)
+                return
+        self._queue.tell(order)
+
+    def _steered(self, cause: str, name: str = "") -> tuple[str, ...]:
+        """Name the children that a steer reaches: those the table names, or the one that was named."""
+        reached = (
+            self._reached(Cause.STEER_NAMED, Delivery.STEER)
+            if name
+            else self._reached(cause, Delivery.STEER)
+        )
+        return tuple(one for one in reached if name in ("", "all", one))
+
+    def _reached(self, cause: str, *what: Delivery) -> tuple[str, ...]:
+        """Name the children at work that get any of these from a cause."""
+        table = self._environment.deliveries
+        return tuple(
+            one.name
+            for one in at_work(self.record.children)
+            if deliver(table, cause, one.relation).action in what
+        )
+
+    def _steer_waiting(self, message: QueueChange) -> Any:
+        """Steer by a message that waits: into the turn, or, while it waits for children, into those."""
+        names: tuple[str, ...] = ()
+        if message.to not in ("", "parent"):
+            names = self._steered(Cause.STEER_NAMED, message.to)
+            if not names:
+                return {"ok": False, "reason": f"No subagent `{message.to}` works"}
+        elif not message.to and situation(self.record) is Situation.DELEGATING:
+            names = self._steered(Cause.STEER_THROUGH)
+        return Forward(self._queue, replace(message, for_children=names))
+
+    def _side_talk(self, message: SideTalk) -> None:
+        before = known(self.record, message.client_id)
+        if before is not None:
+            self._pass_on_when_durable(before)
+            return
+        offer = Offer(message.text, "", message.user, message.client_id, is_answered=False)
+        self._queue.tell(offer)
 
     def _turn_away(self, message: Any, reason: str) -> dict[str, Any]:
         if isinstance(message, UserMessage):
@@ -217,19 +270,22 @@ class Session(Keeper):
         if receipt is not None:
             return {"ok": True, "interrupted": None, "receipt": receipt, "reason": "known already"}
         self._hold_what_replaces()
-        moved = step(SESSION, self.record.state, "interrupt")
-        if isinstance(moved, Refusal) or moved.ignored:
+        record = self.record
+        moved = step(SESSION, record.state, "interrupt")
+        children = self._reached(message.cause, *ENDS)
+        if not children and (isinstance(moved, Refusal) or moved.ignored):
             reason = moved.reason if isinstance(moved, Refusal) else moved.ignored
             return {"ok": True, "interrupted": None, "reason": reason}
-        if message.turn and message.turn != self.record.turn:
+        if message.turn and message.turn != record.turn:
             reason = f"turn {message.turn} has ended"
             return {"ok": True, "interrupted": None, "reason": reason}
-        receipt, turn = self._next_receipt(), self.record.turn
+        receipt, turn = self._next_receipt(), record.turn if record.running else ""
         self._cut = max(self._cut, message.said)
         self._deliver_cancel(
-            InterruptTurn(receipt, message.cause, turn, message.user, message.client_id)
+            InterruptTurn(receipt, message.cause, record.turn, message.user, message.client_id)
         )
-        return {"ok": True, "interrupted": self.record.turn, "receipt": receipt}
+        stopped = {"interrupted": turn or None, "children": list(children), "receipt": receipt}
+        return {"ok": True, **stopped}
 
     def _take_back(self) -> Any:
         """Queue an interrupting message after all; of any other message the queue knows."""
@@ -252,14 +308,41 @@ class Session(Keeper):
 
     def _deliver_cancel(self, order: InterruptTurn) -> None:
         """Tell whom the table names. What people say next waits until the turn has answered."""
-        moved = step(SESSION, self.record.state, "interrupt")
-        row = deliver(self._environment.deliveries, order.cause, Relation.SELF)
-        is_cancel = row.action in (Delivery.CANCEL, Delivery.FINALIZE)
-        is_cancel = is_cancel and order.turn == self.record.turn
+        record, table = self.record, self._environment.deliveries
+        moved = step(SESSION, record.state, "interrupt")
+        is_cancel = deliver(table, order.cause, Relation.SELF).action in ENDS
+        is_cancel = is_cancel and order.turn == record.turn
+        reached = self._reached(order.cause, *ENDS)
+        waited = self._waited_for()
         if isinstance(moved, Step) and "interrupt_turn" in moved.effects and is_cancel:
+            spared = [one for one in waited if one not in reached or self._is_detached(one)]
+            stopped = [one for one in reached if one not in spared]
+            calls = {one: record.children[one].call for one in waited}
+            order = replace(
+                order,
+                spares=tuple(calls[one] for one in spared if calls[one]),
+                companions=tuple(one for one in stopped if not calls.get(one)),
+            )
+            if spared:
+                self._nursery.tell(DetachChildren(tuple(spared)))
+            self._cancel_children(order.companions, order)
             self._end_turn(order)
+        elif reached and any(record.children[one].state != "stopping" for one in reached):
+            self._cancel_children(reached, order, is_alone=True)
         else:
-            self._acknowledge(order, f"i{self.record.receipts}")
+            self._acknowledge(order, f"i{record.receipts}")
+
+    def _cancel_children(
+        self, names: tuple[str, ...], order: InterruptTurn, is_alone: bool = False
+    ) -> None:
+        if names:
+            alone = order if is_alone else None
+            self._nursery.tell(CancelChildren(names, order.cause, order.receipt, alone))
+
+    def _is_detached(self, name: str) -> bool:
+        """Whether a child goes on by its agent's declaration when its parent's turn is stopped."""
+        declared = self._environment.delegation.detached
+        return self.record.children[name].agent in declared
 
     def _end_turn(self, order: InterruptTurn) -> None:
         """Give the turn the order; if it has just ended, the news of that is on its way."""
@@ -273,128 +356,16 @@ class Session(Keeper):
         if isinstance(moved, Refusal) or moved.ignored:
             return
         is_final = event == "finalize"
+        self._end_children(is_final, cause)
         self._say(e.SessionFinalizing(cause) if is_final else e.SessionLeaving(cause))
         if "interrupt_turn" in moved.effects:
             why = "finalize" if is_final else "signal"
             self._end_turn(InterruptTurn(self._next_receipt(), why, self.record.turn))
         elif "settle" in moved.effects:
-            self._queue.tell(Settle())
-
-    def _farewell(self) -> None:
-        """Write the last entry, now that nobody has anything left to decide."""
-        record = self.record
-        if record.state == "leaving":
-            self._say(e.SessionSuspended())
-        elif record.state == "finalizing":
-            name = self._environment.finalize_id(record.id)
-            self._say(e.SessionFinalized(name, record.finalize_cause or "crashed"))
-
-    # The journal ----------------------------------------------------------------------------------
-
-    def _react(self, entry: e.Entry) -> None:
-        match entry:
-            case e.TurnStarted():
-                self._start_turn(entry)
-                self.unstash()
-            case e.Recovered():
-                if self.record.state == "finalizing":
-                    self._queue.tell(Settle())
-            case e.Interrupted() | e.InterruptPlanned():
-                self._cancel = None
-                self.unstash()
-            case e.TurnEnded() | e.Stopped():
-                self._go_on()
-            case e.Queued(for_turn=turn) | e.SteerAddressed(turn=turn) if turn:
-                self._offer_cut(entry.item)
-                self._start_next_if_idle()
-            case e.QueueReleased() | e.QueueHeld() | e.Requeued() | e.Queued():
-                self._start_next_if_idle()
-            case _:
-                pass
-
-    def _offer_cut(self, item: str) -> None:
-        """Tell the turn that a steer waits which need not wait for the end of an answer."""
-        turn = self._turn
-        if turn is not None and self._environment.policy.steer_while_streaming == "cut":
-            tell(turn, CutAnswer(item))
-
-    def _go_on(self) -> None:
-        """After a turn: leave if that was asked for, else run what is next."""
-        late, self._cancel = self._cancel, None
-        if self.record.state in ("leaving", "finalizing"):
-            self._queue.tell(Settle())
-        self.unstash()
-        if late is None:
-            self._start_next_if_idle()
-        else:
-            self._too_late(late)
-
-    def _too_late(self, order: InterruptTurn) -> None:
-        """The turn ended by itself before the cancel reached it: what waits may be held, even so."""
-        self._acknowledge(order, order.receipt)
-        self._pass_on(Noticed("The turn had just ended by itself."))
-        if self.record.state == "idle":
-            self._shift("start")
-            self._start_next(must_hold=self._environment.policy.after_interrupt == "hold")
+            self._settle()
 
     def _acknowledge(self, order: InterruptTurn, receipt: str) -> None:
         if order.text:
             self._pass_on(
                 MessageKnown(receipt, "interrupt", None, order.client_id, order.matched, order.rule)
             )
-
-    # Children -------------------------------------------------------------------------------------
-
-    def _start_queue(self) -> ActorRef[Any]:
-        copy = decode(QueueRecord, encode(self.record.queue))
-        old = self.children.get("queue")
-        if old is not None:
-            old.mailbox.purge(Journalled)  # the copy has them
-        return self.queue_type.start(self.system, copy, self.actor_ref, self._environment)
-
-    def _start_next_if_idle(self) -> None:
-        if self.record.state == "idle" and self.record.queue.next_item() is not None:
-            self._shift("start")
-            self._start_next()
-
-    def _start_next(self, must_hold: bool = False) -> None:
-        turn = f"t{self.record.turns_made + 1}"
-        self._queue.tell(StartNext(turn, self.record.epoch + 1, must_hold))
-
-    def _start_turn(self, entry: e.TurnStarted) -> None:
-        record = self.record
-        conversation = tuple(record.conversation)
-
-        def start() -> ActorRef[Any]:
-            return self.turn_type.start(
-                self.system,
-                entry.turn,
-                entry.epoch,
-                conversation,
-                self.actor_ref,
-                self._queue,
-                self._environment,
-            )
-
-        self.start_child(ChildSpec("turn", start, "temporary"))
-
-    def _down(self, down: Down) -> None:
-        if down.name == "queue":
-            self.children["queue"].mailbox.purge(StartNext)
-            self._shift("nothing_to_start")
-        self.handle_down(down)
-        if down.name == "queue" and self.record.unfinished is None:
-            self._queue.tell(Settle())
-        self.unstash()
-        self._start_next_if_idle()
-
-    def child_ended(self, down: Down) -> None:
-        """Journal the end of a turn whose actor failed; the session goes on."""
-        if self._broken or self.record.unfinished is None:
-            return
-        reason = f"a fault in the program ended the turn ({down.reason or 'its queue failed'})"
-        messages = closing_messages(self.record)
-        for effect in self._stopping():
-            self._environment.perform(effect, None)
-        turn, hint = self.record.turn, "say it again, or ask what was done"
-        self._say(e.TurnEnded(turn, "failed", reason, hint, messages))

@@ -17,7 +17,7 @@ from ..journal.record import SessionRecord
 from ..journal.recovery import snapshot
 from ..journal.store import Commit, Lease, SessionRow, Snapshot, Store, StoredEntry
 from ..machines.conversation import ToolRequest, Usage
-from ..machines.effects import CallModel, CancelModel, Effect, RunTool, StopTool
+from ..machines.effects import CallModel, CancelModel, PortEffect, RunTool, StopTool
 from ..machines.messages import Committed, StoreBroke
 from ..machines.results import ModelAnswered, ModelFailed, ModelNoticed, ModelText, ToolFinished
 from .environment import Permit
@@ -121,14 +121,14 @@ class SimulatedPorts:
         timeline: Timeline,
         dice: Dice,
         chances: Chances,
-        performed: Callable[[Effect], None],
+        performed: Callable[[PortEffect], None],
     ) -> None:
         self.models: dict[str, ModelCall] = {}
         self.tools: dict[str, ToolCall] = {}
         self._timeline, self._dice, self._chances = timeline, dice, chances
         self._performed = performed
 
-    def __call__(self, effect: Effect, reply_to: ActorRef[Any] | None) -> None:
+    def __call__(self, effect: PortEffect, reply_to: ActorRef[Any] | None) -> None:
         """Begin an effect."""
         self._performed(effect)
         match effect:
@@ -140,6 +140,8 @@ class SimulatedPorts:
                 self._run(effect, reply_to)
             case StopTool():
                 self._stop(effect, reply_to)
+            case _:
+                pass
 
     # The model ------------------------------------------------------------------------------------
 

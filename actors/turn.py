@@ -15,7 +15,8 @@ from pykka import ActorRef
 
 from ..journal import entries as e
 from ..machines.conversation import ChatMessage, ToolRequest, Usage
-from ..machines.effects import CallModel, CancelModel, Effect, RunTool, StopTool
+from ..machines.delegation import ChildReturned
+from ..machines.effects import CallModel, CancelModel, Effect
 from ..machines.facts import Noticed, TextStreamed
 from ..machines.messages import (
     Answer,
@@ -31,7 +32,17 @@ from ..machines.step import Refusal, step
 from ..machines.turn import TURN
 from .acting import Acting
 from .actor import Actor
-from .turn_entry import planned, refused, requested, tool_ended
+from .turn_effect import start_effect, stop_effect
+from .turn_entry import (
+    INTERRUPTED,
+    goes_on,
+    last_words,
+    planned,
+    refused,
+    requested,
+    skipped,
+    tool_ended,
+)
 
 if TYPE_CHECKING:
     from .environment import Environment
@@ -39,8 +50,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Turn"]
 
-INTERRUPTED = "[Interrupted by the user.]"
-SKIPPED = "[Not run: the turn was interrupted before this call could start.]"
 GO_ON = "[The new message was taken back. Go on where you were cut off.]"
 NO_ANSWER = "[No answer: the model call failed.]"
 
@@ -57,6 +66,7 @@ class Turn(Actor):
         session: ActorRef[Any],
         queue: ActorRef[Any],
         environment: Environment,
+        awaited: tuple[str, ...] = (),
     ) -> None:
         super().__init__(system)
         self.turn, self.epoch = turn, epoch
@@ -66,6 +76,7 @@ class Turn(Actor):
         self._session, self._queue = session, queue
         self._environment = environment
         self._loop = Acting()
+        self._loop.awaited.update(awaited)
 
     def on_start(self) -> None:
         """Begin at a boundary."""
@@ -90,6 +101,8 @@ class Turn(Actor):
                 return self._question_answered(message)
             case InterruptTurn():
                 self._interrupt(message)
+            case ChildReturned():
+                self._child_returned(message)
             case CutAnswer(item):
                 self._offer_cut(item)
             case Inspect():
@@ -119,6 +132,11 @@ class Turn(Actor):
         if (message.is_closing or (was_cut and spent)) and not message.messages:
             self._finish("finish", "completed")
             return
+        if loop.is_waiting and not message.messages:
+            if not loop.awaited:
+                self._ask_for_steers(is_closing=True)
+            return
+        loop.is_waiting = False
         if self._move("proceed", spent) == "failed":
             limit = f"the limit of {self._environment.max_steps} model calls a turn is reached"
             self._finish("", "failed", limit, "raise agents.NAME.max_steps, or say go on")
@@ -164,7 +182,8 @@ class Turn(Actor):
             self._loop.todo.extend(message.tool_calls)
             self._start_calls()
         else:
-            self._ask_for_steers(is_closing=True)
+            self._loop.is_waiting = bool(self._loop.awaited)
+            self._ask_for_steers(is_closing=not self._loop.awaited)
 
     def _model_failed(self, message: ModelFailed) -> None:
         if self.state != "calling" or message.step != self.step:
@@ -234,13 +253,11 @@ class Turn(Actor):
             request.arguments,
             self._environment.toolbook.is_idempotent(request.tool),
         )
-        run = RunTool(
-            self.turn, self.epoch, request.call, request.tool, request.arguments, may_leave_folder
-        )
+        run = start_effect(self.turn, self.epoch, request, may_leave_folder)
         self._decide([entry], [run])
 
     def _ask(self, request: ToolRequest) -> None:
-        question = f"q-{request.call}"
+        question = f"q-{self._environment.path}{request.call}"
         self._loop.open[request.call] = request
         self._loop.questions[question] = request
         self._decide(
@@ -281,18 +298,27 @@ class Turn(Actor):
             self._loop.checkpoint = {"done": done, "total": total, "unit": unit}
         entries.append(tool_ended(self.turn, request, message))
         if self.state == "interrupted":
-            self._loop.killed += message.killed
-            self._loop.survivors += message.survivors
-            if not self._loop.open:
-                entries.append(self._stopped(ChatMessage("assistant", INTERRUPTED)))
+            self._bury(entries, message.killed, message.survivors)
+            return
         self._decide(entries)
-        if self.state == "interrupted":
-            self._stop_if_dead()
-        elif self._loop.cancel is not None:
+        if self._loop.cancel is not None:
             if not self._loop.running():
                 self._cut(self._loop.cancel)
         elif not self._loop.open:
             self._start_calls()
+
+    # Children -------------------------------------------------------------------------------------
+
+    def _child_returned(self, message: ChildReturned) -> None:
+        """Count a child which the turn waits for, apart from its calls."""
+        loop = self._loop
+        loop.awaited.discard(message.name)
+        if message.name in loop.companions:
+            loop.companions.discard(message.name)
+            if self.state == "interrupted":
+                self._bury([], message.killed, message.survivors)
+        elif loop.is_waiting and self.state == "boundary":
+            self._ask_for_steers(is_closing=False)
 
     # The end by cancel ----------------------------------------------------------------------------
 
@@ -300,7 +326,8 @@ class Turn(Actor):
         if isinstance(step(TURN, self.state, "interrupt"), Refusal):
             return
         loop = self._loop
-        if self.state == "boundary":  # steers may be entering just now; the answer is on its way
+        loop.companions.update(message.companions)
+        if self.state == "boundary" and not loop.is_waiting:  # steers are entering just now
             if loop.cancel is None or not loop.cancel.text:  # one that says nothing needs no answer
                 loop.cancel = message
         elif message.is_patient and loop.cancel is None and loop.running():
@@ -317,48 +344,32 @@ class Turn(Actor):
         """End here, in one commit; what runs is told to stop, and its results are awaited."""
         loop = self._loop
         withdrawn = [e.QuestionAnswered(self.turn, one, "withdrawn") for one in loop.questions]
-        skipped = self._skipped()
+        spared = [loop.open.pop(one) for one in message.spares if one in loop.open]
+        results = [*(goes_on(self.turn, one) for one in spared), *skipped(self.turn, loop)]
         self._move("interrupt")
-        words = self._last_words(bool(skipped))
+        words = last_words(self._conversation, loop, bool(results))
+        loop.owes_word = bool(loop.open)
         ended = e.Interrupted(self.turn, message.cause, loop.checkpoint, words)
-        stopped = [] if loop.open else [self._stopped()]
-        stops = [StopTool(self.turn, self.epoch, call) for call in loop.open]
-        self._decide(
-            [requested(self.turn, message), *withdrawn, *skipped, ended, *stopped],
-            urgent=[CancelModel(self.turn), *stops],
-        )
-        self._stop_if_dead()
+        stops = [stop_effect(self.turn, self.epoch, *one) for one in loop.calls()]
+        entries: list[e.Entry] = [requested(self.turn, message), *withdrawn, *results, ended]
+        self._bury(entries, urgent=[CancelModel(self.turn), *stops])
 
-    def _skipped(self) -> list[e.ToolRefused]:
-        """Take back the calls that have not started, and give each its result."""
+    def _bury(
+        self,
+        entries: list[e.Entry],
+        killed: tuple[int, ...] = (),
+        survivors: tuple[int, ...] = (),
+        urgent: Sequence[Effect] = (),
+    ) -> None:
+        """Say what is dead, and when everything is, that too, and end."""
         loop = self._loop
-        skipped = [*loop.questions.values(), *loop.todo]
-        for request in loop.questions.values():
-            del loop.open[request.call]
-        loop.questions.clear()
-        loop.todo.clear()
-        return [
-            refused(self.turn, one, "skipped", "the turn was interrupted", SKIPPED)
-            for one in skipped
-        ]
-
-    def _last_words(self, is_after_result: bool) -> tuple[ChatMessage, ...]:
-        """What the conversation says of the cut, so that user and assistant keep alternating.
-
-        While calls run their results come first, and the last word with the last of them.
-        """
-        has_said = self._conversation[-1].role == "assistant" and not is_after_result
-        if self._loop.open or has_said:
-            return ()
-        text = "".join(self._loop.partial)
-        return (ChatMessage("assistant", f"{text}\n{INTERRUPTED}" if text else INTERRUPTED),)
-
-    def _stopped(self, *said: ChatMessage) -> e.Stopped:
-        """Say that everything is dead."""
-        return e.Stopped(self.turn, self._loop.killed, self._loop.survivors, said)
-
-    def _stop_if_dead(self) -> None:
-        if not self._loop.open:
+        loop.killed += killed
+        loop.survivors += survivors
+        if loop.is_dead:
+            said = (ChatMessage("assistant", INTERRUPTED),) if loop.owes_word else ()
+            entries.append(e.Stopped(self.turn, loop.killed, loop.survivors, said))
+        self._decide(entries, urgent=urgent)
+        if loop.is_dead:
             self.stop()
 
     # Small things ---------------------------------------------------------------------------------

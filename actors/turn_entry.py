@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..journal import entries as e
 from ..machines.conversation import ChatMessage, ToolRequest
 from ..machines.messages import InterruptTurn
 from ..machines.results import ToolFinished
+from .acting import Acting
 
-__all__ = ["planned", "refused", "requested", "tool_ended"]
+__all__ = [
+    "INTERRUPTED",
+    "goes_on",
+    "last_words",
+    "planned",
+    "refused",
+    "requested",
+    "skipped",
+    "tool_ended",
+]
+
+INTERRUPTED = "[Interrupted by the user.]"
+SKIPPED = "[Not run: the turn was interrupted before this call could start.]"
 
 
 def tool_ended(turn: str, request: ToolRequest, finished: ToolFinished) -> e.ToolEnded:
@@ -31,6 +46,38 @@ def refused(turn: str, request: ToolRequest, status: str, reason: str, text: str
     """Tell that a call never started; `text` is what the model reads."""
     said = ChatMessage("tool", text, call=request.call, wire_id=request.wire_id)
     return e.ToolRefused(turn, request.call, request.tool, status, reason, (said,))
+
+
+def skipped(turn: str, loop: Acting) -> list[e.ToolRefused]:
+    """Take back the calls that have not started, and give each its result."""
+    waiting = [*loop.questions.values(), *loop.todo]
+    for request in loop.questions.values():
+        del loop.open[request.call]
+    loop.questions.clear()
+    loop.todo.clear()
+    why = "the turn was interrupted"
+    return [refused(turn, one, "skipped", why, SKIPPED) for one in waiting]
+
+
+def last_words(
+    conversation: Sequence[ChatMessage], loop: Acting, is_after_result: bool
+) -> tuple[ChatMessage, ...]:
+    """What the conversation says of a cut, so that user and assistant keep alternating.
+
+    While calls run their results come first, and the last word with the last of them.
+    """
+    has_said = conversation[-1].role == "assistant" and not is_after_result
+    if loop.open or has_said:
+        return ()
+    text = "".join(loop.partial)
+    return (ChatMessage("assistant", f"{text}\n{INTERRUPTED}" if text else INTERRUPTED),)
+
+
+def goes_on(turn: str, request: ToolRequest) -> e.ToolEnded:
+    """Tell that the child of a call works on in the background, though its turn ends."""
+    text = "[It goes on in the background; its result comes as a message.]"
+    said = ChatMessage("tool", text, call=request.call, wire_id=request.wire_id)
+    return e.ToolEnded(turn, request.call, request.tool, "ok", messages=(said,))
 
 
 def requested(turn: str, order: InterruptTurn) -> e.InterruptRequested:

@@ -18,6 +18,12 @@ def acknowledgement(event: dict[str, Any], *, can_utf8: bool = True) -> str:
         case "interrupted" if event["checkpoint"]:
             done = event["checkpoint"]
             text = f"Progress saved at checkpoint {done['done']}/{done['total']}."
+        case "child_started":
+            text = f"🤖 {event['name']} {_begins(event)}: {event['task']}"
+        case "child_ended":
+            text = f"🤖 {event['name']} {event['status']}"
+        case "side_talk_ended":
+            text = f"🤖 Side talk done: /queue steer {event['number']} brings it into the work"
         case "steered":
             text = "[Steered]"
         case "rejected":
@@ -40,6 +46,8 @@ def _accepted(event: dict[str, Any]) -> str:
     match event["as"]:
         case "queue" if event["ack"] == "subagent_working":
             return "⏳ Subagent working — your message is queued for when it finishes"
+        case "side_talk":
+            return "🤖 Side talk spawned (will notify when ready)"
         case "queue":
             return _cut(f"📥 Queued #{event['number']}: ", event["text"])
         case "interrupt" if event["matched"]:
@@ -48,6 +56,12 @@ def _accepted(event: dict[str, Any]) -> str:
             return _cut(f"Steering with #{event['number']}: ", event["text"])
         case _:
             return ""
+
+
+def _begins(event: dict[str, Any]) -> str:
+    if event.get("resumed"):
+        return "goes on"
+    return "waits for a place" if event.get("waiting") else "works"
 
 
 def _cut(lead: str, text: str) -> str:

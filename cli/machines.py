@@ -14,6 +14,7 @@ from ..machines.item import ITEM
 from ..machines.machine import Machine
 from ..machines.queue import QUEUE
 from ..machines.session import SESSION
+from ..machines.subagent import SUBAGENT
 from ..machines.turn import TURN
 from .page import show, show_document, warn
 
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 MACHINES: Mapping[str, Machine] = {
-    one.name: one for one in (SESSION, QUEUE, ITEM, TURN, CALL, CHILD)
+    one.name: one for one in (SESSION, QUEUE, ITEM, TURN, CALL, SUBAGENT, CHILD)
 }
 """All machines by name, from the largest part of a session to the smallest."""
 

@@ -9,7 +9,19 @@ from ..gateway.events import Event
 
 __all__ = ["Settling"]
 
-ENDINGS = frozenset({"turn_ended", "stopped", "queue", "rejected", "result", "error", "accepted"})
+ENDINGS = frozenset(
+    {
+        "turn_ended",
+        "stopped",
+        "queue",
+        "rejected",
+        "result",
+        "error",
+        "accepted",
+        "child_ended",
+        "side_talk_ended",
+    }
+)
 
 
 class Settling:

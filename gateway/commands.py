@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..machines.messages import Interrupt
+from .agents_commands import AGENTS_USAGE, agents_command, answer_command, smalltalk_command
 from .queue_commands import QUEUE_USAGE, queue_command
 from .reply import Reply
 from .steering import busy_command, receipts_command, steer_command, undo_command
@@ -53,8 +54,10 @@ def _help(conversation: Conversation, argument: str) -> Reply:
 
 def _stop(conversation: Conversation, argument: str) -> Reply:
     answer = conversation.ask(Interrupt("stop", said=conversation.runtime.next_said()))
-    if answer.get("interrupted"):
-        return Reply(True, answer, f"Stopping turn {answer['interrupted']}.")
+    children: list[str] = answer.get("children") or []
+    if answer.get("interrupted") or children:
+        turn = [f"turn {answer['interrupted']}"] if answer.get("interrupted") else []
+        return Reply(True, answer, f"Stopping {', '.join([*turn, *children])}.")
     return Reply(True, answer, f"Nothing to stop: {answer.get('reason', 'nothing runs')}.")
 
 
@@ -88,10 +91,30 @@ COMMANDS: dict[str, Command] = {
         ),
         Command(
             "steer",
-            "TEXT",
-            "Say it to the running turn without stopping it.",
+            "[@NAME|@parent] TEXT",
+            "Say it to the running turn, or to the subagent it waits for, without stopping either.",
             steer_command,
             says="steer",
+        ),
+        Command(
+            "agents",
+            AGENTS_USAGE,
+            "Show the subagents, or end one: at once, or after it has summed up.",
+            agents_command,
+        ),
+        Command(
+            "smalltalk",
+            "TEXT",
+            "Ask something beside the work, which goes on.",
+            smalltalk_command,
+            says="side_talk",
+        ),
+        Command(
+            "answer",
+            "ID allow|always|deny [REASON]",
+            "Answer the question of a tool call.",
+            answer_command,
+            True,
         ),
         Command(
             "busy",

@@ -11,13 +11,16 @@ import re
 import threading
 from collections.abc import Callable
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 from ..actors.runtime import Runtime
 from ..machines.classification import Classification, classify
+from ..machines.delegation import SideTalk
 from ..machines.disposition import Intent
 from ..machines.errors import AdmissionRefused
 from ..machines.messages import Answer, Message, UserMessage
+from ..machines.subagent import AT_WORK
 from ..machines.words import Words
 from .commands import COMMANDS, Reply
 from .events import Narrator
@@ -69,12 +72,16 @@ class Conversation:
         self, text: str, explicit: str = "auto", client_id: str = "", user: str = ""
     ) -> Reply | None:
         """Say something; returns a reply for a slash command, else nothing: events tell the rest."""
-        found = classify(text, self._words, explicit, COMMANDS)
+        found, to = classify(text, self._words, explicit, COMMANDS), ""
         if found.intent is Intent.COMMAND:
             says = COMMANDS[found.command].says
             if not says or not found.argument:
                 return self._command(found, client_id)
-            text, explicit = found.argument, says
+            if says == "side_talk":
+                self._side_talk(found.argument, client_id, user)
+                return None
+            to, text = _addressee(found.argument) if says == "steer" else ("", found.argument)
+            explicit = says
             found = classify(text, self._words, explicit, COMMANDS)
         if explicit == "auto" and _SLASH.match(text):
             self._reject("unknown_command", text, client_id, _nearest(text))
@@ -89,12 +96,21 @@ class Conversation:
             user=user or self.user,
             client_id=client_id,
             said=self.runtime.next_said(),
+            to=to,
         )
+        self._post(message, text, client_id)
+        return None
+
+    def _side_talk(self, text: str, client_id: str, user: str) -> None:
+        """Ask something beside the work."""
+        message = SideTalk(text, user or self.user, client_id)
+        self._post(message, text, client_id)
+
+    def _post(self, message: Message, text: str, client_id: str) -> None:
         try:
             self.runtime.tell(self.session, message)
         except AdmissionRefused as refusal:
             self._reject("mailbox_full", text, client_id, refusal.hint)
-        return None
 
     def would_stop(self, text: str) -> bool:
         """Whether a text is a command, or says to stop, rather than something to talk about."""
@@ -144,6 +160,9 @@ class Conversation:
             return True
         if data.get("state", "idle") != "idle":
             return False
+        children = data.get("children", {}).values()
+        if any(one.get("state", "working") in AT_WORK for one in children):
+            return False
         queue = data["queue"]
         live = [queue["items"][name] for name in queue.get("order", ())]
         if any(one.get("is_next") for one in live):
@@ -163,9 +182,9 @@ class Conversation:
 
     def stop_asking(self) -> None:
         """From now on nobody answers questions: what would be asked is denied."""
-        live = self.runtime.sessions.get(self.session)
-        if live is not None:
-            self.runtime.loop.call_soon_threadsafe(lambda: live.environment.amend(can_ask=False))
+        for live in self.runtime.family(self.session):
+            amend = partial(live.environment.amend, can_ask=False)
+            self.runtime.loop.call_soon_threadsafe(amend)
 
     def renew(self) -> None:
         """Finalize this session and begin another in its place."""
@@ -213,6 +232,12 @@ class Conversation:
         self._narrator_of(self.session).say(
             "rejected", reason=reason, text=text, client_id=client_id or None, hint=hint
         )
+
+
+def _addressee(text: str) -> tuple[str, str]:
+    """Part `@name TEXT` into name and text; without a name the first is empty."""
+    found = re.match(r"@([\w-]+)\s+", text)
+    return (found[1], text[found.end() :]) if found else ("", text)
 
 
 def _nearest(text: str) -> str:

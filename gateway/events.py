@@ -20,6 +20,7 @@ from ..machines.facts import (
     StoreLost,
     TextStreamed,
 )
+from .child_events import of_child
 
 __all__ = ["Event", "Narrator", "iso", "item_view", "queue_view", "translate", "usage_view"]
 
@@ -39,6 +40,11 @@ CHANGES_QUEUE = (
     e.Interrupted,
     e.Steered,
     e.Recovered,
+    e.Offered,
+    e.OfferAnswered,
+    e.OfferWanted,
+    e.Kept,
+    e.SteerArrived,
 )
 
 
@@ -81,9 +87,13 @@ class Narrator:
     """Tells one session's story to whoever subscribed; `publish` must not block."""
 
     def __init__(
-        self, session: str, publish: Callable[[Event], None], now: Callable[[], float]
+        self,
+        session: str,
+        publish: Callable[[Event], None],
+        now: Callable[[], float],
+        parent: str = "",
     ) -> None:
-        self._session = session
+        self._common = {"session": session, **({"parent": parent} if parent else {})}
         self._publish = publish
         self._now = now
 
@@ -94,7 +104,7 @@ class Narrator:
         events = translate(entry, record)
         if isinstance(entry, CHANGES_QUEUE):
             events.append({"type": "queue", **queue_view(record.queue)})
-        common = {"seq": seq, "time": iso(time), "session": self._session}
+        common = {"seq": seq, "time": iso(time), **self._common}
         return tuple({"type": one.pop("type"), **common, **one} for one in events)
 
     def tell(self, told: tuple[Event, ...]) -> None:
@@ -106,12 +116,12 @@ class Narrator:
         """Publish a passing fact."""
         event = _of_fact(fact)
         kind = event.pop("type")
-        common = {"seq": None, "time": iso(self._now()), "session": self._session}
+        common = {"seq": None, "time": iso(self._now()), **self._common}
         self._publish({"type": kind, **common, **event})
 
     def say(self, kind: str, **fields: Any) -> None:
         """Publish an event that no actor knows of: a command's receipt, its result."""
-        common = {"seq": None, "time": iso(self._now()), "session": self._session}
+        common = {"seq": None, "time": iso(self._now()), **self._common}
         self._publish({"type": kind, **common, **fields})
 
 
@@ -128,7 +138,7 @@ def translate(entry: e.Entry, record: SessionRecord) -> list[Event]:
             return [{"type": "session_finalized", "id": entry.finalize, "cause": entry.cause}]
         case e.Recovered():
             return _recovered(entry, record)
-        case e.Queued():
+        case e.Queued(child=""):
             return [_accepted(entry)]
         case e.Requeued():
             return [{"type": "requeued", "id": entry.item, "why": entry.why}]
@@ -138,7 +148,7 @@ def translate(entry: e.Entry, record: SessionRecord) -> list[Event]:
                 for item in entry.items
             ]
         case _:
-            return _of_turn(entry, record)
+            return of_child(entry, record) or _of_turn(entry, record)
 
 
 def _of_turn(entry: e.Entry, record: SessionRecord) -> list[Event]:
@@ -161,7 +171,8 @@ def _of_turn(entry: e.Entry, record: SessionRecord) -> list[Event]:
             notice = {"type": "notice", "text": f"Stopping after {', '.join(entry.tools)}"}
             return [*_taken_as_interrupt(entry), notice]
         case e.InterruptRequested():
-            interrupting = {"type": "interrupting", "turn": entry.turn, "cause": entry.cause}
+            turn = entry.turn or None
+            interrupting = {"type": "interrupting", "turn": turn, "cause": entry.cause}
             return [*_taken_as_interrupt(entry), interrupting]
         case e.Interrupted():
             interrupted = {
@@ -171,9 +182,9 @@ def _of_turn(entry: e.Entry, record: SessionRecord) -> list[Event]:
                 "checkpoint": entry.checkpoint,
             }
             return [interrupted, _turn_ended(entry.turn, "interrupted", record)]
-        case e.Stopped():
+        case e.Stopped(turn=turn):
             killed = {"killed": list(entry.killed), "survivors": list(entry.survivors)}
-            return [{"type": "stopped", "turn": entry.turn, **killed}]
+            return [{"type": "stopped", "turn": turn or None, **killed}]
         case e.ProgressMade():
             done = {"done": entry.done, "total": entry.total, "unit": entry.unit}
             return [{"type": "progress", "turn": entry.turn, **done}]
@@ -264,6 +275,7 @@ def _accepted(entry: e.Queued) -> Event:
         "rule": entry.rule or None,
         "ack": entry.ack or None,
         "text": entry.text,
+        **({"children": list(entry.for_children)} if entry.for_children else {}),
     }
 
 

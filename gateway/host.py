@@ -13,7 +13,7 @@ from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord
 from ..journal.store import Store
 from ..machines.errors import UnknownSession, UsageError
-from ..machines.policy import Policy
+from ..machines.policy import DelegationPolicy, Policy
 from ..machines.words import Words
 from ..ports.models.choice import Choice, build, choose, probe_loopback
 from ..ports.models.settings import model_configs
@@ -75,6 +75,8 @@ class Host:
             output_limit=config.tools.output_limit,
             spill=paths.state / "output",
         )
+        self.runtime.profile_of_child = self._profile
+        self.runtime.ears_of_child = self.narrator
         queue = config.auto_queue
         self.shelf = Shelf(self.runtime, queue.max_queue_size, self._quiet_narrator)
         if queue.persistence.enabled:
@@ -117,9 +119,9 @@ class Host:
             raise UnknownSession(f"session `{session}` is not open here", "try again")
         return found
 
-    def narrator(self, session: str) -> Narrator:
-        """Give a session its voice on the event bus."""
-        return Narrator(session, self.hub.publish, time.time)
+    def narrator(self, session: str, parent: str = "") -> Narrator:
+        """Give a session its voice on the event bus; `parent` is whose child it is."""
+        return Narrator(session, self.hub.publish, time.time, parent)
 
     def close(self) -> None:
         """Leave all sessions, end all processes, close the store. Idempotent."""
@@ -162,7 +164,8 @@ class Host:
     def _copy(self, event: Event) -> None:
         """Have the queue's readable copy written; loop's thread."""
         live = self.runtime.sessions.get(event["session"])
-        if self._mirror is not None and live is not None and event["type"] in ("queue", "progress"):
+        is_change = event["type"] in ("queue", "progress")
+        if self._mirror is not None and live is not None and is_change and not live.parent:
             data = document(live.id, live.record.queue, time.time())
             self._mirror.put(live.id, data)
 
@@ -223,6 +226,23 @@ class Host:
             agent.max_steps,
             Permissions(rules, self.wish.is_yes),
             policy,
+            self._delegation(),
+        )
+
+    def _delegation(self) -> DelegationPolicy:
+        """Say whom an agent may call, and how many."""
+        delegation, agents = self.config.delegation, self.config.agents
+        return DelegationPolicy(
+            tuple(sorted(agents)),
+            max_depth=delegation.max_depth,
+            max_children=delegation.max_children,
+            when_full=delegation.when_full,
+            detached=tuple(
+                sorted(name for name, one in agents.items() if one.on_parent_interrupt == "detach")
+            ),
+            steer_deadline=delegation.steer_deadline,
+            wrap_up=delegation.wrap_up,
+            timeout=delegation.timeout,
         )
 
     def _model(self, agent_model: str) -> Any:

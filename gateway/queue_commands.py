@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["QUEUE_USAGE", "QUEUE_VERBS", "queue_command"]
 
 QUEUE_USAGE = (
-    "[list|add TEXT|edit N TEXT|move N POS|pop [N]|clear|steer N|hold|resume [N]|on|off"
+    "[list|add TEXT|edit N TEXT|move N POS|pop [N]|clear|steer N [@NAME]|keep [N]|hold|resume [N]|on|off"
     "|restore|discard|export FILE|import FILE]"
 )
 
@@ -107,12 +107,25 @@ def _clear(conversation: Conversation, rest: str) -> Reply:
 
 
 def _steer(conversation: Conversation, rest: str) -> Reply:
-    name = rest.partition(" ")[0]
+    name, _, to = rest.partition(" ")
     number = _number(name)
     if number is None:
-        return _which(name, "/queue steer N")
-    answer = conversation.ask(QueueChange("steer", number))
+        return _which(name, "/queue steer N [@NAME]")
+    answer = conversation.ask(QueueChange("steer", number, to=to.strip().removeprefix("@")))
+    if answer.get("when"):
+        return _reply(answer, f"#{number} goes to the running turn as soon as {answer['when']}.")
+    if answer.get("children"):
+        return _reply(answer, f"#{number} goes to {', '.join(answer['children'])}.")
     return _reply(answer, f"#{number} goes to the running turn at its next boundary.")
+
+
+def _keep(conversation: Conversation, rest: str) -> Reply:
+    number = _number(rest)
+    if rest and number is None:
+        return _which(rest, "/queue keep [N]")
+    answer = conversation.ask(QueueChange("keep", number))
+    later = ", as soon as it is answered" if answer.get("when") else ""
+    return _reply(answer, f"#{answer.get('number')} waits like a message{later}.")
 
 
 def _hold(conversation: Conversation, rest: str) -> Reply:
@@ -130,13 +143,15 @@ def _resume(conversation: Conversation, rest: str) -> Reply:
     items = {one["number"]: one for one in conversation.queue()["items"]}
     answer = conversation.ask(ResumeQueue(number))
     count = answer.get("restored", 0)
+    children: list[str] = answer.get("children") or []
+    going = f"{', '.join(children)} {'go' if len(children) > 1 else 'goes'} on." if children else ""
     if not answer.get("ok", True) or not count:
-        return _reply(answer, "Nothing waits.")
+        return _reply(answer, going or "Nothing waits.")
     at = items.get(answer.get("number"), {}).get("progress")
     where = f" from checkpoint{progress_text(at)}" if at else ""
     things = "item" if count == 1 else "items"
     said = f"Restored {count} {things}. Processing #{answer['number']}{where}..."
-    return _reply(answer, said)
+    return _reply(answer, f"{said} {going}".rstrip())
 
 
 def _on(conversation: Conversation, rest: str) -> Reply:
@@ -194,6 +209,7 @@ QUEUE_VERBS: dict[str, Verb] = {
     "pop": _pop,
     "clear": _clear,
     "steer": _steer,
+    "keep": _keep,
     "hold": _hold,
     "resume": _resume,
     "on": _on,

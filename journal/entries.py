@@ -10,19 +10,54 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..machines.conversation import ChatMessage, Usage
+from .child_entries import (
+    ChildAdmitted,
+    ChildCancelled,
+    ChildDetached,
+    ChildEnded,
+    ChildInterrupted,
+    ChildResumed,
+    ChildStarted,
+    Kept,
+    OfferAnswered,
+    Offered,
+    OfferWanted,
+    SteerArrived,
+)
+from .entry import Entry
+from .session_entries import (
+    Recovered,
+    SessionFinalized,
+    SessionFinalizing,
+    SessionLeaving,
+    SessionOpened,
+    SessionResumed,
+    SessionSuspended,
+)
 
 __all__ = [
     "AnswerCut",
     "Answered",
+    "ChildAdmitted",
+    "ChildCancelled",
+    "ChildDetached",
+    "ChildEnded",
+    "ChildInterrupted",
+    "ChildResumed",
+    "ChildStarted",
     "Edited",
     "Entry",
     "InterruptPlanned",
     "InterruptRequested",
     "Interrupted",
+    "Kept",
     "LateResult",
     "ModelCallFailed",
     "ModelCalled",
     "Moved",
+    "OfferAnswered",
+    "OfferWanted",
+    "Offered",
     "PolicyChanged",
     "ProgressMade",
     "QuestionAnswered",
@@ -39,6 +74,7 @@ __all__ = [
     "SessionResumed",
     "SessionSuspended",
     "SteerAddressed",
+    "SteerArrived",
     "Steered",
     "Stopped",
     "ToolEnded",
@@ -51,78 +87,12 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """Base of all journal entries."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionOpened(Entry):
-    """The first entry of every journal: what the model sees of it never changes after this."""
-
-    session: str
-    folder: str
-    agent: str
-    model: str
-    system: str
-    tools: tuple[str, ...] = ()
-    user: str = ""
-    parent: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionResumed(Entry):
-    """Somebody is there again."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionLeaving(Entry):
-    """The program is being left while a turn runs; the turn is being stopped first."""
-
-    cause: str = "exit"
-
-
-@dataclass(frozen=True, slots=True)
-class SessionSuspended(Entry):
-    """The program was left; everything is kept."""
-
-    cause: str = "exit"
-
-
-@dataclass(frozen=True, slots=True)
-class SessionFinalizing(Entry):
-    """The session was told to end for good; its turn is being stopped first."""
-
-    cause: str
-
-
-@dataclass(frozen=True, slots=True)
-class SessionFinalized(Entry):
-    """The session is over for good; `finalize` is a stable id for hooks."""
-
-    finalize: str
-    cause: str
-
-
-@dataclass(frozen=True, slots=True)
-class Recovered(Entry):
-    """A process that owned the session died; what it left was put in order, and nothing runs.
-
-    `messages` are results for the calls whose outcome is unknown. `last_active` is seconds since
-    the epoch; `items` counts what waits or was interrupted.
-    """
-
-    cause: str
-    items: int
-    last_active: float
-    messages: tuple[ChatMessage, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Queued(Entry):
     """A message was taken in; from here on it is on disk.
 
     `said_as` is how the routing table took it (turn, queue, steer), `rule` its row, `matched` the
-    word that decided. `position` counts from 1 among what waits.
+    word that decided. `position` counts from 1 among what waits. `for_children`: a steer for these;
+    `child`: the result of that one.
     """
 
     item: str
@@ -137,14 +107,20 @@ class Queued(Entry):
     is_next: bool = False
     for_turn: str = ""
     position: int = 1
+    for_children: tuple[str, ...] = ()
+    child: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Requeued(Entry):
-    """A message waits as one of its own after all: no boundary took it in, or it was taken back."""
+    """A message waits as one of its own after all: no boundary took it in, or it was taken back.
+
+    `is_offered`: it is a child's result, and never runs by itself.
+    """
 
     item: str
     why: str
+    is_offered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +148,11 @@ class Moved(Entry):
 
 @dataclass(frozen=True, slots=True)
 class SteerAddressed(Entry):
-    """A waiting message was handed to the running turn: it is a steer from here on."""
+    """A waiting message was handed to the running turn, or to children: it is a steer from here on."""
 
     item: str
     turn: str
+    for_children: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,10 @@ class ItemRecord:
     """One message; `progress` is {done, total, unit}.
 
     `turn` is the last turn that ran it, or took it in at `step`; `why` says what it became, where
-    that is not plain; `taken` is when it was last read as what it is.
+    that is not plain; `taken` is when it was last read as what it is. `for_children` maps the
+    children that a steer was handed on to to where each took it in: empty while it has not, `-` when
+    it can't. `child` is whose answer it is, and `answer` that, once it is there; `wants` is what
+    becomes of it then: steer, keep, or nothing.
     """
 
     id: str
@@ -39,12 +42,21 @@ class ItemRecord:
     client_id: str = ""
     is_next: bool = False
     for_turn: str = ""
+    for_children: dict[str, str] = field(default_factory=dict[str, str])
+    child: str = ""
+    answer: str = ""
+    wants: str = ""
     turn: str = ""
     step: int = 0
     why: str = ""
     created: float = 0.0
     taken: float = 0.0
     progress: dict[str, Any] | None = None
+
+    @property
+    def is_steer(self) -> bool:
+        """Whether it waits for a boundary, here or of a child."""
+        return bool(self.for_turn or self.for_children)
 
 
 @dataclass(slots=True)
@@ -70,7 +82,7 @@ class QueueRecord:
 
     def waiting(self) -> list[ItemRecord]:
         """Return the messages that wait for a turn of their own, in order (no steers)."""
-        return [one for one in self.live() if one.state == "pending" and not one.for_turn]
+        return [one for one in self.live() if one.state == "pending" and not one.is_steer]
 
     def next_item(self) -> ItemRecord | None:
         """Return what runs next: what must run now, then, unless held, what waits longest."""
@@ -87,12 +99,16 @@ class QueueRecord:
         return [
             one
             for one in self.live()
-            if one.state == "interrupted" or (one.state == "pending" and not one.for_turn)
+            if one.state == "interrupted" or (one.state == "pending" and not one.is_steer)
         ]
 
     def steers(self, turn: str) -> list[ItemRecord]:
         """Return the steers that wait for a boundary of `turn`, in order."""
         return [one for one in self.live() if one.state == "pending" and one.for_turn == turn]
+
+    def handed_on(self, child: str) -> list[ItemRecord]:
+        """Return the steers that a child was to take in, and has not yet, in order."""
+        return [one for one in self.live() if one.for_children.get(child) == ""]
 
     def stranded(self) -> list[ItemRecord]:
         """Return the steers that wait for a turn which does not run (any more), in order."""
@@ -131,11 +147,19 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
             item = queue.items[entry.item]
             move(ITEM, item, "requeue")
             item.for_turn, item.said_as, item.is_next, item.why = "", "queue", False, entry.why
+            item.for_children = {}
+            if entry.is_offered:
+                move(ITEM, item, "offer")
         case e.SteerAddressed():
             item = queue.items[entry.item]
             move(ITEM, item, "address")
             item.for_turn, item.said_as, item.is_next = entry.turn, "steer", False
+            item.for_children = dict.fromkeys(entry.for_children, "")
             queue.taken, item.taken = item.id, time
+        case e.Offered() | e.OfferAnswered() | e.OfferWanted() | e.Kept():
+            _apply_offer(queue, entry, time)
+        case e.SteerArrived():
+            _arrive(queue, entry, time)
         case e.Edited():
             move(ITEM, queue.items[entry.item], "edit")
             queue.items[entry.item].text = entry.text
@@ -226,6 +250,8 @@ def _queue_item(queue: QueueRecord, entry: e.Queued, time: float) -> None:
         client_id=entry.client_id,
         is_next=entry.is_next,
         for_turn=entry.for_turn,
+        for_children=dict.fromkeys(entry.for_children, ""),
+        child=entry.child,
         created=time,
         taken=time,
     )
@@ -237,6 +263,50 @@ def _queue_item(queue: QueueRecord, entry: e.Queued, time: float) -> None:
         queue.order.append(entry.item)
     if entry.client_id:
         remember(queue.clients, entry.client_id, entry.item)
+
+
+def _apply_offer(
+    queue: QueueRecord, entry: e.Offered | e.OfferAnswered | e.OfferWanted | e.Kept, time: float
+) -> None:
+    match entry:
+        case e.Offered():
+            move(QUEUE, queue, "accept")
+            queue.made += 1
+            queue.number = entry.number
+            item = queue.items[entry.item] = ItemRecord(
+                entry.item,
+                entry.number,
+                entry.text,
+                said_as="side_talk" if not entry.is_answered else "result",
+                user=entry.user,
+                client_id=entry.client_id,
+                child=entry.child,
+                answer=entry.text if entry.is_answered else "",
+                created=time,
+                taken=time,
+            )
+            move(ITEM, item, "offer")
+            queue.order.append(entry.item)
+            if entry.client_id:
+                remember(queue.clients, entry.client_id, entry.item)
+        case e.OfferAnswered():
+            queue.items[entry.item].answer = entry.text
+        case e.OfferWanted():
+            queue.items[entry.item].wants = entry.wants
+        case e.Kept():
+            move(ITEM, queue.items[entry.item], "keep")
+
+
+def _arrive(queue: QueueRecord, entry: e.SteerArrived, time: float) -> None:
+    """Note where a child took a steer in; when all have answered and one has it, it is taken in."""
+    item = queue.items.get(entry.item)
+    if item is None or entry.child not in item.for_children:
+        return
+    item.for_children[entry.child] = f"{entry.turn}.{entry.step}" if entry.turn else "-"
+    places = item.for_children.values()
+    if "" not in places and any(one != "-" for one in places):
+        item.turn, item.step = entry.turn, entry.step
+        _end_item(queue, item.id, "steer", time)
 
 
 def _move_item(queue: QueueRecord, entry: e.Moved) -> None:

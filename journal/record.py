@@ -15,16 +15,19 @@ from ..machines.errors import StoreDamaged
 from ..machines.session import SESSION
 from ..machines.turn import TURN
 from . import entries as e
+from .child_record import ChildRecord, apply_to_children
 from .queue import ItemRecord, QueueRecord, apply_to_queue, move, remember
 
 __all__ = [
     "CallRecord",
     "CancelRecord",
+    "ChildRecord",
     "ItemRecord",
     "QueueRecord",
     "SessionRecord",
     "TurnRecord",
     "apply",
+    "apply_to_children",
     "apply_to_queue",
     "messages_of",
 ]
@@ -136,6 +139,9 @@ class SessionRecord:
     usage: Usage = field(default_factory=Usage)
     turns: dict[str, TurnRecord] = field(default_factory=dict[str, TurnRecord])
     queue: QueueRecord = field(default_factory=QueueRecord)
+    children: dict[str, ChildRecord] = field(default_factory=dict[str, ChildRecord])
+    children_made: int = 0
+    seeded: int = 0
     conversation: list[ChatMessage] = field(default_factory=list[ChatMessage])
     sources: list[int] = field(default_factory=list[int])
 
@@ -165,6 +171,7 @@ def apply(record: SessionRecord, entry: e.Entry, seq: int, time: float) -> None:
     record.updated = time
     state = record.state
     apply_to_queue(record.queue, entry, time)
+    apply_to_children(record.children, entry, time)
     _apply_to_session(record, entry, time)
     if record.state != state:
         record.since = time
@@ -181,6 +188,7 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             record.agent, record.model = entry.agent, entry.model
             record.system, record.tools = entry.system, entry.tools
             record.parent, record.created, record.since = entry.parent, time, time
+            record.seeded = len(entry.messages)
         case e.SessionResumed():
             move(SESSION, record, "resume")
         case e.SessionLeaving():
@@ -200,10 +208,14 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
                 record.is_auto_queue = entry.is_auto_queue
         case e.InterruptPlanned() | e.InterruptRequested():
             _take_cancel(record, entry, time)
+        case e.Stopped(turn=""):
+            _follow_cancels(record, "", [], entry)
         case e.TurnEnded() | e.Interrupted() | e.Stopped():
             _end_turn(record, entry, time)
         case e.LateResult():
             record.usage += entry.usage
+        case e.ChildStarted():
+            record.children_made += 1
         case _:
             _apply_to_turn(record, entry, time)
 
@@ -241,18 +253,21 @@ def _take_cancel(
 
 
 def _follow_cancels(
-    record: SessionRecord, turn: TurnRecord, entry: e.TurnEnded | e.Interrupted | e.Stopped
+    record: SessionRecord,
+    turn: str,
+    stopping: list[str],
+    entry: e.TurnEnded | e.Interrupted | e.Stopped,
 ) -> None:
-    """Add to the receipts of a turn what its end shows."""
+    """Add to the receipts of a turn what its end shows; `stopping` are the calls told to stop."""
     for cancel in record.interrupts.values():
-        if cancel.turn != turn.id or cancel.state in ("stopped", "overtaken"):
+        if cancel.turn != turn or cancel.state in ("stopped", "overtaken"):
             continue
         match entry:
             case e.TurnEnded():
                 cancel.state = "overtaken"
             case e.Interrupted():
                 cancel.checkpoint, cancel.kept = entry.checkpoint, list(record.queue.order)
-                cancel.told = [one.id for one in turn.calls.values() if one.state == "stopping"]
+                cancel.told = stopping
             case e.Stopped():
                 cancel.state = "stopped"
                 cancel.killed, cancel.survivors = entry.killed, entry.survivors
@@ -279,7 +294,7 @@ def _end_turn(
     turn = record.turns[entry.turn]
     turn.is_over = not isinstance(entry, e.Interrupted)
     if not isinstance(entry, e.Interrupted):
-        _follow_cancels(record, turn, entry)
+        _follow_cancels(record, turn.id, [], entry)
     if isinstance(entry, e.Stopped):
         move(SESSION, record, "stopped")
         return
@@ -290,7 +305,8 @@ def _end_turn(
         for call in turn.calls.values():
             if call.state not in CALL_ENDS:
                 move(CALL, call, "stop")
-        _follow_cancels(record, turn, entry)
+        told = [one.id for one in turn.calls.values() if one.state == "stopping"]
+        _follow_cancels(record, turn.id, told, entry)
         move(SESSION, record, "interrupted")
         return
     turn.reason = entry.reason

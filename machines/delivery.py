@@ -34,6 +34,7 @@ class Cause(StrEnum):
     TURN_END = "turn_end"  # a turn ended, for whatever reason
     STEER = "steer"  # a steer for the turn itself
     STEER_THROUGH = "steer_through"  # a steer for those the turn waits for
+    STEER_NAMED = "steer_named"  # a steer for one child, by its name
 
 
 class Relation(StrEnum):
@@ -133,8 +134,14 @@ DEFAULT_DELIVERIES: Final = Table(
             "Whoever works takes it in: all active children, or the one that was named.",
         ),
         DeliveryRow(
+            "steer-named",
+            when(cause=Cause.STEER_NAMED, relation=_BELOW),
+            Delivery.STEER,
+            "Whoever is named takes it in, whether the turn waits for it or not.",
+        ),
+        DeliveryRow(
             "steer-elsewhere",
-            when(cause=(Cause.STEER, Cause.STEER_THROUGH)),
+            when(cause=(Cause.STEER, Cause.STEER_THROUGH, Cause.STEER_NAMED)),
             Delivery.NONE,
             "A steer is for one conversation, not for all around it.",
         ),

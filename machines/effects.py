@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .conversation import ChatMessage
+from .delegation import CloseChild, Delegate, OpenChild, PassSteer, SetTimer, StopChild
 
-__all__ = ["CallModel", "CancelModel", "Effect", "RunTool", "StopTool"]
+__all__ = ["CallModel", "CancelModel", "Effect", "PortEffect", "RunTool", "StopTool"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,4 +51,8 @@ class StopTool:
     call: str
 
 
-Effect = CallModel | RunTool | CancelModel | StopTool
+PortEffect = CallModel | RunTool | CancelModel | StopTool | OpenChild | CloseChild | SetTimer
+"""What the world outside the actors does."""
+
+Effect = PortEffect | Delegate | StopChild | PassSteer
+"""What is done once it is durable; the last three by the nursery."""

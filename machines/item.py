@@ -1,6 +1,7 @@
 """The machine of a queue item: one message that a person sent, from arrival to its end.
 
-A steer is an item, too: it waits, pending, for a boundary of the turn that it names.
+A steer is an item, too: it waits, pending, for a boundary of the turn that it names, or of the
+children that it was handed on to. What is offered never runs by itself.
 """
 
 from .machine import Machine, State, Transition
@@ -13,6 +14,7 @@ ITEM = Machine(
     initial="pending",
     states=(
         State("pending", "It waits: for its turn, or as a steer for a boundary."),
+        State("offered", "A side talk's or a child's answer: to steer, keep or drop."),
         State("running", "Its turn runs."),
         State("interrupted", "Its turn was interrupted; it can be resumed from there."),
         State("steered", "A running turn took it in.", is_final=True),
@@ -25,12 +27,15 @@ ITEM = Machine(
         Transition("steer", ("pending",), "steered"),
         Transition("requeue", ("pending",)),
         Transition("address", ("pending",)),
+        Transition("address", ("offered",), "pending"),
+        Transition("offer", ("pending",), "offered"),
+        Transition("keep", ("offered",), "pending"),
         Transition("edit", ("pending", "interrupted")),
         Transition("complete", ("running",), "done"),
         Transition("fail", ("running",), "failed"),
         Transition("interrupt", ("running",), "interrupted"),
-        Transition("interrupt", ("pending", "interrupted"), ignored="it does not run"),
-        Transition("withdraw", ("pending", "interrupted"), "withdrawn"),
+        Transition("interrupt", ("pending", "interrupted", "offered"), ignored="it does not run"),
+        Transition("withdraw", ("pending", "interrupted", "offered"), "withdrawn"),
         Transition("withdraw", ("running",), ignored="it runs; stop it first"),
     ),
     control=("interrupt", "withdraw"),

@@ -1,16 +1,10 @@
-"""Messages between actors: frozen values, each with its lane.
-
-Lanes are served SYSTEM, then CONTROL, then DATA; within a lane each sender's messages stay in order.
-SYSTEM is the runtime's own traffic (a child is down, journal entries that were decided, commits that
-are durable); CONTROL is what must not wait behind work (interrupt, steer, timer); DATA is everything
-else. Only messages from outside (`is_external`) are counted against a mailbox's bound.
-"""
+"""Messages between actors: frozen values, each with its lane (see `message.py`)."""
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any, ClassVar, Literal
 
 from .conversation import ChatMessage
+from .message import Lane, Message
 
 __all__ = [
     "Answer",
@@ -46,22 +40,6 @@ __all__ = [
 ]
 
 
-class Lane(IntEnum):
-    """Service order of a mailbox, first to last."""
-
-    SYSTEM = 0
-    CONTROL = 1
-    DATA = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """Base of all messages; a subclass that says nothing travels in DATA, from inside."""
-
-    lane: ClassVar[Lane] = Lane.DATA
-    is_external: ClassVar[bool] = False
-
-
 # From people and other programs -------------------------------------------------------------------
 
 
@@ -71,7 +49,8 @@ class UserMessage(Message):
 
     `intent` and `matched` are the classification, `queue_position` where to put it (none: last).
     `then` is what of an interrupting message is left to run next, empty if nothing. `said` rises
-    with each thing that one client says: a cancel overtakes what was said before it.
+    with each thing that one client says: a cancel overtakes what was said before it. `to` names the
+    child that a steer is for, or `parent`.
     """
 
     type: Literal["normal", "steer", "interrupt"]
@@ -83,6 +62,7 @@ class UserMessage(Message):
     user: str = ""
     client_id: str = ""
     said: int = 0
+    to: str = ""
 
     @property
     def lane(self) -> Lane:  # type: ignore[override]
@@ -125,14 +105,19 @@ class QueueChange(Message):
     """A change of the queue that a person asked for: `op` with its number, text or position.
 
     `position` counts from 1 among what waits or was interrupted. `hold_next`: if something is to
-    run before all that waits, it waits like the rest.
+    run before all that waits, it waits like the rest. `to`: the child to steer, `parent`, or whoever
+    works; the session finds out `for_children`.
     """
 
     lane: ClassVar[Lane] = Lane.CONTROL
-    op: Literal["withdraw", "clear", "hold", "hold_next", "release", "edit", "move", "steer"]
+    op: Literal[
+        "withdraw", "clear", "hold", "hold_next", "release", "edit", "move", "steer", "keep"
+    ]
     number: int | None = None
     text: str = ""
     position: int = 1
+    to: str = ""
+    for_children: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +150,14 @@ class TakeBack(Message):
 
 @dataclass(frozen=True, slots=True)
 class ResumeQueue(Message):
-    """Run what was interrupted, from its checkpoint, then what waits."""
+    """Run what was interrupted, from its checkpoint, then what waits.
+
+    `children`: those beside the turns that go on, too; the session finds them out.
+    """
 
     lane: ClassVar[Lane] = Lane.CONTROL
     number: int | None = None
+    children: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +265,8 @@ class Enqueue(Message):
 
     `cancels`: the order to the running turn that goes out when the message is safe.
     `is_next`: run before everything that waits, also while the queue is held.
-    `for_turn`: a steer, waiting for a boundary of that turn.
+    `for_turn`: a steer, waiting for a boundary of that turn; `for_children`: for one of each of these.
+    `child`: it is the result of that child.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
@@ -291,6 +281,8 @@ class Enqueue(Message):
     for_turn: str = ""
     position: int | None = None
     cancels: "InterruptTurn | None" = None
+    for_children: tuple[str, ...] = ()
+    child: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,9 +314,10 @@ class Settle(Message):
 
 @dataclass(frozen=True, slots=True)
 class Settled(Message):
-    """The queue has decided everything that it was told until now."""
+    """The queue, or the nursery, has decided everything that it was told until now."""
 
     lane: ClassVar[Lane] = Lane.SYSTEM
+    sender: str = "queue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,7 +359,8 @@ class CutAnswer(Message):
 class InterruptTurn(Message):
     """The session's order to its turn to end now; the turn journals the receipt with its end.
 
-    `is_patient`: let the tools that run end first.
+    `is_patient`: let the tools that run end first. `spares`: calls whose children go on without the
+    turn. `companions`: children that are being stopped with it, apart from those of its calls.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
@@ -379,6 +373,8 @@ class InterruptTurn(Message):
     rule: str = ""
     text: str = ""
     is_patient: bool = False
+    spares: tuple[str, ...] = ()
+    companions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

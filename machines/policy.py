@@ -3,7 +3,28 @@
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Policy"]
+__all__ = ["DelegationPolicy", "Policy"]
+
+
+@dataclass(frozen=True, slots=True)
+class DelegationPolicy:
+    """What a session may delegate: `agents` that it may call, by name; `depth` is its own, from 0.
+
+    `detached` are those of them that go on, in the background, when the turn that waits for them is
+    stopped. `when_full` says what a call does when `max_children` are at work. In seconds:
+    `steer_deadline` is how long a steer waits for a child's boundary before it is held for the
+    parent, `wrap_up` how long a child has to sum up, `timeout` how long one may work; 0: for ever.
+    """
+
+    agents: tuple[str, ...] = ()
+    depth: int = 0
+    max_depth: int = 2
+    max_children: int = 4
+    when_full: Literal["wait", "refuse"] = "wait"
+    detached: tuple[str, ...] = ()
+    steer_deadline: float = 300.0
+    wrap_up: float = 60.0
+    timeout: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

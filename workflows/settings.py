@@ -22,6 +22,7 @@ __all__ = [
     "InterruptAt",
     "InterruptStrategy",
     "ModelSettings",
+    "OnParentInterrupt",
     "PermissionRule",
     "Permissions",
     "Persistence",
@@ -33,6 +34,7 @@ __all__ = [
     "ToolSettings",
     "UserName",
     "Verb",
+    "WhenFull",
     "parse_size",
 ]
 
@@ -41,6 +43,8 @@ InterruptStrategy = Literal["keyword", "always", "never"]
 InterruptAt = Literal["now", "boundary"]
 SteerWhileStreaming = Literal["wait", "cut"]
 AfterInterrupt = Literal["hold", "continue"]
+WhenFull = Literal["wait", "refuse"]
+OnParentInterrupt = Literal["cancel", "detach"]
 Provider = Literal["openai", "anthropic", "local", "scripted"]
 ToolDialect = Literal["native", "json"]
 Verb = Literal["allow", "ask", "deny"]
@@ -136,6 +140,10 @@ class Delegation(Declaration, frozen=True):
 
     max_depth: Annotated[int, Field(ge=0)]
     max_children: Annotated[int, Field(ge=1)]
+    when_full: WhenFull
+    steer_deadline: Annotated[float, Field(ge=0)]
+    wrap_up: Annotated[float, Field(gt=0)]
+    timeout: Annotated[float, Field(ge=0)]
 
 
 class PermissionRule(Declaration, frozen=True):
@@ -193,6 +201,7 @@ class AgentSettings(Declaration, frozen=True):
     interrupt_strategy: InterruptStrategy | None = None
     interrupt_at: InterruptAt | None = None
     steer_while_streaming: SteerWhileStreaming | None = None
+    on_parent_interrupt: OnParentInterrupt = "cancel"
 
 
 class Settings(Declaration, frozen=True):

@@ -20,7 +20,11 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
 
 
 def declare(
-    name: str, description: str, required: tuple[str, ...], **properties: dict[str, Any]
+    name: str,
+    description: str,
+    required: tuple[str, ...],
+    /,
+    **properties: dict[str, Any],
 ) -> ToolSchema:
     """Declare a tool; each property is the JSON Schema of one argument."""
     parameters = {

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError
 from ..process.process import Processes
+from .delegating import make_delegate
 from .editing import make_edit
 from .listing import make_list
 from .progress import make_progress
@@ -32,6 +33,7 @@ class Toolbox:
             make_list(),
             SearchTool(processes, output_limit),
             ShellTool(processes, grace, output_limit),
+            make_delegate(),
             make_progress(),
         )
         self._tools = {tool.schema.name: tool for tool in tools}

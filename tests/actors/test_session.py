@@ -309,7 +309,7 @@ def test_an_answer_to_nothing() -> None:
     made = program()
     asked = made.session.ask(Answer("q", "allow"), block=False)
     run(made)
-    assert asked.get(timeout=0) == {"ok": False, "reason": "nothing is asked"}
+    assert asked.get(timeout=0) == {"ok": False, "reason": "no question `q` is open"}
 
 
 def test_a_session_that_dies_stops_what_runs() -> None:

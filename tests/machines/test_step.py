@@ -12,6 +12,7 @@ from steersman.machines.machine import Machine, State, Transition
 from steersman.machines.queue import QUEUE
 from steersman.machines.session import SESSION
 from steersman.machines.step import Refusal, Step, compiled, step
+from steersman.machines.subagent import SUBAGENT
 from steersman.machines.turn import TURN
 
 DOOR = Machine(
@@ -33,7 +34,7 @@ DOOR = Machine(
         Transition("wall", ("closed", "open"), "walled"),
     ),
 )
-SHIPPED = (CALL, CHILD, ITEM, QUEUE, SESSION, TURN)
+SHIPPED = (CALL, CHILD, ITEM, QUEUE, SESSION, SUBAGENT, TURN)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,293 @@
+"""A session's household: the actors beneath it, and what follows from what they decided.
+
+Queue, nursery and turn are started here, and watched. Each fact that was folded may call for the next
+step: a turn for what waits, a result for whoever waits for it, the last word when all have spoken.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pykka import ActorRef
+
+from ..journal import entries as e
+from ..journal.child_record import at_work, names_for
+from ..journal.codec import decode, encode
+from ..journal.queue import QueueRecord
+from ..journal.recovery import closing_messages
+from ..machines.delegation import ChildReturned, EndChild, PassSteer, ResumeChildren, StartTalk
+from ..machines.delivery import Relation
+from ..machines.facts import Noticed
+from ..machines.messages import (
+    CutAnswer,
+    Down,
+    Finalize,
+    InterruptTurn,
+    Journalled,
+    Settle,
+    Settled,
+    StartNext,
+    Suspend,
+)
+from .homecoming import Homecoming, seed
+from .keeper import Keeper
+from .mailbox import tell
+from .nursery import Nursery
+from .queue import Queue
+from .supervisor import ChildSpec
+from .turn import Turn
+
+__all__ = ["Household"]
+
+CALL_ENDED = "a fault in the program ended it"
+
+
+class Household(Keeper):
+    """A session's actors; the three types are what it starts, in the order in which they depend."""
+
+    strategy = "rest_for_one"
+    nursery_type: type[Nursery] = Nursery
+    queue_type: type[Queue] = Queue
+    turn_type: type[Turn] = Turn
+    _unsettled: frozenset[str] = frozenset()
+    """Who has still to say that nothing is left to decide."""
+
+    def _start_household(self) -> None:
+        self.start_child(ChildSpec("nursery", self._start_nursery))
+        self.start_child(ChildSpec("queue", self._start_queue))
+
+    def _acknowledge(self, order: InterruptTurn, receipt: str) -> None:
+        """Tell whoever gave an order what it got."""
+        raise NotImplementedError
+
+    # What follows ---------------------------------------------------------------------------------
+
+    def _react(self, entry: e.Entry) -> None:
+        match entry:
+            case e.TurnStarted():
+                self._start_turn(entry)
+                self.unstash()
+            case e.Recovered():
+                self._give_back_all()
+                if self.record.state == "finalizing":
+                    self._end_children(True, self.record.finalize_cause)
+                    self._settle()
+            case e.Interrupted() | e.InterruptPlanned():
+                self._cancel = None
+                self.unstash()
+            case e.Stopped(turn=""):
+                self._start_next_if_idle()
+            case e.TurnEnded() | e.Stopped():
+                self._go_on()
+            case e.Queued(for_turn=turn) | e.SteerAddressed(turn=turn) if turn:
+                if not getattr(entry, "child", ""):  # a result can wait for the end of an answer
+                    self._offer_cut(entry.item)
+                self._start_next_if_idle()
+            case e.QueueReleased() | e.QueueHeld() | e.Requeued() | e.Queued() | e.Kept():
+                self._start_next_if_idle()
+            case e.Offered(is_answered=False):
+                self._start_talk(entry)
+            case e.Withdrawn(item=item):
+                self._end_talk(item)
+            case e.ChildResumed() | e.ChildInterrupted() | e.ChildEnded():
+                self._follow_child(entry)
+            case _:
+                pass
+
+    def _offer_cut(self, item: str) -> None:
+        """Tell the turn that a steer waits which need not wait for the end of an answer."""
+        turn = self._turn
+        if turn is not None and self._environment.policy.steer_while_streaming == "cut":
+            tell(turn, CutAnswer(item))
+
+    def _go_on(self) -> None:
+        """After a turn: leave if that was asked for, else run what is next."""
+        late, self._cancel = self._cancel, None
+        if self.record.state in ("leaving", "finalizing"):
+            self._settle()
+        self.unstash()
+        if late is None:
+            self._start_next_if_idle()
+        else:
+            self._too_late(late)
+
+    def _too_late(self, order: InterruptTurn) -> None:
+        """The turn ended by itself before the cancel reached it: what waits may be held, even so."""
+        self._acknowledge(order, order.receipt)
+        self._pass_on(Noticed("The turn had just ended by itself."))
+        if self.record.state == "idle":
+            self._shift("start")
+            self._start_next(must_hold=self._environment.policy.after_interrupt == "hold")
+
+    # The end --------------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        """Ask everybody for their last word."""
+        self._unsettled = frozenset({"queue", "nursery"})
+        self._queue.tell(Settle())
+        self._nursery.tell(Settle())
+
+    def _settled(self, message: Settled) -> None:
+        """Write the last entry, once nobody has anything left to decide."""
+        self._unsettled -= {message.sender}
+        record = self.record
+        if self._unsettled:
+            return
+        if record.state == "leaving":
+            self._say(e.SessionSuspended())
+        elif record.state == "finalizing":
+            name = self._environment.finalize_id(record.id)
+            self._say(e.SessionFinalized(name, record.finalize_cause or "crashed"))
+
+    def _end_children(self, is_final: bool, cause: str) -> None:
+        """The children go the way of their parent."""
+        self._nursery.tell(Finalize(cause) if is_final else Suspend(cause))
+
+    # Queue and turn -------------------------------------------------------------------------------
+
+    def _start_queue(self) -> ActorRef[Any]:
+        copy = decode(QueueRecord, encode(self.record.queue))
+        old = self.children.get("queue")
+        if old is not None:
+            old.mailbox.purge(Journalled)  # the copy has them
+        return self.queue_type.start(self.system, copy, self.actor_ref, self._environment)
+
+    def _start_next_if_idle(self) -> None:
+        if self.record.state == "idle" and self.record.queue.next_item() is not None:
+            self._shift("start")
+            self._start_next()
+
+    def _start_next(self, must_hold: bool = False) -> None:
+        turn = f"t{self.record.turns_made + 1}"
+        self._queue.tell(StartNext(turn, self.record.epoch + 1, must_hold))
+
+    def _start_turn(self, entry: e.TurnStarted) -> None:
+        record = self.record
+        conversation = tuple(record.conversation)
+        awaited = self._resumable(entry.resumes) if entry.resumes else ()
+
+        def start() -> ActorRef[Any]:
+            return self.turn_type.start(
+                self.system,
+                entry.turn,
+                entry.epoch,
+                conversation,
+                self.actor_ref,
+                self._queue,
+                self._environment,
+                awaited,
+            )
+
+        self.start_child(ChildSpec("turn", start, "temporary"))
+        if entry.resumes:
+            self._nursery.tell(ResumeChildren(entry.resumes, entry.turn))
+
+    # Children -------------------------------------------------------------------------------------
+
+    def _start_nursery(self) -> ActorRef[Any]:
+        old = self.children.get("nursery")
+        if old is not None:
+            old.mailbox.purge(Journalled)
+        return self.nursery_type.start(self.system, self.record, self.actor_ref, self._environment)
+
+    def _resumable(self, turn: str) -> tuple[str, ...]:
+        """Name the children that go on with a turn which waited for them."""
+        return tuple(
+            one.name
+            for one in self.record.children.values()
+            if one.turn == turn
+            and one.state == "interrupted"
+            and one.relation == Relation.FOREGROUND_CHILD
+        )
+
+    def _resume_children(self) -> tuple[str, ...]:
+        """Let those go on for which no turn waits; the others go on with theirs."""
+        names = tuple(
+            one.name
+            for one in self.record.children.values()
+            if one.state == "interrupted" and one.relation != Relation.FOREGROUND_CHILD
+        )
+        if names:
+            self._nursery.tell(ResumeChildren("", ""))
+        return names
+
+    def _start_talk(self, entry: e.Offered) -> None:
+        record = self.record
+        said = seed(record.conversation)
+        talk = StartTalk(entry.child, entry.item, entry.text, entry.user, record.epoch, said)
+        self._nursery.tell(talk)
+
+    def _end_talk(self, item: str) -> None:
+        """Nobody wants the answer any more."""
+        for child in at_work(self.record.children, Relation.SIDE_TALK):
+            if child.item == item:
+                self._nursery.tell(EndChild(child.name))
+
+    def _follow_child(self, entry: e.ChildResumed | e.ChildInterrupted | e.ChildEnded) -> None:
+        """Hand on what waits for a child, or give its result to whoever is there for it."""
+        waiting = self.record.queue.handed_on(entry.child)
+        if isinstance(entry, e.ChildResumed):
+            for item in waiting:
+                self._nursery.tell(PassSteer(item.id, (entry.child,), item.text, item.user))
+            return
+        if isinstance(entry, e.ChildEnded):
+            for item in waiting:
+                self._say(e.SteerArrived(item.id, entry.child))
+        self._give_back(entry.child, entry.killed, entry.survivors)
+        turn = self._turn
+        if turn is not None:
+            tell(turn, ChildReturned(entry.child, entry.killed, entry.survivors))
+        self._start_next_if_idle()
+
+    def _give_back(
+        self, name: str, killed: tuple[int, ...] = (), survivors: tuple[int, ...] = ()
+    ) -> None:
+        """Give a child's result to its call, its parent's next boundary, or whoever may want it."""
+        coming = Homecoming(self.record, self._environment, self.record.children[name])
+        answer = coming.answer(killed, survivors)
+        turn = self._turn
+        if answer is not None and turn is not None:
+            tell(turn, answer)
+        order = coming.order()
+        if order is not None:
+            self._queue.tell(order)
+
+    def _give_back_all(self) -> None:
+        """After a crash: results that had not reached anybody."""
+        for child in self.record.children.values():
+            if not child.is_at_work and child.state != "interrupted" and not child.is_returned:
+                self._give_back(child.name)
+
+    def _lose_children(self) -> None:
+        """The nursery failed, and every child's actor with it: they can be resumed."""
+        for child in list(at_work(self.record.children)):
+            self._say(e.ChildInterrupted(child.name, CALL_ENDED, child.text))
+
+    # Failures -------------------------------------------------------------------------------------
+
+    def _down(self, down: Down) -> None:
+        if down.name == "nursery":
+            self._lose_children()
+        if down.name == "queue":
+            self.children["queue"].mailbox.purge(StartNext)
+            self._shift("nothing_to_start")
+        self.handle_down(down)
+        if down.name in self._unsettled:
+            self.children[down.name].ref.tell(Settle())
+        self.unstash()
+        self._start_next_if_idle()
+
+    def child_ended(self, down: Down) -> None:
+        """Journal the end of a turn whose actor failed; the session goes on."""
+        if self._broken or self.record.unfinished is None:
+            return
+        reason = f"a fault in the program ended the turn ({down.reason or 'its queue failed'})"
+        messages = closing_messages(self.record)
+        for effect in self._stopping():
+            self._perform(effect)
+        turn, hint = self.record.turn, "say it again, or ask what was done"
+        self._say(e.TurnEnded(turn, "failed", reason, hint, messages))
+
+    def _waited_for(self) -> list[str]:
+        """Name the children for which the running turn waits."""
+        return names_for(self.record.children, self.record.turn)

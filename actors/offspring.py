@@ -1,0 +1,130 @@
+"""Opens the sessions of a session's children: where the nursery's orders meet store and models.
+
+Called from threads of its own, since claiming a session and building a model block. What comes back
+is all that the nursery needs to start the child's actor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pykka import ActorRef
+
+from ..journal import entries as e
+from ..journal.recovery import load_record
+from ..journal.store import SessionRow
+from ..machines.delegation import ChildOpened, ChildReport, OpenChild
+from ..machines.delivery import Relation
+from ..machines.errors import UnknownSession
+from ..ports.tools.permission import Permissions, Rule
+from .mailbox import tell
+from .report import ReportingEars, last_report
+
+if TYPE_CHECKING:
+    from .environment import Ears
+    from .runtime import AgentProfile, LiveSession, Runtime
+
+__all__ = ["SessionOffspring"]
+
+LOOKS = ("read", "list", "search")
+"""What a side talk may do; everything else of its parent's tools is denied to it."""
+
+
+class SessionOffspring:
+    """The children of one live session."""
+
+    def __init__(self, runtime: Runtime, parent: str) -> None:
+        self._runtime = runtime
+        self._parent = parent
+
+    def open(self, order: OpenChild, nursery: ActorRef[Any]) -> ChildOpened:
+        """Open a child's session, new or known. Raises `SteersmanError`."""
+        runtime = self._runtime
+        parent = runtime.sessions[self._parent]
+        profile = self._profile(order, parent)
+        live = runtime.sessions.get(order.session)
+        if live is None:
+            live = self._claim(order, parent, profile, nursery)
+        else:
+            runtime.reload(live)
+        record = live.record
+        entry = None if record.seq else self._opening(order, parent, profile)
+        return ChildOpened(
+            order.name,
+            runtime.starter(live),
+            entry,
+            "task" in record.queue.clients,
+            last_report(order.name, record) if record.seq else None,
+        )
+
+    def close(self, session: str) -> None:
+        """Let go of a child's session; one that is gone already is no matter."""
+        live = self._runtime.sessions.get(session)
+        if live is not None:
+            self._runtime.release(live)
+
+    def _claim(
+        self, order: OpenChild, parent: LiveSession, profile: AgentProfile, nursery: ActorRef[Any]
+    ) -> LiveSession:
+        runtime = self._runtime
+        folder = Path(parent.record.folder)
+
+        def ears(session: str) -> Ears:
+            def report(said: ChildReport) -> None:
+                tell(nursery, said)
+
+            return ReportingEars(order.name, runtime.ears_of_child(session, parent.id), report)
+
+        try:
+            lease = runtime.lease(order.session)
+        except UnknownSession:
+            runtime.store.create(
+                SessionRow(
+                    order.session,
+                    str(folder),
+                    agent=order.agent,
+                    created=runtime.system.now(),
+                    parent=parent.id,
+                )
+            )
+            lease = runtime.lease(order.session)
+        record = load_record(runtime.store, order.session)
+        record.id = order.session
+        live = runtime.build(lease, record, folder, profile, ears)
+        live.parent = parent.id
+        above = parent.environment
+        live.environment.delegation = replace(above.delegation, depth=above.delegation.depth + 1)
+        live.environment.path = f"{above.path}{order.name}-"
+        live.environment.dispositions = above.dispositions
+        live.environment.deliveries = above.deliveries
+        live.environment.returns = above.returns
+        live.environment.amend(can_ask=above.policy.can_ask)
+        return live
+
+    def _profile(self, order: OpenChild, parent: LiveSession) -> AgentProfile:
+        """Say what the child is: an agent of its own, or its parent with hands behind its back."""
+        if order.relation == Relation.SIDE_TALK:
+            rules = [*(Rule(one, "*", "allow") for one in LOOKS), Rule("*", "*", "deny")]
+            return replace(parent.profile, permissions=Permissions(rules))
+        above = parent.environment.delegation
+        profile = self._runtime.profile_of_child(order.agent)
+        if above.depth + 1 >= above.max_depth:
+            tools = tuple(one for one in profile.tools if one != "delegate")
+            profile = replace(profile, tools=tools)
+        return profile
+
+    def _opening(
+        self, order: OpenChild, parent: LiveSession, profile: AgentProfile
+    ) -> e.SessionOpened:
+        return e.SessionOpened(
+            order.session,
+            parent.record.folder,
+            order.agent,
+            profile.model.name,
+            profile.system,
+            profile.tools,
+            parent=parent.id,
+            messages=order.seed,
+        )

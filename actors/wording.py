@@ -1,0 +1,36 @@
+"""What the model reads of a message: its words, whose they are, and where it was interrupted."""
+
+from __future__ import annotations
+
+from ..journal.queue import ItemRecord
+
+__all__ = ["chosen", "opening", "words"]
+
+
+def words(item: ItemRecord, is_steer: bool = False) -> str:
+    """Return what the model reads of a message: who says it, where that is not the user himself."""
+    if item.said_as == "side_talk" or (item.answer and item.answer != item.text):
+        return f"[Asked beside the work: {item.text}] The answer was:\n{item.answer}"
+    if item.child:
+        return f"[Result from {item.child}] {item.text}"
+    return f"[New message from {item.user or 'user'}] {item.text}" if is_steer else item.text
+
+
+def chosen(there: list[ItemRecord], number: int | None) -> ItemRecord | None:
+    """Pick the item with a number; without one the oldest that was interrupted, or the first."""
+    if number:
+        return next((one for one in there if one.number == number), None)
+    interrupted = [one for one in there if one.state == "interrupted"]
+    return next(iter(interrupted or there), None)
+
+
+def opening(item: ItemRecord) -> str:
+    """Tell the model where it was when it was interrupted."""
+    progress, at = item.progress, ""
+    if progress:
+        unit = f"{progress['unit']} " if progress["unit"] else ""
+        at = f" at {unit}{progress['done']}/{progress['total']}"
+    return (
+        f"[You were interrupted{at}. Go on from there. A call without a result may or may not have "
+        f"had its effect: look before you repeat it.]\n{words(item)}"
+    )

@@ -1,0 +1,127 @@
+"""The commands about subagents: who is there, ending one, a talk beside the work, a question answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..journal.codec import encode
+from ..journal.recovery import load_record
+from ..machines.delegation import EndChild
+from ..machines.errors import UnknownSession
+from ..machines.subagent import AT_WORK
+from .reply import Reply
+
+if TYPE_CHECKING:
+    from ..actors.runtime import Runtime
+    from .conversation import Conversation
+
+__all__ = [
+    "AGENTS_USAGE",
+    "agents_command",
+    "agents_of",
+    "answer_command",
+    "draw_agents",
+    "smalltalk_command",
+]
+
+AGENTS_USAGE = "[stop NAME|wrap-up NAME]"
+CHOICES = ("allow", "always", "deny")
+SHOWN = 60
+"""Characters of a task that a line shows."""
+
+
+def agents_command(conversation: Conversation, argument: str) -> Reply:
+    """Show the subagents as a tree, or end one: at once, or after it has summed up."""
+    verb, _, name = argument.strip().partition(" ")
+    match verb.lower():
+        case "" | "list":
+            agents = agents_of(conversation.runtime, conversation.session)
+            return Reply(True, {"agents": agents}, draw_agents(agents))
+        case "stop" | "wrap-up" if name.strip():
+            return _end(conversation, name.strip().removeprefix("@"), verb.lower() == "wrap-up")
+        case "stop" | "wrap-up":
+            return Reply(False, text=f"Which one? /agents {verb} NAME")
+        case _:
+            return Reply(False, text=f"No `/agents {verb}`. There are: list, stop, wrap-up.")
+
+
+def _end(conversation: Conversation, name: str, is_gentle: bool) -> Reply:
+    answer = conversation.ask(EndChild(name, is_gentle, conversation.user))
+    if not answer.get("ok"):
+        return Reply(False, answer, f"{answer.get('reason', 'Refused')}.")
+    if is_gentle:
+        return Reply(True, answer, f"`{name}` is asked to sum up; at most {answer['seconds']:g} s.")
+    return Reply(True, answer, f"Stopping `{name}`; what it has goes to whoever asked for it.")
+
+
+def smalltalk_command(conversation: Conversation, argument: str) -> Reply:
+    """Say what is missing; with a text it is no command but a message."""
+    return Reply(False, text="Ask what? /smalltalk TEXT")
+
+
+def answer_command(conversation: Conversation, argument: str) -> Reply:
+    """Answer a question that a tool call, anybody's, waits for."""
+    words = argument.split(maxsplit=2)
+    if len(words) < 2 or words[1].lower() not in CHOICES:
+        return Reply(False, text=f"/answer ID {'|'.join(CHOICES)} [REASON]")
+    question, choice, reason = words[0], words[1].lower(), " ".join(words[2:])
+    if not conversation.answer(question, choice, reason):
+        return Reply(False, {"id": question}, f"No question `{question}` is open.")
+    return Reply(True, {"id": question, "choice": choice}, f"{question}: {choice}.")
+
+
+def agents_of(runtime: Runtime, session: str, depth: int = 0) -> list[dict[str, Any]]:
+    """List a session's children and theirs, parents first, as machine interfaces get them.
+
+    A child that is open here is asked; of one that is not, the store tells.
+    """
+    found = list[dict[str, Any]]()
+    for child in _state(runtime, session).get("children", {}).values():
+        own = _state(runtime, child["session"])
+        found.append({**_view(child, own, runtime.system.now()), "depth": depth})
+        found += agents_of(runtime, child["session"], depth + 1) if own else []
+    return found
+
+
+def _state(runtime: Runtime, session: str) -> dict[str, Any]:
+    """Return a session's state as plain data; empty where it was never opened."""
+    if session in runtime.sessions:
+        return runtime.inspect(session)
+    try:
+        data: dict[str, Any] = encode(load_record(runtime.store, session))
+    except UnknownSession:
+        return {}
+    return data
+
+
+def _view(child: dict[str, Any], own: dict[str, Any], now: float) -> dict[str, Any]:
+    state, usage = child.get("state", "working"), own.get("usage", {})
+    end = now if state in AT_WORK else child.get("since", now)
+    return {
+        "name": child["name"],
+        "id": child["session"],
+        "agent": child["agent"],
+        "relation": child["relation"],
+        "state": state,
+        "task": child["task"],
+        "elapsed": round(max(0.0, end - child.get("started", now)), 3),
+        "steps": sum(one.get("step", 0) for one in own.get("turns", {}).values()),
+        "tokens": usage.get("input", 0) + usage.get("output", 0),
+        "reason": child.get("reason") or child.get("cause") or None,
+    }
+
+
+def draw_agents(agents: list[dict[str, Any]]) -> str:
+    """Draw them for people: one line each, beneath whoever asked for it."""
+    if not agents:
+        return "No subagents."
+    return "\n".join(_line(one) for one in agents)
+
+
+def _line(one: dict[str, Any]) -> str:
+    task = one["task"] if len(one["task"]) <= SHOWN else f"{one['task'][: SHOWN - 3]}..."
+    kind = {"background_child": ", background", "side_talk": ", side talk"}.get(one["relation"], "")
+    why = f" ({one['reason']})" if one["reason"] and one["state"] not in AT_WORK else ""
+    spent = f"{one['elapsed']:.0f} s, {one['steps']} steps, {one['tokens']} tokens"
+    indent = "  " * one["depth"]
+    return f"{indent}{one['name']} [{one['state'].upper()}{kind}]{why} {task} ({spent})"

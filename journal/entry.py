@@ -1,0 +1,10 @@
+"""The base of everything that is journalled."""
+
+from dataclasses import dataclass
+
+__all__ = ["Entry"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Base of all journal entries."""

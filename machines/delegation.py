@@ -1,0 +1,273 @@
+"""Messages and effects of delegation: between a session, its nursery, and the sessions in it.
+
+The nursery is the supervisor of a session's children, and the one authority on them, as the queue is
+on messages. A child is a session; what it does is heard through its journal, once that is durable.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from .conversation import ChatMessage, Usage
+from .messages import InterruptTurn, Lane, Message
+
+__all__ = [
+    "AnswerOffer",
+    "CancelChildren",
+    "ChildLost",
+    "ChildOpened",
+    "ChildReport",
+    "ChildReturned",
+    "CloseChild",
+    "Delegate",
+    "DetachChildren",
+    "EndChild",
+    "Offer",
+    "OpenChild",
+    "PassSteer",
+    "Recall",
+    "ReportKind",
+    "ResumeChildren",
+    "SetTimer",
+    "SideTalk",
+    "StartTalk",
+    "StopChild",
+]
+
+ReportKind = Literal["began", "ended", "stopped", "closed", "steered", "missed"]
+
+
+# Effects: what is asked for once it is durable ----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Delegate(Message):
+    """A tool call of turn `turn` gives a task to a child; its result is the call's."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    turn: str
+    epoch: int
+    call: str
+    arguments: dict[str, Any]
+    reply_to: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class StopChild(Message):
+    """End the child that this tool call waits for; the call's result still comes."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    turn: str
+    epoch: int
+    call: str
+    reply_to: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenChild:
+    """Open a child's session: `seed` is what it has seen before its first word.
+
+    Answered with `ChildOpened` or `ChildLost`.
+    """
+
+    name: str
+    session: str
+    agent: str
+    relation: str
+    seed: tuple[ChatMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CloseChild:
+    """Let go of a child's session: nobody owns it any more."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class PassSteer(Message):
+    """Hand a steer on to the children named; each takes it in at its own next boundary."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    item: str
+    names: tuple[str, ...]
+    text: str
+    user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SetTimer:
+    """Send the actor that asked a `TimerFired` with this name, so many seconds later."""
+
+    name: str
+    seconds: float
+    epoch: int = 0
+
+
+# To the nursery -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CancelChildren(Message):
+    """End these children now; what they have is kept, and they can be resumed with their parent.
+
+    `order` is the cancel that asks for it, if no turn runs that would write its receipt.
+    """
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    names: tuple[str, ...]
+    cause: str
+    receipt: str = ""
+    order: InterruptTurn | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DetachChildren(Message):
+    """These work in the background from now on: the turn that waited for them ends without them."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeChildren(Message):
+    """Turn `turn` goes on where `earlier` was interrupted: so do the children of that one.
+
+    Both empty: those go on for which no turn waits.
+    """
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    earlier: str
+    turn: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndChild(Message):
+    """A person ends one child: at once, or after it has summed up what it has (`is_gentle`)."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+    child: str
+    is_gentle: bool = False
+    user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SideTalk(Message):
+    """A question beside the main turn, answered by a session of its own that only reads."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+    is_external: ClassVar[bool] = True
+    text: str
+    user: str = ""
+    client_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StartTalk(Message):
+    """Open a side talk: `item` is its place in the queue, `seed` what it has seen."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    child: str
+    item: str
+    task: str
+    user: str = ""
+    epoch: int = 0
+    seed: tuple[ChatMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recall(Message):
+    """Take back the steer with this key, if it still waits."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+    key: str
+
+
+# To the queue -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Offer(Message):
+    """Give a result a place in the queue where it waits until a person decides about it."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    text: str
+    child: str
+    user: str = ""
+    client_id: str = ""
+    is_answered: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOffer(Message):
+    """The answer to a side talk is there; it goes where the person wanted it in the meantime."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    item: str
+    text: str
+    turn: str = ""
+
+
+# From the ports, and from the children ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ChildOpened(Message):
+    """A child's session is open: `start` starts its actor, `entry` is what a new one is told first.
+
+    For a session that was opened before: `has_task` says whether its task reached it, `last` what it
+    said last, if it has nothing more to do.
+    """
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    name: str
+    start: Any
+    entry: Any = None
+    has_task: bool = False
+    last: "ChildReport | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChildLost(Message):
+    """A child's session could not be opened."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    name: str
+    reason: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildReport(Message):
+    """What a child did, durable in its journal.
+
+    began: a turn of it runs. ended: it has nothing more to do; `status` is completed or failed, and
+    `text` its last word. stopped: it was interrupted and everything it started is dead. closed: it
+    is suspended or final. steered, missed: the steer with `key` entered at (turn, step), or can't.
+    """
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    name: str
+    kind: ReportKind
+    status: str = ""
+    text: str = ""
+    reason: str = ""
+    key: str = ""
+    turn: str = ""
+    step: int = 0
+    steps: int = 0
+    usage: Usage = field(default_factory=Usage)
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
+
+
+# To a turn ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ChildReturned(Message):
+    """A child which the turn waits for, apart from its calls, has ended."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    name: str
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()

@@ -1,0 +1,285 @@
+"""Delegation: talk never stops a child, a cancel always does, and nothing that it had is lost."""
+
+import signal
+from collections.abc import Callable, Generator
+from typing import Any
+
+import pytest
+from blackbox.driver import Chat, Event, Gate, Place, wait_gone
+from serving import Behaviour, ModelServer, Text, Tools
+
+PARENT, KID = "build the report", "count the stars"
+
+
+def delegate(*calls: dict[str, Any], match: str = PARENT) -> Tools:
+    """Answer with calls of the tool `delegate`."""
+    return Tools([{"tool": "delegate", "arguments": one} for one in calls], match=match)
+
+
+def shell(command: str, match: str = KID, text: str = "") -> Tools:
+    """Answer with one shell command."""
+    return Tools([{"tool": "shell", "arguments": {"command": command}}], text=text, match=match)
+
+
+@pytest.fixture
+def gates(place: Place) -> Generator[Callable[[str], Gate]]:
+    """Make gates by name."""
+    made: list[Gate] = []
+
+    def make(name: str) -> Gate:
+        made.append(Gate(place.folder, name))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def family(place: Place, serve, gate: Gate) -> Callable[..., tuple[Chat, ModelServer, int]]:
+    """Start a chat whose agent waits for `kid`, which runs a command until the gate opens."""
+
+    def start(*then: Behaviour, top: str = "", kid: dict[str, Any] | None = None, said: str = ""):
+        call = {"task": KID, "name": "kid", **(kid or {})}
+        server = serve(
+            delegate(call),
+            shell(f"sleep 600 & {gate.command}; echo 42", text=said),
+            *then,
+            Text("All is well."),
+            top=top,
+        )
+        chat = place.chat("--yes")
+        chat.send(PARENT)
+        return chat, server, gate.wait()
+
+    return start
+
+
+def of(chat: Chat, *kinds: str) -> list[Event]:
+    """Return the events of the session itself, not of its children."""
+    return [one for one in chat.seen(*kinds) if "parent" not in one]
+
+
+def results(server: ModelServer, request: int) -> list[str]:
+    """Return what the tool calls of a request's conversation gave."""
+    return [
+        one["content"] for one in server.requests[request].body["messages"] if one["role"] == "tool"
+    ]
+
+
+def test_a_child_gives_its_result_to_the_call(place: Place, family, gate: Gate) -> None:
+    """The parent waits, and its next request holds the child's last word as the call's result."""
+    chat, server, _ = family(Text("There are 42.", match="42"))
+    gate.open()
+    ended = chat.wait("child_ended")
+    assert (ended["name"], ended["status"]) == ("kid", "completed")
+    chat.wait("turn_ended", status="completed", session=chat.session)
+    assert chat.close() == 0
+    assert "All is well." in results(server, 3)[0]
+    assert not place.processes()
+    agents = place.run("inspect", chat.session, "--format", "json")
+    assert '"completed"' in agents.stdout
+
+
+@pytest.mark.parametrize("mode", ["interrupt", "queue"])
+def test_talk_waits_for_the_child(family, gate: Gate, mode: str) -> None:
+    """A message during delegation is queued, in so many words, and no child stops."""
+    chat, _, pid = family(top=f'busy_input_mode = "{mode}"')
+    chat.send("how is it going?")
+    accepted = chat.wait("accepted", **{"as": "queue"})
+    assert accepted["ack"] == ("subagent_working" if mode == "interrupt" else "queued")
+    assert not wait_gone([pid], 0.2) == []
+    gate.open()
+    chat.wait("child_ended", status="completed")
+    chat.wait("turn_started", number=2, session=chat.session)
+    assert chat.close() == 0
+    assert not chat.seen("interrupting")
+
+
+def test_a_steer_goes_through_to_the_child(family, gate: Gate) -> None:
+    """In mode steer a message is in the child's next request, and in none of the parent's."""
+    chat, server, _ = family(top='busy_input_mode = "steer"')
+    chat.send("prefer the streaming parser")
+    accepted = chat.wait("accepted", **{"as": "steer"}, session=chat.session)
+    assert accepted["children"] == ["kid"]
+    gate.open()
+    steered = chat.wait("steered", child="kid")
+    assert steered["id"] == accepted["id"]
+    chat.wait("turn_ended", status="completed", session=chat.session)
+    assert chat.close() == 0
+    text = "[New message from user] prefer the streaming parser"
+    assert server.requests[2].body["messages"][-1]["content"] == text
+    assert text not in str(server.requests[3].body)
+
+
+@pytest.mark.parametrize("said", ["/stop", "please just stop"])
+def test_a_stop_reaches_parent_and_child(place: Place, family, said: str) -> None:
+    """Parent, child, and every process of both are dead, and the list of them is told."""
+    chat, server, pid = family()
+    asked = len(server.requests)
+    chat.send(said)
+    ended = chat.wait("child_ended")
+    assert ended["status"] == "cancelled"
+    stopped = chat.wait("stopped", session=chat.session)
+    assert pid in stopped["killed"]
+    assert not stopped["survivors"]
+    assert not wait_gone([pid], 0.0)
+    assert chat.close() == 0
+    assert len(server.requests) == asked
+    assert not place.processes()
+
+
+def test_one_child_is_stopped_alone(place: Place, family) -> None:
+    """`/agents stop NAME` ends the child, and its parent goes on with what the child had."""
+    chat, server, pid = family(said="So far I see 7.")
+    assert chat.ask("/agents stop kid")["ok"]
+    assert chat.wait("child_ended")["status"] == "cancelled"
+    chat.wait("turn_ended", status="completed", session=chat.session)
+    assert not wait_gone([pid], 0.0)
+    assert chat.close() == 0
+    assert "So far I see 7." in results(server, 2)[0]
+    assert not of(chat, "interrupting")
+
+
+def test_a_word_in_talk_spares_the_child(family, gate: Gate) -> None:
+    """An interrupt word in a message that says more is talk while a child works."""
+    chat, _, _ = family()
+    chat.send("make the exit code 2 instead")
+    accepted = chat.wait("accepted", **{"as": "queue"})
+    assert (accepted["matched"], accepted["ack"]) == ("exit", "word_queued")
+    gate.open()
+    assert chat.wait("child_ended")["status"] == "completed"
+    chat.wait("turn_started", number=2)
+    assert chat.close() == 0
+
+
+def test_a_background_child_outlives_the_turn(place: Place, family, gate: Gate) -> None:
+    """The parent goes on at once; the result is offered when nothing runs, and runs when kept."""
+    chat, server, _ = family(Text("Off it goes.", match=PARENT), kid={"background": True})
+    chat.wait("turn_ended", status="completed", session=chat.session)
+    gate.open()
+    chat.wait("child_ended", status="completed")
+    items = chat.wait("queue", items=lambda items: bool(items), session=chat.session)["items"]
+    assert [(one["state"], one["text"]) for one in items] == [("offered", "All is well.")]
+    assert chat.ask("/queue keep")["ok"]
+    chat.wait("turn_ended", status="completed", session=chat.session)
+    assert chat.close() == 0
+    said = server.requests[-1].body["messages"][-1]["content"]
+    assert said == "[Result from kid] All is well."
+    assert not place.processes()
+
+
+def test_stop_reaches_a_child_that_nobody_waits_for(family) -> None:
+    """With no turn running, a stop still ends every child in the background."""
+    chat, _, pid = family(Text("Off it goes.", match=PARENT), kid={"background": True})
+    chat.wait("turn_ended", status="completed", session=chat.session)
+    assert chat.ask("/stop")["data"]["children"] == ["kid"]
+    stopped = chat.wait("stopped", session=chat.session)
+    assert pid in stopped["killed"]
+    assert not wait_gone([pid], 0.0)
+    assert chat.close() == 0
+
+
+def test_a_child_in_the_background_goes_on_when_told(family, gate: Gate) -> None:
+    """What a stop interrupted beside the turns goes on with `/queue resume`, with its result."""
+    chat, _, _ = family(Text("Off it goes.", match=PARENT), kid={"background": True})
+    chat.wait("turn_ended", status="completed", session=chat.session)
+    chat.send("/stop")
+    chat.wait("stopped", session=chat.session)
+    chat.send("/queue resume")
+    assert chat.wait("child_ended", status="completed")["name"] == "kid"
+    (resumed,) = chat.seen("result", name="queue")
+    assert resumed["data"]["children"] == ["kid"]
+    assert "kid goes on" in resumed["text"]
+    assert chat.close() == 0
+
+
+def test_after_a_crash_parent_and_child_go_on(place: Place, family, gate: Gate) -> None:
+    """Kill -9 leaves nothing running; the child is interrupted, and goes on with its parent."""
+    chat, server, pid = family()
+    session = chat.session
+    chat.kill()
+    assert not wait_gone([pid])
+    assert not place.processes()
+    asked = len(server.requests)
+    again = place.chat("--yes", "--resume", session)
+    again.wait("recovered")
+    agents = again.ask("/agents")["data"]["agents"]
+    assert [(one["name"], one["state"]) for one in agents] == [("kid", "interrupted")]
+    assert len(server.requests) == asked
+    again.send("/queue resume")
+    assert again.wait("child_started")["resumed"]
+    assert again.wait("child_ended")["status"] == "completed"
+    again.wait("turn_ended", status="completed", session=session)
+    assert again.close() == 0
+    last = server.requests[-1].body["messages"][-1]["content"]
+    assert "[Result from kid] All is well." in last
+
+
+def test_leaving_stops_children_too(place: Place, family) -> None:
+    """SIGTERM suspends parent and child; the child can be resumed."""
+    chat, _, pid = family()
+    assert chat.signal(signal.SIGTERM) == 143
+    assert not wait_gone([pid], 0.0)
+    assert not place.processes()
+    again = place.chat("--resume", chat.session)
+    again.wait("recovered")
+    assert again.ask("/agents")["data"]["agents"][0]["state"] == "interrupted"
+    assert again.close() == 0
+
+
+def test_new_ends_children_for_good(place: Place, family) -> None:
+    """`/new` finalizes the session with all beneath it."""
+    chat, _, pid = family()
+    first = chat.session
+    assert chat.ask("/new")["ok"]
+    assert not wait_gone([pid], 0.0)
+    assert chat.close() == 0
+    finalized = [one["session"] for one in chat.seen("session_finalized")]
+    assert finalized == [f"{first}-1", first]
+
+
+def test_a_side_talk_does_not_touch_the_turn(place: Place, serve, gate: Gate) -> None:
+    """It is answered beside the work, from what was said so far; its answer enters when wanted."""
+    server = serve(
+        shell(gate.command, match=PARENT),
+        Text("Zod, as far as I know.", match="faster"),
+        Text("Thanks."),
+    )
+    chat = place.chat("--yes")
+    chat.send(PARENT)
+    gate.wait()
+    chat.send("/smalltalk which is faster?")
+    accepted = chat.wait("accepted", **{"as": "side_talk"})
+    number = accepted["number"]
+    ended = chat.wait("side_talk_ended")
+    assert (ended["item"], ended["number"]) == (accepted["id"], number)
+    assert chat.ask("/queue")["data"]["items"][1]["state"] == "offered"
+    assert chat.ask(f"/queue steer {number}")["ok"]
+    gate.open()
+    chat.wait("steered")
+    chat.wait("turn_ended", status="completed", session=chat.session)
+    assert chat.close() == 0
+    assert not of(chat, "interrupting")
+    assert PARENT in str(server.requests[1].body)
+    last = server.requests[2].body["messages"][-1]["content"]
+    assert "which is faster?" in last
+    assert "Zod, as far as I know." in last
+
+
+def test_a_child_asks_and_is_answered(place: Place, serve, gate: Gate) -> None:
+    """A child's question is answered by its id, wherever it is asked from."""
+    serve(
+        delegate({"task": KID, "name": "kid"}),
+        shell("echo hello > greeting.txt"),
+        Text("Done."),
+    )
+    chat = place.chat()
+    chat.send(PARENT)
+    question = chat.wait("question")
+    assert question["parent"] == chat.session
+    chat.send({"answer": question["id"], "choice": "allow"})
+    chat.wait("child_ended", status="completed")
+    chat.wait("turn_ended", status="completed", session=chat.session)
+    assert chat.close() == 0
+    assert (place.folder / "greeting.txt").read_text() == "hello\n"
