@@ -14,6 +14,7 @@ from pykka import ActorRef
 from ..journal import entries as e
 from ..journal.queue import ItemRecord, QueueRecord, apply_to_queue
 from ..machines.conversation import ChatMessage
+from ..machines.disposition import LATE_ACK
 from ..machines.facts import MessageKnown, MessageRejected
 from ..machines.item import ITEM
 from ..machines.messages import (
@@ -118,8 +119,9 @@ class Queue(Actor):
             return
         record, said_as, for_turn = self.record, message.said_as, message.for_turn
         is_next = message.is_next
+        ack = message.ack
         if for_turn and (for_turn == self._shut or not self._is_running(for_turn)):
-            said_as, for_turn, is_next = "turn", "", True
+            said_as, for_turn, is_next, ack = "turn", "", True, LATE_ACK
         refusal = self._refusal(is_next or bool(for_turn))
         if refusal:
             fact = MessageRejected(refusal, message.text, message.client_id)
@@ -137,7 +139,7 @@ class Queue(Actor):
                 client_id=message.client_id,
                 matched=message.matched,
                 rule=message.rule,
-                ack=message.ack,
+                ack=ack,
                 is_next=is_next,
                 for_turn=for_turn,
                 position=place,

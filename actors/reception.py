@@ -7,18 +7,21 @@ from typing import Any
 
 from ..journal.record import SessionRecord
 from ..machines.delivery import Cause
-from ..machines.disposition import DispositionRow, Intent, Situation
+from ..machines.disposition import DispositionRow, Intent, Situation, dispose
 from ..machines.facts import MessageKnown
 from ..machines.messages import Enqueue, InterruptTurn, UserMessage
 from ..machines.policy import Policy
+from ..machines.routing import Table
 
 __all__ = [
+    "decided",
     "enqueue_order",
     "interrupt_order",
     "known",
     "policy_of",
     "replacing_order",
     "situation",
+    "told_of",
     "what_is_left",
 ]
 
@@ -47,6 +50,27 @@ def policy_of(record: SessionRecord, configured: Policy) -> Policy:
     if record.is_auto_queue is not None:
         chosen["is_auto_queue"] = record.is_auto_queue
     return replace(configured, **chosen) if chosen else configured
+
+
+def decided(
+    table: Table[DispositionRow], message: UserMessage, doing: Situation, policy: Policy
+) -> tuple[DispositionRow, UserMessage]:
+    """Look up what becomes of a message; it keeps its word only where the word decided that.
+
+    It did where the same message would have met another row as mere talk.
+    """
+    rest = doing, policy.busy_mode, policy.strategy, "on" if policy.is_auto_queue else "off"
+    row = dispose(table, message.intent, *rest)
+    if message.matched and dispose(table, Intent.CONVERSE, *rest) is row:
+        message = replace(message, matched="")
+    return row, message
+
+
+def told_of(order: InterruptTurn, receipt: str) -> MessageKnown:
+    """Answer who stops by a message what is stopped already, or has just ended."""
+    return MessageKnown(
+        receipt, "interrupt", None, order.client_id, order.matched, order.rule, order.ack
+    )
 
 
 def what_is_left(message: UserMessage) -> str:
@@ -101,6 +125,7 @@ def interrupt_order(
         row.name,
         message.content,
         interrupt_at == "boundary" and row.cause in BY_WORDS,
+        row.ack,
     )
 
 

@@ -18,8 +18,8 @@ from ..journal.codec import decode, encode
 from ..journal.queue import QueueRecord
 from ..journal.recovery import closing_messages, recovered
 from ..machines.delivery import Delivery, Relation, deliver
-from ..machines.disposition import Action, DispositionRow, Intent, Situation, dispose
-from ..machines.facts import MessageKnown, Noticed
+from ..machines.disposition import Action, DispositionRow, Intent, Situation
+from ..machines.facts import Noticed
 from ..machines.messages import (
     Answer,
     Committed,
@@ -55,12 +55,14 @@ from .mailbox import tell
 from .queue import Queue
 from .rearrangement import MOMENT
 from .reception import (
+    decided,
     enqueue_order,
     interrupt_order,
     known,
     policy_of,
     replacing_order,
     situation,
+    told_of,
     what_is_left,
 )
 from .supervisor import ChildSpec
@@ -158,17 +160,10 @@ class Session(Keeper):
             self._pass_on_when_durable(before)
             return
         policy = policy_of(self.record, self._environment.policy)
-        intent, doing = message.intent, situation(self.record)
-        if intent in OVERTAKEN_TALK and 0 < message.said < self._cut:
+        doing = situation(self.record)
+        if message.intent in OVERTAKEN_TALK and 0 < message.said < self._cut:
             doing = Situation.OVERTAKEN
-        row = dispose(
-            self._environment.dispositions,
-            intent,
-            doing,
-            policy.busy_mode,
-            policy.strategy,
-            "on" if policy.is_auto_queue else "off",
-        )
+        row, message = decided(self._environment.dispositions, message, doing, policy)
         match row.action:
             case Action.RUN if message.type != "normal" and self.mailbox.depth()[Lane.DATA]:
                 tell(self.actor_ref, replace(message, type="normal"))  # behind what came before it
@@ -339,9 +334,7 @@ class Session(Keeper):
 
     def _acknowledge(self, order: InterruptTurn, receipt: str) -> None:
         if order.text:
-            self._pass_on(
-                MessageKnown(receipt, "interrupt", None, order.client_id, order.matched, order.rule)
-            )
+            self._pass_on(told_of(order, receipt))
 
     # Children -------------------------------------------------------------------------------------
 

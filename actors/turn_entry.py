@@ -44,6 +44,7 @@ def requested(turn: str, order: InterruptTurn) -> e.InterruptRequested:
         order.matched,
         order.rule,
         order.text,
+        ack=order.ack,
     )
 
 
@@ -59,4 +60,5 @@ def planned(turn: str, order: InterruptTurn, tools: list[str]) -> e.InterruptPla
         order.rule,
         order.text,
         tuple(tools),
+        ack=order.ack,
     )

@@ -1,18 +1,22 @@
-"""How it reads that a message was taken, and how: the literal texts people know."""
+"""How it reads what became of a message and of a stop: the literal texts people know."""
 
 from typing import Any
-from unicodedata import east_asian_width
+
+from ..gateway.acknowledgement import accepted_text
 
 __all__ = ["acknowledgement"]
 
-CUT = 40
 
+def acknowledgement(
+    event: dict[str, Any], *, can_utf8: bool = True, shows_queued: bool = True
+) -> str:
+    """Return the line for an event, empty when it needs none; plain words without UTF-8.
 
-def acknowledgement(event: dict[str, Any], *, can_utf8: bool = True) -> str:
-    """Return the line for an event, empty when it needs none; plain words without UTF-8."""
+    `shows_queued` false leaves out that a message waits, unless there is more to say than that.
+    """
     match event["type"]:
-        case "accepted":
-            text = _accepted(event)
+        case "accepted" if shows_queued or event["ack"] != "queued":
+            text = accepted_text(event, can_utf8=can_utf8)
         case "interrupting":
             text = "Stopping current task."
         case "interrupted" if event["checkpoint"]:
@@ -20,9 +24,10 @@ def acknowledgement(event: dict[str, Any], *, can_utf8: bool = True) -> str:
             text = f"Progress saved at checkpoint {done['done']}/{done['total']}."
         case "steered":
             text = "[Steered]"
+        case "requeued":
+            text = _requeued(event)
         case "rejected":
-            hint = f"\n  {event['hint']}" if event.get("hint") else ""
-            text = f"Not taken ({event['reason']}): {event['text']}{hint}"
+            text = _rejected(event, can_utf8)
         case "stopped" if event["survivors"]:
             text = f"Still alive, and not to be ended: {_pids(event['survivors'])}"
         case "stopped" if event["killed"]:
@@ -31,30 +36,17 @@ def acknowledgement(event: dict[str, Any], *, can_utf8: bool = True) -> str:
             text = f"Held: {count} waiting. /queue resume runs them."
         case _:
             return ""
-    if not can_utf8:
-        text = text.encode("ascii", "ignore").decode().strip()
     return text
 
 
-def _accepted(event: dict[str, Any]) -> str:
-    match event["as"]:
-        case "queue" if event["ack"] == "subagent_working":
-            return "⏳ Subagent working — your message is queued for when it finishes"
-        case "queue":
-            return _cut(f"📥 Queued #{event['number']}: ", event["text"])
-        case "interrupt" if event["matched"]:
-            return f'⚠️ Interrupt detected: "{event["matched"]}"'
-        case "steer":
-            return _cut(f"Steering with #{event['number']}: ", event["text"])
-        case _:
-            return ""
+def _rejected(event: dict[str, Any], can_utf8: bool) -> str:
+    said = accepted_text({**event, "ack": event["reason"]}, can_utf8=can_utf8)
+    hint = f"\n  {event['hint']}" if event.get("hint") else ""
+    return (said or f"Not taken ({event['reason']}): {event['text']}") + hint
 
 
-def _cut(lead: str, text: str) -> str:
-    """Quote a message on one line of `CUT` columns in all, if the message is longer."""
-    line = " ".join(text.split())
-    room = CUT - sum(2 if east_asian_width(sign) in "WF" else 1 for sign in lead) - 2
-    return f'{lead}"{line if len(line) <= room else f"{line[: room - 3].rstrip()}..."}"'
+def _requeued(event: dict[str, Any]) -> str:
+    return ""
 
 
 def _pids(pids: list[int]) -> str:

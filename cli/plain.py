@@ -38,9 +38,11 @@ class Sink(Protocol):
 class PlainFace:
     """Prints events as people read them."""
 
-    def __init__(self, out: Sink, err: Sink, *, can_utf8: bool = True) -> None:
+    def __init__(
+        self, out: Sink, err: Sink, *, can_utf8: bool = True, shows_queued: bool = True
+    ) -> None:
         self._out, self._err = out, err
-        self._can_utf8 = can_utf8
+        self._can_utf8, self._shows_queued = can_utf8, shows_queued
         self._is_mid_line = False
         self._has_announced = False
 
@@ -60,7 +62,10 @@ class PlainFace:
                 self._end_line()
                 self._aside(_line(event))
             case _:
-                self._aside(_line(event) or acknowledgement(event, can_utf8=self._can_utf8))
+                self._aside(_line(event) or self._acknowledgement(event))
+
+    def _acknowledgement(self, event: Event) -> str:
+        return acknowledgement(event, can_utf8=self._can_utf8, shows_queued=self._shows_queued)
 
     def _end_line(self) -> None:
         if self._is_mid_line:
@@ -105,7 +110,9 @@ def talk_plain(host: Host, open_it: Callable[[], Conversation], options: ChatOpt
     out, err = Printer(sys.stdout), Printer(sys.stderr)
     settling = Settling()
     utf8 = (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
-    host.hub.subscribe(PlainFace(out, err, can_utf8=utf8).hear)
+    shows_queued = host.config.auto_queue.show_queue_on_input
+    face = PlainFace(out, err, can_utf8=utf8, shows_queued=shows_queued)
+    host.hub.subscribe(face.hear)
     host.hub.subscribe(settling.hear)
     try:
         conversation = open_it()

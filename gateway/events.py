@@ -20,6 +20,7 @@ from ..machines.facts import (
     StoreLost,
     TextStreamed,
 )
+from .acknowledgement import accepted_text
 
 __all__ = ["Event", "Narrator", "iso", "item_view", "queue_view", "translate", "usage_view"]
 
@@ -253,7 +254,7 @@ def _unknown(record: SessionRecord) -> list[Event]:
 
 
 def _accepted(entry: e.Queued) -> Event:
-    return {
+    accepted = {
         "type": "accepted",
         "id": entry.item,
         "as": entry.said_as,
@@ -265,6 +266,7 @@ def _accepted(entry: e.Queued) -> Event:
         "ack": entry.ack or None,
         "text": entry.text,
     }
+    return _with_ack_text(accepted)
 
 
 def _taken_as_interrupt(entry: e.InterruptPlanned | e.InterruptRequested) -> list[Event]:
@@ -279,10 +281,15 @@ def _taken_as_interrupt(entry: e.InterruptPlanned | e.InterruptRequested) -> lis
         "client_id": entry.client_id or None,
         "matched": entry.matched or None,
         "rule": entry.rule or None,
-        "ack": "interrupt_detected" if entry.matched else None,
+        "ack": entry.ack or None,
         "text": entry.text,
     }
-    return [accepted]
+    return [_with_ack_text(accepted)]
+
+
+def _with_ack_text(accepted: Event) -> Event:
+    """Add the words of the acknowledgement, for faces that have none of their own."""
+    return {**accepted, "ack_text": accepted_text(accepted) or None}
 
 
 def _turn_ended(turn: str, status: str, record: SessionRecord) -> Event:
@@ -309,7 +316,7 @@ def _of_fact(fact: Fact) -> Event:
         case StoreLost(code, text, hint):
             return {"type": "error", "code": code, "text": text, "hint": hint}
         case MessageKnown():
-            return {
+            accepted = {
                 "type": "accepted",
                 "id": fact.id,
                 "as": fact.said_as,
@@ -318,6 +325,7 @@ def _of_fact(fact: Fact) -> Event:
                 "client_id": fact.client_id or None,
                 "matched": fact.matched or None,
                 "rule": fact.rule or None,
-                "ack": None,
+                "ack": fact.ack or None,
                 "text": "",
             }
+            return _with_ack_text(accepted)

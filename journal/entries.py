@@ -346,6 +346,7 @@ class _Cancel(Entry):
     matched: str = ""
     rule: str = ""
     text: str = ""
+    ack: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

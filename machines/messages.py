@@ -379,6 +379,7 @@ class InterruptTurn(Message):
     rule: str = ""
     text: str = ""
     is_patient: bool = False
+    ack: str = ""
 
 
 @dataclass(frozen=True, slots=True)
