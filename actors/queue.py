@@ -122,7 +122,7 @@ class Queue(Actor):
         ack = message.ack
         if for_turn and (for_turn == self._shut or not self._is_running(for_turn)):
             said_as, for_turn, is_next, ack = "turn", "", True, LATE_ACK
-        refusal = self._refusal(is_next or bool(for_turn))
+        refusal = self._refusal(is_exempt=is_next)
         if refusal:
             fact = MessageRejected(refusal, message.text, message.client_id)
             self._environment.ears.pass_on(fact)
@@ -161,7 +161,7 @@ class Queue(Actor):
         limit = self._environment.policy.max_queue_size
         if self.record.state == "closed":
             return "session_finalized"
-        if not is_exempt and len(self.record.waiting()) >= limit:
+        if not is_exempt and len(self.record.pending()) >= limit:
             return "queue_full"
         return ""
 
@@ -270,7 +270,7 @@ class Queue(Actor):
     def _import(self, message: QueueImport) -> dict[str, Any]:
         """Take in all or none; where nothing runs it stays held, so that importing starts nothing."""
         record, waiting = self.record, len(self.record.waiting())
-        room = self._environment.policy.max_queue_size - waiting
+        room = self._environment.policy.max_queue_size - len(record.pending())
         if len(message.items) > room and not message.may_overfill:
             return {"ok": False, "reason": "queue_full", "room": max(0, room)}
         imported: list[e.Entry] = [

@@ -72,6 +72,10 @@ class QueueRecord:
         """Return the messages that wait for a turn of their own, in order (no steers)."""
         return [one for one in self.live() if one.state == "pending" and not one.for_turn]
 
+    def pending(self) -> list[ItemRecord]:
+        """Return all that waits, in order: for a turn of its own, or as a steer for a boundary."""
+        return [one for one in self.live() if one.state == "pending"]
+
     def next_item(self) -> ItemRecord | None:
         """Return what runs next: what must run now, then, unless held, what waits longest."""
         urgent = [

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from steersman.actors.simulated_ports import Chances
-from steersman.actors.simulated_program import Appended, Performed, Plan, SimulatedProgram
+from steersman.actors.simulated_program import Appended, Passed, Performed, Plan, SimulatedProgram
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.effects import CallModel, CancelModel, StopTool
+from steersman.machines.facts import MessageRejected
 from steersman.machines.messages import Interrupt, Message, QueueChange, UserMessage
 from steersman.machines.policy import Policy
 
@@ -93,6 +94,26 @@ def test_a_waiting_message_that_is_handed_over_cuts_too() -> None:
     run(made)
     assert entries(made, e.AnswerCut)
     assert entries(made, e.Steered)[0].items == ("m2",)
+
+
+def test_steers_are_bounded_like_the_queue() -> None:
+    """A steer that waits takes a place; one too many is refused, and its text given back."""
+    made = program(TALK, max_queue_size=2)
+    run(made, lambda: bool(made.ports.models))
+    for number in range(4):
+        key, text = f"s{number}", f"remark {number}"
+        made.say(UserMessage("steer", text, Intent.EXPLICIT_STEER, client_id=key))
+    made.say(UserMessage("normal", "later", Intent.EXPLICIT_QUEUE, client_id="q"))
+    run(made)
+    facts = [one.fact for one in made.history if isinstance(one, Passed)]
+    assert facts == [
+        MessageRejected("queue_full", "remark 2", "s2"),
+        MessageRejected("queue_full", "remark 3", "s3"),
+        MessageRejected("queue_full", "later", "q"),
+        *[one for one in facts if not isinstance(one, MessageRejected)],
+    ]
+    (steered,) = entries(made, e.Steered)
+    assert steered.items == ("m2", "m3")
 
 
 def at_a_tool(**settings: Any) -> SimulatedProgram:
