@@ -80,7 +80,8 @@ def take_back(record: QueueRecord, now: float) -> Rearranged:
     if item.state == "steered":
         return _no(f"#{item.number} was taken in already, at step {item.step}")
     stopped = next((one.number for one in record.live() if one.state == "interrupted"), None)
-    offered = stopped if item.said_as == "interrupt" else None
+    goes_on = any(one.state == "running" and one is not item for one in record.live())
+    offered = stopped if item.said_as == "interrupt" and not goes_on else None
     if item.state == "pending" and (item.for_turn or item.said_as == "interrupt"):
         return Rearranged(_yes(item, offered=offered), (e.Requeued(item.id, "taken back"),))
     if item.state == "running" and item.said_as == "interrupt":

@@ -26,7 +26,6 @@ from ..machines.messages import (
     CutAnswer,
     Decided,
     Down,
-    Enqueue,
     Finalize,
     Inspect,
     Interrupt,
@@ -46,6 +45,7 @@ from ..machines.messages import (
     TakeBack,
     UserMessage,
 )
+from ..machines.participation import CallOff
 from ..machines.session import SESSION
 from ..machines.step import Refusal, Step, step
 from .actor import Forward
@@ -53,16 +53,18 @@ from .inspection import inspect_session
 from .keeper import Keeper
 from .mailbox import tell
 from .queue import Queue
-from .rearrangement import MOMENT
 from .reception import (
     decided,
     enqueue_order,
     interrupt_order,
     known,
+    newest_stop,
     policy_of,
     replacing_order,
+    revoked,
     situation,
     told_of,
+    waiting_order,
     what_is_left,
 )
 from .supervisor import ChildSpec
@@ -228,19 +230,16 @@ class Session(Keeper):
 
     def _take_back(self) -> Any:
         """Queue an interrupting message after all; of any other message the queue knows."""
-        record = self.record
-        newest = next(reversed(record.interrupts.values()), None)
-        taken = record.queue.items.get(record.queue.taken)
-        since = taken.taken if taken else 0.0
-        if newest is None or not newest.text or newest.taken <= since:
+        now, turn = self.system.now(), self._turn
+        planned = revoked(self.record, now)
+        if planned and turn is not None:
+            tell(turn, CallOff(planned))
+        newest = newest_stop(self.record, now)
+        if newest is None:
             return Forward(self._queue)
-        if self.system.now() - newest.taken > MOMENT:
-            return Forward(self._queue)
-        self._queue.tell(
-            Enqueue(newest.text, "queue", newest.user, "", newest.matched, "taken-back", "queued")
-        )
-        turn = record.turns.get(newest.turn)
-        return {"ok": True, "id": newest.id, "number": None, "offered": turn and turn.number}
+        self._queue.tell(waiting_order(newest))
+        stopped = None if planned else self.record.turns.get(newest.turn)
+        return {"ok": True, "id": newest.id, "number": None, "offered": stopped and stopped.number}
 
     def _next_receipt(self) -> str:
         return f"i{self.record.receipts + 1}"

@@ -26,6 +26,7 @@ from ..machines.messages import (
     SteersTaken,
     TakeSteers,
 )
+from ..machines.participation import CallOff
 from ..machines.results import ModelAnswered, ModelFailed, ModelNoticed, ModelText, ToolFinished
 from ..machines.step import Refusal, step
 from ..machines.turn import TURN
@@ -90,6 +91,8 @@ class Turn(Actor):
                 return self._question_answered(message)
             case InterruptTurn():
                 self._interrupt(message)
+            case CallOff(receipt):
+                self._call_off(receipt)
             case CutAnswer(item):
                 self._offer_cut(item)
             case Inspect():
@@ -312,6 +315,13 @@ class Turn(Actor):
         """Answer the order now, and end when the tools that run have."""
         self._loop.cancel = replace(message, client_id="", text="")  # its receipt is written
         self._decide([planned(self.turn, message, self._loop.running())])
+
+    def _call_off(self, receipt: str) -> None:
+        """Go on after all, unless the order has taken effect in the meantime."""
+        cancel = self._loop.cancel
+        if self.state == "acting" and cancel is not None and cancel.receipt == receipt:
+            self._loop.cancel = None
+            self._decide([e.InterruptCalledOff(receipt, self.turn)])
 
     def _cut(self, message: InterruptTurn) -> None:
         """End here, in one commit; what runs is told to stop, and its results are awaited."""

@@ -161,6 +161,8 @@ def _of_turn(entry: e.Entry, record: SessionRecord) -> list[Event]:
         case e.InterruptPlanned():
             notice = {"type": "notice", "text": f"Stopping after {', '.join(entry.tools)}"}
             return [*_taken_as_interrupt(entry), notice]
+        case e.InterruptCalledOff():
+            return [{"type": "notice", "text": "The stop is called off: the turn goes on."}]
         case e.InterruptRequested():
             interrupting = {"type": "interrupting", "turn": entry.turn, "cause": entry.cause}
             return [*_taken_as_interrupt(entry), interrupting]

@@ -10,12 +10,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..machines.conversation import ChatMessage, Usage
+from .cancels import (
+    InterruptCalledOff,
+    Interrupted,
+    InterruptPlanned,
+    InterruptRequested,
+    Stopped,
+)
+from .entry import Entry
 
 __all__ = [
     "AnswerCut",
     "Answered",
     "Edited",
     "Entry",
+    "InterruptCalledOff",
     "InterruptPlanned",
     "InterruptRequested",
     "Interrupted",
@@ -48,11 +57,6 @@ __all__ = [
     "TurnStarted",
     "Withdrawn",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """Base of all journal entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,51 +337,6 @@ class Steered(Entry):
     items: tuple[str, ...]
     turn: str
     step: int
-    messages: tuple[ChatMessage, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Cancel(Entry):
-    receipt: str
-    turn: str
-    cause: str
-    user: str = ""
-    client_id: str = ""
-    matched: str = ""
-    rule: str = ""
-    text: str = ""
-    ack: str = field(default="", kw_only=True)
-
-
-@dataclass(frozen=True, slots=True)
-class InterruptPlanned(_Cancel):
-    """A cancel was accepted that takes effect, under its receipt, when `tools` have ended."""
-
-    tools: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class InterruptRequested(_Cancel):
-    """A cancel was accepted; `receipt` is its id, `rule` and `matched` say why it is one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interrupted(Entry):
-    """The turn has ended: it takes no further step. `checkpoint` is {done, total, unit} or none."""
-
-    turn: str
-    cause: str
-    checkpoint: dict[str, Any] | None = None
-    messages: tuple[ChatMessage, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Stopped(Entry):
-    """Everything that the interrupted turn started is dead; `killed` and `survivors` are pids."""
-
-    turn: str
-    killed: tuple[int, ...] = ()
-    survivors: tuple[int, ...] = ()
     messages: tuple[ChatMessage, ...] = ()
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from ..machines.call import CALL
 from ..machines.conversation import ChatMessage, Usage
 from ..machines.errors import StoreDamaged
+from ..machines.interrupt import INTERRUPT
 from ..machines.session import SESSION
 from ..machines.turn import TURN
 from . import entries as e
@@ -35,6 +36,7 @@ REMEMBERED_TURNS = 50
 REMEMBERED_CANCELS = 50
 CALL_ENDS = CALL.final
 TURN_ENDS = TURN.final
+CANCEL_ENDS = INTERRUPT.final
 
 
 @dataclass(slots=True)
@@ -60,8 +62,7 @@ class CancelRecord:
     """What became of an interrupt: the receipt of whoever asked for it.
 
     `told` are the tool calls that were told to stop, `killed` and `survivors` pids, `kept` the
-    items that were there when the turn had ended. States: planned (a tool ends first), stopping,
-    stopped, overtaken (another one came first, or the turn ended by itself).
+    items that were there when the turn had ended.
     """
 
     id: str
@@ -200,6 +201,8 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
                 record.is_auto_queue = entry.is_auto_queue
         case e.InterruptPlanned() | e.InterruptRequested():
             _take_cancel(record, entry, time)
+        case e.InterruptCalledOff():
+            move(INTERRUPT, record.interrupts[entry.receipt], "call_off")
         case e.TurnEnded() | e.Interrupted() | e.Stopped():
             _end_turn(record, entry, time)
         case e.LateResult():
@@ -217,25 +220,27 @@ def _take_cancel(
         record.epoch += 1
     known = record.interrupts.get(entry.receipt)
     if known is not None:
-        known.state = "stopping"
+        move(INTERRUPT, known, "take_effect")
         return
     record.receipts += 1
     if entry.client_id:
         remember(record.cancels, entry.client_id, entry.receipt)
     for earlier in record.interrupts.values():
         if earlier.state == "planned":
-            earlier.state = "overtaken"
-    record.interrupts[entry.receipt] = CancelRecord(
+            move(INTERRUPT, earlier, "overtake")
+    cancel = record.interrupts[entry.receipt] = CancelRecord(
         entry.receipt,
         entry.turn,
         entry.cause,
-        "planned" if is_planned else "stopping",
+        INTERRUPT.initial,
         entry.user,
         entry.matched,
         entry.rule,
         entry.text,
         time,
     )
+    if not is_planned:
+        move(INTERRUPT, cancel, "take_effect")
     while len(record.interrupts) > REMEMBERED_CANCELS:
         del record.interrupts[next(iter(record.interrupts))]
 
@@ -245,16 +250,16 @@ def _follow_cancels(
 ) -> None:
     """Add to the receipts of a turn what its end shows."""
     for cancel in record.interrupts.values():
-        if cancel.turn != turn.id or cancel.state in ("stopped", "overtaken"):
+        if cancel.turn != turn.id or cancel.state in CANCEL_ENDS:
             continue
         match entry:
             case e.TurnEnded():
-                cancel.state = "overtaken"
+                move(INTERRUPT, cancel, "overtake")
             case e.Interrupted():
                 cancel.checkpoint, cancel.kept = entry.checkpoint, list(record.queue.order)
                 cancel.told = [one.id for one in turn.calls.values() if one.state == "stopping"]
             case e.Stopped():
-                cancel.state = "stopped"
+                move(INTERRUPT, cancel, "finish")
                 cancel.killed, cancel.survivors = entry.killed, entry.survivors
 
 
@@ -369,8 +374,7 @@ def _recover(record: SessionRecord, time: float) -> None:
         newest.is_over = True
         _lose_calls(newest)
     for cancel in record.interrupts.values():
-        cancel.state = {"planned": "overtaken", "stopping": "stopped"}.get(
-            cancel.state, cancel.state
-        )
+        if cancel.state not in CANCEL_ENDS:
+            move(INTERRUPT, cancel, "finish")
     record.epoch += 1
     move(SESSION, record, "recover")

@@ -12,7 +12,7 @@ from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.effects import CallModel, CancelModel, StopTool
 from steersman.machines.facts import MessageRejected
-from steersman.machines.messages import Interrupt, Message, QueueChange, UserMessage
+from steersman.machines.messages import Interrupt, Message, QueueChange, TakeBack, UserMessage
 from steersman.machines.policy import Policy
 
 TALK = Chances(calls=0.0, model_fails=0.0)
@@ -151,6 +151,48 @@ def test_a_second_interrupt_is_now(second: Message) -> None:
     assert performed(made, StopTool)
     first, last = made.record.interrupts.values()
     assert (first.state, last.state) == ("overtaken", "stopped")
+
+
+@pytest.mark.parametrize("says_more", [False, True])
+def test_what_is_taken_back_in_time_stops_nothing(says_more: bool) -> None:
+    """Undo calls a planned stop off while its tool still runs: the turn goes on, the message waits."""
+    made = at_a_tool()
+    more = UserMessage("interrupt", "tabs", Intent.CONVERSE, then="tabs", client_id="c3")
+    made.say(more if says_more else WORD)
+    run(made, lambda: bool(entries(made, e.InterruptPlanned)))
+    made.say(TakeBack())
+    waiting = made.record.queue.waiting
+    run(made, lambda: bool(entries(made, e.InterruptCalledOff) and waiting()))
+    assert made.record.interrupts["i1"].state == "called_off"
+    assert [one.text for one in waiting()] == ["tabs" if says_more else "stop"]
+    run(made, lambda: made.record.turn == "t2")
+    assert not entries(made, e.InterruptRequested)
+    assert not performed(made, StopTool)
+    assert made.record.turns["t1"].state in ("completed", "failed")
+
+
+def test_undo_after_the_tool_has_ended_offers_the_turn() -> None:
+    """Too late to call it off: the message waits, and the stopped turn can be resumed."""
+    made = at_a_tool()
+    made.say(WORD)
+    run(made)
+    made.say(TakeBack())
+    run(made)
+    assert not entries(made, e.InterruptCalledOff)
+    assert [one.state for one in made.record.queue.live()] == ["interrupted", "pending"]
+
+
+def test_undo_of_a_later_message_leaves_the_stop_alone() -> None:
+    """Only the last thing said is taken back."""
+    made = at_a_tool(busy_mode="queue")
+    made.say(WORD)
+    run(made, lambda: bool(entries(made, e.InterruptPlanned)))
+    made.say(UserMessage("steer", "use tabs", Intent.EXPLICIT_STEER, client_id="c4"))
+    made.say(TakeBack())
+    run(made)
+    assert not entries(made, e.InterruptCalledOff)
+    assert made.record.interrupts["i1"].state == "stopped"
+    assert entries(made, e.Requeued)
 
 
 def test_stop_never_waits() -> None:

@@ -107,6 +107,26 @@ def test_undo_lets_a_steer_wait_instead(place: Place, serve, gate: Gate) -> None
     assert server.requests[-1].prompt == "use tabs"
 
 
+def test_undo_calls_a_stop_off_that_waits_for_a_tool(place: Place, serve, gate: Gate) -> None:
+    """With `interrupt_at = "boundary"`, undone while the tool runs, it stops nothing and waits."""
+    server = serve(waiting(gate), Text("Done."), top='interrupt_at = "boundary"')
+    chat = at_work(place, gate)
+    chat.send("stop")
+    chat.wait("accepted", **{"as": "interrupt"})
+    chat.wait("notice", text="Stopping after shell")
+    result = chat.ask("/undo")
+    assert (result["ok"], result["data"]["offered"]) == (True, None)
+    assert "waits in the queue" in result["text"]
+    gate.open()
+    for _ in range(2):
+        chat.wait("turn_ended", status="completed")
+    (receipt,) = [one for one in chat.ask("/receipts")["data"]["receipts"] if "cause" in one]
+    assert receipt["state"] == "called_off"
+    assert chat.close() == 0
+    assert not chat.seen("interrupting", "interrupted", "stopped")
+    assert server.requests[-1].prompt == "stop"
+
+
 @pytest.mark.parametrize("said", ["stop", "use zod instead", "stop, use zod instead"])
 def test_undo_of_an_interrupt_offers_what_was_stopped(
     place: Place, serve, gate: Gate, said: str

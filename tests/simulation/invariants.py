@@ -291,12 +291,31 @@ def planned_cancels_end_the_turn(history: History) -> None:
         match one:
             case Appended(_, e.InterruptPlanned(turn=turn)):
                 planned.add(turn)
+            case Appended(_, e.InterruptCalledOff(turn=turn)):
+                planned.discard(turn)
             case Appended(_, e.ModelCalled(turn=turn) | e.ToolIntended(turn=turn)):
                 assert turn not in planned, f"{one} though {turn} is to stop"
             case Appended(_, e.TurnEnded(turn=turn, status="completed")):
                 assert turn not in planned, f"{turn} is complete though it was to stop"
             case Started():
                 planned.clear()
+            case _:
+                pass
+
+
+def what_is_called_off_stops_nothing(history: History) -> None:
+    """A planned cancel is taken back once at most, and then ends no turn."""
+    planned, off = set[str](), set[str]()
+    for _, entry, _ in appended(history):
+        match entry:
+            case e.InterruptPlanned(receipt=receipt):
+                planned.add(receipt)
+            case e.InterruptCalledOff(receipt=receipt):
+                assert receipt in planned, f"{receipt} was called off, and was not planned"
+                planned.discard(receipt)
+                off.add(receipt)
+            case e.InterruptRequested(receipt=receipt):
+                assert receipt not in off, f"{receipt} takes effect though it was called off"
             case _:
                 pass
 
@@ -512,6 +531,7 @@ HISTORY = (
     steers_are_conserved,
     only_people_withdraw,
     planned_cancels_end_the_turn,
+    what_is_called_off_stops_nothing,
     no_message_is_lost,
     steers_enter_a_living_turn,
     items_keep_to_their_machine,
