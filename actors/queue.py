@@ -34,8 +34,11 @@ from ..machines.messages import (
     TakeBack,
     TakeSteers,
 )
+from ..machines.participation import HandBack
+from ..machines.results import ToolFinished
 from ..machines.step import Refusal, step
 from .actor import Actor
+from .intake import hand_back, taken_in
 from .mailbox import tell
 from .rearrangement import Rearranged, edit, move, steer, take_back
 
@@ -79,6 +82,8 @@ class Queue(Actor):
                 self._start_next(message)
             case TakeSteers():
                 self._take_steers(message)
+            case HandBack():
+                self._hand_back(message)
             case Journalled(entry):
                 self._journalled(entry)
             case Settle():
@@ -193,16 +198,26 @@ class Queue(Actor):
         said: tuple[ChatMessage, ...] = ()
         names = tuple(one.id for one in steers)
         if steers:
-            text = "\n\n".join(
-                f"[New message from {one.user or 'user'}] {one.text}" for one in steers
-            )
-            said = (ChatMessage("user", text),)
+            said = (ChatMessage("user", taken_in(steers)),)
             self._decide(e.Steered(names, message.turn, message.step, said))
         elif message.is_closing:
             self._shut = message.turn
         tell(
             message.reply_to,
             SteersTaken(message.turn, message.step, message.is_closing, said, names),
+        )
+
+    def _hand_back(self, message: HandBack) -> None:
+        """Let a steer that the model can't work in wait again, and answer its tool call."""
+        if not message.reply_to.is_alive() or not self._is_running(message.turn):
+            return  # the turn is being stopped, and its calls with it
+        found = hand_back(self.record, message)
+        if found.entries:
+            self._decide(*found.entries)
+        status, text = "ok" if found.reply["ok"] else "failed", found.reply["text"]
+        tell(
+            message.reply_to,
+            ToolFinished(message.turn, message.epoch, message.call, status, text),
         )
 
     def _journalled(self, entry: e.Entry) -> None:

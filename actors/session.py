@@ -301,7 +301,7 @@ class Session(Keeper):
             case e.Queued(for_turn=turn) | e.SteerAddressed(turn=turn) if turn:
                 self._offer_cut(entry.item)
                 self._start_next_if_idle()
-            case e.QueueReleased() | e.QueueHeld() | e.Requeued() | e.Queued():
+            case e.QueueReleased() | e.QueueHeld() | e.Requeued() | e.Queued() | e.Deferred():
                 self._start_next_if_idle()
             case _:
                 pass

@@ -26,13 +26,14 @@ from ..machines.messages import (
     SteersTaken,
     TakeSteers,
 )
-from ..machines.participation import CallOff
+from ..machines.participation import CallOff, HandBack
 from ..machines.results import ModelAnswered, ModelFailed, ModelNoticed, ModelText, ToolFinished
 from ..machines.step import Refusal, step
 from ..machines.turn import TURN
 from .acting import Acting
 from .actor import Actor
-from .turn_entry import planned, refused, requested, tool_ended
+from .intake import HAND_BACK
+from .turn_entry import intended, planned, refused, requested, tool_ended
 
 if TYPE_CHECKING:
     from .environment import Environment
@@ -215,6 +216,9 @@ class Turn(Actor):
         if fault:
             self._refuse(request, "failed", fault)
             return
+        if request.tool == HAND_BACK:
+            self._hand_back(request)
+            return
         permit = book.permit(request)
         match permit.do:
             case "allow":
@@ -229,18 +233,20 @@ class Turn(Actor):
 
     def _intend(self, request: ToolRequest, may_leave_folder: bool = False) -> None:
         self._loop.open[request.call] = request
-        entry = e.ToolIntended(
-            self.turn,
-            self.step,
-            request.call,
-            request.tool,
-            request.arguments,
-            self._environment.toolbook.is_idempotent(request.tool),
-        )
+        is_idempotent = self._environment.toolbook.is_idempotent(request.tool)
         run = RunTool(
             self.turn, self.epoch, request.call, request.tool, request.arguments, may_leave_folder
         )
-        self._decide([entry], [run])
+        self._decide([intended(self.turn, self.step, request, is_idempotent)], [run])
+
+    def _hand_back(self, request: ToolRequest) -> None:
+        """Let the queue carry the call out: what waits is its to decide; needs no permission."""
+        self._loop.open[request.call] = request
+        self._decide([intended(self.turn, self.step, request, False)])
+        given = request.arguments
+        words, why = given.get("message") or "", given.get("why") or ""
+        at = self.turn, self.epoch, self.step, request.call
+        self._queue.tell(HandBack(*at, words, why, self.actor_ref))
 
     def _ask(self, request: ToolRequest) -> None:
         question = f"q-{request.call}"

@@ -7,7 +7,12 @@ from ..machines.conversation import ChatMessage, ToolRequest
 from ..machines.messages import InterruptTurn
 from ..machines.results import ToolFinished
 
-__all__ = ["planned", "refused", "requested", "tool_ended"]
+__all__ = ["intended", "planned", "refused", "requested", "tool_ended"]
+
+
+def intended(turn: str, step: int, request: ToolRequest, is_idempotent: bool) -> e.ToolIntended:
+    """Tell that a call is about to start."""
+    return e.ToolIntended(turn, step, request.call, request.tool, request.arguments, is_idempotent)
 
 
 def tool_ended(turn: str, request: ToolRequest, finished: ToolFinished) -> e.ToolEnded:

@@ -46,7 +46,14 @@ def _rejected(event: dict[str, Any], can_utf8: bool) -> str:
 
 
 def _requeued(event: dict[str, Any]) -> str:
-    return ""
+    """Say what only the agent or the end of a turn decided; who took it back knows it already."""
+    match event["why"]:
+        case "taken back":
+            return ""
+        case why if event["item"] == event["id"]:
+            return f"#{event['number']} is a message of its own now: {why}."
+        case why:
+            return f"The agent hands a message back, it waits as #{event['number']}: {why}"
 
 
 def _pids(pids: list[int]) -> str:

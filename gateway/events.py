@@ -29,6 +29,7 @@ Event = dict[str, Any]
 CHANGES_QUEUE = (
     e.Queued,
     e.Requeued,
+    e.Deferred,
     e.Edited,
     e.Moved,
     e.SteerAddressed,
@@ -132,7 +133,9 @@ def translate(entry: e.Entry, record: SessionRecord) -> list[Event]:
         case e.Queued():
             return [_accepted(entry)]
         case e.Requeued():
-            return [{"type": "requeued", "id": entry.item, "why": entry.why}]
+            return [_requeued(entry.item, entry.why, record.queue.items[entry.item])]
+        case e.Deferred():
+            return [_requeued(entry.item, entry.why, record.queue.items[entry.new_item])]
         case e.Steered():
             return [
                 {"type": "steered", "id": item, "turn": entry.turn, "step": entry.step}
@@ -253,6 +256,11 @@ def _unknown(record: SessionRecord) -> list[Event]:
         for one in calls
         if one.state == "unknown"
     ]
+
+
+def _requeued(name: str, why: str, item: ItemRecord) -> Event:
+    """Tell as what a message waits again: as itself, or, handed back, as another item."""
+    return {"type": "requeued", "id": name, "why": why, "item": item.id, "number": item.number}
 
 
 def _accepted(entry: e.Queued) -> Event:

@@ -78,11 +78,13 @@ def receipts(data: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _of_item(item: dict[str, Any]) -> dict[str, Any]:
     state = item.get("state", "pending")
+    became = item.get("deferred_to") or None
     return {
         "id": item["id"],
         "kind": "message",
         "number": item["number"],
-        "state": BECAME.get(state, state),
+        "state": "handed back" if became else BECAME.get(state, state),
+        "became": became,
         "turn": item.get("turn") or item.get("for_turn") or None,
         "step": item.get("step") or None,
         "why": item.get("why") or None,
@@ -113,6 +115,7 @@ def _line(receipt: dict[str, Any]) -> str:
         at = f" ({receipt['turn']}" if receipt["turn"] else ""
         at += f", step {receipt['step']}" if receipt["step"] else ""
         at += ")" if at else ""
+        at += f", waits as {receipt['became']}" if receipt["became"] else ""
         why = f": {receipt['why']}" if receipt["why"] else ""
         return (
             f"{receipt['id']} #{receipt['number']} {receipt['state']}{at}{why}  {receipt['text']}"

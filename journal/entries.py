@@ -22,6 +22,7 @@ from .entry import Entry
 __all__ = [
     "AnswerCut",
     "Answered",
+    "Deferred",
     "Edited",
     "Entry",
     "InterruptCalledOff",
@@ -149,6 +150,24 @@ class Requeued(Entry):
 
     item: str
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred(Entry):
+    """The model handed a steer back at (turn, step): it waits anew, as `new_item`.
+
+    `position` counts from 1 among what waits.
+    """
+
+    item: str
+    new_item: str
+    number: int
+    turn: str
+    step: int
+    why: str
+    text: str
+    user: str = ""
+    position: int = 1
 
 
 @dataclass(frozen=True, slots=True)

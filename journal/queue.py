@@ -27,7 +27,8 @@ class ItemRecord:
     """One message; `progress` is {done, total, unit}.
 
     `turn` is the last turn that ran it, or took it in at `step`; `why` says what it became, where
-    that is not plain; `taken` is when it was last read as what it is.
+    that is not plain; `taken` is when it was last read as what it is. A steer that the model handed
+    back names the item that it became (`deferred_to`), and that one the steer (`deferred_from`).
     """
 
     id: str
@@ -45,6 +46,8 @@ class ItemRecord:
     created: float = 0.0
     taken: float = 0.0
     progress: dict[str, Any] | None = None
+    deferred_to: str = ""
+    deferred_from: str = ""
 
 
 @dataclass(slots=True)
@@ -131,6 +134,8 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
     match entry:
         case e.Queued():
             _queue_item(queue, entry, time)
+        case e.Deferred():
+            _defer_item(queue, entry, time)
         case e.Requeued():
             item = queue.items[entry.item]
             move(ITEM, item, "requeue")
@@ -234,13 +239,39 @@ def _queue_item(queue: QueueRecord, entry: e.Queued, time: float) -> None:
         taken=time,
     )
     queue.taken = entry.item
-    waiting = [one.id for one in queue.waiting()]
-    if entry.position <= len(waiting):
-        queue.order.insert(queue.order.index(waiting[entry.position - 1]), entry.item)
-    else:
-        queue.order.append(entry.item)
+    _place_item(queue, entry.item, entry.position)
     if entry.client_id:
         remember(queue.clients, entry.client_id, entry.item)
+
+
+def _defer_item(queue: QueueRecord, entry: e.Deferred, time: float) -> None:
+    """Let a steer wait anew; the one that was taken in stays so, and says what became of it."""
+    move(QUEUE, queue, "accept")
+    queue.made += 1
+    queue.number = entry.number
+    queue.items[entry.new_item] = ItemRecord(
+        entry.new_item,
+        entry.number,
+        entry.text,
+        said_as="queue",
+        user=entry.user,
+        why=entry.why,
+        created=time,
+        taken=time,
+        deferred_from=entry.item,
+    )
+    _place_item(queue, entry.new_item, entry.position)
+    if (old := queue.items.get(entry.item)) is not None:
+        old.deferred_to, old.why = entry.new_item, entry.why
+
+
+def _place_item(queue: QueueRecord, name: str, position: int) -> None:
+    """Put an item into the order; `position` counts from 1 among what waits without it."""
+    waiting = [one.id for one in queue.waiting()]
+    if position <= len(waiting):
+        queue.order.insert(queue.order.index(waiting[position - 1]), name)
+    else:
+        queue.order.append(name)
 
 
 def _move_item(queue: QueueRecord, entry: e.Moved) -> None:

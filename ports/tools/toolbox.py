@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError
 from ..process.process import Processes
+from .deferring import make_defer
 from .editing import make_edit
 from .listing import make_list
 from .progress import make_progress
@@ -33,6 +34,7 @@ class Toolbox:
             SearchTool(processes, output_limit),
             ShellTool(processes, grace, output_limit),
             make_progress(),
+            make_defer(),
         )
         self._tools = {tool.schema.name: tool for tool in tools}
 

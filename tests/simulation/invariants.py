@@ -271,6 +271,23 @@ def steers_are_conserved(history: History) -> None:
     assert returns <= steers, f"{returns - steers} went back without being steers"
 
 
+def only_what_was_taken_in_is_handed_back(history: History) -> None:
+    """The model hands back a steer of its own turn, at most once; it waits under a new name."""
+    taken, made = dict[str, str](), set[str]()
+    for entry in durable_entries(history):
+        match entry:
+            case e.Queued(item=item):
+                made.add(item)
+            case e.Steered(items=items, turn=turn):
+                taken.update(dict.fromkeys(items, turn))
+            case e.Deferred():
+                assert taken.pop(entry.item, "") == entry.turn, f"{entry} was not taken in there"
+                assert entry.new_item not in made, f"{entry} takes another one's name"
+                made.add(entry.new_item)
+            case _:
+                pass
+
+
 def only_people_withdraw(history: History) -> None:
     """A message is withdrawn by a person who takes it back or clears the queue, and by nothing else."""
     may_withdraw = False
@@ -325,7 +342,7 @@ def no_message_is_lost(history: History) -> None:
     there = dict[str, str]()
     for entry in durable_entries(history):
         match entry:
-            case e.Queued(item=item):
+            case e.Queued(item=item) | e.Deferred(new_item=item):
                 there[item] = ""
             case e.TurnStarted(item=item, turn=turn):
                 there[item] = turn
@@ -529,6 +546,7 @@ HISTORY = (
     one_turn_at_a_time,
     no_tool_outlives_its_turn,
     steers_are_conserved,
+    only_what_was_taken_in_is_handed_back,
     only_people_withdraw,
     planned_cancels_end_the_turn,
     what_is_called_off_stops_nothing,
