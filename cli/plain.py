@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from ..gateway.conversation import Conversation
@@ -17,6 +18,7 @@ from ..gateway.host import Host
 from ..gateway.progress import progress_text
 from ..gateway.saved_queue import announce
 from ..gateway.terminal import clean
+from ..machines.errors import UsageError
 from .acknowledgement import acknowledgement
 from .leaving import Leaving
 from .options import ChatOptions
@@ -24,7 +26,10 @@ from .printer import Printer
 from .settling import Settling
 from .typed import typed_lines
 
-__all__ = ["PlainFace", "Sink", "talk_plain"]
+__all__ = ["PlainFace", "Sink", "talk_plain", "with_piped"]
+
+MOST_PIPED = 1024 * 1024
+"""Characters that may be piped in beside a message; far more than most models read at once."""
 
 
 class Sink(Protocol):
@@ -107,6 +112,8 @@ def _brief(arguments: dict[str, Any]) -> str:
 
 def talk_plain(host: Host, open_it: Callable[[], Conversation], options: ChatOptions) -> int:
     """Say it, or every line of the input, wait until all is done, leave."""
+    if options.message:
+        options = replace(options, message=with_piped(options.message))
     out, err = Printer(sys.stdout), Printer(sys.stderr)
     settling = Settling()
     utf8 = (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
@@ -135,11 +142,37 @@ def talk_plain(host: Host, open_it: Callable[[], Conversation], options: ChatOpt
         err.close()
 
 
+def with_piped(message: str) -> str:
+    """Add what is piped in to a message: `cat notes | steersman chat "sum this up"`.
+
+    A command is left alone. Raises `UsageError` where there is too much of it.
+    """
+    if message.lstrip().startswith("/") or _is_typed():
+        return message
+    lines: list[str] = []
+    size = 0
+    for line in typed_lines():
+        lines.append(line)
+        size += len(line) + 1
+        if size > MOST_PIPED:
+            raise UsageError(
+                f"more than {MOST_PIPED // 1024} KiB are piped in beside the message",
+                "put it into a file, and say in the message where",
+            )
+    piped = "\n".join(lines).strip("\n")
+    return f"{message}\n\n{piped}" if piped.strip() else message
+
+
+def _is_typed() -> bool:
+    """Whether standard input is a person's keyboard, or nothing at all."""
+    return sys.stdin is None or sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+
+
 def _say_all(conversation: Conversation, options: ChatOptions) -> None:
     if options.message:
         conversation.say(options.message)
         return
-    if sys.stdin.isatty():
+    if _is_typed():
         return
     for line in typed_lines():
         text = line.strip()
