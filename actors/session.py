@@ -116,7 +116,7 @@ class Session(Keeper):
                 self._say(message)
                 self.unstash()
             case Inspect():
-                return inspect_session(self.record, self.children)
+                return inspect_session(self.record, self.mailbox, self.children)
             case _ if self._broken:
                 return self._turn_away(message, self._broken)
             case _ if self.record.state == "starting" or self._cancel or not self.record.seq:

@@ -14,6 +14,7 @@ from ..machines.messages import Interrupt
 from .queue_commands import QUEUE_USAGE, queue_command
 from .reply import Reply
 from .steering import busy_command, receipts_command, steer_command, undo_command
+from .tree import draw_dump
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -72,7 +73,7 @@ def _exit(conversation: Conversation, argument: str) -> Reply:
 
 def _inspect(conversation: Conversation, argument: str) -> Reply:
     data = conversation.inspect()
-    return Reply(True, data, conversation.draw(data))
+    return Reply(True, data, draw_dump(data))
 
 
 COMMANDS: dict[str, Command] = {

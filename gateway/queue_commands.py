@@ -69,8 +69,8 @@ def _add(conversation: Conversation, rest: str) -> Reply:
     item = conversation.item_of(key)
     if item is None:
         return Reply(False, {"ok": False, "text": rest}, f"Not taken in: {rest}")
-    data = {"ok": True, "id": item["id"], "number": item["number"], "text": rest}
-    return Reply(True, data, f"Added #{item['number']}.")
+    data = {"ok": True, "id": item.id, "number": item.number, "text": rest}
+    return Reply(True, data, f"Added #{item.number}.")
 
 
 def _edit(conversation: Conversation, rest: str) -> Reply:

@@ -89,6 +89,10 @@ class QueueRecord:
         waiting = self.waiting()
         return waiting[0] if waiting and self.state == "open" else None
 
+    def will_run(self) -> bool:
+        """Whether something waits that will run by itself; a steer without a turn is about to."""
+        return self.next_item() is not None or (self.state == "open" and bool(self.stranded()))
+
     def movable(self) -> list[ItemRecord]:
         """Return what waits for a turn of its own or was interrupted, in order."""
         return [

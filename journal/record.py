@@ -141,6 +141,13 @@ class SessionRecord:
     sources: list[int] = field(default_factory=list[int])
 
     @property
+    def is_quiet(self) -> bool:
+        """Whether nothing runs, and nothing that waits will run by itself."""
+        if self.state in ("suspended", "finalized"):
+            return True
+        return self.state == "idle" and not self.queue.will_run()
+
+    @property
     def unfinished(self) -> TurnRecord | None:
         """The newest turn, if it or anything that it started may still be alive."""
         turn = self.turns.get(self.turn)
