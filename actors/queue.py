@@ -312,9 +312,12 @@ class Queue(Actor):
         first = _chosen(there, message.number)
         if message.number and first is None:
             return {"ok": False, "reason": f"No queued item #{message.number}"}
-        if first is not None:
-            self._release((first,) if message.number else ())
-        return {"ok": True, "restored": len(there), "number": first.number if first else None}
+        running = next((one.number for one in self.record.live() if one.state == "running"), None)
+        is_held = self.record.state == "held" or any(one.state == "interrupted" for one in there)
+        if first is None or not (is_held or message.number):
+            return {"ok": True, "restored": 0, "number": None, "after": running}
+        self._release((first,) if message.number else ())
+        return {"ok": True, "restored": len(there), "number": first.number, "after": running}
 
     def _release(self, chosen: tuple[ItemRecord, ...] = ()) -> None:
         resumed = [one for one in self.record.live() if one.state == "interrupted"]

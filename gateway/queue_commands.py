@@ -131,11 +131,16 @@ def _resume(conversation: Conversation, rest: str) -> Reply:
     answer = conversation.ask(ResumeQueue(number))
     count = answer.get("restored", 0)
     if not answer.get("ok", True) or not count:
-        return _reply(answer, "Nothing waits.")
+        waits = any(one["state"] == "pending" for one in items.values())
+        return _reply(answer, "Nothing is held: what waits runs." if waits else "Nothing waits.")
     at = items.get(answer.get("number"), {}).get("progress")
     where = f" from checkpoint{progress_text(at)}" if at else ""
     things = "item" if count == 1 else "items"
     said = f"Restored {count} {things}. Processing #{answer['number']}{where}..."
+    if answer.get("after"):
+        said = (
+            f"Restored {count} {things}. #{answer['number']} runs{where} after #{answer['after']}."
+        )
     return _reply(answer, said)
 
 
