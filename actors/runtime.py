@@ -164,9 +164,7 @@ class Runtime:
             profile.tools,
             parent=parent,
         )
-        self._start(live)
-        assert live.ref is not None
-        live.ref.tell(opened)
+        self._start(live, opened)
         return live
 
     def open_existing(
@@ -232,15 +230,22 @@ class Runtime:
         self.sessions[session] = live
         return live
 
-    def _start(self, live: LiveSession) -> None:
+    def _start(self, live: LiveSession, opened: e.SessionOpened | None = None) -> None:
+        """Start a session's actor, and tell it that it begins, in one step.
+
+        A signal may end the caller's wait at any moment; an actor that never hears how it begins
+        would not hear either that it is to end.
+        """
         is_first = True
 
         def start() -> ActorRef[Any]:
             nonlocal is_first
             if not is_first:
                 self._reload(live)
-            is_first = False
             live.ref = live.kind.start(self.system, live.record, live.environment)
+            if is_first and opened is not None:
+                live.ref.tell(opened)
+            is_first = False
             return live.ref
 
         self.commits.own(live.lease, lambda message: self._tell(live, message), live.record.seq)
