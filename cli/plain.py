@@ -22,12 +22,15 @@ from ..machines.errors import UsageError
 from .acknowledgement import acknowledgement
 from .leaving import Leaving
 from .options import ChatOptions
+from .page import warn
 from .printer import Printer
 from .settling import Settling
-from .typed import typed_lines
+from .typed import comes_soon, typed_lines
 
 __all__ = ["PlainFace", "Sink", "talk_plain", "with_piped"]
 
+PATIENCE = 2.0
+"""Seconds in which a pipe that nobody watches has to say something."""
 MOST_PIPED = 1024 * 1024
 """Characters that may be piped in beside a message; far more than most models read at once."""
 
@@ -145,9 +148,13 @@ def talk_plain(host: Host, open_it: Callable[[], Conversation], options: ChatOpt
 def with_piped(message: str) -> str:
     """Add what is piped in to a message: `cat notes | steersman chat "sum this up"`.
 
-    A command is left alone. Raises `UsageError` where there is too much of it.
+    A command is left alone. Raises `UsageError` where there is too much of it. A person who made a
+    pipe is waited for; a program may have left its end open without a thought, and is not.
     """
     if message.lstrip().startswith("/") or _is_typed():
+        return message
+    if not _is_watched() and not comes_soon(PATIENCE):
+        warn(f"steersman: nothing was piped in within {PATIENCE:g} seconds: going on without it")
         return message
     lines: list[str] = []
     size = 0
@@ -166,6 +173,11 @@ def with_piped(message: str) -> str:
 def _is_typed() -> bool:
     """Whether standard input is a person's keyboard, or nothing at all."""
     return sys.stdin is None or sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+
+
+def _is_watched() -> bool:
+    """Whether a person sees what this program says."""
+    return sys.stdout.isatty() or sys.stderr.isatty()
 
 
 def _say_all(conversation: Conversation, options: ChatOptions) -> None:
