@@ -83,7 +83,14 @@ class Household(Keeper):
                 if not getattr(entry, "child", ""):  # a result can wait for the end of an answer
                     self._offer_cut(entry.item)
                 self._start_next_if_idle()
-            case e.QueueReleased() | e.QueueHeld() | e.Requeued() | e.Queued() | e.Kept():
+            case (
+                e.QueueReleased()
+                | e.QueueHeld()
+                | e.Requeued()
+                | e.Queued()
+                | e.Kept()
+                | e.Deferred()
+            ):
                 self._start_next_if_idle()
             case e.Offered(is_answered=False):
                 self._start_talk(entry)

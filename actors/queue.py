@@ -15,6 +15,7 @@ from ..journal import entries as e
 from ..journal.queue import ItemRecord, QueueRecord, apply_to_queue
 from ..machines.conversation import ChatMessage
 from ..machines.delegation import AnswerOffer, Offer, PassSteer, Recall
+from ..machines.disposition import LATE_ACK
 from ..machines.effects import Effect
 from ..machines.facts import MessageKnown, MessageRejected
 from ..machines.item import ITEM
@@ -35,10 +36,13 @@ from ..machines.messages import (
     TakeBack,
     TakeSteers,
 )
+from ..machines.participation import HandBack
+from ..machines.results import ToolFinished
 from ..machines.step import Refusal, step
 from .actor import Actor
+from .intake import hand_back, taken_in
 from .mailbox import tell
-from .rearrangement import Rearranged, edit, keep, move, steer, take_back
+from .rearrangement import Rearranged, edit, imported_entries, keep, move, steer, take_back
 from .wording import chosen, opening, words
 
 if TYPE_CHECKING:
@@ -87,6 +91,8 @@ class Queue(Actor):
                 self._start_next(message)
             case TakeSteers():
                 self._take_steers(message)
+            case HandBack():
+                self._hand_back(message)
             case Journalled(entry):
                 self._journalled(entry)
             case Settle():
@@ -132,13 +138,13 @@ class Queue(Actor):
             return
         record, said_as, for_turn = self.record, message.said_as, message.for_turn
         is_next = message.is_next
+        ack = message.ack
         if for_turn and (for_turn == self._shut or not self._is_running(for_turn)):
             if message.child and not self._environment.delegation.depth:
                 self._offer(Offer(message.text, message.child, message.user))
                 return
-            said_as, for_turn, is_next = "turn", "", True
-        is_steer = bool(for_turn or message.for_children or message.child)
-        refusal = self._refusal(is_next or is_steer)
+            said_as, for_turn, is_next, ack = "turn", "", True, LATE_ACK
+        refusal = self._refusal(is_exempt=is_next or bool(message.child))
         if refusal:
             fact = MessageRejected(refusal, message.text, message.client_id)
             self._environment.ears.pass_on(fact)
@@ -156,7 +162,7 @@ class Queue(Actor):
                 client_id=message.client_id,
                 matched=message.matched,
                 rule=message.rule,
-                ack=message.ack,
+                ack=ack,
                 is_next=is_next,
                 for_turn=for_turn,
                 position=place,
@@ -181,7 +187,7 @@ class Queue(Actor):
         limit = self._environment.policy.max_queue_size
         if self.record.state == "closed":
             return "session_finalized"
-        if not is_exempt and len(self.record.waiting()) >= limit:
+        if not is_exempt and len(self.record.pending()) >= limit:
             return "queue_full"
         return ""
 
@@ -213,14 +219,26 @@ class Queue(Actor):
         said: tuple[ChatMessage, ...] = ()
         names = tuple(one.id for one in steers)
         if steers:
-            text = "\n\n".join(words(one, is_steer=True) for one in steers)
-            said = (ChatMessage("user", text),)
+            said = (ChatMessage("user", taken_in(steers)),)
             self._decide(e.Steered(names, message.turn, message.step, said))
         elif message.is_closing:
             self._shut = message.turn
         tell(
             message.reply_to,
             SteersTaken(message.turn, message.step, message.is_closing, said, names),
+        )
+
+    def _hand_back(self, message: HandBack) -> None:
+        """Let a steer that the model can't work in wait again, and answer its tool call."""
+        if not message.reply_to.is_alive() or not self._is_running(message.turn):
+            return  # the turn is being stopped, and its calls with it
+        found = hand_back(self.record, message)
+        if found.entries:
+            self._decide(*found.entries)
+        status, text = "ok" if found.reply["ok"] else "failed", found.reply["text"]
+        tell(
+            message.reply_to,
+            ToolFinished(message.turn, message.epoch, message.call, status, text),
         )
 
     def _journalled(self, entry: e.Entry) -> None:
@@ -343,24 +361,11 @@ class Queue(Actor):
 
     def _import(self, message: QueueImport) -> dict[str, Any]:
         """Take in all or none; where nothing runs it stays held, so that importing starts nothing."""
-        record, waiting = self.record, len(self.record.waiting())
-        room = self._environment.policy.max_queue_size - waiting
+        record = self.record
+        room = self._environment.policy.max_queue_size - len(record.pending())
         if len(message.items) > room and not message.may_overfill:
             return {"ok": False, "reason": "queue_full", "room": max(0, room)}
-        imported: list[e.Entry] = [
-            e.Queued(
-                f"m{record.made + n}",
-                record.number + n,
-                text,
-                "queue",
-                user,
-                position=waiting + n,
-            )
-            for n, (text, user) in enumerate(message.items, 1)
-        ]
-        is_idle = all(one.state != "running" for one in record.live())
-        if imported and is_idle and record.state == "open":
-            imported.append(e.QueueHeld("import"))
+        imported = imported_entries(record, message)
         numbers = [one.number for one in imported if isinstance(one, e.Queued)]
         if imported:
             self._decide(*imported)
@@ -371,11 +376,13 @@ class Queue(Actor):
         first = chosen(there, message.number)
         if message.number and first is None:
             return {"ok": False, "reason": f"No queued item #{message.number}"}
-        if first is not None:
-            self._release((first,) if message.number else ())
-        number = first.number if first else None
-        children = list(message.children)
-        return {"ok": True, "restored": len(there), "number": number, "children": children}
+        running = next((one.number for one in self.record.live() if one.state == "running"), None)
+        is_held = self.record.state == "held" or any(one.state == "interrupted" for one in there)
+        reply = {"ok": True, "after": running, "children": list(message.children)}
+        if first is None or not (is_held or message.number):
+            return {**reply, "restored": 0, "number": None}
+        self._release((first,) if message.number else ())
+        return {**reply, "restored": len(there), "number": first.number}
 
     def _release(self, chosen: tuple[ItemRecord, ...] = ()) -> None:
         resumed = [one for one in self.record.live() if one.state == "interrupted"]

@@ -13,10 +13,10 @@ from ..journal import entries as e
 from ..journal.queue import ItemRecord, QueueRecord
 from ..machines.delegation import PassSteer
 from ..machines.effects import Effect
-from ..machines.messages import QueueChange
+from ..machines.messages import QueueChange, QueueImport
 from .wording import words
 
-__all__ = ["MOMENT", "Rearranged", "edit", "keep", "move", "steer", "take_back"]
+__all__ = ["MOMENT", "Rearranged", "edit", "imported_entries", "keep", "move", "steer", "take_back"]
 
 MOMENT = 10.0
 """Seconds for which the reading of a message can be taken back."""
@@ -91,6 +91,26 @@ def keep(record: QueueRecord, message: QueueChange) -> Rearranged:
     return Rearranged(_yes(item), (e.Kept(item.id),))
 
 
+def imported_entries(record: QueueRecord, message: QueueImport) -> list[e.Entry]:
+    """Take all of these in, last; where nothing runs they stay held."""
+    waiting = len(record.waiting())
+    imported: list[e.Entry] = [
+        e.Queued(
+            f"m{record.made + n}",
+            record.number + n,
+            text,
+            "queue",
+            user,
+            position=waiting + n,
+        )
+        for n, (text, user) in enumerate(message.items, 1)
+    ]
+    is_idle = all(one.state != "running" for one in record.live())
+    if imported and is_idle and record.state == "open":
+        imported.append(e.QueueHeld("import"))
+    return imported
+
+
 def take_back(record: QueueRecord, now: float) -> Rearranged:
     """Let the message that was read last wait in the queue instead.
 
@@ -103,7 +123,8 @@ def take_back(record: QueueRecord, now: float) -> Rearranged:
     if item.state == "steered":
         return _no(f"#{item.number} was taken in already, at step {item.step}")
     stopped = next((one.number for one in record.live() if one.state == "interrupted"), None)
-    offered = stopped if item.said_as == "interrupt" else None
+    goes_on = any(one.state == "running" and one is not item for one in record.live())
+    offered = stopped if item.said_as == "interrupt" and not goes_on else None
     if item.for_children:
         return _no(f"#{item.number} is with {', '.join(item.for_children)} already")
     if item.state == "pending" and (item.for_turn or item.said_as == "interrupt"):

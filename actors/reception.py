@@ -6,21 +6,28 @@ from dataclasses import replace
 from typing import Any
 
 from ..journal.child_record import names_for
-from ..journal.record import SessionRecord
+from ..journal.record import CancelRecord, SessionRecord
 from ..machines.delivery import Cause
-from ..machines.disposition import DispositionRow, Intent, Situation
+from ..machines.disposition import DispositionRow, Intent, Situation, dispose
 from ..machines.facts import MessageKnown
 from ..machines.messages import Enqueue, InterruptTurn, UserMessage
 from ..machines.policy import Policy
+from ..machines.routing import Table
+from .rearrangement import MOMENT
 
 __all__ = [
+    "decided",
     "enqueue_order",
     "interrupt_order",
     "is_asked_here",
     "known",
+    "newest_stop",
     "policy_of",
     "replacing_order",
+    "revoked",
     "situation",
+    "told_of",
+    "waiting_order",
     "what_is_left",
 ]
 
@@ -61,6 +68,27 @@ def policy_of(record: SessionRecord, configured: Policy) -> Policy:
     if record.is_auto_queue is not None:
         chosen["is_auto_queue"] = record.is_auto_queue
     return replace(configured, **chosen) if chosen else configured
+
+
+def decided(
+    table: Table[DispositionRow], message: UserMessage, doing: Situation, policy: Policy
+) -> tuple[DispositionRow, UserMessage]:
+    """Look up what becomes of a message; it keeps its word only where the word decided that.
+
+    It did where the same message would have met another row as mere talk.
+    """
+    rest = doing, policy.busy_mode, policy.strategy, "on" if policy.is_auto_queue else "off"
+    row = dispose(table, message.intent, *rest)
+    if message.matched and dispose(table, Intent.CONVERSE, *rest) is row:
+        message = replace(message, matched="")
+    return row, message
+
+
+def told_of(order: InterruptTurn, receipt: str) -> MessageKnown:
+    """Answer who stops by a message what is stopped already, or has just ended."""
+    return MessageKnown(
+        receipt, "interrupt", None, order.client_id, order.matched, order.rule, order.ack
+    )
 
 
 def what_is_left(message: UserMessage) -> str:
@@ -117,6 +145,7 @@ def interrupt_order(
         row.name,
         message.content,
         interrupt_at == "boundary" and row.cause in BY_WORDS,
+        ack=row.ack,
     )
 
 
@@ -129,3 +158,39 @@ def known(record: SessionRecord, client_id: str) -> MessageKnown | None:
         return MessageKnown(name, said_as, number, client_id)
     receipt = record.cancels.get(client_id)
     return MessageKnown(receipt, "interrupt", None, client_id) if receipt else None
+
+
+# Taking back --------------------------------------------------------------------------------------
+
+
+def newest_stop(record: SessionRecord, now: float) -> CancelRecord | None:
+    """Return the message that only stopped, if it was the last thing said and still may be undone."""
+    newest = next(reversed(record.interrupts.values()), None)
+    if newest is None or not newest.text or newest.taken <= _last_taken(record):
+        return None
+    return newest if now - newest.taken <= MOMENT else None
+
+
+def revoked(record: SessionRecord, now: float) -> str:
+    """Return the receipt of a planned interrupt that goes when the last message is taken back.
+
+    That is the message that only stopped, or the one that was to run instead of the turn.
+    """
+    planned = [one for one in record.interrupts.values() if one.state == "planned"]
+    if not planned:
+        return ""
+    if planned[-1].text:
+        return planned[-1].id if newest_stop(record, now) is planned[-1] else ""
+    last = record.queue.items.get(record.queue.taken)
+    is_its = last is not None and (last.state, last.said_as) == ("pending", "interrupt")
+    return planned[-1].id if is_its and now - _last_taken(record) <= MOMENT else ""
+
+
+def waiting_order(stop: CancelRecord) -> Enqueue:
+    """Order the queue to take in a message that stopped something, as one that waits."""
+    return Enqueue(stop.text, "queue", stop.user, "", stop.matched, "taken-back", "queued")
+
+
+def _last_taken(record: SessionRecord) -> float:
+    last = record.queue.items.get(record.queue.taken)
+    return last.taken if last else 0.0

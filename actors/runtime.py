@@ -25,7 +25,6 @@ from ..journal.recovery import load_record
 from ..journal.store import Lease, SessionRow, Store
 from ..journal.writer import Result, Writer
 from ..machines.errors import StoreBusy, StoreError, UnknownSession, UsageError
-from ..machines.facts import Fact, StoreLost
 from ..machines.messages import Finalize, Inspect, Suspend
 from ..machines.policy import DelegationPolicy, Policy
 from ..ports.process.host import ProcessHost
@@ -34,6 +33,7 @@ from ..ports.tools.permission import Permissions
 from ..ports.tools.toolbox import Toolbox
 from .caretaker import Caretaker
 from .commits import Commits, Token
+from .departure import Departure
 from .dispatcher import LoopDispatcher
 from .environment import Ears, Environment
 from .offspring import SessionOffspring
@@ -43,7 +43,7 @@ from .supervisor import ChildSpec, Supervisor
 from .system import ActorSystem
 from .toolbook import SessionToolbook
 
-__all__ = ["AgentProfile", "Departure", "LiveSession", "Root", "Runtime", "new_session_id"]
+__all__ = ["AgentProfile", "LiveSession", "Root", "Runtime", "new_session_id"]
 
 T = TypeVar("T")
 
@@ -62,36 +62,6 @@ class AgentProfile:
     permissions: Permissions = field(default_factory=Permissions)
     policy: Policy = field(default_factory=Policy)
     delegation: DelegationPolicy = field(default_factory=DelegationPolicy)
-
-
-class Departure:
-    """Ears that pass everything on, and notice when a session's last word is durable."""
-
-    def __init__(self, ears: Ears) -> None:
-        self._ears = ears
-        self._happened = threading.Event()
-
-    def hear(self, entry: Any, seq: int, time: float, record: SessionRecord) -> tuple[Any, ...]:
-        """Translate an entry, with a mark of our own behind the last."""
-        told = self._ears.hear(entry, seq, time, record)
-        is_last = isinstance(entry, e.SessionSuspended | e.SessionFinalized)
-        return (*told, self) if is_last else told
-
-    def tell(self, told: tuple[Any, ...]) -> None:
-        """Say it, apart from the mark."""
-        self._ears.tell(tuple(one for one in told if one is not self))
-        if self in told:
-            self._happened.set()
-
-    def pass_on(self, fact: Fact) -> None:
-        """Say something that is not journalled; without a journal there is no last word."""
-        self._ears.pass_on(fact)
-        if isinstance(fact, StoreLost):
-            self._happened.set()
-
-    def wait(self, seconds: float) -> bool:
-        """Block until it happened; false if it did not. Not for the loop's own thread."""
-        return self._happened.wait(seconds)
 
 
 @dataclass(slots=True)
@@ -170,9 +140,7 @@ class Runtime:
             profile.tools,
             parent=parent,
         )
-        self.root.ask(ChildSpec(live.id, self.starter(live), "permanent"))
-        assert live.ref is not None
-        live.ref.tell(opened)
+        self.root.ask(ChildSpec(live.id, self.starter(live, opened), "permanent"))
         return live
 
     def open_existing(
@@ -243,16 +211,24 @@ class Runtime:
         self.commits.own(live.lease, lambda message: self._tell(live, message), live.record.seq)
         return live
 
-    def starter(self, live: LiveSession) -> Callable[[], ActorRef[Any]]:
-        """Return what starts a session's actor; from the second time on from its journal."""
+    def starter(
+        self, live: LiveSession, opened: e.SessionOpened | None = None
+    ) -> Callable[[], ActorRef[Any]]:
+        """Return what starts a session's actor; from the second time on from its journal.
+
+        It is told that it begins in the same step: a signal may end the caller's wait at any moment,
+        and an actor that never hears how it begins would not hear either that it is to end.
+        """
         is_first = True
 
         def start() -> ActorRef[Any]:
             nonlocal is_first
             if not is_first:
                 self.reload(live)
-            is_first = False
             live.ref = live.kind.start(self.system, live.record, live.environment)
+            if is_first and opened is not None:
+                live.ref.tell(opened)
+            is_first = False
             return live.ref
 
         return start

@@ -23,14 +23,12 @@ from ..machines.delegation import (
     SideTalk,
 )
 from ..machines.delivery import Cause, Delivery, Relation, deliver
-from ..machines.disposition import Action, DispositionRow, Intent, Situation, dispose
-from ..machines.facts import MessageKnown
+from ..machines.disposition import Action, DispositionRow, Intent, Situation
 from ..machines.messages import (
     Answer,
     Committed,
     Decided,
     Down,
-    Enqueue,
     Finalize,
     Inspect,
     Interrupt,
@@ -47,21 +45,26 @@ from ..machines.messages import (
     TakeBack,
     UserMessage,
 )
+from ..machines.participation import CallOff
 from ..machines.session import SESSION
 from ..machines.step import Refusal, Step, step
 from .actor import Forward
 from .household import Household
 from .inspection import inspect_session
 from .mailbox import tell
-from .rearrangement import MOMENT
 from .reception import (
+    decided,
     enqueue_order,
     interrupt_order,
     is_asked_here,
     known,
+    newest_stop,
     policy_of,
     replacing_order,
+    revoked,
     situation,
+    told_of,
+    waiting_order,
     what_is_left,
 )
 
@@ -109,7 +112,7 @@ class Session(Household):
                 self._say(message)
                 self.unstash()
             case Inspect():
-                return inspect_session(self.record, self.children)
+                return inspect_session(self.record, self.mailbox, self.children)
             case _ if self._broken:
                 return self._turn_away(message, self._broken)
             case _ if self.record.state == "starting" or self._cancel or not self.record.seq:
@@ -163,17 +166,11 @@ class Session(Household):
             self._pass_on_when_durable(before)
             return
         policy = policy_of(self.record, self._environment.policy)
-        intent, doing = message.intent, situation(self.record)
-        if intent in OVERTAKEN_TALK and 0 < message.said < self._cut:
+        is_named = message.to not in ("", "parent")
+        doing = Situation.DELEGATING if is_named else situation(self.record)
+        if message.intent in OVERTAKEN_TALK and 0 < message.said < self._cut:
             doing = Situation.OVERTAKEN
-        row = dispose(
-            self._environment.dispositions,
-            intent,
-            doing,
-            policy.busy_mode,
-            policy.strategy,
-            "on" if policy.is_auto_queue else "off",
-        )
+        row, message = decided(self._environment.dispositions, message, doing, policy)
         match row.action:
             case Action.RUN if message.type != "normal" and self.mailbox.depth()[Lane.DATA]:
                 tell(self.actor_ref, replace(message, type="normal"))  # behind what came before it
@@ -184,6 +181,8 @@ class Session(Household):
             case Action.QUEUE:
                 is_next = doing is Situation.INTERRUPTING
                 self._queue.tell(enqueue_order(message, row, "queue", is_next=is_next))
+            case Action.STEER if is_named:
+                self._steer_named(message, row)
             case Action.STEER:
                 self._steer(message, row)
             case Action.INTERRUPT:
@@ -193,23 +192,22 @@ class Session(Household):
 
     def _steer(self, message: UserMessage, row: DispositionRow) -> None:
         """Hand it to whoever the table names for its cause: the turn, or children of it."""
-        if row.cause == Cause.STEER or message.to == "parent":
-            order = enqueue_order(message, row, "steer", for_turn=self.record.turn)
-        else:
-            names = self._steered(row.cause, message.to)
-            order = enqueue_order(message, row, "steer", for_children=names)
-            if not names:
-                self._reject("no_subagent", message.content, message.client_id)
-                return
-        self._queue.tell(order)
+        is_own = row.cause == Cause.STEER or message.to == "parent"
+        names = () if is_own else self._steered(row.cause)
+        turn = "" if names else self.record.turn
+        self._queue.tell(enqueue_order(message, row, "steer", for_turn=turn, for_children=names))
+
+    def _steer_named(self, message: UserMessage, row: DispositionRow) -> None:
+        """Hand it to the child that was named, whatever the session itself is doing."""
+        names = self._steered(Cause.STEER_NAMED, message.to)
+        if not names:
+            self._reject("no_subagent", message.content, message.client_id)
+            return
+        self._queue.tell(enqueue_order(message, row, "steer", for_children=names))
 
     def _steered(self, cause: str, name: str = "") -> tuple[str, ...]:
-        """Name the children that a steer reaches: those the table names, or the one that was named."""
-        reached = (
-            self._reached(Cause.STEER_NAMED, Delivery.STEER)
-            if name
-            else self._reached(cause, Delivery.STEER)
-        )
+        """Name the children that a steer reaches by the table; of these, if given, the one named."""
+        reached = self._reached(cause, Delivery.STEER)
         return tuple(one for one in reached if name in ("", "all", one))
 
     def _reached(self, cause: str, *what: Delivery) -> tuple[str, ...]:
@@ -289,19 +287,16 @@ class Session(Household):
 
     def _take_back(self) -> Any:
         """Queue an interrupting message after all; of any other message the queue knows."""
-        record = self.record
-        newest = next(reversed(record.interrupts.values()), None)
-        taken = record.queue.items.get(record.queue.taken)
-        since = taken.taken if taken else 0.0
-        if newest is None or not newest.text or newest.taken <= since:
+        now, turn = self.system.now(), self._turn
+        planned = revoked(self.record, now)
+        if planned and turn is not None:
+            tell(turn, CallOff(planned))
+        newest = newest_stop(self.record, now)
+        if newest is None:
             return Forward(self._queue)
-        if self.system.now() - newest.taken > MOMENT:
-            return Forward(self._queue)
-        self._queue.tell(
-            Enqueue(newest.text, "queue", newest.user, "", newest.matched, "taken-back", "queued")
-        )
-        turn = record.turns.get(newest.turn)
-        return {"ok": True, "id": newest.id, "number": None, "offered": turn and turn.number}
+        self._queue.tell(waiting_order(newest))
+        stopped = None if planned else self.record.turns.get(newest.turn)
+        return {"ok": True, "id": newest.id, "number": None, "offered": stopped and stopped.number}
 
     def _next_receipt(self) -> str:
         return f"i{self.record.receipts + 1}"
@@ -366,6 +361,4 @@ class Session(Household):
 
     def _acknowledge(self, order: InterruptTurn, receipt: str) -> None:
         if order.text:
-            self._pass_on(
-                MessageKnown(receipt, "interrupt", None, order.client_id, order.matched, order.rule)
-            )
+            self._pass_on(told_of(order, receipt))

@@ -110,7 +110,7 @@ class SimulatedToolbook:
         return tool == ""
 
 
-TOOLS = ("read", "read", "write", "ask_read", "ask_write", "deny_write")
+TOOLS = ("read", "read", "write", "ask_read", "ask_write", "deny_write", "defer")
 
 
 class SimulatedPorts:

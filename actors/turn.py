@@ -27,15 +27,19 @@ from ..machines.messages import (
     SteersTaken,
     TakeSteers,
 )
+from ..machines.participation import CallOff
 from ..machines.results import ModelAnswered, ModelFailed, ModelNoticed, ModelText, ToolFinished
 from ..machines.step import Refusal, step
 from ..machines.turn import TURN
 from .acting import Acting
 from .actor import Actor
+from .intake import HAND_BACK, handing_back
 from .turn_effect import start_effect, stop_effect
 from .turn_entry import (
     INTERRUPTED,
+    denial,
     goes_on,
+    intended,
     last_words,
     planned,
     refused,
@@ -103,6 +107,8 @@ class Turn(Actor):
                 self._interrupt(message)
             case ChildReturned():
                 self._child_returned(message)
+            case CallOff(receipt):
+                self._call_off(receipt)
             case CutAnswer(item):
                 self._offer_cut(item)
             case Inspect():
@@ -153,7 +159,7 @@ class Turn(Actor):
             self._cut_answer_if_wanted()
 
     def _offer_cut(self, item: str) -> None:
-        """Remember a steer for which the answer that streams is to be cut off, if it is not in yet."""
+        """Remember a steer for which the answer is to be cut off, if it is not in yet."""
         if item not in self._loop.taken:
             self._loop.cut_for = item
             self._cut_answer_if_wanted()
@@ -231,30 +237,26 @@ class Turn(Actor):
         if fault:
             self._refuse(request, "failed", fault)
             return
+        if request.tool == HAND_BACK:
+            self._loop.open[request.call] = request
+            self._decide([intended(self.turn, self.step, request, False)])
+            order = handing_back(self.turn, self.epoch, self.step, request, self.actor_ref)
+            self._queue.tell(order)  # what waits is the queue's to decide; needs no permission
+            return
         permit = book.permit(request)
         match permit.do:
             case "allow":
                 self._intend(request, permit.may_leave_folder)
             case "ask" if self._environment.policy.can_ask:
                 self._ask(request)
-            case "ask":
-                why = f"it needs permission ({permit.rule}) and nobody can be asked"
-                self._refuse(request, "denied", why)
-            case "deny":
-                self._refuse(request, "denied", f"a rule forbids it: {permit.rule}")
+            case _:
+                self._refuse(request, "denied", denial(permit.do, permit.rule))
 
     def _intend(self, request: ToolRequest, may_leave_folder: bool = False) -> None:
         self._loop.open[request.call] = request
-        entry = e.ToolIntended(
-            self.turn,
-            self.step,
-            request.call,
-            request.tool,
-            request.arguments,
-            self._environment.toolbook.is_idempotent(request.tool),
-        )
+        is_idempotent = self._environment.toolbook.is_idempotent(request.tool)
         run = start_effect(self.turn, self.epoch, request, may_leave_folder)
-        self._decide([entry], [run])
+        self._decide([intended(self.turn, self.step, request, is_idempotent)], [run])
 
     def _ask(self, request: ToolRequest) -> None:
         question = f"q-{self._environment.path}{request.call}"
@@ -339,6 +341,13 @@ class Turn(Actor):
         """Answer the order now, and end when the tools that run have."""
         self._loop.cancel = replace(message, client_id="", text="")  # its receipt is written
         self._decide([planned(self.turn, message, self._loop.running())])
+
+    def _call_off(self, receipt: str) -> None:
+        """Go on after all, unless the order has taken effect in the meantime."""
+        cancel = self._loop.cancel
+        if self.state == "acting" and cancel is not None and cancel.receipt == receipt:
+            self._loop.cancel = None
+            self._decide([e.InterruptCalledOff(receipt, self.turn)])
 
     def _cut(self, message: InterruptTurn) -> None:
         """End here, in one commit; what runs is told to stop, and its results are awaited."""

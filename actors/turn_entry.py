@@ -12,7 +12,9 @@ from .acting import Acting
 
 __all__ = [
     "INTERRUPTED",
+    "denial",
     "goes_on",
+    "intended",
     "last_words",
     "planned",
     "refused",
@@ -23,6 +25,11 @@ __all__ = [
 
 INTERRUPTED = "[Interrupted by the user.]"
 SKIPPED = "[Not run: the turn was interrupted before this call could start.]"
+
+
+def intended(turn: str, step: int, request: ToolRequest, is_idempotent: bool) -> e.ToolIntended:
+    """Tell that a call is about to start."""
+    return e.ToolIntended(turn, step, request.call, request.tool, request.arguments, is_idempotent)
 
 
 def tool_ended(turn: str, request: ToolRequest, finished: ToolFinished) -> e.ToolEnded:
@@ -80,6 +87,13 @@ def goes_on(turn: str, request: ToolRequest) -> e.ToolEnded:
     return e.ToolEnded(turn, request.call, request.tool, "ok", messages=(said,))
 
 
+def denial(do: str, rule: str) -> str:
+    """Say why a call may not run."""
+    if do == "deny":
+        return f"a rule forbids it: {rule}"
+    return f"it needs permission ({rule}) and nobody can be asked"
+
+
 def requested(turn: str, order: InterruptTurn) -> e.InterruptRequested:
     """Tell that an order to end takes effect now."""
     return e.InterruptRequested(
@@ -91,6 +105,7 @@ def requested(turn: str, order: InterruptTurn) -> e.InterruptRequested:
         order.matched,
         order.rule,
         order.text,
+        ack=order.ack,
     )
 
 
@@ -106,4 +121,5 @@ def planned(turn: str, order: InterruptTurn, tools: list[str]) -> e.InterruptPla
         order.rule,
         order.text,
         tuple(tools),
+        ack=order.ack,
     )

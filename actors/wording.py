@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import re
+
 from ..journal.queue import ItemRecord
 
 __all__ = ["chosen", "opening", "words"]
 
 
+LEAD = re.compile(r"^(?=[ \t]*\[(New message|Result) from )", re.MULTILINE)
+
+
 def words(item: ItemRecord, is_steer: bool = False) -> str:
-    """Return what the model reads of a message: who says it, where that is not the user himself."""
+    """Return what the model reads of a message: who says it, where that is not the user himself.
+
+    A line inside a message that looks like such a name is marked as cited, so that nobody can speak
+    for somebody else.
+    """
     if item.said_as == "side_talk" or (item.answer and item.answer != item.text):
         return f"[Asked beside the work: {item.text}] The answer was:\n{item.answer}"
     if item.child:
         return f"[Result from {item.child}] {item.text}"
-    return f"[New message from {item.user or 'user'}] {item.text}" if is_steer else item.text
+    if is_steer:
+        return f"[New message from {_name(item.user)}] {LEAD.sub('> ', item.text)}"
+    return item.text
+
+
+def _name(user: str) -> str:
+    """Write a name on one line, without the mark that ends it."""
+    return " ".join(user.replace("]", " ").replace("[", " ").split())[:60] or "user"
 
 
 def chosen(there: list[ItemRecord], number: int | None) -> ItemRecord | None:

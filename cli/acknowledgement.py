@@ -1,34 +1,40 @@
-"""How it reads that a message was taken, and how: the literal texts people know."""
+"""How it reads what became of a message and of a stop: the literal texts people know."""
 
 from typing import Any
-from unicodedata import east_asian_width
+
+from ..gateway.acknowledgement import accepted_text, plain
 
 __all__ = ["acknowledgement"]
 
-CUT = 40
 
+def acknowledgement(
+    event: dict[str, Any], *, can_utf8: bool = True, shows_queued: bool = True
+) -> str:
+    """Return the line for an event, empty when it needs none; plain words without UTF-8.
 
-def acknowledgement(event: dict[str, Any], *, can_utf8: bool = True) -> str:
-    """Return the line for an event, empty when it needs none; plain words without UTF-8."""
+    `shows_queued` false leaves out that a message waits, unless there is more to say than that.
+    """
     match event["type"]:
-        case "accepted":
-            text = _accepted(event)
+        case "accepted" if shows_queued or event["ack"] != "queued":
+            text = accepted_text(event, can_utf8=can_utf8)
         case "interrupting":
             text = "Stopping current task."
         case "interrupted" if event["checkpoint"]:
             done = event["checkpoint"]
             text = f"Progress saved at checkpoint {done['done']}/{done['total']}."
         case "child_started":
-            text = f"🤖 {event['name']} {_begins(event)}: {event['task']}"
+            text = plain(f"🤖 {event['name']} {_begins(event)}: {event['task']}", can_utf8)
         case "child_ended":
-            text = f"🤖 {event['name']} {event['status']}"
+            text = plain(f"🤖 {event['name']} {event['status']}", can_utf8)
         case "side_talk_ended":
-            text = f"🤖 Side talk done: /queue steer {event['number']} brings it into the work"
+            how = f"/queue steer {event['number']} brings it into the work"
+            text = plain(f"🤖 Side talk {event['status']}: {how}", can_utf8)
         case "steered":
             text = "[Steered]"
+        case "requeued":
+            text = _requeued(event)
         case "rejected":
-            hint = f"\n  {event['hint']}" if event.get("hint") else ""
-            text = f"Not taken ({event['reason']}): {event['text']}{hint}"
+            text = _rejected(event, can_utf8)
         case "stopped" if event["survivors"]:
             text = f"Still alive, and not to be ended: {_pids(event['survivors'])}"
         case "stopped" if event["killed"]:
@@ -37,25 +43,7 @@ def acknowledgement(event: dict[str, Any], *, can_utf8: bool = True) -> str:
             text = f"Held: {count} waiting. /queue resume runs them."
         case _:
             return ""
-    if not can_utf8:
-        text = text.encode("ascii", "ignore").decode().strip()
     return text
-
-
-def _accepted(event: dict[str, Any]) -> str:
-    match event["as"]:
-        case "queue" if event["ack"] == "subagent_working":
-            return "⏳ Subagent working — your message is queued for when it finishes"
-        case "side_talk":
-            return "🤖 Side talk spawned (will notify when ready)"
-        case "queue":
-            return _cut(f"📥 Queued #{event['number']}: ", event["text"])
-        case "interrupt" if event["matched"]:
-            return f'⚠️ Interrupt detected: "{event["matched"]}"'
-        case "steer":
-            return _cut(f"Steering with #{event['number']}: ", event["text"])
-        case _:
-            return ""
 
 
 def _begins(event: dict[str, Any]) -> str:
@@ -64,11 +52,21 @@ def _begins(event: dict[str, Any]) -> str:
     return "waits for a place" if event.get("waiting") else "works"
 
 
-def _cut(lead: str, text: str) -> str:
-    """Quote a message on one line of `CUT` columns in all, if the message is longer."""
-    line = " ".join(text.split())
-    room = CUT - sum(2 if east_asian_width(sign) in "WF" else 1 for sign in lead) - 2
-    return f'{lead}"{line if len(line) <= room else f"{line[: room - 3].rstrip()}..."}"'
+def _rejected(event: dict[str, Any], can_utf8: bool) -> str:
+    said = accepted_text({**event, "ack": event["reason"]}, can_utf8=can_utf8)
+    hint = f"\n  {event['hint']}" if event.get("hint") else ""
+    return (said or f"Not taken ({event['reason']}): {event['text']}") + hint
+
+
+def _requeued(event: dict[str, Any]) -> str:
+    """Say what only the agent or the end of a turn decided; who took it back knows it already."""
+    match event["why"]:
+        case "taken back":
+            return ""
+        case why if event["item"] == event["id"]:
+            return f"#{event['number']} is a message of its own now: {why}."
+        case why:
+            return f"The agent hands a message back, it waits as #{event['number']}: {why}"
 
 
 def _pids(pids: list[int]) -> str:

@@ -88,7 +88,11 @@ def main(
 @app.command()
 def chat(
     message: Annotated[
-        str, typer.Argument(metavar="MESSAGE", help="Say this, print the answer, leave.")
+        str,
+        typer.Argument(
+            metavar="MESSAGE",
+            help="Say this, print the answer, leave. What is piped in is added to it.",
+        ),
     ] = "",
     agent: Annotated[str, typer.Option(metavar="NAME", help="An agent of the configuration.")] = "",
     model: Annotated[

@@ -22,6 +22,7 @@ __all__ = ["chat"]
 
 def chat(options: ChatOptions, environ: Mapping[str, str]) -> int:
     """Run a chat and return its exit code."""
+    _require_sense(options)
     folder = options.folder.expanduser().resolve()
     if not folder.is_dir():
         raise UsageError(f"`{folder}` is not a folder", "give --cwd an existing one")
@@ -39,6 +40,17 @@ def chat(options: ChatOptions, environ: Mapping[str, str]) -> int:
         return leaving.exit_code
     finally:
         host.close()
+
+
+def _require_sense(options: ChatOptions) -> None:
+    """Refuse options that exclude each other, before anything is begun."""
+    if options.is_json and options.is_plain:
+        raise UsageError("`--json` and `--plain` exclude each other", "say one of them")
+    if options.is_newest and options.resume:
+        raise UsageError(
+            "`--continue` and `--resume` exclude each other",
+            "`--continue` takes up this folder's newest session, `--resume ID` the one you name",
+        )
 
 
 def _face(options: ChatOptions) -> tuple[Face, bool]:

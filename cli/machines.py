@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..machines.call import CALL
 from ..machines.child import CHILD
 from ..machines.errors import UsageError
+from ..machines.interrupt import INTERRUPT
 from ..machines.item import ITEM
 from ..machines.machine import Machine
 from ..machines.queue import QUEUE
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 MACHINES: Mapping[str, Machine] = {
-    one.name: one for one in (SESSION, QUEUE, ITEM, TURN, CALL, SUBAGENT, CHILD)
+    one.name: one for one in (SESSION, QUEUE, ITEM, TURN, CALL, INTERRUPT, SUBAGENT, CHILD)
 }
 """All machines by name, from the largest part of a session to the smallest."""
 

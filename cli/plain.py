@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from ..gateway.conversation import Conversation
@@ -17,14 +18,21 @@ from ..gateway.host import Host
 from ..gateway.progress import progress_text
 from ..gateway.saved_queue import announce
 from ..gateway.terminal import clean
+from ..machines.errors import UsageError
 from .acknowledgement import acknowledgement
 from .leaving import Leaving
 from .options import ChatOptions
+from .page import warn
 from .printer import Printer
 from .settling import Settling
-from .typed import typed_lines
+from .typed import comes_soon, typed_lines
 
-__all__ = ["PlainFace", "Sink", "talk_plain"]
+__all__ = ["PlainFace", "Sink", "talk_plain", "with_piped"]
+
+PATIENCE = 2.0
+"""Seconds in which a pipe that nobody watches has to say something."""
+MOST_PIPED = 1024 * 1024
+"""Characters that may be piped in beside a message; far more than most models read at once."""
 
 
 class Sink(Protocol):
@@ -38,9 +46,11 @@ class Sink(Protocol):
 class PlainFace:
     """Prints events as people read them."""
 
-    def __init__(self, out: Sink, err: Sink, *, can_utf8: bool = True) -> None:
+    def __init__(
+        self, out: Sink, err: Sink, *, can_utf8: bool = True, shows_queued: bool = True
+    ) -> None:
         self._out, self._err = out, err
-        self._can_utf8 = can_utf8
+        self._can_utf8, self._shows_queued = can_utf8, shows_queued
         self._is_mid_line = False
         self._has_announced = False
 
@@ -60,7 +70,10 @@ class PlainFace:
                 self._end_line()
                 self._aside(_line(event))
             case _:
-                self._aside(_line(event) or acknowledgement(event, can_utf8=self._can_utf8))
+                self._aside(_line(event) or self._acknowledgement(event))
+
+    def _acknowledgement(self, event: Event) -> str:
+        return acknowledgement(event, can_utf8=self._can_utf8, shows_queued=self._shows_queued)
 
     def _end_line(self) -> None:
         if self._is_mid_line:
@@ -102,10 +115,14 @@ def _brief(arguments: dict[str, Any]) -> str:
 
 def talk_plain(host: Host, open_it: Callable[[], Conversation], options: ChatOptions) -> int:
     """Say it, or every line of the input, wait until all is done, leave."""
+    if options.message:
+        options = replace(options, message=with_piped(options.message))
     out, err = Printer(sys.stdout), Printer(sys.stderr)
     settling = Settling()
     utf8 = (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
-    host.hub.subscribe(PlainFace(out, err, can_utf8=utf8).hear)
+    shows_queued = host.config.auto_queue.show_queue_on_input
+    face = PlainFace(out, err, can_utf8=utf8, shows_queued=shows_queued)
+    host.hub.subscribe(face.hear)
     host.hub.subscribe(settling.hear)
     try:
         conversation = open_it()
@@ -128,11 +145,46 @@ def talk_plain(host: Host, open_it: Callable[[], Conversation], options: ChatOpt
         err.close()
 
 
+def with_piped(message: str) -> str:
+    """Add what is piped in to a message: `cat notes | steersman chat "sum this up"`.
+
+    A command is left alone. Raises `UsageError` where there is too much of it. A person who made a
+    pipe is waited for; a program may have left its end open without a thought, and is not.
+    """
+    if message.lstrip().startswith("/") or _is_typed():
+        return message
+    if not _is_watched() and not comes_soon(PATIENCE):
+        warn(f"steersman: nothing was piped in within {PATIENCE:g} seconds: going on without it")
+        return message
+    lines: list[str] = []
+    size = 0
+    for line in typed_lines():
+        lines.append(line)
+        size += len(line) + 1
+        if size > MOST_PIPED:
+            raise UsageError(
+                f"more than {MOST_PIPED // 1024} KiB are piped in beside the message",
+                "put it into a file, and say in the message where",
+            )
+    piped = "\n".join(lines).strip("\n")
+    return f"{message}\n\n{piped}" if piped.strip() else message
+
+
+def _is_typed() -> bool:
+    """Whether standard input is a person's keyboard, or nothing at all."""
+    return sys.stdin is None or sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+
+
+def _is_watched() -> bool:
+    """Whether a person sees what this program says."""
+    return sys.stdout.isatty() or sys.stderr.isatty()
+
+
 def _say_all(conversation: Conversation, options: ChatOptions) -> None:
     if options.message:
         conversation.say(options.message)
         return
-    if sys.stdin.isatty():
+    if _is_typed():
         return
     for line in typed_lines():
         text = line.strip()

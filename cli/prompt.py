@@ -38,7 +38,7 @@ AGAIN = 2.0
 class Screen:
     """What the terminal shows besides the input line: finished lines, the unfinished one, the bar."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, shows_queued: bool = True) -> None:
         self.model = ""
         self.partial = ""
         self.question: Event | None = None
@@ -50,7 +50,7 @@ class Screen:
         self._state = "open"
         self._lock = threading.Lock()
         utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-        self._asides = PlainFace(self, self, can_utf8=utf8)
+        self._asides = PlainFace(self, self, can_utf8=utf8, shows_queued=shows_queued)
 
     def hear(self, event: Event) -> None:
         """Take in an event; loop's thread."""
@@ -171,7 +171,7 @@ class Keys:
 
 def talk_at_prompt(host: Host, open_it: Callable[[], Conversation], options: ChatOptions) -> int:
     """Talk until the person leaves."""
-    screen = Screen()
+    screen = Screen(shows_queued=host.config.auto_queue.show_queue_on_input)
     host.hub.subscribe(screen.hear)
     with patch_stdout(raw=True):
         conversation = open_it()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from ..gateway.child_events import is_aside
 from ..gateway.conversation import Conversation
 from ..gateway.events import Event
 
@@ -35,6 +36,8 @@ class Settling:
 
     def hear(self, event: Event) -> None:
         """Take note of an event; loop's thread."""
+        if is_aside(event):
+            return
         if event["type"] == "turn_ended":
             self.status = event["status"]
         if event["type"] == "rejected":

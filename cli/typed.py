@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Iterator
 
-__all__ = ["typed_lines"]
+__all__ = ["comes_soon", "typed_lines"]
 
 CHUNK = 1 << 16
 
@@ -34,6 +34,13 @@ def typed_lines() -> Iterator[str]:
         signal.set_wakeup_fd(before)
         os.close(wake)
         os.close(waker)
+
+
+def comes_soon(seconds: float) -> bool:
+    """Whether standard input says something, or ends, within so many seconds."""
+    waiting = select.poll()
+    waiting.register(sys.stdin.fileno(), select.POLLIN)
+    return bool(waiting.poll(seconds * 1000))
 
 
 def _chunks(source: int, wake: int) -> Iterator[bytes]:

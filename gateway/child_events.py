@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..journal import entries as e
 from ..journal.record import SessionRecord
 from ..machines.delivery import Relation
 
-__all__ = ["of_child"]
+__all__ = ["is_aside", "of_child"]
+
+
+def is_aside(event: Mapping[str, Any]) -> bool:
+    """Whether an event is a child's own doing, which a screen leaves out; not what it asks."""
+    return "parent" in event and event["type"] != "question"
 
 
 def of_child(entry: e.Entry, record: SessionRecord) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from .agents_commands import AGENTS_USAGE, agents_command, answer_command, small
 from .queue_commands import QUEUE_USAGE, queue_command
 from .reply import Reply
 from .steering import busy_command, receipts_command, steer_command, undo_command
+from .tree import draw_dump
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -75,7 +76,7 @@ def _exit(conversation: Conversation, argument: str) -> Reply:
 
 def _inspect(conversation: Conversation, argument: str) -> Reply:
     data = conversation.inspect()
-    return Reply(True, data, conversation.draw(data))
+    return Reply(True, data, draw_dump(data))
 
 
 COMMANDS: dict[str, Command] = {

@@ -15,18 +15,19 @@ from functools import partial
 from typing import Any
 
 from ..actors.runtime import Runtime
+from ..journal.codec import decode
+from ..journal.record import ItemRecord, SessionRecord
 from ..machines.classification import Classification, classify
 from ..machines.delegation import SideTalk
 from ..machines.disposition import Intent
 from ..machines.errors import AdmissionRefused
 from ..machines.messages import Answer, Message, UserMessage
-from ..machines.subagent import AT_WORK
 from ..machines.words import Words
 from .commands import COMMANDS, Reply
-from .events import Narrator
+from .dump import dump_live
+from .events import Narrator, queue_view
 from .redaction import Redactor
 from .shelf import Shelf
-from .tree import draw_session
 
 __all__ = ["Conversation"]
 
@@ -128,48 +129,35 @@ class Conversation:
 
     def inspect(self) -> dict[str, Any]:
         """Return the session's state as plain data, without secrets or terminal escapes."""
-        data: dict[str, Any] = Redactor(os.environ).data(self.runtime.inspect(self.session))
-        return data
+        live = self.runtime.inspect(self.session)
+        self.runtime.settle()  # what made it so is in the store
+        record = decode(SessionRecord, live)
+        dump = dump_live(self.runtime.store, record, live["messages"], live["actors"])
+        return self.redacted(dump)
 
-    def draw(self, data: dict[str, Any]) -> str:
-        """Draw inspected data for people."""
-        return draw_session(data)
+    def redacted(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Take secrets and terminal escapes out of data."""
+        shown: dict[str, Any] = Redactor(os.environ).data(data)
+        return shown
+
+    def record(self) -> SessionRecord:
+        """Return the state after all that was said: through the session, through its queue."""
+        self.runtime.inspect(self.session, is_last=True)
+        return decode(SessionRecord, self.runtime.inspect(self.session, is_last=True))
 
     def queue(self) -> dict[str, Any]:
         """Return the queue as `{session, state, items}`."""
-        queue = self.runtime.inspect(self.session, is_last=True)["queue"]
-        items = queue.get("items", {})
-        shown = [items[name] for name in queue.get("order", ())]
-        keys = ("id", "number", "state", "text", "progress", "user")
-        defaults: dict[str, Any] = {"state": "pending", "progress": None, "user": ""}
-        rows = [{key: one.get(key, defaults.get(key)) for key in keys} for one in shown]
-        return {"session": self.session, "state": queue.get("state", "open"), "items": rows}
+        record = decode(SessionRecord, self.runtime.inspect(self.session, is_last=True))
+        return {"session": self.session, **queue_view(record.queue)}
 
-    def item_of(self, client_id: str) -> dict[str, Any] | None:
-        """Return what a message with this key became, as inspected data; none if it was refused."""
-        queue = self._latest()["queue"]
-        item: dict[str, Any] | None = queue.get("items", {}).get(
-            queue.get("clients", {}).get(client_id)
-        )
-        return item
+    def item_of(self, client_id: str) -> ItemRecord | None:
+        """Return what a message with this key became; none if it was refused."""
+        queue = self.record().queue
+        return queue.items.get(queue.clients.get(client_id, ""))
 
     def is_quiet(self) -> bool:
         """Whether nothing runs and nothing that waits will run by itself."""
-        data = self._latest()
-        if data.get("state", "idle") in ("suspended", "finalized"):
-            return True
-        if data.get("state", "idle") != "idle":
-            return False
-        children = data.get("children", {}).values()
-        if any(one.get("state", "working") in AT_WORK for one in children):
-            return False
-        queue = data["queue"]
-        live = [queue["items"][name] for name in queue.get("order", ())]
-        if any(one.get("is_next") for one in live):
-            return False
-        return queue.get("state", "open") == "held" or not any(
-            one.get("state", "pending") == "pending" for one in live
-        )
+        return self.record().is_quiet
 
     def narrate(self, kind: str, **fields: Any) -> None:
         """Publish an event of this session that no actor knows of."""
@@ -196,11 +184,6 @@ class Conversation:
         """Stop what runs, keep everything, let go of the session."""
         self.runtime.leave(self.session, cause)
 
-    def _latest(self) -> dict[str, Any]:
-        """Return the state after all that was said: through the session, through its queue."""
-        self.runtime.inspect(self.session, is_last=True)
-        return self.runtime.inspect(self.session, is_last=True)
-
     def _command(self, found: Classification, client_id: str) -> Reply:
         with self._lock:
             self._commands += 1
@@ -219,7 +202,7 @@ class Conversation:
         )
         command = COMMANDS[found.command]
         if not command.is_urgent:
-            self._latest()
+            self.record()
         reply = command.run(self, found.argument)
         if not command.is_urgent:
             self.runtime.settle()  # what it changed is on disk before anybody reads that it is

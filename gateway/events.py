@@ -20,6 +20,7 @@ from ..machines.facts import (
     StoreLost,
     TextStreamed,
 )
+from .acknowledgement import accepted_text
 from .child_events import of_child
 
 __all__ = ["Event", "Narrator", "iso", "item_view", "queue_view", "translate", "usage_view"]
@@ -29,6 +30,7 @@ Event = dict[str, Any]
 CHANGES_QUEUE = (
     e.Queued,
     e.Requeued,
+    e.Deferred,
     e.Edited,
     e.Moved,
     e.SteerAddressed,
@@ -141,7 +143,9 @@ def translate(entry: e.Entry, record: SessionRecord) -> list[Event]:
         case e.Queued(child=""):
             return [_accepted(entry)]
         case e.Requeued():
-            return [{"type": "requeued", "id": entry.item, "why": entry.why}]
+            return [_requeued(entry.item, entry.why, record.queue.items[entry.item])]
+        case e.Deferred():
+            return [_requeued(entry.item, entry.why, record.queue.items[entry.new_item])]
         case e.Steered():
             return [
                 {"type": "steered", "id": item, "turn": entry.turn, "step": entry.step}
@@ -170,6 +174,8 @@ def _of_turn(entry: e.Entry, record: SessionRecord) -> list[Event]:
         case e.InterruptPlanned():
             notice = {"type": "notice", "text": f"Stopping after {', '.join(entry.tools)}"}
             return [*_taken_as_interrupt(entry), notice]
+        case e.InterruptCalledOff():
+            return [{"type": "notice", "text": "The stop is called off: the turn goes on."}]
         case e.InterruptRequested():
             turn = entry.turn or None
             interrupting = {"type": "interrupting", "turn": turn, "cause": entry.cause}
@@ -263,8 +269,13 @@ def _unknown(record: SessionRecord) -> list[Event]:
     ]
 
 
+def _requeued(name: str, why: str, item: ItemRecord) -> Event:
+    """Tell as what a message waits again: as itself, or, handed back, as another item."""
+    return {"type": "requeued", "id": name, "why": why, "item": item.id, "number": item.number}
+
+
 def _accepted(entry: e.Queued) -> Event:
-    return {
+    accepted = {
         "type": "accepted",
         "id": entry.item,
         "as": entry.said_as,
@@ -277,6 +288,7 @@ def _accepted(entry: e.Queued) -> Event:
         "text": entry.text,
         **({"children": list(entry.for_children)} if entry.for_children else {}),
     }
+    return _with_ack_text(accepted)
 
 
 def _taken_as_interrupt(entry: e.InterruptPlanned | e.InterruptRequested) -> list[Event]:
@@ -291,10 +303,15 @@ def _taken_as_interrupt(entry: e.InterruptPlanned | e.InterruptRequested) -> lis
         "client_id": entry.client_id or None,
         "matched": entry.matched or None,
         "rule": entry.rule or None,
-        "ack": "interrupt_detected" if entry.matched else None,
+        "ack": entry.ack or None,
         "text": entry.text,
     }
-    return [accepted]
+    return [_with_ack_text(accepted)]
+
+
+def _with_ack_text(accepted: Event) -> Event:
+    """Add the words of the acknowledgement, for faces that have none of their own."""
+    return {**accepted, "ack_text": accepted_text(accepted) or None}
 
 
 def _turn_ended(turn: str, status: str, record: SessionRecord) -> Event:
@@ -321,7 +338,7 @@ def _of_fact(fact: Fact) -> Event:
         case StoreLost(code, text, hint):
             return {"type": "error", "code": code, "text": text, "hint": hint}
         case MessageKnown():
-            return {
+            accepted = {
                 "type": "accepted",
                 "id": fact.id,
                 "as": fact.said_as,
@@ -330,6 +347,7 @@ def _of_fact(fact: Fact) -> Event:
                 "client_id": fact.client_id or None,
                 "matched": fact.matched or None,
                 "rule": fact.rule or None,
-                "ack": None,
+                "ack": fact.ack or None,
                 "text": "",
             }
+            return _with_ack_text(accepted)

@@ -35,8 +35,8 @@ __all__ = ["Host", "Wish"]
 
 STEERING = """
 While you work, the person may add a message; it then appears as `[New message from NAME] TEXT`. They \
-said it without cancelling what you do: work it in if that is possible; otherwise say so, and it will \
-be taken up next."""
+said it without cancelling what you do: work it in if that is possible; otherwise {otherwise}, and it \
+will be taken up next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ class Host:
         return AgentProfile(
             name,
             model,
-            agent.system + STEERING,
+            agent.system + STEERING.format(otherwise=_otherwise(tools)),
             tools,
             agent.max_steps,
             Permissions(rules, self.wish.is_yes),
@@ -257,3 +257,8 @@ class Host:
         if choice.config.name not in self._models:
             self._models[choice.config.name] = build(choice.config, self.paths.cache, self._environ)
         return self._models[choice.config.name]
+
+
+def _otherwise(tools: tuple[str, ...]) -> str:
+    """Say what an agent does with a message that it can't work in."""
+    return "hand it back with the tool `defer`" if "defer" in tools else "say so"

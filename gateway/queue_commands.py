@@ -69,8 +69,8 @@ def _add(conversation: Conversation, rest: str) -> Reply:
     item = conversation.item_of(key)
     if item is None:
         return Reply(False, {"ok": False, "text": rest}, f"Not taken in: {rest}")
-    data = {"ok": True, "id": item["id"], "number": item["number"], "text": rest}
-    return Reply(True, data, f"Added #{item['number']}.")
+    data = {"ok": True, "id": item.id, "number": item.number, "text": rest}
+    return Reply(True, data, f"Added #{item.number}.")
 
 
 def _edit(conversation: Conversation, rest: str) -> Reply:
@@ -146,11 +146,17 @@ def _resume(conversation: Conversation, rest: str) -> Reply:
     children: list[str] = answer.get("children") or []
     going = f"{', '.join(children)} {'go' if len(children) > 1 else 'goes'} on." if children else ""
     if not answer.get("ok", True) or not count:
-        return _reply(answer, going or "Nothing waits.")
+        waits = any(one["state"] == "pending" for one in items.values())
+        nothing = "Nothing is held: what waits runs." if waits else "Nothing waits."
+        return _reply(answer, going or nothing)
     at = items.get(answer.get("number"), {}).get("progress")
     where = f" from checkpoint{progress_text(at)}" if at else ""
     things = "item" if count == 1 else "items"
     said = f"Restored {count} {things}. Processing #{answer['number']}{where}..."
+    if answer.get("after"):
+        said = (
+            f"Restored {count} {things}. #{answer['number']} runs{where} after #{answer['after']}."
+        )
     return _reply(answer, f"{said} {going}".rstrip())
 
 

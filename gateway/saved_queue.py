@@ -128,9 +128,12 @@ def queue_resume_saved(conversation: Conversation, words: list[str]) -> Reply | 
     if not brought.ok or not brought.data.get("restored"):
         return brought
     answer = conversation.ask(ResumeQueue())
-    count = answer.get("restored", 0)
-    text = f"Restored {_items(count)}. Processing #{answer.get('number')}..."
-    return Reply(True, {**brought.data, **answer}, text)
+    count = answer.get("restored") or brought.data["restored"]
+    first, after = answer.get("number"), answer.get("after")
+    then = f"They run after #{after}." if after else f"Processing #{first}..."
+    return Reply(
+        True, {**brought.data, **answer, "restored": count}, f"Restored {_items(count)}. {then}"
+    )
 
 
 def queue_discard(conversation: Conversation, words: list[str]) -> Reply:

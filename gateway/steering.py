@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..machines.messages import Interrupt, PolicyChange, QueueChange, TakeBack
@@ -57,7 +58,10 @@ def undo_command(conversation: Conversation, argument: str) -> Reply:
 
 def receipts_command(conversation: Conversation, argument: str) -> Reply:
     """Tell what became of each message and interrupt, or of the one with an id."""
-    found = receipts(conversation.inspect())
+    record = conversation.record()
+    said = {"items": asdict(record.queue)["items"]}
+    said["interrupts"] = {one.id: asdict(one) for one in record.interrupts.values()}
+    found = receipts(conversation.redacted(said))
     name = argument.strip()
     if name:
         found = [one for one in found if name in (one["id"], f"#{one.get('number')}")]
@@ -68,21 +72,22 @@ def receipts_command(conversation: Conversation, argument: str) -> Reply:
 
 
 def receipts(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """Read the receipts off a session's inspected data: messages first, then interrupts."""
-    items = data.get("queue", {}).get("items", {}).values()
+    """Read the receipts off a session's `items` and `interrupts`, in this order."""
     return [
-        *(_of_item(one) for one in items),
-        *(_of_cancel(one) for one in data.get("interrupts", {}).values()),
+        *(_of_item(one) for one in data["items"].values()),
+        *(_of_cancel(one) for one in data["interrupts"].values()),
     ]
 
 
 def _of_item(item: dict[str, Any]) -> dict[str, Any]:
     state = item.get("state", "pending")
+    became = item.get("deferred_to") or None
     return {
         "id": item["id"],
         "kind": "message",
         "number": item["number"],
-        "state": BECAME.get(state, state),
+        "state": "handed back" if became else BECAME.get(state, state),
+        "became": became,
         "turn": item.get("turn") or item.get("for_turn") or None,
         "step": item.get("step") or None,
         "why": item.get("why") or None,
@@ -113,6 +118,7 @@ def _line(receipt: dict[str, Any]) -> str:
         at = f" ({receipt['turn']}" if receipt["turn"] else ""
         at += f", step {receipt['step']}" if receipt["step"] else ""
         at += ")" if at else ""
+        at += f", waits as {receipt['became']}" if receipt["became"] else ""
         why = f": {receipt['why']}" if receipt["why"] else ""
         return (
             f"{receipt['id']} #{receipt['number']} {receipt['state']}{at}{why}  {receipt['text']}"

@@ -5,11 +5,26 @@ from typing import Any
 from .progress import progress_text
 from .terminal import clean
 
-__all__ = ["draw_session"]
+__all__ = ["draw_dump"]
 
 
-def draw_session(data: dict[str, Any]) -> str:
-    """Draw one session's inspected data; no escape codes, whatever the texts hold."""
+def draw_dump(data: dict[str, Any]) -> str:
+    """Draw a session's dump; no escape codes, whatever the texts hold."""
+    lines = [_session(data), "", _owner(data), "last transitions:"]
+    for one in data["transitions"]:
+        moved = f"{one['from'] or '(new)'} -> {one['to']}"
+        lines.append(f"  {one['seq']:>5}  {one['time']}  {one['what']}: {moved}  ({one['cause']})")
+    waits = {name: actor["waiting_for"] for name, actor in data["actors"].items()}
+    lines += [f"{name} waits for {what}" for name, what in waits.items() if what]
+    return "\n".join(lines)
+
+
+def _owner(data: dict[str, Any]) -> str:
+    owner = data.get("owner")
+    return f"owned by process {owner['pid']}" if owner else "no live process owns it"
+
+
+def _session(data: dict[str, Any]) -> str:
     lines = [f"session {data['id']}  {data.get('state', 'idle')}  (entry {data.get('seq', 0)})"]
     lines += _facts(data)
     lines += _queue(data.get("queue", {}))

@@ -10,6 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..machines.conversation import ChatMessage, Usage
+from .cancels import (
+    InterruptCalledOff,
+    Interrupted,
+    InterruptPlanned,
+    InterruptRequested,
+    Stopped,
+)
 from .child_entries import (
     ChildAdmitted,
     ChildCancelled,
@@ -45,8 +52,10 @@ __all__ = [
     "ChildInterrupted",
     "ChildResumed",
     "ChildStarted",
+    "Deferred",
     "Edited",
     "Entry",
+    "InterruptCalledOff",
     "InterruptPlanned",
     "InterruptRequested",
     "Interrupted",
@@ -121,6 +130,24 @@ class Requeued(Entry):
     item: str
     why: str
     is_offered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred(Entry):
+    """The model handed a steer back at (turn, step): it waits anew, as `new_item`.
+
+    `position` counts from 1 among what waits.
+    """
+
+    item: str
+    new_item: str
+    number: int
+    turn: str
+    step: int
+    why: str
+    text: str
+    user: str = ""
+    position: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,50 +337,6 @@ class Steered(Entry):
     items: tuple[str, ...]
     turn: str
     step: int
-    messages: tuple[ChatMessage, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Cancel(Entry):
-    receipt: str
-    turn: str
-    cause: str
-    user: str = ""
-    client_id: str = ""
-    matched: str = ""
-    rule: str = ""
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class InterruptPlanned(_Cancel):
-    """A cancel was accepted that takes effect, under its receipt, when `tools` have ended."""
-
-    tools: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class InterruptRequested(_Cancel):
-    """A cancel was accepted; `receipt` is its id, `rule` and `matched` say why it is one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interrupted(Entry):
-    """The turn has ended: it takes no further step. `checkpoint` is {done, total, unit} or none."""
-
-    turn: str
-    cause: str
-    checkpoint: dict[str, Any] | None = None
-    messages: tuple[ChatMessage, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Stopped(Entry):
-    """Everything that the interrupted turn started is dead; `killed` and `survivors` are pids."""
-
-    turn: str
-    killed: tuple[int, ...] = ()
-    survivors: tuple[int, ...] = ()
     messages: tuple[ChatMessage, ...] = ()
 
 

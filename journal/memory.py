@@ -17,6 +17,7 @@ from ..machines.errors import StoreError
 from .encoding import EncodedCommit, decode, decode_row, encode, encode_commit, encode_row
 from .fault import missing_message, session_exists, unknown_session
 from .identifier import check_client_id, check_identifier
+from .lock import Owner
 from .store import Commit, Lease, Loaded, Posted, SessionRow, Snapshot, StoredEntry
 
 __all__ = ["MemoryStore", "SimulatedCrash"]
@@ -117,6 +118,11 @@ class MemoryStore:
         check_identifier("session", session)
         with self._used():
             return session in self._owned
+
+    def owner(self, session: str) -> Owner | None:
+        """Nobody is named: whoever holds a session in this store is this process."""
+        check_identifier("session", session)
+        return None
 
     def commit(self, commits: Sequence[Commit]) -> list[bool]:
         """Apply all or, when one of them is wrong, none: then raises `MachineError`."""

@@ -30,7 +30,8 @@ class ItemRecord:
     that is not plain; `taken` is when it was last read as what it is. `for_children` maps the
     children that a steer was handed on to to where each took it in: empty while it has not, `-` when
     it can't. `child` is whose answer it is, and `answer` that, once it is there; `wants` is what
-    becomes of it then: steer, keep, or nothing.
+    becomes of it then: steer, keep, or nothing. A steer that the model handed back names the item
+    that it became (`deferred_to`), and that one the steer (`deferred_from`).
     """
 
     id: str
@@ -52,6 +53,8 @@ class ItemRecord:
     created: float = 0.0
     taken: float = 0.0
     progress: dict[str, Any] | None = None
+    deferred_to: str = ""
+    deferred_from: str = ""
 
     @property
     def is_steer(self) -> bool:
@@ -84,6 +87,10 @@ class QueueRecord:
         """Return the messages that wait for a turn of their own, in order (no steers)."""
         return [one for one in self.live() if one.state == "pending" and not one.is_steer]
 
+    def pending(self) -> list[ItemRecord]:
+        """Return all that waits, in order: for a turn of its own, or as a steer for a boundary."""
+        return [one for one in self.live() if one.state == "pending"]
+
     def next_item(self) -> ItemRecord | None:
         """Return what runs next: what must run now, then, unless held, what waits longest."""
         urgent = [
@@ -93,6 +100,10 @@ class QueueRecord:
             return urgent[0]
         waiting = self.waiting()
         return waiting[0] if waiting and self.state == "open" else None
+
+    def will_run(self) -> bool:
+        """Whether something waits that will run by itself; a steer without a turn is about to."""
+        return self.next_item() is not None or (self.state == "open" and bool(self.stranded()))
 
     def movable(self) -> list[ItemRecord]:
         """Return what waits for a turn of its own or was interrupted, in order."""
@@ -143,6 +154,8 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
     match entry:
         case e.Queued():
             _queue_item(queue, entry, time)
+        case e.Deferred():
+            _defer_item(queue, entry, time)
         case e.Requeued():
             item = queue.items[entry.item]
             move(ITEM, item, "requeue")
@@ -256,11 +269,7 @@ def _queue_item(queue: QueueRecord, entry: e.Queued, time: float) -> None:
         taken=time,
     )
     queue.taken = entry.item
-    waiting = [one.id for one in queue.waiting()]
-    if entry.position <= len(waiting):
-        queue.order.insert(queue.order.index(waiting[entry.position - 1]), entry.item)
-    else:
-        queue.order.append(entry.item)
+    _place_item(queue, entry.item, entry.position)
     if entry.client_id:
         remember(queue.clients, entry.client_id, entry.item)
 
@@ -307,6 +316,36 @@ def _arrive(queue: QueueRecord, entry: e.SteerArrived, time: float) -> None:
     if "" not in places and any(one != "-" for one in places):
         item.turn, item.step = entry.turn, entry.step
         _end_item(queue, item.id, "steer", time)
+
+
+def _defer_item(queue: QueueRecord, entry: e.Deferred, time: float) -> None:
+    """Let a steer wait anew; the one that was taken in stays so, and says what became of it."""
+    move(QUEUE, queue, "accept")
+    queue.made += 1
+    queue.number = entry.number
+    queue.items[entry.new_item] = ItemRecord(
+        entry.new_item,
+        entry.number,
+        entry.text,
+        said_as="queue",
+        user=entry.user,
+        why=entry.why,
+        created=time,
+        taken=time,
+        deferred_from=entry.item,
+    )
+    _place_item(queue, entry.new_item, entry.position)
+    if (old := queue.items.get(entry.item)) is not None:
+        old.deferred_to, old.why = entry.new_item, entry.why
+
+
+def _place_item(queue: QueueRecord, name: str, position: int) -> None:
+    """Put an item into the order; `position` counts from 1 among what waits without it."""
+    waiting = [one.id for one in queue.waiting()]
+    if position <= len(waiting):
+        queue.order.insert(queue.order.index(waiting[position - 1]), name)
+    else:
+        queue.order.append(name)
 
 
 def _move_item(queue: QueueRecord, entry: e.Moved) -> None:

@@ -12,11 +12,13 @@ from typing import Any
 from ..machines.call import CALL
 from ..machines.conversation import ChatMessage, Usage
 from ..machines.errors import StoreDamaged
+from ..machines.interrupt import INTERRUPT
 from ..machines.session import SESSION
 from ..machines.turn import TURN
 from . import entries as e
+from .cancel_record import CANCEL_ENDS, CancelRecord, follow_cancels, take_cancel, tell_of_child
 from .child_record import ChildRecord, apply_to_children
-from .queue import ItemRecord, QueueRecord, apply_to_queue, move, remember
+from .queue import ItemRecord, QueueRecord, apply_to_queue, move
 
 __all__ = [
     "CallRecord",
@@ -35,7 +37,6 @@ __all__ = [
 EVENT_OF_STATUS = {"ok": "succeed", "failed": "fail", "timed_out": "time_out", "killed": "kill"}
 EVENT_OF_REFUSAL = {"denied": "deny", "failed": "reject", "skipped": "stop"}
 REMEMBERED_TURNS = 50
-REMEMBERED_CANCELS = 50
 CALL_ENDS = CALL.final
 TURN_ENDS = TURN.final
 
@@ -56,31 +57,6 @@ class CallRecord:
     killed: tuple[int, ...] = ()
     survivors: tuple[int, ...] = ()
     since: float = 0.0
-
-
-@dataclass(slots=True)
-class CancelRecord:
-    """What became of an interrupt: the receipt of whoever asked for it.
-
-    `told` are the tool calls that were told to stop, `killed` and `survivors` pids, `kept` the
-    items that were there when the turn had ended. States: planned (a tool ends first), stopping,
-    stopped, overtaken (another one came first, or the turn ended by itself).
-    """
-
-    id: str
-    turn: str
-    cause: str
-    state: str = "stopping"
-    user: str = ""
-    matched: str = ""
-    rule: str = ""
-    text: str = ""
-    taken: float = 0.0
-    told: list[str] = field(default_factory=list[str])
-    killed: tuple[int, ...] = ()
-    survivors: tuple[int, ...] = ()
-    checkpoint: dict[str, Any] | None = None
-    kept: list[str] = field(default_factory=list[str])
 
 
 @dataclass(slots=True)
@@ -146,6 +122,14 @@ class SessionRecord:
     sources: list[int] = field(default_factory=list[int])
 
     @property
+    def is_quiet(self) -> bool:
+        """Whether nothing runs, here or beneath, and nothing that waits will run by itself."""
+        if self.state in ("suspended", "finalized"):
+            return True
+        works = any(one.is_at_work for one in self.children.values())
+        return self.state == "idle" and not works and not self.queue.will_run()
+
+    @property
     def unfinished(self) -> TurnRecord | None:
         """The newest turn, if it or anything that it started may still be alive."""
         turn = self.turns.get(self.turn)
@@ -207,70 +191,21 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             if entry.is_auto_queue is not None:
                 record.is_auto_queue = entry.is_auto_queue
         case e.InterruptPlanned() | e.InterruptRequested():
-            _take_cancel(record, entry, time)
+            take_cancel(record, entry, time)
         case e.Stopped(turn=""):
-            _follow_cancels(record, "", [], entry)
+            follow_cancels(record, "", [], entry)
+        case e.InterruptCalledOff():
+            move(INTERRUPT, record.interrupts[entry.receipt], "call_off")
         case e.TurnEnded() | e.Interrupted() | e.Stopped():
             _end_turn(record, entry, time)
         case e.LateResult():
             record.usage += entry.usage
         case e.ChildStarted():
             record.children_made += 1
+        case e.ChildCancelled():
+            tell_of_child(record, entry)
         case _:
             _apply_to_turn(record, entry, time)
-
-
-def _take_cancel(
-    record: SessionRecord, entry: e.InterruptPlanned | e.InterruptRequested, time: float
-) -> None:
-    """Write the receipt; one that was planned has it already."""
-    is_planned = isinstance(entry, e.InterruptPlanned)
-    if not is_planned:
-        record.epoch += 1
-    known = record.interrupts.get(entry.receipt)
-    if known is not None:
-        known.state = "stopping"
-        return
-    record.receipts += 1
-    if entry.client_id:
-        remember(record.cancels, entry.client_id, entry.receipt)
-    for earlier in record.interrupts.values():
-        if earlier.state == "planned":
-            earlier.state = "overtaken"
-    record.interrupts[entry.receipt] = CancelRecord(
-        entry.receipt,
-        entry.turn,
-        entry.cause,
-        "planned" if is_planned else "stopping",
-        entry.user,
-        entry.matched,
-        entry.rule,
-        entry.text,
-        time,
-    )
-    while len(record.interrupts) > REMEMBERED_CANCELS:
-        del record.interrupts[next(iter(record.interrupts))]
-
-
-def _follow_cancels(
-    record: SessionRecord,
-    turn: str,
-    stopping: list[str],
-    entry: e.TurnEnded | e.Interrupted | e.Stopped,
-) -> None:
-    """Add to the receipts of a turn what its end shows; `stopping` are the calls told to stop."""
-    for cancel in record.interrupts.values():
-        if cancel.turn != turn or cancel.state in ("stopped", "overtaken"):
-            continue
-        match entry:
-            case e.TurnEnded():
-                cancel.state = "overtaken"
-            case e.Interrupted():
-                cancel.checkpoint, cancel.kept = entry.checkpoint, list(record.queue.order)
-                cancel.told = stopping
-            case e.Stopped():
-                cancel.state = "stopped"
-                cancel.killed, cancel.survivors = entry.killed, entry.survivors
 
 
 def _start_turn(record: SessionRecord, entry: e.TurnStarted, time: float) -> None:
@@ -294,7 +229,7 @@ def _end_turn(
     turn = record.turns[entry.turn]
     turn.is_over = not isinstance(entry, e.Interrupted)
     if not isinstance(entry, e.Interrupted):
-        _follow_cancels(record, turn.id, [], entry)
+        follow_cancels(record, turn.id, [], entry)
     if isinstance(entry, e.Stopped):
         move(SESSION, record, "stopped")
         return
@@ -306,7 +241,7 @@ def _end_turn(
             if call.state not in CALL_ENDS:
                 move(CALL, call, "stop")
         told = [one.id for one in turn.calls.values() if one.state == "stopping"]
-        _follow_cancels(record, turn.id, told, entry)
+        follow_cancels(record, turn.id, told, entry)
         move(SESSION, record, "interrupted")
         return
     turn.reason = entry.reason
@@ -385,8 +320,7 @@ def _recover(record: SessionRecord, time: float) -> None:
         newest.is_over = True
         _lose_calls(newest)
     for cancel in record.interrupts.values():
-        cancel.state = {"planned": "overtaken", "stopping": "stopped"}.get(
-            cancel.state, cancel.state
-        )
+        if cancel.state not in CANCEL_ENDS:
+            move(INTERRUPT, cancel, "finish")
     record.epoch += 1
     move(SESSION, record, "recover")

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from .lock import Owner
+
 __all__ = [
     "Commit",
     "Lease",
@@ -119,6 +121,10 @@ class Store(Protocol):
 
     def is_owned(self, session: str) -> bool:
         """Whether a live process owns the session. Changes nothing."""
+        ...
+
+    def owner(self, session: str) -> Owner | None:
+        """Who owns the session, for display; none if nobody alive does, or it cannot be told."""
         ...
 
     def commit(self, commits: Sequence[Commit]) -> list[bool]:

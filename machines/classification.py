@@ -26,7 +26,8 @@ _EXPLICIT: Final = {
 }
 _COMMAND: Final = re.compile(r"\s*[/\uff0f]([A-Za-z][A-Za-z-]*)[!.]*(?:\s+|\Z)")
 _REVERTING: Final = frozenset({"revert", "undo"})
-_REVERTIBLE: Final = frozenset({"file", "change"})
+_REVERTIBLE: Final = frozenset({"file", "change", "edit"})
+_WHOSE: Final = frozenset({"your", "very"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +117,12 @@ def _read(found: list[Token], words: Words) -> _Reading:
 
 
 def _read_revert(found: list[Token], at: int, words: Words, match: Match, reading: _Reading) -> int:
-    """Look behind revert or undo for "(the) last file" or "change"; return where to go on."""
+    """Look behind revert or undo for "(the) last file", "your last change"; return where to go on."""
     if match.entry.casefold() not in _REVERTING:
         return at
     end = at
-    while end < len(found) and (filler := words.match(found, end)) and _is_filler(filler):
-        end += filler.length
+    while end < len(found) and (length := _leading(found, end, words)):
+        end += length
     noun = end + 1
     if [token.text for token in found[end:noun]] != ["last"]:
         reading.reverts_turn = True
@@ -135,5 +136,9 @@ def _read_revert(found: list[Token], at: int, words: Words, match: Match, readin
     return noun
 
 
-def _is_filler(match: Match) -> bool:
-    return match.kind is not WordKind.INTERRUPT
+def _leading(found: list[Token], at: int, words: Words) -> int:
+    """Return how many tokens from here may stand between revert and last, none if these may not."""
+    filler = words.match(found, at)
+    if filler is not None and filler.kind is not WordKind.INTERRUPT:
+        return filler.length
+    return int(found[at].text in _WHOSE)

@@ -21,6 +21,7 @@ from .routing import Row, Table, when
 __all__ = [
     "ACKS",
     "DEFAULT_DISPOSITIONS",
+    "LATE_ACK",
     "Action",
     "AutoQueue",
     "BusyMode",
@@ -110,6 +111,7 @@ ACKS: Final[dict[str, str]] = {
     "interrupt_detected": "the word by which it interrupts",
     "interrupting": "the turn stops, this runs next",
     "next_after_stop": "it runs once the turn has stopped",
+    "next_turn": "the turn ended before the steer came: it is the next turn",
     "queued": "its number in the queue",
     "revert_hint": "nothing runs, so this is a message; `/revert` restores files",
     "steered": "it enters at the next boundary",
@@ -120,6 +122,9 @@ ACKS: Final[dict[str, str]] = {
     "word_steered": "the word; it steers, nothing stopped; `/stop` stops everything",
 }
 """What each acknowledgement has to say."""
+
+LATE_ACK: Final = "next_turn"
+"""Instead of a row's own: what the row said had become impossible when the message arrived."""
 
 _TALK: Final = (Intent.CONVERSE, Intent.STEER_WORD)
 _CANCEL: Final = (Intent.INTERRUPT_BARE, Intent.REVERT)

@@ -39,6 +39,7 @@ class MessageKnown:
     client_id: str
     matched: str = ""
     rule: str = ""
+    ack: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -375,6 +375,7 @@ class InterruptTurn(Message):
     is_patient: bool = False
     spares: tuple[str, ...] = ()
     companions: tuple[str, ...] = ()
+    ack: str = ""
 
 
 @dataclass(frozen=True, slots=True)

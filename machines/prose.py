@@ -66,6 +66,7 @@ _FENCE: Final = re.compile(
 )
 _CODE: Final = re.compile(r"``[^\n]*?``|`[^`\n]+`")
 _CITED: Final = re.compile(r"^ {0,3}>[^\n]*", re.MULTILINE)
+_VARIABLE: Final = re.compile(r"\$\{[^{}\n]*\}|\{\{[^{}\n]*\}\}")
 _TAG: Final = re.compile(r"<[/!]?[a-z][^<>\n]*>")
 _ADDRESS: Final = re.compile("://[^\\s\0\u3001\u3002]+")
 _MEMBER: Final = re.compile(r"(?<=\w)(?:->|::)(?=\w)")
@@ -98,7 +99,8 @@ def _without_shown(text: str) -> str:
             text = _without_quoted(text, pattern)
     if "'" in text:
         text = _without_quoted(text, _SINGLE)
-    text = _TAG.sub(f" {_SHOWN} ", text)
+    for pattern in (_VARIABLE, _TAG):
+        text = pattern.sub(f" {_SHOWN} ", text)
     text = _ADDRESS.sub(_SHOWN, text)
     return _MEMBER.sub(".", text)
 

@@ -24,6 +24,7 @@ INTERRUPT_WORDS = (
 FILLER_WORDS = (
     *("please", "just", "now", "it", "this", "that", "everything", "all", "and", "the", "ok"),
     *("hey", "actually", "wait", "no", "you", "can", "could", "right", "immediately"),
+    *("okay", "yes", "oh", "sorry", "thanks", "thank", "already"),
 )
 """What says nothing beside an interrupt word, unless configured otherwise."""
 

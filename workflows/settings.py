@@ -48,7 +48,9 @@ OnParentInterrupt = Literal["cancel", "detach"]
 Provider = Literal["openai", "anthropic", "local", "scripted"]
 ToolDialect = Literal["native", "json"]
 Verb = Literal["allow", "ask", "deny"]
-ToolName = Literal["read", "write", "edit", "list", "search", "shell", "delegate", "progress"]
+ToolName = Literal[
+    "read", "write", "edit", "list", "search", "shell", "delegate", "progress", "defer"
+]
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 
@@ -195,6 +197,7 @@ class AgentSettings(Declaration, frozen=True):
         "shell",
         "delegate",
         "progress",
+        "defer",
     )
     max_steps: Annotated[int, Field(ge=1)] = 50
     busy_input_mode: BusyInputMode | None = None

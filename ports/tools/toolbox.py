@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError
 from ..process.process import Processes
+from .deferring import make_defer
 from .delegating import make_delegate
 from .editing import make_edit
 from .listing import make_list
@@ -35,6 +36,7 @@ class Toolbox:
             ShellTool(processes, grace, output_limit),
             make_delegate(),
             make_progress(),
+            make_defer(),
         )
         self._tools = {tool.schema.name: tool for tool in tools}
 

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from steersman.actors.simulated_ports import Chances
-from steersman.actors.simulated_program import Appended, Performed, Plan, SimulatedProgram
+from steersman.actors.simulated_program import Appended, Passed, Performed, Plan, SimulatedProgram
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.effects import CallModel, CancelModel, StopTool
-from steersman.machines.messages import Interrupt, Message, QueueChange, UserMessage
+from steersman.machines.facts import MessageRejected
+from steersman.machines.messages import Interrupt, Message, QueueChange, TakeBack, UserMessage
 from steersman.machines.policy import Policy
 
 TALK = Chances(calls=0.0, model_fails=0.0)
@@ -95,6 +96,26 @@ def test_a_waiting_message_that_is_handed_over_cuts_too() -> None:
     assert entries(made, e.Steered)[0].items == ("m2",)
 
 
+def test_steers_are_bounded_like_the_queue() -> None:
+    """A steer that waits takes a place; one too many is refused, and its text given back."""
+    made = program(TALK, max_queue_size=2)
+    run(made, lambda: bool(made.ports.models))
+    for number in range(4):
+        key, text = f"s{number}", f"remark {number}"
+        made.say(UserMessage("steer", text, Intent.EXPLICIT_STEER, client_id=key))
+    made.say(UserMessage("normal", "later", Intent.EXPLICIT_QUEUE, client_id="q"))
+    run(made)
+    facts = [one.fact for one in made.history if isinstance(one, Passed)]
+    assert facts == [
+        MessageRejected("queue_full", "remark 2", "s2"),
+        MessageRejected("queue_full", "remark 3", "s3"),
+        MessageRejected("queue_full", "later", "q"),
+        *[one for one in facts if not isinstance(one, MessageRejected)],
+    ]
+    (steered,) = entries(made, e.Steered)
+    assert steered.items == ("m2", "m3")
+
+
 def at_a_tool(**settings: Any) -> SimulatedProgram:
     """Begin a program whose turn runs a tool."""
     made = program(TOOLS, interrupt_at="boundary", **settings)
@@ -130,6 +151,48 @@ def test_a_second_interrupt_is_now(second: Message) -> None:
     assert performed(made, StopTool)
     first, last = made.record.interrupts.values()
     assert (first.state, last.state) == ("overtaken", "stopped")
+
+
+@pytest.mark.parametrize("says_more", [False, True])
+def test_what_is_taken_back_in_time_stops_nothing(says_more: bool) -> None:
+    """Undo calls a planned stop off while its tool still runs: the turn goes on, the message waits."""
+    made = at_a_tool()
+    more = UserMessage("interrupt", "tabs", Intent.CONVERSE, then="tabs", client_id="c3")
+    made.say(more if says_more else WORD)
+    run(made, lambda: bool(entries(made, e.InterruptPlanned)))
+    made.say(TakeBack())
+    waiting = made.record.queue.waiting
+    run(made, lambda: bool(entries(made, e.InterruptCalledOff) and waiting()))
+    assert made.record.interrupts["i1"].state == "called_off"
+    assert [one.text for one in waiting()] == ["tabs" if says_more else "stop"]
+    run(made, lambda: made.record.turn == "t2")
+    assert not entries(made, e.InterruptRequested)
+    assert not performed(made, StopTool)
+    assert made.record.turns["t1"].state in ("completed", "failed")
+
+
+def test_undo_after_the_tool_has_ended_offers_the_turn() -> None:
+    """Too late to call it off: the message waits, and the stopped turn can be resumed."""
+    made = at_a_tool()
+    made.say(WORD)
+    run(made)
+    made.say(TakeBack())
+    run(made)
+    assert not entries(made, e.InterruptCalledOff)
+    assert [one.state for one in made.record.queue.live()] == ["interrupted", "pending"]
+
+
+def test_undo_of_a_later_message_leaves_the_stop_alone() -> None:
+    """Only the last thing said is taken back."""
+    made = at_a_tool(busy_mode="queue")
+    made.say(WORD)
+    run(made, lambda: bool(entries(made, e.InterruptPlanned)))
+    made.say(UserMessage("steer", "use tabs", Intent.EXPLICIT_STEER, client_id="c4"))
+    made.say(TakeBack())
+    run(made)
+    assert not entries(made, e.InterruptCalledOff)
+    assert made.record.interrupts["i1"].state == "stopped"
+    assert entries(made, e.Requeued)
 
 
 def test_stop_never_waits() -> None:

@@ -196,6 +196,28 @@ def test_a_script_of_lines_runs_in_order(place: Place, serve) -> None:
     assert prompts(server) == ["first", "please stop", "third"]
 
 
+def test_what_is_piped_in_is_added_to_the_message(place: Place, serve) -> None:
+    """`cat notes | steersman chat MESSAGE` asks about the notes, in one turn; too much is refused."""
+    server = serve(Text("Two lines."))
+    ran = place.run("chat", "how many lines?", said="stop\n\nhere\n")
+    assert (ran.returncode, ran.stdout) == (0, "Two lines.\n")
+    assert server.requests[0].prompt == "how many lines?\n\nstop\n\nhere"
+    ran = place.run("chat", "sum this up", said="x" * 2_000_000)
+    assert ran.returncode == 2
+    assert "1024 KiB" in ran.stderr
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("options", [("--json", "--plain"), ("--continue", "--resume", "last")])
+def test_options_that_exclude_each_other(place: Place, options: tuple[str, ...]) -> None:
+    """A senseless command line is told in words, begins nothing, and is exit code 2."""
+    ran = place.run("chat", *options)
+    assert ran.returncode == 2
+    assert all(f"`{name}`" in ran.stderr for name in options if name.startswith("--"))
+    assert "Traceback" not in ran.stderr
+    assert not (place.home / "state").exists()
+
+
 def test_a_failed_answer_is_exit_code_1(place: Place, serve) -> None:
     """When the model fails, standard output stays empty and the exit code is 1."""
     serve(Status(400, {"error": {"message": "too clever"}}))

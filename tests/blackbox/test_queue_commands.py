@@ -156,3 +156,24 @@ def test_an_interrupted_job_is_resumed_from_its_checkpoint(place: Place, serve, 
     messages = server.requests[2].body["messages"]
     assert any("Unknown outcome" in str(one["content"]) for one in messages)
     assert "interrupted at file 23/50" in messages[-1]["content"]
+
+
+def test_resume_while_a_turn_runs(place: Place, serve, gate: Gate) -> None:
+    """What is not held needs no resume; what is runs after the turn, and is not said to run now."""
+    serve(
+        Tools([{"tool": "shell", "arguments": {"command": gate.command}}]),
+        Text("Done."),
+        top='busy_input_mode = "queue"',
+    )
+    chat = place.chat("--yes")
+    chat.send("work")
+    gate.wait()
+    chat.send("two")
+    chat.wait("accepted", **{"as": "queue"})
+    assert chat.ask("/queue resume")["text"] == "Nothing is held: what waits runs."
+    assert chat.ask("/queue hold")["ok"]
+    assert chat.ask("/queue resume")["text"] == "Restored 1 item. #2 runs after #1."
+    gate.open()
+    for _ in range(2):
+        chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0

@@ -107,6 +107,26 @@ def test_undo_lets_a_steer_wait_instead(place: Place, serve, gate: Gate) -> None
     assert server.requests[-1].prompt == "use tabs"
 
 
+def test_undo_calls_a_stop_off_that_waits_for_a_tool(place: Place, serve, gate: Gate) -> None:
+    """With `interrupt_at = "boundary"`, undone while the tool runs, it stops nothing and waits."""
+    server = serve(waiting(gate), Text("Done."), top='interrupt_at = "boundary"')
+    chat = at_work(place, gate)
+    chat.send("stop")
+    chat.wait("accepted", **{"as": "interrupt"})
+    chat.wait("notice", text="Stopping after shell")
+    result = chat.ask("/undo")
+    assert (result["ok"], result["data"]["offered"]) == (True, None)
+    assert "waits in the queue" in result["text"]
+    gate.open()
+    for _ in range(2):
+        chat.wait("turn_ended", status="completed")
+    (receipt,) = [one for one in chat.ask("/receipts")["data"]["receipts"] if "cause" in one]
+    assert receipt["state"] == "called_off"
+    assert chat.close() == 0
+    assert not chat.seen("interrupting", "interrupted", "stopped")
+    assert server.requests[-1].prompt == "stop"
+
+
 @pytest.mark.parametrize("said", ["stop", "use zod instead", "stop, use zod instead"])
 def test_undo_of_an_interrupt_offers_what_was_stopped(
     place: Place, serve, gate: Gate, said: str
@@ -162,3 +182,63 @@ def test_receipts_tell_what_became_of_everything(place: Place, serve, gate: Gate
     assert one["data"]["receipts"] == [stop]
     assert not chat.ask("/receipts m99")["ok"]
     assert chat.close() == 0
+
+
+def test_several_people_steer_together(place: Place, serve, gate: Gate) -> None:
+    """What waits enters as one user message, in order, each under its sender's name."""
+    server = serve(waiting(gate), Text("Noted."), top='busy_input_mode = "steer"')
+    chat = at_work(place, gate)
+    for user, text in (("ann", "use tabs"), ("bob", "no emoji"), ("ann", "and tests")):
+        chat.send({"text": text, "user": user})
+        chat.wait("accepted", **{"as": "steer"})
+    gate.open()
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    assert last_message(server, 1) == (
+        "[New message from ann] use tabs\n\n"
+        "[New message from bob] no emoji\n\n"
+        "[New message from ann] and tests"
+    )
+    roles = [one["role"] for one in server.requests[1].body["messages"]]
+    assert roles == ["system", "user", "assistant", "tool", "user"]
+    assert server.requests[1].body["messages"][:2] == server.requests[0].body["messages"]
+
+
+def test_the_model_hands_a_message_back(place: Place, serve, gate: Gate) -> None:
+    """`defer` makes it the next turn, before what waits; it needs no permission, the receipt tells."""
+    server = serve(
+        waiting(gate),
+        Tools([{"tool": "defer", "arguments": {"why": "the file is done"}}]),
+        Text("Done."),
+        top=f'{QUEUE}\n[permissions]\nrules = [{{ tool = "shell", do = "allow" }}]',
+    )
+    chat = place.chat()
+    chat.send("work")
+    gate.wait()
+    chat.send("later", {"text": "use tabs", "as": "steer", "client_id": "s"})
+    steer = chat.wait("accepted", client_id="s")["id"]
+    gate.open()
+    back = chat.wait("requeued")
+    assert (back["id"], back["why"], back["number"]) == (steer, "the file is done", 4)
+    for _ in range(3):
+        chat.wait("turn_ended", status="completed")
+    receipts = {one["id"]: one for one in chat.ask("/receipts")["data"]["receipts"]}
+    assert (receipts[steer]["state"], receipts[steer]["became"]) == ("handed back", back["item"])
+    assert receipts[back["item"]]["state"] == "done"
+    assert chat.close() == 0
+    asked = [one.prompt for one in server.requests]
+    assert asked[-2:] == ["use tabs", "later"]
+    assert not chat.seen("question")
+    system = server.requests[0].body["messages"][0]["content"]
+    assert system.count("`defer`") == 1
+
+
+def test_without_the_tool_nothing_is_said_of_it(place: Place, serve) -> None:
+    """An agent that can't hand back is told to say so instead."""
+    server = serve(Text("Hello."))
+    config = place.home / "config.toml"
+    config.write_text(config.read_text() + '\n[agents.plain]\nmodel = "main"\ntools = ["read"]\n')
+    assert place.run("chat", "--agent", "plain", "hi").returncode == 0
+    system = server.requests[0].body["messages"][0]["content"]
+    assert "[New message from NAME]" in system
+    assert "defer" not in system

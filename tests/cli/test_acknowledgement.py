@@ -5,6 +5,11 @@ from typing import Any
 import pytest
 
 from steersman.cli.acknowledgement import acknowledgement
+from steersman.gateway.acknowledgement import TEXTS
+from steersman.machines.disposition import ACKS
+
+LONG = "what's the zod syntax for optional again?"
+WORKING = "Subagent working — your message is queued for when it finishes"
 
 
 def accepted(**fields: Any) -> dict[str, Any]:
@@ -13,22 +18,57 @@ def accepted(**fields: Any) -> dict[str, Any]:
     return {**usual, **fields}
 
 
+def by_word(ack: str, **fields: Any) -> dict[str, Any]:
+    """An `accepted` event of a message with an interrupt word."""
+    return accepted(ack=ack, matched="exit", text="make the exit code 2 instead", **fields)
+
+
 @pytest.mark.parametrize(
     ("event", "text"),
     [
-        (
-            accepted(text="what's the zod syntax for optional again?"),
-            '📥 Queued #2: "what\'s the zod syntax..."',
-        ),
+        (accepted(text=LONG), '📥 Queued #2: "what\'s the zod syntax..."'),
         (accepted(text="two"), '📥 Queued #2: "two"'),
         (accepted(text="one\n  line"), '📥 Queued #2: "one line"'),
+        (accepted(text="hi", ack="subagent_working"), f"⏳ {WORKING}"),
         (
-            accepted(text="hi", ack="subagent_working"),
-            "⏳ Subagent working — your message is queued for when it finishes",
+            accepted(text="Stop!", ack="interrupt_detected", matched="stop", number=None),
+            '⚠️ Interrupt detected: "stop"',
+        ),
+        (accepted(text="zod", ack="interrupting"), 'Interrupting for #2: "zod"'),
+        (accepted(text="now", ack="interrupting", number=None), "Interrupting."),
+        (accepted(text="stop", ack="already_stopping", number=None), "Already stopping."),
+        (accepted(text="zod", ack="already_stopping"), "Already stopping. #2 runs next."),
+        (accepted(text="zod", ack="next_after_stop"), 'After the stop, #2: "zod"'),
+        (accepted(text="zod", ack="next_turn"), 'Too late to steer, next is #2: "zod"'),
+        (accepted(text="zod", ack="steered"), 'Steering with #2: "zod"'),
+        (accepted(text="zod", ack="steered_child"), 'Steering the subagent with #2: "zod"'),
+        (
+            accepted(text="revert", ack="revert_hint"),
+            "Nothing runs, so this is a message. /revert restores files.",
         ),
         (
-            accepted(text="Stop!", **{"as": "interrupt"}, matched="stop"),
-            '⚠️ Interrupt detected: "stop"',
+            by_word("word_interrupts"),
+            '⚠️ Interrupt detected: "exit"\n'
+            "This turn stops, subagents go on: /stop stops them, too.",
+        ),
+        (
+            by_word("word_queued"),
+            '📥 Queued #2: "make the exit code 2..."\n'
+            '"exit" stopped nothing: /stop stops everything.',
+        ),
+        (
+            by_word("word_steered"),
+            'Steering with #2: "make the exit cod..."\n'
+            '"exit" stopped nothing: /stop stops everything.',
+        ),
+        (accepted(text="hello", ack=None), ""),
+        (
+            {"type": "rejected", "reason": "finalizing", "text": "hello"},
+            "The session ends, so nothing was taken in. Your text: hello",
+        ),
+        (
+            {"type": "rejected", "reason": "queue_full", "text": "hello"},
+            "Not taken (queue_full): hello",
         ),
         ({"type": "steered"}, "[Steered]"),
         (
@@ -47,6 +87,29 @@ def test_acknowledgements(event: dict[str, Any], text: str) -> None:
     assert acknowledgement(event) == text
 
 
-def test_without_utf8_words_are_plain() -> None:
-    """No sign outside ASCII is printed where the terminal has no UTF-8."""
-    assert acknowledgement(accepted(text="two"), can_utf8=False) == 'Queued #2: "two"'
+@pytest.mark.parametrize("ack", ACKS)
+def test_each_acknowledgement_has_words_of_its_own(ack: str) -> None:
+    """No two say the same, and each is plain words where the terminal has no UTF-8."""
+    assert set(TEXTS) == set(ACKS)
+    texts = [acknowledgement(by_word(name)) for name in ACKS]
+    assert texts.count(acknowledgement(by_word(ack))) == 1
+    assert acknowledgement(by_word(ack), can_utf8=False).isascii()
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (accepted(text="two"), 'Queued #2: "two"'),
+        (accepted(text="hi", ack="subagent_working"), WORKING.replace("—", "-")),
+        (accepted(text="Größe"), 'Queued #2: "Größe"'),
+    ],
+)
+def test_without_utf8_words_are_plain(event: dict[str, Any], text: str) -> None:
+    """No sign of ours is outside ASCII; what a person typed stays, for their terminal showed it."""
+    assert acknowledgement(event, can_utf8=False) == text
+
+
+def test_that_a_message_waits_need_not_be_shown() -> None:
+    """`show_queue_on_input = false` hushes the number, not that a word stopped nothing."""
+    assert acknowledgement(accepted(text="two"), shows_queued=False) == ""
+    assert acknowledgement(by_word("word_queued"), shows_queued=False)

@@ -70,7 +70,8 @@ def test_schema_describes_every_key() -> None:
     assert follow(whole, ("auto_queue", "max_queue_size")) == {
         "type": "integer",
         "minimum": 1,
-        "description": "How many messages may wait. One more is refused, and its text given back.",
+        "description": "How many messages may wait, steers included. One more is refused, and its text"
+        " given back.",
         "default": 10,
     }
     assert follow(whole, ("auto_queue", "persistence", "auto_resume"))["const"] is False

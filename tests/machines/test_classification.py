@@ -443,3 +443,42 @@ def test_the_shipped_configuration_has_the_same_lists() -> None:
     assert shipped["interrupt_keywords"] == list(WORDS.interrupt)
     assert shipped["steer_keywords"] == list(WORDS.steer)
     assert shipped["filler_words"] == list(WORDS.filler)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("¿stop?", Intent.INTERRUPT_BARE),
+        ("STOP！", Intent.INTERRUPT_BARE),
+        ("ｓｔｏｐ，please", Intent.INTERRUPT_BARE),
+        ("🛑 Stop now!!! 😡", Intent.INTERRUPT_BARE),
+        ("\u202bstop\u202c", Intent.INTERRUPT_BARE),
+        ("stop。", Intent.INTERRUPT_BARE),
+        ("【stop】", Intent.INTERRUPT_BARE),
+        ("okay, stop, thank you", Intent.INTERRUPT_BARE),
+        ("oh no, stop already", Intent.INTERRUPT_BARE),
+        ("sorry, nevermind!", Intent.INTERRUPT_BARE),
+        ("never mind the warnings, go on", Intent.CONVERSE),
+        ("¡para! stop", Intent.INTERRUPT_MORE),
+        ("עצור stop", Intent.INTERRUPT_MORE),
+        ("undo your last change", Intent.REVERT),
+        ("please undo the very last edit", Intent.REVERT),
+        ("undo your changes", Intent.INTERRUPT_MORE),
+        ("undo my last change", Intent.INTERRUPT_MORE),
+        ("「stop」と言った", Intent.CONVERSE),
+        ("he said «stop»", Intent.CONVERSE),
+        ("he said “stop!”", Intent.CONVERSE),
+        ("echo ${stop}", Intent.CONVERSE),
+        ("put {{ stop }} into the template", Intent.CONVERSE),
+    ],
+)
+def test_what_people_type(text: str, expected: Intent) -> None:
+    """Punctuation of any language, politeness, and what only looks like a word of ours."""
+    assert intent(text) is expected
+
+
+@pytest.mark.parametrize("text", ["undo your last change", "please undo the very last edit"])
+def test_whose_last_change_is_meant(text: str) -> None:
+    """The agent's own last change is the last one; a person's own is not the agent's to undo."""
+    assert classify(text, WORDS).revert == "last"
+    assert classify(text.replace("your", "my").replace("very", "my"), WORDS).revert == ""

@@ -17,6 +17,7 @@ NAMES = {
     "shell": ["command"],
     "delegate": ["task"],
     "progress": ["done", "total"],
+    "defer": ["why"],
 }
 TOOLS = tuple(
     ToolSchema(

@@ -271,6 +271,23 @@ def steers_are_conserved(history: History) -> None:
     assert returns <= steers, f"{returns - steers} went back without being steers"
 
 
+def only_what_was_taken_in_is_handed_back(history: History) -> None:
+    """The model hands back a steer of its own turn, at most once; it waits under a new name."""
+    taken, made = dict[str, str](), set[str]()
+    for entry in durable_entries(history):
+        match entry:
+            case e.Queued(item=item):
+                made.add(item)
+            case e.Steered(items=items, turn=turn):
+                taken.update(dict.fromkeys(items, turn))
+            case e.Deferred():
+                assert taken.pop(entry.item, "") == entry.turn, f"{entry} was not taken in there"
+                assert entry.new_item not in made, f"{entry} takes another one's name"
+                made.add(entry.new_item)
+            case _:
+                pass
+
+
 def only_people_withdraw(history: History) -> None:
     """A message is withdrawn by a person who takes it back or clears the queue, and by nothing else."""
     may_withdraw = False
@@ -291,6 +308,8 @@ def planned_cancels_end_the_turn(history: History) -> None:
         match one:
             case Appended(_, e.InterruptPlanned(turn=turn)):
                 planned.add(turn)
+            case Appended(_, e.InterruptCalledOff(turn=turn)):
+                planned.discard(turn)
             case Appended(_, e.ModelCalled(turn=turn) | e.ToolIntended(turn=turn)):
                 assert turn not in planned, f"{one} though {turn} is to stop"
             case Appended(_, e.TurnEnded(turn=turn, status="completed")):
@@ -301,12 +320,29 @@ def planned_cancels_end_the_turn(history: History) -> None:
                 pass
 
 
+def what_is_called_off_stops_nothing(history: History) -> None:
+    """A planned cancel is taken back once at most, and then ends no turn."""
+    planned, off = set[str](), set[str]()
+    for _, entry, _ in appended(history):
+        match entry:
+            case e.InterruptPlanned(receipt=receipt):
+                planned.add(receipt)
+            case e.InterruptCalledOff(receipt=receipt):
+                assert receipt in planned, f"{receipt} was called off, and was not planned"
+                planned.discard(receipt)
+                off.add(receipt)
+            case e.InterruptRequested(receipt=receipt):
+                assert receipt not in off, f"{receipt} takes effect though it was called off"
+            case _:
+                pass
+
+
 def no_message_is_lost(history: History) -> None:
     """What was taken in has ended, or still waits when the journal is read again."""
     there = dict[str, str]()
     for entry in durable_entries(history):
         match entry:
-            case e.Queued(item=item):
+            case e.Queued(item=item) | e.Deferred(new_item=item):
                 there[item] = ""
             case e.TurnStarted(item=item, turn=turn):
                 there[item] = turn
@@ -510,8 +546,10 @@ HISTORY = (
     one_turn_at_a_time,
     no_tool_outlives_its_turn,
     steers_are_conserved,
+    only_what_was_taken_in_is_handed_back,
     only_people_withdraw,
     planned_cancels_end_the_turn,
+    what_is_called_off_stops_nothing,
     no_message_is_lost,
     steers_enter_a_living_turn,
     items_keep_to_their_machine,

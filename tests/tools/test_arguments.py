@@ -85,8 +85,17 @@ def test_toolbox(bench):
     """A toolbox knows its tools by name and refuses names that it does not know."""
 
     async def scenario(toolbox: Toolbox) -> None:
-        names = ("read", "write", "edit", "list", "search", "shell", "delegate", "progress")
-        assert toolbox.names == names
+        assert toolbox.names == (
+            "read",
+            "write",
+            "edit",
+            "list",
+            "search",
+            "shell",
+            "delegate",
+            "progress",
+            "defer",
+        )
         assert [schema.name for schema in toolbox.schemas(["shell", "read"])] == ["shell", "read"]
         assert toolbox.get("fly") is None
         with pytest.raises(ToolError, match="there is no tool `fly`"):

@@ -1,30 +1,34 @@
-"""A stored session as data: its record, its actors, and how it came to be as it is.
+"""A session as data: its record, its actors, and how it came to be as it is.
 
-Everything is folded from the journal up to one entry, so that the parts agree with each other even
-while another process writes on.
+One builder, whether the session lives in this process or only in the store: field by field the same
+for the same entry, but for the mailboxes and restarts, which only a living session has. A stored
+session is folded up to one entry, so that the parts agree even while another process writes on.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from typing import Any
 
-from ..gateway.events import iso
 from ..journal import entries as e
 from ..journal.codec import decode_entry, kind_of
 from ..journal.record import SessionRecord, apply
 from ..journal.recovery import fold
-from ..journal.sqlite import SqliteStore
-from ..journal.store import SessionRow, StoredEntry
+from ..journal.store import SessionRow, Store, StoredEntry
 from ..machines.turn import TURN
+from .events import iso
 
-__all__ = ["dump_session"]
+__all__ = ["Live", "dump_live", "dump_session"]
+
+Live = Mapping[str, Mapping[str, Any]]
+"""What only living actors have, by name: `mailbox` (depth by lane) and `restarts`."""
 
 _TRACED = 200  # entries at the end that are looked at for transitions
 _SHOWN = 20  # transitions
 _LANES: tuple[str, ...] = ("system", "control", "data")
-_OF_QUEUE = (e.Queued, e.Requeued, e.Withdrawn, e.QueueHeld, e.QueueReleased)
+_OF_QUEUE = (e.Queued, e.Requeued, e.Deferred, e.Withdrawn, e.QueueHeld, e.QueueReleased)
 _REASONS = ("cause", "why", "reason", "status", "choice", "rule", "tool")
 
 
@@ -55,23 +59,40 @@ class _Trace:
                 )
 
 
-def dump_session(store: SqliteStore, row: SessionRow, rows: list[SessionRow]) -> dict[str, Any]:
-    """Return everything that is known of a session but its conversation; changes nothing.
+def dump_session(store: Store, row: SessionRow) -> dict[str, Any]:
+    """Return everything that is known of a stored session but its conversation; changes nothing."""
+    trace = _trace(store, row.session, row.seq)
+    mail = {"session": {"mailbox": _mail(store, row.session)}}
+    return _dump(store, trace.record, trace, mail)
 
-    `rows` are all sessions, for the names of its children.
+
+def dump_live(store: Store, record: SessionRecord, messages: int, live: Live) -> dict[str, Any]:
+    """Return the same of a session that lives here; its entries must be in the store.
+
+    `record` is its state, as its actor has it, `messages` the length of its conversation.
     """
-    record = fold(store, row.session, SessionRecord(id=row.session), max(0, row.seq - _TRACED))
+    data = _dump(store, record, _trace(store, record.id, record.seq), live)
+    return {**data, "messages": messages}
+
+
+def _trace(store: Store, session: str, seq: int) -> _Trace:
+    """Fold a session up to an entry, and remember its last transitions."""
+    record = fold(store, session, SessionRecord(id=session), max(0, seq - _TRACED))
     trace = _Trace(record)
-    for stored in store.entries(row.session, record.seq):
+    for stored in store.entries(session, record.seq, seq):
         trace.take(stored)
-    data = asdict(record)
+    return trace
+
+
+def _dump(store: Store, record: SessionRecord, trace: _Trace, live: Live) -> dict[str, Any]:
+    data = asdict(replace(record, conversation=[], sources=[]))
     for name in ("conversation", "sources"):
         del data[name]
     data["messages"] = len(record.conversation)
-    owner = store.owner(row.session)
+    owner = store.owner(record.id)
     data["owner"] = {"pid": owner.pid, "since": iso(owner.started)} if owner else None
-    data["children"] = [one.session for one in rows if one.parent == row.session]
-    data["actors"] = _actors(trace, is_owned=store.is_owned(row.session), mail=_mail(store, row))
+    data["children"] = [one.session for one in store.sessions() if one.parent == record.id]
+    data["actors"] = _actors(record, trace.last, store.is_owned(record.id), live)
     data["transitions"] = list(trace.transitions)
     return data
 
@@ -97,27 +118,28 @@ def _cause(entry: e.Entry) -> str:
     return ": ".join([kind_of(type(entry)), *reasons[:1]])
 
 
-def _mail(store: SqliteStore, row: SessionRow) -> dict[str, int]:
+def _mail(store: Store, session: str) -> dict[str, int]:
     """Count what waits in the session's inbox, by lane."""
     mail: dict[str, int] = dict.fromkeys(_LANES, 0)
-    for posted in store.unconsumed(row.session):
+    for posted in store.unconsumed(session):
         mail[_LANES[min(posted.lane, len(_LANES) - 1)]] += 1
     return mail
 
 
-def _actors(trace: _Trace, *, is_owned: bool, mail: dict[str, int]) -> dict[str, Any]:
-    record = trace.record
+def _actors(
+    record: SessionRecord, last: dict[str, str], is_owned: bool, live: Live
+) -> dict[str, Any]:
     turn = record.turns.get(record.turn)
+    held = record.queue.state == "held"
     actors: dict[str, Any] = {
         "session": {
             **_actor("session", record.state, record.since or record.created),
             "waiting_for": _session_waits(record),
             "children": ["queue", *(["turn"] if turn else [])],
-            "mailbox": mail,
         },
         "queue": {
             **_actor("queue", record.queue.state, record.queue.since or record.created),
-            "waiting_for": "a person who resumes it" if record.queue.state == "held" else "",
+            "waiting_for": "a person who resumes it" if held else "",
         },
     }
     if turn:
@@ -127,8 +149,10 @@ def _actors(trace: _Trace, *, is_owned: bool, mail: dict[str, int]) -> dict[str,
             "waiting_for": _turn_waits(record),
         }
     for name, actor in actors.items():
-        actor["last_message"] = trace.last.get(name, "")
-        actor["supervised"] = "running" if is_owned else "stopped"
+        actor["last_message"] = last.get(name, "")
+        is_there = is_owned and (name != "turn" or record.unfinished is not None)
+        actor["supervised"] = "running" if is_there else "stopped"
+        actor |= live.get(name, {})
     return actors
 
 
@@ -140,6 +164,7 @@ def _actor(machine: str, state: str, since: float) -> dict[str, Any]:
         "since": iso(since),
         "children": [],
         "mailbox": dict.fromkeys(_LANES, 0),
+        "restarts": 0,
     }
 
 

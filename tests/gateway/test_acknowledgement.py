@@ -1,0 +1,145 @@
+"""From the routing table's row to whoever listens: each row's acknowledgement arrives as an event."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from steersman.actors.simulated_ports import Chances
+from steersman.actors.simulated_program import Plan, SimulatedProgram
+from steersman.gateway.events import Event, Narrator
+from steersman.machines.disposition import (
+    DEFAULT_DISPOSITIONS,
+    Action,
+    DispositionRow,
+    Intent,
+)
+from steersman.machines.messages import UserMessage
+from steersman.machines.policy import Policy
+from steersman.machines.routing import Table
+
+TALK = Chances(calls=0.0, model_fails=0.0)
+TOOLS = Chances(calls=1.0, model_fails=0.0, bad_arguments=0.0)
+ROWS = [row for row in DEFAULT_DISPOSITIONS.rows if row.action is not Action.COMMAND]
+
+
+def program(heard: list[Event], chances: Chances, **settings: Any) -> SimulatedProgram:
+    """Begin a program whose events are gathered; its first message is told to work."""
+    plan = Plan(Policy(**settings), chances, haste=0.0, longest_batch=1)
+    made = SimulatedProgram(plan, Random(7), session_first)
+    made.environment.ears = Narrator("s1", heard.append, lambda: 0.0)
+    made.say(UserMessage("normal", "work", Intent.CONVERSE, client_id="c1"))
+    return made
+
+
+def session_first(names: Sequence[str]) -> int:
+    """Let the session, whose name is empty, go before all others."""
+    return names.index("") if "" in names else 0
+
+
+def run(made: SimulatedProgram, until: Callable[[], bool] = lambda: False) -> None:
+    """Step until something holds, or nothing is left to do."""
+    while not until() and made.step():
+        pass
+
+
+def answer(heard: list[Event], client_id: str) -> Event:
+    """Return what one message was answered."""
+    (found,) = [one for one in heard if one.get("client_id") == client_id]
+    return found
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize("intent", [Intent.INTERRUPT_BARE, Intent.CONVERSE])
+def test_each_row_is_acknowledged_as_it_says(row: DispositionRow, intent: Intent) -> None:
+    """With this row for everything, its acknowledgement, with its words, is what a listener gets."""
+    heard: list[Event] = []
+    made = program(heard, TALK)
+    run(made, lambda: row.action is not Action.RUN and bool(made.ports.models))
+    space = DEFAULT_DISPOSITIONS.space
+    made.environment.dispositions = Table("one row", space, (replace(row, when={}),))
+    then = "" if intent is Intent.INTERRUPT_BARE else "exit now"
+    kind: Any = "interrupt" if intent is Intent.INTERRUPT_BARE else "normal"
+    made.say(UserMessage(kind, "exit now", intent, "exit", then, client_id="c2"))
+    run(made)
+    told = answer(heard, "c2")
+    if row.action is Action.REFUSE:
+        assert (told["type"], told["reason"]) == ("rejected", row.ack)
+        return
+    assert (told["type"], told["ack"], told["rule"]) == ("accepted", row.ack or None, row.name)
+    assert bool(told["ack_text"]) == bool(row.ack)
+
+
+@pytest.mark.parametrize(
+    ("intent", "matched", "settings", "decided"),
+    [
+        (Intent.INTERRUPT_BARE, "stop", {}, "stop"),
+        (Intent.INTERRUPT_MORE, "stop", {}, "stop"),
+        (Intent.INTERRUPT_MORE, "stop", {"busy_mode": "queue", "strategy": "never"}, "stop"),
+        (Intent.STEER_WORD, "actually", {}, None),
+        (Intent.STEER_WORD, "actually", {"busy_mode": "queue"}, "actually"),
+        (Intent.STEER_WORD, "actually", {"busy_mode": "steer"}, None),
+    ],
+)
+def test_a_word_is_named_only_where_it_decided(
+    intent: Intent, matched: str, settings: dict[str, Any], decided: str | None
+) -> None:
+    """A word that changed nothing about how its message was taken is not the one that matched."""
+    heard: list[Event] = []
+    made = program(heard, TALK, **settings)
+    run(made, lambda: bool(made.ports.models))
+    kind: Any = "steer" if intent is Intent.STEER_WORD else "interrupt"
+    made.say(UserMessage(kind, "words", intent, matched, client_id="c2"))
+    run(made)
+    assert answer(heard, "c2")["matched"] == decided
+
+
+def test_at_rest_no_word_decides() -> None:
+    """With nothing running every message is a turn, whatever its words."""
+    heard: list[Event] = []
+    made = program(heard, TALK)
+    run(made)
+    made.say(UserMessage("interrupt", "stop it", Intent.INTERRUPT_BARE, "stop", client_id="c2"))
+    run(made)
+    told = answer(heard, "c2")
+    assert (told["as"], told["rule"], told["matched"]) == ("turn", "run", None)
+
+
+def test_a_stop_that_comes_again_says_so() -> None:
+    """While the turn is being stopped a second bare word is answered: already stopping."""
+    heard: list[Event] = []
+    made = program(heard, TOOLS)
+    run(made, lambda: bool(made.ports.tools))
+    for key in ("c2", "c3"):
+        made.say(UserMessage("interrupt", "stop", Intent.INTERRUPT_BARE, "stop", client_id=key))
+        run(made, lambda: made.record.state == "interrupting")
+    run(made)
+    told = answer(heard, "c3")
+    assert (told["ack"], told["ack_text"]) == ("already_stopping", "Already stopping.")
+
+
+def test_a_steer_that_comes_too_late_says_so() -> None:
+    """A steer for a turn that has closed its last boundary is the next turn, and not called a steer."""
+    heard: list[Event] = []
+    made = program(heard, TALK)
+    run(made, lambda: bool(made.ports.models))
+    turn: Any = made.actor("turn")
+    run(made, lambda: turn.state == "boundary")
+    made.say(UserMessage("steer", "use tabs", Intent.EXPLICIT_STEER, client_id="c2"))
+    run(made)
+    told = answer(heard, "c2")
+    assert (told["as"], told["ack"]) == ("turn", "next_turn")
+    assert made.record.turns["t2"].state == "completed"
+
+
+def test_a_planned_stop_is_acknowledged_by_its_row() -> None:
+    """A stop that waits for a tool carries the same acknowledgement as one that does not."""
+    heard: list[Event] = []
+    made = program(heard, TOOLS, interrupt_at="boundary")
+    run(made, lambda: bool(made.ports.tools))
+    made.say(UserMessage("interrupt", "stop", Intent.INTERRUPT_BARE, "stop", client_id="c2"))
+    run(made)
+    told = answer(heard, "c2")
+    assert (told["ack"], told["matched"]) == ("interrupt_detected", "stop")
