@@ -13,11 +13,10 @@ def acknowledgement(event: dict[str, Any], *, can_utf8: bool = True) -> str:
     match event["type"]:
         case "accepted":
             text = _accepted(event)
-        case "interrupting":
+        case "interrupted":
             text = "Stopping current task."
-        case "interrupted" if event["checkpoint"]:
-            done = event["checkpoint"]
-            text = f"Progress saved at checkpoint {done['done']}/{done['total']}."
+            if done := event["checkpoint"]:
+                text += f" Progress saved at checkpoint {done['done']}/{done['total']}."
         case "child_started":
             text = f"🤖 {event['name']} {_begins(event)}: {event['task']}"
         case "child_ended":
@@ -33,8 +32,6 @@ def acknowledgement(event: dict[str, Any], *, can_utf8: bool = True) -> str:
             text = f"Still alive, and not to be ended: {_pids(event['survivors'])}"
         case "stopped" if event["killed"]:
             text = f"Ended: {_pids(event['killed'])}"
-        case "queue" if event["state"] == "held" and (count := _waiting(event)):
-            text = f"Held: {count} waiting. /queue resume runs them."
         case _:
             return ""
     if not can_utf8:
@@ -74,7 +71,3 @@ def _cut(lead: str, text: str) -> str:
 def _pids(pids: list[int]) -> str:
     word = "process" if len(pids) == 1 else "processes"
     return f"{word} {', '.join(str(pid) for pid in pids)}"
-
-
-def _waiting(event: dict[str, Any]) -> int:
-    return sum(one["state"] == "pending" for one in event["items"])

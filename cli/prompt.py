@@ -1,6 +1,6 @@
 """The prompt: type while the agent works.
 
-Whole lines go through `patch_stdout`, above the prompt; the line that is still streaming belongs to
+Whole lines go through `StdoutProxy`, above the prompt; the line that is still streaming belongs to
 the prompt's own message, or its redraw would wipe it out.
 """
 
@@ -12,12 +12,13 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.patch_stdout import patch_stdout
+from prompt_toolkit.patch_stdout import StdoutProxy
 
 from ..gateway.conversation import Conversation
 from ..gateway.events import Event
@@ -31,6 +32,9 @@ from .plain import PlainFace
 __all__ = ["Keys", "Screen", "talk_at_prompt"]
 
 ENDS_A_LINE = ("turn_ended", "tool_started", "tool_ended", "question", "interrupted")
+BETWEEN_WRITES = 0.03
+"""Seconds for which lines are collected, so that a burst is one redraw; as text is coalesced."""
+
 AGAIN = 2.0
 """Seconds within which a second Ctrl-C leaves."""
 
@@ -46,11 +50,11 @@ class Screen:
         self.invalidate: Callable[[], None] = lambda: None
         self._started = 0.0
         self._progress: dict[str, Any] | None = None
-        self._waiting = 0
+        self._waiting = self._interrupted = 0
         self._state = "open"
         self._lock = threading.Lock()
         utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-        self._asides = PlainFace(self, self, can_utf8=utf8)
+        self._asides = PlainFace(self, self, can_utf8=utf8, has_bar=True)
 
     def hear(self, event: Event) -> None:
         """Take in an event; loop's thread."""
@@ -88,12 +92,15 @@ class Screen:
             parts.append("idle")
         if self._waiting:
             parts.append(f"{self._waiting} {'held' if self._state == 'held' else 'waiting'}")
+        if self._interrupted:
+            parts.append(f"{self._interrupted} interrupted")
         return " · ".join(parts)
 
     def _note(self, event: Event) -> None:
         match event["type"]:
             case "session_started":
-                self.is_busy, self.question, self._waiting = False, None, 0
+                self.is_busy, self.question = False, None
+                self._waiting = self._interrupted = 0
             case "turn_started":
                 self.is_busy, self._started, self._progress = True, time.monotonic(), None
             case "turn_ended":
@@ -104,7 +111,9 @@ class Screen:
                 self.question = event
             case "queue":
                 self._state = event["state"]
-                self._waiting = sum(one["state"] == "pending" for one in event["items"])
+                states = [one["state"] for one in event["items"]]
+                self._waiting = states.count("pending")
+                self._interrupted = states.count("interrupted")
             case _:
                 pass
 
@@ -173,7 +182,8 @@ def talk_at_prompt(host: Host, open_it: Callable[[], Conversation], options: Cha
     """Talk until the person leaves."""
     screen = Screen()
     host.hub.subscribe(screen.hear)
-    with patch_stdout(raw=True):
+    proxy: Any = StdoutProxy(sleep_between_writes=BETWEEN_WRITES, raw=True)
+    with proxy, redirect_stdout(proxy), redirect_stderr(proxy):
         conversation = open_it()
         _greet(host, screen)
         keys = Keys(conversation, screen)

@@ -33,8 +33,10 @@ def accepted(**fields: Any) -> dict[str, Any]:
         ({"type": "steered"}, "[Steered]"),
         (
             {"type": "interrupted", "checkpoint": {"done": 23, "total": 50, "unit": "file"}},
-            "Progress saved at checkpoint 23/50.",
+            "Stopping current task. Progress saved at checkpoint 23/50.",
         ),
+        ({"type": "interrupted", "checkpoint": None}, "Stopping current task."),
+        ({"type": "interrupting", "cause": "stop"}, ""),
         ({"type": "stopped", "killed": [4, 5], "survivors": []}, "Ended: processes 4, 5"),
         (
             {"type": "stopped", "killed": [4], "survivors": [7]},
