@@ -297,11 +297,10 @@ class Session(Household):
             return Forward(self._queue)
         if self.system.now() - newest.taken > MOMENT:
             return Forward(self._queue)
-        self._queue.tell(
-            Enqueue(newest.text, "queue", newest.user, "", newest.matched, "taken-back", "queued")
-        )
+        key, why = f"undo-{newest.id}", ("taken-back", "queued")
+        self._queue.tell(Enqueue(newest.text, "queue", newest.user, key, newest.matched, *why))
         turn = record.turns.get(newest.turn)
-        return {"ok": True, "id": newest.id, "number": None, "offered": turn and turn.number}
+        return {"ok": True, "id": newest.id, "key": key, "offered": turn and turn.number}
 
     def _next_receipt(self) -> str:
         return f"i{self.record.receipts + 1}"
