@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import textwrap
 import threading
 import time
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from ..gateway.terminal import clean
 from .leaving import Leaving
 from .options import ChatOptions
 from .plain import PlainFace
+from .wrapping import wrapped
 
 __all__ = ["Keys", "Screen", "talk_at_prompt"]
 
@@ -69,8 +69,9 @@ class Screen:
         self.invalidate()
 
     def write(self, text: str) -> None:
-        """Print whole lines above the prompt."""
-        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        """Print whole lines above the prompt, broken between words."""
+        width = shutil.get_terminal_size().columns
+        sys.stdout.write("\n".join(wrapped(text.removesuffix("\n"), width)) + "\n")
         sys.stdout.flush()
 
     def message(self) -> FormattedText:
@@ -120,10 +121,10 @@ class Screen:
     def _stream(self, delta: str) -> None:
         *whole, self.partial = (self.partial + delta).split("\n")
         width = max(10, shutil.get_terminal_size().columns - 1)
-        rows = textwrap.wrap(self.partial, width, drop_whitespace=False, replace_whitespace=False)
-        if len(rows) > 1:  # the prompt shows one row only: what fills one is printed above it
-            whole += [row.rstrip() for row in rows[:-1]]
-            self.partial = rows[-1].lstrip()
+        *rows, last = wrapped(self.partial, width)
+        if rows:  # the prompt shows one row only: what fills one is printed above it
+            whole += rows
+            self.partial = last
         if whole:
             self.write("\n".join(whole) + "\n")
 
@@ -157,7 +158,7 @@ class Keys:
             event.app.exit(exception=EOFError())
             return
         self._conversation.say("/stop")
-        self._screen.write("Stopping. Ctrl-C again leaves.\n")
+        self._screen.write("Ctrl-C again leaves.\n")
 
     def _escape(self, event: KeyPressEvent) -> None:
         if self._screen.is_busy:
