@@ -8,11 +8,13 @@ __all__ = ["Held"]
 class Held:
     """Follows a queue's events, and says it when more is held than before: not for what becomes less.
 
-    What stopped a turn and runs next is not held, though it waits for a moment.
+    What stopped a turn and runs next is not held, though it waits for a moment; nor is what steers
+    the running turn.
     """
 
     def __init__(self) -> None:
         self._next: set[str] = set()
+        self._steers: set[str] = set()
         self._count = 0
 
     def hear(self, event: dict[str, Any]) -> str:
@@ -20,7 +22,12 @@ class Held:
         match event["type"]:
             case "accepted" if event["as"] in ("turn", "interrupt"):
                 self._next.add(event["id"])
+            case "accepted" if event["as"] == "steer":
+                self._steers.add(event["id"])
+            case "turn_ended":
+                self._steers.clear()
             case "accepted" | "requeued":
+                self._steers.discard(event["id"])
                 self._next.discard(event["id"])
             case "turn_started":
                 self._next.discard(event["item"])
@@ -42,6 +49,5 @@ class Held:
         return f"Held: {self._count} waiting. /queue resume runs them." if is_more else ""
 
     def _waiting(self, event: dict[str, Any]) -> int:
-        return sum(
-            one["state"] == "pending" and one["id"] not in self._next for one in event["items"]
-        )
+        apart = self._next | self._steers
+        return sum(one["state"] == "pending" and one["id"] not in apart for one in event["items"])

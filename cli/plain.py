@@ -91,6 +91,8 @@ def _line(event: dict[str, Any]) -> str:
             return f"error: {event['text']}" + (f"\n  {event['hint']}" if event["hint"] else "")
         case "notice":
             return str(event["text"])
+        case "result" if event["name"] == "stop" and event["data"].get("interrupted"):
+            return ""  # the turn's end says it
         case "result":
             return str(event["text"])
         case _:

@@ -70,6 +70,21 @@ def test_what_runs_next_is_not_held() -> None:
     assert len(printed(stopping, queue("held", "b"), taken_back, queue("held", "b"))) == 1
 
 
+def test_a_steer_is_not_held() -> None:
+    """It waits for the running turn, not for a word; when the turn is stopped, it is held, too."""
+    steer = accepted("b", "steer", 2)
+    ended = {"type": "turn_ended", "status": "interrupted"}
+    assert len(printed(steer, queue("held", "b"))) == 1
+    assert printed(steer, ended, queue("held", "b"))[-1].startswith("Held: 1 waiting")
+
+
+def test_a_stop_is_answered_once() -> None:
+    """The command's own answer is the end of the turn; where there was none to stop, it says so."""
+    result = {"type": "result", "name": "stop", "text": "Stopping turn t1."}
+    assert printed({**result, "data": {"interrupted": "t1"}}) == []
+    assert printed({**result, "text": "Nothing to stop.", "data": {}}) == ["Nothing to stop."]
+
+
 @pytest.mark.parametrize(("has_bar", "lines"), [(False, ["(file 12/50)"]), (True, [])])
 def test_progress_is_told_once(has_bar: bool, lines: list[str]) -> None:
     """The tool's own call says nothing more; where a bar shows it, no line does."""
