@@ -27,6 +27,7 @@ from ..gateway.terminal import clean
 from .leaving import Leaving
 from .options import ChatOptions
 from .plain import PlainFace
+from .question import answered, asked
 from .wrapping import wrapped
 
 __all__ = ["Keys", "Screen", "talk_at_prompt"]
@@ -78,9 +79,7 @@ class Screen:
         """Return the prompt: the unfinished line, an open question, the sign."""
         lead = f"{self.partial}\n" if self.partial else ""
         if self.question is not None:
-            asked = self.question
-            what = clean(" ".join(str(one) for one in asked["arguments"].values()))[:200]
-            lead += f"{asked['tool']}: {what}\nMay it run? [y]es, [a]lways, [n]o\n"
+            lead += asked(self.question)
         return FormattedText([("", lead), ("bold", "> ")])
 
     def bar(self) -> str:
@@ -157,8 +156,8 @@ class Keys:
         if not self._screen.is_busy or is_again:
             event.app.exit(exception=EOFError())
             return
-        self._conversation.say("/stop")
         self._screen.write("Ctrl-C again leaves.\n")
+        self._conversation.say("/stop")
 
     def _escape(self, event: KeyPressEvent) -> None:
         if self._screen.is_busy:
@@ -223,23 +222,11 @@ def _read(session: PromptSession[str], conversation: Conversation, screen: Scree
         if not text.strip():
             continue
         screen.write(f"> {text}\n")
-        is_asked = screen.question is not None
-        if is_asked and _answered(conversation, screen, text):
+        question = screen.question
+        if question is not None and answered(conversation, question, text):
+            screen.question = None
             continue
-        waits = is_asked and not conversation.would_stop(text)
+        waits = question is not None and not conversation.would_stop(text)
         reply = conversation.say(text, "queue" if waits else "auto")
         if reply is not None and reply.leaves:
             return 0
-
-
-def _answered(conversation: Conversation, screen: Screen, text: str) -> bool:
-    """Take a one-letter answer to the open question; anything else is a message."""
-    choices = {"y": "allow", "yes": "allow", "a": "always", "always": "always"}
-    choices |= {"n": "deny", "no": "deny"}
-    words = text.strip().lower().strip(".!").replace(",", " ").split()
-    choice = choices.get(words[0]) if words and set(words[1:]) <= {"please", "thanks"} else None
-    if choice is None or screen.question is None:
-        return False
-    conversation.answer(screen.question["id"], choice)
-    screen.question = None
-    return True
