@@ -46,11 +46,11 @@ def _accepted(event: dict[str, Any]) -> str:
         case "side_talk":
             return "🤖 Side talk spawned (will notify when ready)"
         case "queue":
-            return _cut(f"📥 Queued #{event['number']}: ", event["text"])
+            return _cut(f"📥 Queued #{event['number']}: ", event["text"]) + _unheeded(event)
         case "interrupt" if event["matched"]:
             return f'⚠️ Interrupt detected: "{event["matched"]}"'
         case "steer":
-            return _cut(f"Steering with #{event['number']}: ", event["text"])
+            return _cut(f"Steering with #{event['number']}: ", event["text"]) + _unheeded(event)
         case _:
             return ""
 
@@ -59,6 +59,13 @@ def _begins(event: dict[str, Any]) -> str:
     if event.get("resumed"):
         return "goes on"
     return "waits for a place" if event.get("waiting") else "works"
+
+
+def _unheeded(event: dict[str, Any]) -> str:
+    """Say that a word which often stops did not, in case a stop was meant."""
+    if event["ack"] not in ("word_queued", "word_steered"):
+        return ""
+    return f'\n"{event["matched"]}" in it stopped nothing: /stop stops everything.'
 
 
 def _cut(lead: str, text: str) -> str:

@@ -30,6 +30,14 @@ def accepted(**fields: Any) -> dict[str, Any]:
             accepted(text="Stop!", **{"as": "interrupt"}, matched="stop"),
             '⚠️ Interrupt detected: "stop"',
         ),
+        (
+            accepted(text="exit code 2", ack="word_queued", matched="exit"),
+            '📥 Queued #2: "exit code 2"\n"exit" in it stopped nothing: /stop stops everything.',
+        ),
+        (
+            accepted(text="stop", **{"as": "steer"}, ack="word_steered", matched="stop"),
+            'Steering with #2: "stop"\n"stop" in it stopped nothing: /stop stops everything.',
+        ),
         ({"type": "steered"}, "[Steered]"),
         (
             {"type": "interrupted", "checkpoint": {"done": 23, "total": 50, "unit": "file"}},
