@@ -37,10 +37,12 @@ class Agent:
     """What a model server does with a request: the answers to the newest wish, one after another.
 
     A wish is known by some of its words. Its answers come in order, one a request, and the last one
-    stays; a function among them is given the conversation.
+    stays; a function among them is given the conversation. `pace` is in seconds a word, for a
+    recording that people can follow.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, pace: float = 0.0) -> None:
+        self._pace = pace
         self._wishes: list[tuple[str, tuple[Answer, ...]]] = []
         self._doors: dict[str, Door] = {}
 
@@ -66,7 +68,8 @@ class Agent:
             if words in wish:
                 step = sum(one["role"] == "assistant" for one in said[start:])
                 answer = answers[min(step, len(answers) - 1)]
-                return answer(said) if callable(answer) else answer
+                what = answer(said) if callable(answer) else answer
+                return replace(what, pause=self._pace) if self._pace else what
         return Status(400, {"error": {"message": f"the story knows no answer to: {wish}"}})
 
 

@@ -25,7 +25,7 @@ class Stage:
 
     def __init__(self, root: Path, kind: str, reel: Reel | None = None) -> None:
         self.place = Place(root)
-        self.agent = Agent()
+        self.agent = Agent(pace=0.004 if reel else 0.0)
         self.server = ModelServer(self.agent)
         self.kind = kind
         self._reel = reel

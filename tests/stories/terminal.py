@@ -190,9 +190,11 @@ class Terminal:
         return code
 
     def kill(self) -> None:
-        """End it by SIGKILL and wait for that."""
+        """End it by SIGKILL and wait for that; a recording shows what the shell would say."""
         self.process.send_signal(signal.SIGKILL)
         self.ended()
+        if self._reel is not None:
+            self._reel.add("\r\x1b[JKilled\r\n")
 
     def abandon(self) -> None:
         """End it in any way, and give the pty back."""

@@ -57,6 +57,22 @@ def words(stage: Stage) -> None:
     assert chat.leaves() == 0
 
 
+def some_words(stage: Stage) -> None:
+    """A few of them as one goes along, for a recording."""
+    agent = stage.agent
+    agent.when("whole project", Text("Looking around.", door=agent.door("looking")))
+    chat = stage.opens()
+    chat.types("/queue on")
+    chat.shows("Auto-queue is on")
+    chat.types(WISH)
+    chat.shows("Looking around.")
+    for number, text in enumerate(("stopwatch timer", "undo.py has a bug"), 2):
+        chat.types(text)
+        chat.shows(f'📥 Queued #{number}: "{text}"')
+    _it_stops(chat, Reading("just stop", "stop"), 4)
+    assert chat.leaves() == 0
+
+
 def _it_stops(chat: Face, reading: Reading, number: int) -> None:
     """The turn ends and is offered; taken back, the message waits behind what waited."""
     chat.types(reading.text)
