@@ -34,6 +34,13 @@ READINGS = (
 )
 
 
+def scenes(kind: str) -> list[tuple[Reading, bool]]:
+    """Say which message comes with another one waiting: each with and without, by turns on a screen."""
+    if kind == "json":
+        return [(one, has_next) for one in READINGS for has_next in (False, True)]
+    return [(one, bool(at % 2)) for at, one in enumerate(READINGS)]
+
+
 def words(stage: Stage) -> None:
     """Each message into a lone turn, and with another one waiting; each reading is taken back."""
     agent = stage.agent
@@ -42,18 +49,17 @@ def words(stage: Stage) -> None:
     chat = stage.opens()
     chat.types("/queue on")
     chat.shows("Auto-queue is on")
-    for reading in READINGS:
-        for has_next in (False, True):
-            chat.types(WISH)
-            chat.shows("Looking around.")
-            if has_next:
-                chat.types(NEXT)
-                chat.shows(f'📥 Queued #2: "{NEXT}"', accepted={"number": 2})
-            scene = _it_stops if reading.word else _it_waits
-            scene(chat, reading, 3 if has_next else 2)
-            chat.types("/queue discard")
-            chat.shows("Discarded")
-            chat.rests()
+    for reading, has_next in scenes(stage.kind):
+        chat.types(WISH)
+        chat.shows("Looking around.")
+        if has_next:
+            chat.types(NEXT)
+            chat.shows(f'📥 Queued #2: "{NEXT}"', accepted={"number": 2})
+        scene = _it_stops if reading.word else _it_waits
+        scene(chat, reading, 3 if has_next else 2)
+        chat.types("/queue discard")
+        chat.shows("Discarded")
+        chat.rests()
     assert chat.leaves() == 0
 
 
@@ -115,8 +121,8 @@ def test_words(stage: Stage) -> None:
     """What stops says by which word; only what says more reaches the model, and only once each."""
     words(stage)
     asked = [user_texts(one.body["messages"])[-1] for one in stage.server.requests]
-    expected = [WISH if not one.runs else (WISH, one.text) for one in READINGS for _ in range(2)]
-    assert asked == [text for one in expected for text in ([one] if isinstance(one, str) else one)]
+    told = [(WISH, one.text) if one.runs else (WISH,) for one, _ in scenes(stage.kind)]
+    assert asked == [text for texts in told for text in texts]
 
 
 @pytest.mark.slow
