@@ -6,7 +6,7 @@ MAKEFLAGS += --no-print-directory
 ROOMS = actors cli gateway journal machines ports workflows
 PYTHON_FILES = $(ROOMS) docs/generate.py __init__.py __main__.py
 
-.PHONY: help chat test test-fast check format bench docs
+.PHONY: help chat test test-fast check format bench docs recordings
 
 help:
 	@echo 'make chat        set up and open a chat'
@@ -16,6 +16,7 @@ help:
 	@echo 'make format      put the code into shape'
 	@echo 'make bench       run the benchmarks'
 	@echo 'make docs        write the generated docs anew'
+	@echo 'make recordings  play the stories in a terminal and keep what it shows'
 
 chat:
 	@.ci/venv user </dev/null
@@ -53,3 +54,7 @@ bench:
 docs:
 	@.ci/venv dev </dev/null
 	@.venv/bin/python docs/generate.py
+
+recordings:
+	@.ci/venv dev </dev/null
+	@cd tests && ../.venv/bin/python -m stories.record

@@ -294,9 +294,10 @@ class Session(Household):
         newest = newest_stop(self.record, now)
         if newest is None:
             return Forward(self._queue)
-        self._queue.tell(waiting_order(newest))
+        key = f"undo-{newest.id}"
+        self._queue.tell(replace(waiting_order(newest), client_id=key))
         stopped = None if planned else self.record.turns.get(newest.turn)
-        return {"ok": True, "id": newest.id, "number": None, "offered": stopped and stopped.number}
+        return {"ok": True, "id": newest.id, "key": key, "offered": stopped and stopped.number}
 
     def _next_receipt(self) -> str:
         return f"i{self.record.receipts + 1}"

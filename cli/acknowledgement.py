@@ -17,11 +17,10 @@ def acknowledgement(
     match event["type"]:
         case "accepted" if shows_queued or event["ack"] != "queued":
             text = accepted_text(event, can_utf8=can_utf8)
-        case "interrupting":
+        case "interrupted":
             text = "Stopping current task."
-        case "interrupted" if event["checkpoint"]:
-            done = event["checkpoint"]
-            text = f"Progress saved at checkpoint {done['done']}/{done['total']}."
+            if done := event["checkpoint"]:
+                text += f" Progress saved at checkpoint {done['done']}/{done['total']}."
         case "child_started":
             text = plain(f"🤖 {event['name']} {_begins(event)}: {event['task']}", can_utf8)
         case "child_ended":
@@ -39,8 +38,6 @@ def acknowledgement(
             text = f"Still alive, and not to be ended: {_pids(event['survivors'])}"
         case "stopped" if event["killed"]:
             text = f"Ended: {_pids(event['killed'])}"
-        case "queue" if event["state"] == "held" and (count := _waiting(event)):
-            text = f"Held: {count} waiting. /queue resume runs them."
         case _:
             return ""
     return text
@@ -72,7 +69,3 @@ def _requeued(event: dict[str, Any]) -> str:
 def _pids(pids: list[int]) -> str:
     word = "process" if len(pids) == 1 else "processes"
     return f"{word} {', '.join(str(pid) for pid in pids)}"
-
-
-def _waiting(event: dict[str, Any]) -> int:
-    return sum(one["state"] == "pending" for one in event["items"])

@@ -28,7 +28,7 @@ def chat(options: ChatOptions, environ: Mapping[str, str]) -> int:
         raise UsageError(f"`{folder}` is not a folder", "give --cwd an existing one")
     paths = Paths.of(environ)
     settings = load(paths, folder, environ)
-    face, can_ask = _face(options)
+    face, can_ask = _face(options, environ)
     wish = Wish(options.agent, options.model, options.is_yes, can_ask)
     host = Host(paths, settings, environ, wish)
     gc.freeze()
@@ -53,7 +53,7 @@ def _require_sense(options: ChatOptions) -> None:
         )
 
 
-def _face(options: ChatOptions) -> tuple[Face, bool]:
+def _face(options: ChatOptions, environ: Mapping[str, str]) -> tuple[Face, bool]:
     if options.is_json:
         from .json_lines import talk_json
 
@@ -62,6 +62,10 @@ def _face(options: ChatOptions) -> tuple[Face, bool]:
         from .plain import talk_plain
 
         return talk_plain, False
+    if environ.get("TERM", "").lower() in ("dumb", "unknown"):
+        from .dumb import talk_in_lines
+
+        return talk_in_lines, True
     from .prompt import talk_at_prompt
 
     return talk_at_prompt, True

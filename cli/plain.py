@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
+from ..gateway.child_events import is_aside
 from ..gateway.conversation import Conversation
 from ..gateway.events import Event
 from ..gateway.host import Host
@@ -20,6 +21,7 @@ from ..gateway.saved_queue import announce
 from ..gateway.terminal import clean
 from ..machines.errors import UsageError
 from .acknowledgement import acknowledgement
+from .held import Held
 from .leaving import Leaving
 from .options import ChatOptions
 from .page import warn
@@ -44,18 +46,27 @@ class Sink(Protocol):
 
 
 class PlainFace:
-    """Prints events as people read them."""
+    """Prints events as people read them; where there is a bar, that one shows the progress."""
 
     def __init__(
-        self, out: Sink, err: Sink, *, can_utf8: bool = True, shows_queued: bool = True
+        self,
+        out: Sink,
+        err: Sink,
+        *,
+        can_utf8: bool = True,
+        has_bar: bool = False,
+        shows_queued: bool = True,
     ) -> None:
         self._out, self._err = out, err
-        self._can_utf8, self._shows_queued = can_utf8, shows_queued
+        self._can_utf8, self._has_bar, self._shows_queued = can_utf8, has_bar, shows_queued
         self._is_mid_line = False
-        self._has_announced = False
+        self._held = Held()
 
     def hear(self, event: Event) -> None:
         """Print an event; loop's thread."""
+        if is_aside(event):
+            return
+        held = self._held.hear(event)
         match event["type"]:
             case "text":
                 delta = clean(event["delta"])
@@ -63,12 +74,13 @@ class PlainFace:
                 self._is_mid_line = not delta.endswith("\n") if delta else self._is_mid_line
             case "recovered":
                 self._aside(announce(event, time.time(), can_utf8=self._can_utf8))
-                self._has_announced = True
-            case "queue" if self._has_announced:
-                self._has_announced = False  # it says the same once more
-            case "turn_ended" | "tool_started":
+            case "interrupted" | "turn_ended" | "tool_started":
                 self._end_line()
-                self._aside(_line(event))
+                self._aside(_line(event) or acknowledgement(event, can_utf8=self._can_utf8))
+            case "progress" if self._has_bar:
+                pass
+            case "queue":
+                self._aside(held)
             case _:
                 self._aside(_line(event) or self._acknowledgement(event))
 
@@ -87,7 +99,7 @@ class PlainFace:
 
 def _line(event: dict[str, Any]) -> str:
     match event["type"]:
-        case "tool_started":
+        case "tool_started" if event["tool"] != "progress":  # what it reports is told by itself
             return f"[{event['tool']}] {_brief(event['arguments'])}"
         case "tool_ended" if event["status"] != "ok":
             reason = event.get("reason") or event["status"]
@@ -99,10 +111,10 @@ def _line(event: dict[str, Any]) -> str:
             return f"error: {event['text']}" + (f"\n  {event['hint']}" if event["hint"] else "")
         case "notice":
             return str(event["text"])
+        case "result" if event["name"] == "stop" and event["data"].get("interrupted"):
+            return ""  # the turn's end says it
         case "result":
             return str(event["text"])
-        case "turn_ended" if event["status"] == "interrupted":
-            return "Interrupted."
         case _:
             return ""
 

@@ -1,6 +1,6 @@
 """The prompt: type while the agent works.
 
-Whole lines go through `patch_stdout`, above the prompt; the line that is still streaming belongs to
+Whole lines go through `StdoutProxy`, above the prompt; the line that is still streaming belongs to
 the prompt's own message, or its redraw would wipe it out.
 """
 
@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import shutil
 import sys
-import textwrap
 import threading
 import time
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.patch_stdout import patch_stdout
+from prompt_toolkit.patch_stdout import StdoutProxy
 
+from ..gateway.child_events import is_aside
 from ..gateway.conversation import Conversation
 from ..gateway.events import Event
 from ..gateway.host import Host
@@ -27,10 +28,15 @@ from ..gateway.terminal import clean
 from .leaving import Leaving
 from .options import ChatOptions
 from .plain import PlainFace
+from .question import Questions, answered, asked
+from .wrapping import wrapped
 
 __all__ = ["Keys", "Screen", "talk_at_prompt"]
 
 ENDS_A_LINE = ("turn_ended", "tool_started", "tool_ended", "question", "interrupted")
+BETWEEN_WRITES = 0.03
+"""Seconds for which lines are collected, so that a burst is one redraw; as text is coalesced."""
+
 AGAIN = 2.0
 """Seconds within which a second Ctrl-C leaves."""
 
@@ -41,19 +47,23 @@ class Screen:
     def __init__(self, *, shows_queued: bool = True) -> None:
         self.model = ""
         self.partial = ""
-        self.question: Event | None = None
+        self.questions = Questions()
         self.is_busy = False
         self.invalidate: Callable[[], None] = lambda: None
         self._started = 0.0
         self._progress: dict[str, Any] | None = None
-        self._waiting = 0
+        self._waiting = self._interrupted = 0
+        self._children = set[str]()
         self._state = "open"
         self._lock = threading.Lock()
         utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-        self._asides = PlainFace(self, self, can_utf8=utf8, shows_queued=shows_queued)
+        self._asides = PlainFace(self, self, can_utf8=utf8, has_bar=True, shows_queued=shows_queued)
 
     def hear(self, event: Event) -> None:
         """Take in an event; loop's thread."""
+        self.questions.hear(event)
+        if is_aside(event):
+            return
         with self._lock:
             self._note(event)
             if event["type"] == "text":
@@ -65,17 +75,16 @@ class Screen:
         self.invalidate()
 
     def write(self, text: str) -> None:
-        """Print whole lines above the prompt."""
-        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        """Print whole lines above the prompt, broken between words."""
+        width = shutil.get_terminal_size().columns
+        sys.stdout.write("\n".join(wrapped(text.removesuffix("\n"), width)) + "\n")
         sys.stdout.flush()
 
     def message(self) -> FormattedText:
         """Return the prompt: the unfinished line, an open question, the sign."""
         lead = f"{self.partial}\n" if self.partial else ""
-        if self.question is not None:
-            asked = self.question
-            what = clean(" ".join(str(one) for one in asked["arguments"].values()))[:200]
-            lead += f"{asked['tool']}: {what}\nMay it run? [y]es, [a]lways, [n]o\n"
+        if (question := self.questions.first) is not None:
+            lead += asked(question)
         return FormattedText([("", lead), ("bold", "> ")])
 
     def bar(self) -> str:
@@ -86,35 +95,45 @@ class Screen:
             parts.append(f"working {elapsed} s{progress_text(self._progress)}")
         else:
             parts.append("idle")
+        if self._children:
+            parts.append(f"{', '.join(sorted(self._children))} at work")
         if self._waiting:
             parts.append(f"{self._waiting} {'held' if self._state == 'held' else 'waiting'}")
+        if self._interrupted:
+            parts.append(f"{self._interrupted} interrupted")
         return " · ".join(parts)
 
     def _note(self, event: Event) -> None:
         match event["type"]:
             case "session_started":
-                self.is_busy, self.question, self._waiting = False, None, 0
+                self.is_busy = False
+                self._waiting = self._interrupted = 0
+                self._children.clear()
+            case "child_started":
+                self._children.add(event["name"])
+            case "child_ended" | "side_talk_ended":
+                self._children.discard(event["name"])
             case "turn_started":
                 self.is_busy, self._started, self._progress = True, time.monotonic(), None
             case "turn_ended":
-                self.is_busy, self.question = False, None
+                self.is_busy = False
             case "progress":
                 self._progress = event
-            case "question":
-                self.question = event
             case "queue":
                 self._state = event["state"]
-                self._waiting = sum(one["state"] == "pending" for one in event["items"])
+                states = [one["state"] for one in event["items"]]
+                self._waiting = states.count("pending")
+                self._interrupted = states.count("interrupted")
             case _:
                 pass
 
     def _stream(self, delta: str) -> None:
         *whole, self.partial = (self.partial + delta).split("\n")
         width = max(10, shutil.get_terminal_size().columns - 1)
-        rows = textwrap.wrap(self.partial, width, drop_whitespace=False, replace_whitespace=False)
-        if len(rows) > 1:  # the prompt shows one row only: what fills one is printed above it
-            whole += [row.rstrip() for row in rows[:-1]]
-            self.partial = rows[-1].lstrip()
+        *rows, last = wrapped(self.partial, width)
+        if rows:  # the prompt shows one row only: what fills one is printed above it
+            whole += rows
+            self.partial = last
         if whole:
             self.write("\n".join(whole) + "\n")
 
@@ -147,8 +166,8 @@ class Keys:
         if not self._screen.is_busy or is_again:
             event.app.exit(exception=EOFError())
             return
+        self._screen.write("Ctrl-C again leaves.\n")
         self._conversation.say("/stop")
-        self._screen.write("Stopping. Ctrl-C again leaves.\n")
 
     def _escape(self, event: KeyPressEvent) -> None:
         if self._screen.is_busy:
@@ -173,7 +192,8 @@ def talk_at_prompt(host: Host, open_it: Callable[[], Conversation], options: Cha
     """Talk until the person leaves."""
     screen = Screen(shows_queued=host.config.auto_queue.show_queue_on_input)
     host.hub.subscribe(screen.hear)
-    with patch_stdout(raw=True):
+    proxy: Any = StdoutProxy(sleep_between_writes=BETWEEN_WRITES, raw=True)
+    with proxy, redirect_stdout(proxy), redirect_stderr(proxy):
         conversation = open_it()
         _greet(host, screen)
         keys = Keys(conversation, screen)
@@ -212,23 +232,11 @@ def _read(session: PromptSession[str], conversation: Conversation, screen: Scree
         if not text.strip():
             continue
         screen.write(f"> {text}\n")
-        is_asked = screen.question is not None
-        if is_asked and _answered(conversation, screen, text):
+        question = screen.questions.first
+        if question is not None and answered(conversation, question, text):
+            screen.questions.drop(question)
             continue
-        waits = is_asked and not conversation.would_stop(text)
+        waits = question is not None and not conversation.would_stop(text)
         reply = conversation.say(text, "queue" if waits else "auto")
         if reply is not None and reply.leaves:
             return 0
-
-
-def _answered(conversation: Conversation, screen: Screen, text: str) -> bool:
-    """Take a one-letter answer to the open question; anything else is a message."""
-    choices = {"y": "allow", "yes": "allow", "a": "always", "always": "always"}
-    choices |= {"n": "deny", "no": "deny"}
-    words = text.strip().lower().strip(".!").replace(",", " ").split()
-    choice = choices.get(words[0]) if words and set(words[1:]) <= {"please", "thanks"} else None
-    if choice is None or screen.question is None:
-        return False
-    conversation.answer(screen.question["id"], choice)
-    screen.question = None
-    return True

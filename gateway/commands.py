@@ -47,8 +47,9 @@ def _help(conversation: Conversation, argument: str) -> Reply:
     if known == [None]:
         return Reply(False, text=f"No command `/{argument.lstrip('/')}`. /help lists them.")
     rows = [one for one in known if one is not None]
-    width = max(len(f"/{one.name} {one.usage}") for one in rows)
-    lines = [f"{f'/{one.name} {one.usage}':<{width}}  {one.doc}" for one in rows]
+    lines = [
+        f"/{one.name} {one.usage}".rstrip().replace("|", " | ") + f"\n    {one.doc}" for one in rows
+    ]
     data = [{"name": one.name, "usage": one.usage, "doc": one.doc} for one in rows]
     return Reply(True, {"commands": data}, "\n".join(lines))
 

@@ -46,13 +46,18 @@ def undo_command(conversation: Conversation, argument: str) -> Reply:
     answer = conversation.ask(TakeBack())
     if not answer.get("ok"):
         return Reply(False, answer, f"{answer.get('reason', 'There is nothing to take back')}.")
+    if key := answer.pop("key", ""):
+        item = conversation.item_of(key)
+        answer["number"] = item.number if item else None
+        if item is None:
+            return Reply(False, answer, "The queue has no room for it.")
+    said = f"Taken back: #{answer['number']} waits in the queue."
     if turn := answer.get("stop"):
         conversation.ask(Interrupt("stop", turn))
         conversation.ask(QueueChange("move", answer["number"], position=LAST))
-    name = f"#{answer['number']}" if answer.get("number") else "The message"
-    said = f"Taken back: {name} waits in the queue."
+        said = f"Taken back: #{answer['number']} was stopped, too, and waits in the queue."
     if answer.get("offered"):
-        said += f" #{answer['offered']} was stopped already: /queue resume goes on with it."
+        said += f"\n#{answer['offered']} was stopped already: /queue resume goes on with it."
     return Reply(True, answer, said)
 
 

@@ -223,8 +223,19 @@ def _apply_to_running(
             case e.Interrupted():
                 move(ITEM, item, "interrupt")
                 item.why = entry.cause
+                _line_up(queue)
             case e.ProgressMade():
                 item.progress = {"done": entry.done, "total": entry.total, "unit": entry.unit}
+
+
+def _line_up(queue: QueueRecord) -> None:
+    """Put what was interrupted first, the oldest before the others: so it is resumed."""
+
+    def place(name: str) -> tuple[bool, int]:
+        item = queue.items[name]
+        return (False, item.number) if item.state == "interrupted" else (True, 0)
+
+    queue.order.sort(key=place)
 
 
 def _recover(queue: QueueRecord, time: float) -> None:
@@ -236,7 +247,7 @@ def _recover(queue: QueueRecord, time: float) -> None:
         if item.state == "running":
             move(ITEM, item, "interrupt")
             item.why = "crash"
-    queue.order.sort(key=lambda name: queue.items[name].state != "interrupted")
+    _line_up(queue)
     for item in live:
         item.is_next = False
     if queue.order:

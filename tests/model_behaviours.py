@@ -1,6 +1,7 @@
 """What a test's model server can be told to do, and the events that it then sends."""
 
 import json
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from typing import Any
 __all__ = [
     "Behaviour",
     "Cut",
+    "Door",
     "Hang",
     "Raw",
     "Stall",
@@ -24,13 +26,39 @@ __all__ = [
 USAGE = {"input": 100, "output": 20, "cached": 60, "reasoning": 4}
 
 
+class Door:
+    """Where an answer stops until a test opens it; a pipe, so that it can be waited for."""
+
+    def __init__(self) -> None:
+        self._out, self._in = os.pipe()
+
+    def fileno(self) -> int:
+        """Return what becomes readable when the door is open."""
+        return self._out
+
+    def open(self) -> None:
+        """Let everything through, from now on. Idempotent."""
+        if self._in >= 0:
+            os.close(self._in)
+            self._in = -1
+
+    def close(self) -> None:
+        """Give the pipe back; not while anything waits."""
+        self.open()
+        os.close(self._out)
+
+
 @dataclass(frozen=True)
 class Behaviour:
-    """What to do with a request; `pause` seconds lie before the header and before each piece."""
+    """What to do with a request; `pause` seconds lie before the header and before each piece.
+
+    `door` holds the answer back: a `Text` and `Tools` behind their text, and before the rest.
+    """
 
     match: str = field(default="", kw_only=True)
     times: int = field(default=1, kw_only=True)
     pause: float = field(default=0.0, kw_only=True)
+    door: Door | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,9 @@ Which behaviour answers: the first not used up whose `match` (a regular expressi
 newest user message; else the next without `match`; the last of these repeats. `times` is how often
 a behaviour with `match` answers; 0 is without end.
 
+Instead of a list a test may give a function from what came (`Recorded`) to a behaviour: a model that
+reads the conversation. A behaviour with a `Door` waits until the test opens it.
+
 It speaks chat completions at `/v1/chat/completions` and Anthropic's messages at `/v1/messages`,
 with the same behaviours, and lists one model at `/v1/models`. Everything waits on sockets, so that
 it sees at once when a client closes, and ends at once when it is closed itself.
@@ -41,7 +44,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -51,6 +54,7 @@ from typing import Any, cast
 from model_behaviours import (
     Behaviour,
     Cut,
+    Door,
     Hang,
     Raw,
     Stall,
@@ -66,6 +70,7 @@ from model_behaviours import (
 __all__ = [
     "Behaviour",
     "Cut",
+    "Door",
     "Hang",
     "ModelServer",
     "Raw",
@@ -117,12 +122,17 @@ class ModelServer:
     """Serves on 127.0.0.1 until closed; a context manager."""
 
     def __init__(
-        self, behaviours: Sequence[Behaviour] = (), port: int = 0, model: str = "test-model"
+        self,
+        behaviours: "Sequence[Behaviour] | Callable[[Recorded], Behaviour]" = (),
+        port: int = 0,
+        model: str = "test-model",
     ) -> None:
         self.model = model
         self.requests: list[Recorded] = []
-        self._matching = [[one, one.times or -1] for one in behaviours if one.match]
-        self._ordered = [one for one in behaviours if not one.match]
+        self._mind = behaviours if callable(behaviours) else None
+        listed = () if callable(behaviours) else behaviours
+        self._matching = [[one, one.times or -1] for one in listed if one.match]
+        self._ordered = [one for one in listed if not one.match]
         self._change = threading.Condition()
         self._start = time.monotonic()
         self._wake, self._woken = socket.socketpair()
@@ -170,6 +180,8 @@ class ModelServer:
         with self._change:
             self.requests.append(request)
             self._change.notify_all()
+            if self._mind is not None:
+                return self._mind(request)
             for entry in self._matching:
                 if entry[1] and re.search(cast(Behaviour, entry[0]).match, request.prompt):
                     entry[1] -= 1
@@ -178,9 +190,15 @@ class ModelServer:
                 return Status(500, {"error": {"message": "the test has no behaviour left"}})
             return self._ordered.pop(0) if len(self._ordered) > 1 else self._ordered[0]
 
-    def is_left(self, client: socket.socket, seconds: float | None) -> bool:
-        """Wait; say whether the client hung up, or the server is closed, in this time."""
-        readable, _, _ = select.select([client, self._woken], [], [], seconds)
+    def is_left(
+        self, client: socket.socket, seconds: float | None, door: Door | None = None
+    ) -> bool:
+        """Wait; say whether the client hung up, or the server is closed, in this time.
+
+        A door that opens ends the waiting, too.
+        """
+        watched = [client, self._woken, *([door] if door else ())]
+        readable, _, _ = select.select(watched, [], [], seconds)
         if self._woken in readable:
             return True
         try:
@@ -261,9 +279,7 @@ class _Talk(BaseHTTPRequestHandler):
             case Text(stream=False):
                 self._json(whole_answer(what))
             case Text() | Tools():
-                events = message_events(what) if is_messages else chat_events(what)
-                self._stream(events, what.pause)
-                self.wfile.write(b"0\r\n\r\n")
+                self._answer(what, is_messages)
             case Hang():
                 self._wait(None)
             case Stall():
@@ -278,15 +294,30 @@ class _Talk(BaseHTTPRequestHandler):
             case _:
                 raise AssertionError(what)
 
-    def _wait(self, seconds: float | None) -> None:
-        if seconds != 0 and self.server.owner.is_left(self.connection, seconds):
+    def _wait(self, seconds: float | None, door: Door | None = None) -> None:
+        if seconds != 0 and self.server.owner.is_left(self.connection, seconds, door):
             raise _Left
+
+    def _answer(self, what: Text | Tools, is_messages: bool) -> None:
+        """Stream a whole answer; a door stands behind its text."""
+        events = message_events(what) if is_messages else chat_events(what)
+        if what.door is not None:
+            text = len(list(text_events(what.text, is_messages)))
+            self._stream(itertools.islice(events, text), what.pause)
+            self._wait(None, what.door)
+            self._send(events, what.pause)
+        else:
+            self._stream(events, what.pause)
+        self.wfile.write(b"0\r\n\r\n")
 
     def _stream(self, events: Iterator[str], pause: float) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
+        self._send(events, pause)
+
+    def _send(self, events: Iterator[str], pause: float) -> None:
         for event in events:
             self._wait(pause)
             self._chunk(event.encode())

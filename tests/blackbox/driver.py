@@ -249,6 +249,34 @@ class Chat:
             self._mark = position + 1
             return self.events[position]
 
+    def wait_text(self, text: str, timeout: float = WAIT) -> None:
+        """Wait until a command's result, a notice or the model's own words hold `text`."""
+        with self._change:
+            position = self._mark
+            said = ""
+
+            def came() -> bool:
+                nonlocal position, said
+                while text not in said and position < len(self.events):
+                    one = self.events[position]
+                    position += 1
+                    said = said + one["delta"] if one["type"] == "text" else _text_of(one)
+                return text in said or self._is_over
+
+            self._change.wait_for(came, timeout)
+            if text not in said:
+                raise AssertionError(f"nothing said `{text}`.\n{self.story()}")
+            self._mark = position - 1  # the same one may hold the next text, too
+
+    def wait_quiet(self, timeout: float = WAIT) -> None:
+        """Wait until every turn that has started has ended."""
+        with self._change:
+            turns = {"turn_started": 1, "turn_ended": -1}
+            is_quiet = self._change.wait_for(
+                lambda: not sum(turns.get(one["type"], 0) for one in self.events), timeout
+            )
+            assert is_quiet, f"a turn does not end.\n{self.story()}"
+
     def ask(self, command: str) -> Event:
         """Send a slash command and return its result."""
         name = command.split()[0].removeprefix("/")
@@ -338,6 +366,10 @@ def _parse(line: bytes) -> Event:
     except ValueError:
         event = None
     return event if isinstance(event, dict) else {"type": "not json", "line": repr(line[:300])}
+
+
+def _text_of(event: Event) -> str:
+    return str(event.get("text", "")) if event["type"] in ("result", "notice", "error") else ""
 
 
 def _fits(event: Event, kind: str, fields: dict[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 from blackbox.driver import Chat, Gate, Place
-from serving import ModelServer, Text, Tools
+from serving import Hang, ModelServer, Text, Tools
 
 QUEUE = 'busy_input_mode = "queue"'
 
@@ -177,3 +177,22 @@ def test_resume_while_a_turn_runs(place: Place, serve, gate: Gate) -> None:
     for _ in range(2):
         chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
+
+
+def test_the_oldest_that_was_interrupted_is_resumed_first(place: Place, serve) -> None:
+    """Of several turns that were stopped the first said comes first, whichever was stopped last."""
+    server = serve(Hang(), Hang(), Text("Done."))
+    chat = place.chat()
+    for count, text in enumerate(("one", "two"), 1):
+        chat.send(text)
+        server.wait_requests(count)
+        chat.send("/stop")
+        chat.wait("stopped")
+    items = chat.ask("/queue")["data"]["items"]
+    assert [(one["number"], one["state"]) for one in items] == [
+        (1, "interrupted"),
+        (2, "interrupted"),
+    ]
+    assert chat.ask("/queue resume")["data"]["number"] == 1
+    assert chat.close() == 0
+    assert [one.prompt.rpartition("\n")[2] for one in server.requests][-2:] == ["one", "two"]

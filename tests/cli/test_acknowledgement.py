@@ -70,11 +70,21 @@ def by_word(ack: str, **fields: Any) -> dict[str, Any]:
             {"type": "rejected", "reason": "queue_full", "text": "hello"},
             "Not taken (queue_full): hello",
         ),
+        (
+            accepted(text="exit code 2", ack="word_queued", matched="exit"),
+            '📥 Queued #2: "exit code 2"\n"exit" in it stopped nothing: /stop stops everything.',
+        ),
+        (
+            accepted(text="stop", **{"as": "steer"}, ack="word_steered", matched="stop"),
+            'Steering with #2: "stop"\n"stop" in it stopped nothing: /stop stops everything.',
+        ),
         ({"type": "steered"}, "[Steered]"),
         (
             {"type": "interrupted", "checkpoint": {"done": 23, "total": 50, "unit": "file"}},
-            "Progress saved at checkpoint 23/50.",
+            "Stopping current task. Progress saved at checkpoint 23/50.",
         ),
+        ({"type": "interrupted", "checkpoint": None}, "Stopping current task."),
+        ({"type": "interrupting", "cause": "stop"}, ""),
         ({"type": "stopped", "killed": [4, 5], "survivors": []}, "Ended: processes 4, 5"),
         (
             {"type": "stopped", "killed": [4], "survivors": [7]},

@@ -1,0 +1,125 @@
+"""A conversation in a terminal that can only print: no cursor, no bar (`TERM=dumb`).
+
+The terminal itself edits and echoes the line; what the agent says is printed as it comes.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from types import FrameType
+
+from ..gateway.child_events import is_aside
+from ..gateway.conversation import Conversation
+from ..gateway.events import Event
+from ..gateway.host import Host
+from .leaving import Leaving
+from .options import ChatOptions
+from .plain import PlainFace
+from .printer import Printer
+from .question import Questions, answered, asked
+from .typed import typed_lines
+
+__all__ = ["talk_in_lines"]
+
+AGAIN = 2.0
+"""Seconds within which a second Ctrl-C leaves."""
+
+
+class _Stop(BaseException):
+    """Ctrl-C during a turn: stop that, and stay."""
+
+
+class _Watch:
+    """What is asked, and whether a turn runs; prints the question."""
+
+    def __init__(self, printer: Printer) -> None:
+        self._printer = printer
+        self.questions = Questions()
+        self.is_busy = False
+
+    def hear(self, event: Event) -> None:
+        """Take in an event; loop's thread."""
+        self.questions.hear(event)
+        if is_aside(event):
+            return
+        match event["type"]:
+            case "turn_started":
+                self.is_busy = True
+            case "turn_ended" | "session_started":
+                self.is_busy = False
+            case "question":
+                self._printer.write(asked(event))
+            case _:
+                pass
+
+
+def talk_in_lines(host: Host, open_it: Callable[[], Conversation], options: ChatOptions) -> int:
+    """Talk until the person leaves."""
+    printer = Printer(sys.stdout)
+    watch = _Watch(printer)
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    host.hub.subscribe(PlainFace(printer, printer, can_utf8=utf8).hear)
+    host.hub.subscribe(watch.hear)
+    try:
+        conversation = open_it()
+        if host.choice is not None:
+            printer.write(f"{host.choice.line}\n")
+        for notice in (*host.config.notices, *host.notices):
+            printer.write(f"{notice}\n")
+        printer.write("/help lists the commands. Ctrl-D leaves; everything is saved.\n")
+        try:
+            _listen(conversation, watch, printer)
+        except Leaving as leaving:
+            conversation.leave("signal")
+            return 0 if leaving.exit_code == 128 + signal.SIGINT else leaving.exit_code
+        conversation.leave()
+        return 0
+    finally:
+        host.close()
+        printer.close()
+
+
+def _listen(conversation: Conversation, watch: _Watch, printer: Printer) -> None:
+    with _control_c(watch):
+        while True:
+            try:
+                for line in typed_lines():
+                    if line.strip() and _take(conversation, watch, line):
+                        return
+                return
+            except _Stop:
+                printer.write("\nCtrl-C again leaves.\n")
+                conversation.say("/stop")
+
+
+def _take(conversation: Conversation, watch: _Watch, line: str) -> bool:
+    """Obey a line; True when it asked to leave."""
+    question = watch.questions.first
+    if question is not None and answered(conversation, question, line):
+        watch.questions.drop(question)
+        return False
+    waits = question is not None and not conversation.would_stop(line)
+    reply = conversation.say(line, "queue" if waits else "auto")
+    return reply is not None and reply.leaves
+
+
+@contextmanager
+def _control_c(watch: _Watch) -> Generator[None]:
+    """Let Ctrl-C stop a turn that runs; at any other time, and the second time, it leaves."""
+    last = -AGAIN
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        nonlocal last
+        now = time.monotonic()
+        is_again, last = now - last < AGAIN, now
+        raise _Stop if watch.is_busy and not is_again else Leaving(number)
+
+    before = signal.signal(signal.SIGINT, on_signal)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,104 @@
+"""What people read of the events that come: each thing once, in the order in which it happened."""
+
+from typing import Any
+
+import pytest
+
+from steersman.cli.plain import PlainFace
+
+Event = dict[str, Any]
+
+
+class Paper:
+    """Takes what is printed."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def write(self, text: str) -> None:
+        """Take it."""
+        self.text += text
+
+
+def printed(*events: Event, has_bar: bool = False) -> list[str]:
+    """Return the lines that these events make."""
+    paper = Paper()
+    face = PlainFace(paper, paper, has_bar=has_bar)
+    for event in events:
+        face.hear(event)
+    return paper.text.splitlines()
+
+
+def accepted(name: str, said_as: str, number: int) -> Event:
+    """A message that was taken."""
+    fields = {"id": name, "as": said_as, "number": number, "text": name}
+    return {"type": "accepted", **fields, "matched": None, "ack": "queued"}
+
+
+def queue(state: str, *names: str) -> Event:
+    """A queue in which these wait."""
+    return {"type": "queue", "state": state, "items": [waits(name) for name in names]}
+
+
+def waits(name: str) -> Event:
+    """A waiting item."""
+    return {"id": name, "state": "pending"}
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        ([queue("held", "a", "b")], ["2"]),
+        ([queue("open", "a"), queue("held", "a")], ["1"]),
+        ([queue("held", "a"), queue("held", "a", "b")], ["1", "2"]),
+        ([queue("held", "a", "b"), queue("held", "b"), queue("open")], ["2"]),
+        ([queue("held"), queue("held", "a")], ["1"]),
+        ([queue("open", "a", "b")], []),
+    ],
+)
+def test_held_is_said_when_more_is_held(events: list[Event], said: list[str]) -> None:
+    """Not again for each that is taken back."""
+    assert printed(*events) == [f"Held: {n} waiting. /queue resume runs them." for n in said]
+
+
+def test_what_runs_next_is_not_held() -> None:
+    """A message that stopped the turn waits for its end; only what is behind it is held."""
+    stopping = accepted("b", "interrupt", 2)
+    assert printed(stopping, queue("held", "b")) == []
+    assert printed(stopping, queue("held", "a", "b"))[-1].startswith("Held: 1 waiting")
+    taken_back = {"type": "requeued", "id": "b", "why": "taken back"}
+    assert len(printed(stopping, queue("held", "b"), taken_back, queue("held", "b"))) == 1
+
+
+def test_a_steer_is_not_held() -> None:
+    """It waits for the running turn, not for a word; when the turn is stopped, it is held, too."""
+    steer = accepted("b", "steer", 2)
+    ended = {"type": "turn_ended", "status": "interrupted"}
+    assert len(printed(steer, queue("held", "b"))) == 1
+    assert printed(steer, ended, queue("held", "b"))[-1].startswith("Held: 1 waiting")
+
+
+def test_a_stop_is_answered_once() -> None:
+    """The command's own answer is the end of the turn; where there was none to stop, it says so."""
+    result = {"type": "result", "name": "stop", "text": "Stopping turn t1."}
+    assert printed({**result, "data": {"interrupted": "t1"}}) == []
+    assert printed({**result, "text": "Nothing to stop.", "data": {}}) == ["Nothing to stop."]
+
+
+@pytest.mark.parametrize(("has_bar", "lines"), [(False, ["(file 12/50)"]), (True, [])])
+def test_progress_is_told_once(has_bar: bool, lines: list[str]) -> None:
+    """The tool's own call says nothing more; where a bar shows it, no line does."""
+    arguments = {"done": 12, "total": 50, "unit": "file"}
+    started = {"type": "tool_started", "tool": "progress", "arguments": arguments}
+    assert printed(started, {"type": "progress", **arguments}, has_bar=has_bar) == lines
+
+
+def test_a_stop_ends_the_line() -> None:
+    """What the model had said stands on its own line; the stop is told once."""
+    done = {"done": 23, "total": 50, "unit": "file"}
+    assert printed(
+        {"type": "text", "delta": "I will"},
+        {"type": "interrupting", "cause": "stop"},
+        {"type": "interrupted", "checkpoint": done},
+        {"type": "turn_ended", "status": "interrupted"},
+    ) == ["I will", "Stopping current task. Progress saved at checkpoint 23/50."]

@@ -1,0 +1,24 @@
+"""A stage for each of the two faces."""
+
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+if sys.platform != "linux":  # these look at the process table of Linux
+    collect_ignore_glob = ["test_*.py"]
+
+TESTS = str(Path(__file__).resolve().parent.parent)
+if TESTS not in sys.path:
+    sys.path.insert(0, TESTS)
+
+from stories.stage import Stage  # noqa: E402
+
+
+@pytest.fixture(params=["json", "screen"])
+def stage(tmp_path: Path, request: pytest.FixtureRequest) -> Generator[Stage]:
+    """A stage of the story's own, once with JSON lines and once with a terminal."""
+    here = Stage(tmp_path, request.param)
+    yield here
+    here.close()

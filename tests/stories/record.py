@@ -1,0 +1,77 @@
+"""Write the stories' recordings: each played once in a real terminal, as asciicast v2 files.
+
+    make recordings                                  all, to docs/recordings/
+    cd tests && python -m stories.record FOLDER 1 4  some, to a folder of your choice
+
+The times are this machine's, with the pauses of typing put in and long ones cut; paths, ports, ids
+and process ids are replaced.
+"""
+
+import re
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from blackbox.driver import Gate
+
+from .stage import Stage
+from .terminal import Reel
+from .test_change_of_direction import a_change_of_direction
+from .test_long_job import a_long_job
+from .test_plug_is_pulled import the_plug_is_pulled
+from .test_several_things import several_things
+from .test_words import some_words
+
+__all__ = ["STORIES", "record"]
+
+SIZE = (100, 28)
+
+
+def _pull_the_plug(stage: Stage) -> None:
+    with closing(Gate(stage.place.folder)) as gate:
+        the_plug_is_pulled(stage, gate)
+
+
+STORIES: dict[str, tuple[str, Callable[[Stage], None]]] = {
+    "1": ("a-long-job", a_long_job),
+    "2": ("a-change-of-direction", a_change_of_direction),
+    "3": ("several-things", several_things),
+    "4": ("the-plug-is-pulled", _pull_the_plug),
+    "5": ("words", some_words),
+}
+
+
+def record(number: str, folder: Path) -> Path:
+    """Play a story and return the file of its recording."""
+    name, story = STORIES[number]
+    reel = Reel(*SIZE, title=f"steersman: {name.replace('-', ' ')}")
+    with tempfile.TemporaryDirectory() as root:
+        with closing(Stage(Path(root), "screen", reel)) as stage:
+            story(stage)
+        path = folder / f"{number}-{name}.cast"
+        reel.write(path, lambda text: _neutral(text, root))
+    return path
+
+
+def _neutral(text: str, root: str) -> str:
+    """Take out what belongs to this machine and this moment."""
+    text = text.replace(root, "~")
+    text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:8080", text)
+    text = re.sub(r"\b(process(?:es)?) [\d, ]*\d", r"\1 4711", text)
+    return re.sub(r"\x1b\[6n", "", text)  # a question to the terminal, no picture
+
+
+def main() -> None:
+    """Record what is asked for."""
+    target, *numbers = sys.argv[1:] or ["../docs/recordings"]
+    folder = Path(target)
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in numbers or STORIES:
+        path = record(number, folder)
+        print(path, path.stat().st_size)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Story 1: a long job and a question."""
+
+import pytest
+
+from .agent import Rewriting, says, user_texts
+from .stage import Stage
+
+WISH = "rewrite all 50 schemas from yup to zod"
+QUESTION = "what's the zod syntax for optional again?"
+
+
+def a_long_job(stage: Stage) -> None:
+    """A question waits while 50 files are rewritten; a stop at 45; then both go on."""
+    files, agent = stage.files(), stage.agent
+    halts = {12: agent.door("twelve"), 45: agent.door("forty-five")}
+    agent.when(WISH, Rewriting(files, halts))
+    agent.when("zod syntax", says("z.string().optional()"))
+    chat = stage.opens()
+
+    chat.types("/queue on")
+    chat.shows("Auto-queue is on")
+    chat.types(WISH)
+    chat.counts(12, 50)
+    chat.types(QUESTION)
+    chat.shows('📥 Queued #2: "what\'s the zod syntax..."', accepted={"as": "queue", "number": 2})
+    chat.types("/queue list")
+    chat.shows(f"#1 [RUNNING]: {WISH} (file 12/50)")
+    chat.shows(f"#2 [PENDING]: {QUESTION}")
+
+    agent.door("twelve").open()
+    chat.counts(45, 50)
+    chat.types("actually stop")
+    chat.shows('⚠️ Interrupt detected: "stop"', accepted={"as": "interrupt", "matched": "stop"})
+    chat.shows(
+        "Stopping current task. Progress saved at checkpoint 45/50.",
+        interrupted={"checkpoint": {"done": 45, "total": 50, "unit": "file"}},
+    )
+    chat.shows("Held: 1 waiting. /queue resume runs them.", queue={"state": "held"})
+    assert stage.times_done() == [1] * 45 + [0] * 5
+    assert [one.prompt for one in stage.requests()][-1] == WISH
+
+    agent.door("forty-five").open()
+    chat.types("/queue resume")
+    chat.shows("Restored 2 items. Processing #1 from checkpoint (file 45/50)...")
+    chat.shows("All 50 files use zod now.")
+    chat.shows("z.string().optional()")
+    chat.rests()
+    assert chat.leaves() == 0
+
+
+@pytest.mark.slow
+def test_a_long_job_and_a_question(stage: Stage) -> None:
+    """The question waits and is run; the stop loses nothing; no file is done twice."""
+    a_long_job(stage)
+    assert stage.times_done() == [1] * 50
+    stage.check_append_only()
+    assert user_texts(stage.server.requests[-1].body["messages"])[-1] == QUESTION
+    assert len(stage.requests("zod syntax")) == 1

@@ -1,0 +1,89 @@
+"""Ordinary use where there is little room: forty columns, and a terminal that can only print."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from blackbox.driver import COMMAND
+from serving import Text
+
+from .agent import says
+from .stage import Stage
+from .terminal import Terminal
+
+WISH = "explain ownership to me, please, and without a book"
+BEGIN = "Every value has one owner."
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Generator[Stage]:
+    """A stage with a turn that does not end by itself, and one that does."""
+    here = Stage(tmp_path, "screen")
+    here.agent.when("ownership", Text(BEGIN, door=here.agent.door("explaining")))
+    here.agent.when("hello", says("Good day."))
+    yield here
+    here.close()
+
+
+def opened(stage: Stage, size: tuple[int, int], **environ: str) -> Terminal:
+    """Open a chat in a terminal of this size."""
+    command = (*COMMAND, "chat", "--yes")
+    terminal = Terminal(command, stage.place.folder, stage.place.environ | environ, size)
+    stage.terminals.append(terminal)
+    terminal.shows("everything is")
+    return terminal
+
+
+@pytest.mark.slow
+def test_forty_columns(stage: Stage) -> None:
+    """Words stay whole, nothing is said twice, and the bar is one row."""
+    terminal = opened(stage, (40, 15))
+    terminal.has_bar("idle")
+    terminal.types(WISH)
+    terminal.shows("Every value")
+    terminal.types("hello", "\t")
+    terminal.shows('📥 Queued #2: "hello"')
+    terminal.types("please stop")
+    terminal.shows("Held: 1 waiting. /queue resume runs")
+    terminal.shows("them.")
+    terminal.has_bar("1 held")
+    terminal.presses("\x04")
+    assert terminal.ended() == 0
+    rows = [row for row in terminal.rows if row]
+    assert rows[3:] == [
+        "/help lists the commands. Ctrl-D leaves;",
+        "everything is saved.",
+        "> explain ownership to me, please, and",
+        "without a book",
+        "> hello",
+        '📥 Queued #2: "hello"',
+        "> please stop",
+        '⚠️ Interrupt detected: "stop"',
+        BEGIN,
+        "Stopping current task.",
+        "Held: 1 waiting. /queue resume runs",
+        "them.",
+    ]
+
+
+@pytest.mark.slow
+def test_a_terminal_that_can_only_print(stage: Stage) -> None:
+    """Each line is there once; Ctrl-C stops the turn, and leaves when nothing runs."""
+    terminal = opened(stage, (80, 24), TERM="dumb")
+    terminal.types(WISH)
+    terminal.shows(BEGIN)
+    terminal.presses("\x03")
+    terminal.shows("Ctrl-C again leaves.")
+    terminal.shows("Stopping current task.")
+    terminal.types("hello")
+    terminal.shows("Good day.")
+    terminal.presses("\x04")
+    assert terminal.ended() == 0
+    assert [row for row in terminal.rows if row][3:] == [
+        WISH,
+        f"{BEGIN}^C",
+        "Ctrl-C again leaves.",
+        "Stopping current task.",
+        "hello",
+        "Good day.",
+    ]
