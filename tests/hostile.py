@@ -5,6 +5,7 @@ import shlex
 import sys
 import threading
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,9 +59,10 @@ class Mark:
 
     word: str = field(default_factory=lambda: f"mark-{uuid.uuid4().hex}")
 
-    def command(self, program: str, ready: str) -> str:
-        """Write one of the programs as a shell command that says `ready` to a file."""
-        return f"export MARK={self.word}; {shlex.join([*HOSTILE[program], self.word])} > {ready}"
+    def command(self, programs: Iterable[str], ready: str) -> str:
+        """Write a shell command that runs some of them; each says `ready` to a named pipe."""
+        lines = [f"{shlex.join([*HOSTILE[one], self.word])} > {ready} &" for one in programs]
+        return "\n".join([f"export MARK={self.word}", *lines, "wait"])
 
     def pids(self) -> list[int]:
         """Look through /proc for living processes that carry it."""

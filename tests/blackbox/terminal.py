@@ -13,10 +13,17 @@ from blackbox.driver import WAIT, Place
 __all__ = ["Terminal"]
 
 
-class Terminal:
-    """A pty, and a program that has it as its controlling terminal; its output is read away."""
+_WHERE = b"\x1b[6n"
 
-    def __init__(self, place: Place, command: Sequence[str]) -> None:
+
+class Terminal:
+    """A pty, and a program that has it as its controlling terminal; its output is read away.
+
+    `answers`: whether it says where its cursor is when it is asked, as terminals do.
+    """
+
+    def __init__(self, place: Place, command: Sequence[str], answers: bool = True) -> None:
+        self._answers = answers
         self._shown = b""
         self._change = threading.Condition()
         self._master, program_end = os.openpty()
@@ -71,6 +78,8 @@ class Terminal:
                 data = os.read(self._master, 65_536)
             except OSError:  # nobody has the other end
                 return
+            if self._answers and _WHERE in data:
+                os.write(self._master, b"\x1b[1;1R" * data.count(_WHERE))
             with self._change:
                 self._shown += data
                 self._change.notify_all()

@@ -1,12 +1,13 @@
 """Five programs that are hard to end, and each way in which a chat can end: nothing is left.
 
-The five run in five chats at the same time, so that each way costs one start.
+With a message on the command line each program has a chat of its own, and all five run at the same
+time; at the prompt all five are started by one tool.
 """
 
 import os
 import select
 import signal
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -28,35 +29,46 @@ pytestmark = pytest.mark.slow
 
 
 class Work:
-    """A chat in a terminal whose shell tool runs one of the programs."""
+    """A chat in a terminal, whose shell tool runs some of the programs until the chat ends."""
 
-    def __init__(self, place: Place, program: str) -> None:
+    def __init__(self, place: Place, programs: Sequence[str], mark: Mark) -> None:
         self.place = place
-        self._program = program
+        self._count = len(programs)
         path = place.folder / "ready"
         os.mkfifo(path)
         self._ready = os.open(path, os.O_RDWR | os.O_NONBLOCK)
-        self.terminal: Terminal | None = None
+        command = mark.command(programs, path.name)
+        self.model = ModelServer([Tools([{"tool": "shell", "arguments": {"command": command}}])])
+        place.configure(self.model.base_url)
+        self.started: dict[int, str] = {}
 
-    def begin(self, is_one_shot: bool) -> Terminal:
-        """Start the chat and say what is to be run."""
-        said = [self._program] if is_one_shot else []
-        self.terminal = Terminal(self.place, [*COMMAND, "chat", "--yes", *said])
-        if not is_one_shot:
+    def begin(self, *said: str, answers: bool = True) -> None:
+        """Start the chat; what is not said on the command line is typed."""
+        self.terminal = Terminal(self.place, [*COMMAND, "chat", "--yes", *said], answers)
+        if not said:
             self.terminal.wait("1m>")
-            self.terminal.type(f"{self._program}\r")
-        return self.terminal
+            self.terminal.type("work\r")
 
     def wait(self) -> None:
-        """Wait until the program runs."""
-        came = select.select([self._ready], [], [], WAIT)[0]
-        assert came, f"{self._program} did not start"
+        """Wait until the programs run."""
+        said = b""
+        while said.count(b"ready") < self._count:
+            assert select.select([self._ready], [], [], WAIT)[0], said
+            said += os.read(self._ready, 1000)
+        self.started = self.place.processes()
+
+    def end(self, number: int | None) -> None:
+        """Signal the chat, or close its terminal."""
+        if number is None:
+            self.terminal.hang_up()
+        else:
+            self.terminal.process.send_signal(number)
 
     def close(self) -> None:
         """End everything."""
-        if self.terminal is not None:
-            self.terminal.close()
+        self.terminal.close()
         self.place.close()
+        self.model.close()
         os.close(self._ready)
 
 
@@ -67,42 +79,47 @@ def mark() -> Mark:
 
 
 @pytest.fixture
-def works(tmp_path: Path, mark: Mark) -> Generator[list[Work]]:
-    """One for each program, all with the same model."""
-    calls = {
-        program: [{"tool": "shell", "arguments": {"command": mark.command(program, "ready")}}]
-        for program in HOSTILE
-    }
-    behaviours = [Tools(call, match=program) for program, call in calls.items()]
-    with ExitStack() as closing, ModelServer(behaviours) as server:
-        made: list[Work] = []
-        for number, program in enumerate(HOSTILE):
-            place = Place(tmp_path / str(number))
-            place.configure(server.base_url)
-            made.append(Work(place, program))
-            closing.callback(made[-1].close)
-        yield made
-        closing.close()
+def begin(tmp_path: Path, mark: Mark) -> Generator[Callable[..., Work]]:
+    """Start a chat that runs some of the programs."""
+    with ExitStack() as closing:
+
+        def start(programs: Sequence[str], *said: str, answers: bool = True) -> Work:
+            place = Place(tmp_path / programs[0].replace(" ", "-"))
+            work = Work(place, programs, mark)
+            closing.callback(work.close)
+            work.begin(*said, answers=answers)
+            return work
+
+        yield start
 
 
-@pytest.mark.parametrize("is_one_shot", [False, True], ids=["at the prompt", "one message"])
+@pytest.mark.parametrize("is_at_prompt", [True, False], ids=["at the prompt", "one message"])
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_nothing_is_left(works: list[Work], mark: Mark, ending: str, is_one_shot: bool) -> None:
-    """A second after the chat's end no process of any of the five programs is alive."""
-    terminals = [work.begin(is_one_shot) for work in works]
+def test_nothing_is_left(
+    begin: Callable[..., Work], mark: Mark, ending: str, is_at_prompt: bool
+) -> None:
+    """A second after the end no process of any of the five is alive; the chats end, too."""
+    said, groups = ((), [[*HOSTILE]]) if is_at_prompt else (("work",), [[one] for one in HOSTILE])
+    works = [begin(group, *said) for group in groups]
     for work in works:
         work.wait()
-    started = [work.place.processes() for work in works]
-    assert len(mark.pids()) >= 2 * len(HOSTILE)
-    number = ENDINGS[ending]
-    for terminal in terminals:
-        if number is None:
-            terminal.hang_up()
-        else:
-            terminal.process.send_signal(number)
-    left = mark.until_gone(1.0)
-    assert not left, [work.place.processes() for work in works]
-    for terminal, work, processes in zip(terminals, works, started, strict=True):
-        assert terminal.process.wait(WAIT) != 0 or not is_one_shot
-        assert not wait_gone(processes, 5.0)
+    assert len(mark.pids()) > len(HOSTILE) + 1
+    for work in works:
+        work.end(ENDINGS[ending])
+    assert not mark.until_gone(1.0), [work.place.processes() for work in works]
+    for work in works:
+        assert work.terminal.process.wait(WAIT) != 0 or (is_at_prompt and ending == "INT")
+        assert not wait_gone(work.started)
         assert not work.place.processes()
+
+
+@pytest.mark.parametrize("ending", ["TERM", "HUP"])
+def test_a_mute_terminal_keeps_nobody_from_leaving(
+    begin: Callable[..., Work], mark: Mark, ending: str
+) -> None:
+    """A terminal that never says where its cursor is does not hold up the end."""
+    work = begin(["threads"], answers=False)
+    work.wait()
+    work.end(ENDINGS[ending])
+    assert work.terminal.process.wait(WAIT) == 128 + (ENDINGS[ending] or 0)
+    assert not mark.pids()
