@@ -7,6 +7,7 @@ the prompt's own message, or its redraw would wipe it out.
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 import textwrap
 import threading
@@ -28,6 +29,7 @@ from ..gateway.terminal import clean
 from .leaving import Leaving, leave_through
 from .options import ChatOptions
 from .plain import PlainFace
+from .printer import forget
 
 __all__ = ["Door", "Keys", "Screen", "talk_at_prompt"]
 
@@ -67,8 +69,11 @@ class Screen:
 
     def write(self, text: str) -> None:
         """Print whole lines above the prompt."""
-        sys.stdout.write(text if text.endswith("\n") else text + "\n")
-        sys.stdout.flush()
+        try:
+            sys.stdout.write(text if text.endswith("\n") else text + "\n")
+            sys.stdout.flush()
+        except OSError:  # the session goes on to its end, whoever listens
+            forget(1, 2)
 
     def message(self) -> FormattedText:
         """Return the prompt: the unfinished line, an open question, the sign."""
@@ -242,6 +247,9 @@ def _read(
             text = session.prompt()
         except (EOFError, KeyboardInterrupt):
             return 0
+        except OSError:
+            forget(1, 2)
+            return 128 + signal.SIGHUP
         except Leaving as leaving:
             return leaving.exit_code
         if not text.strip():

@@ -18,12 +18,13 @@ from hostile import HOSTILE, Mark
 from serving import ModelServer, Tools
 
 ENDINGS = {
-    "INT": signal.SIGINT,
-    "TERM": signal.SIGTERM,
-    "HUP": signal.SIGHUP,
-    "KILL": signal.SIGKILL,
-    "the terminal closes": None,
+    "INT": (signal.SIGINT, 130),
+    "TERM": (signal.SIGTERM, 143),
+    "HUP": (signal.SIGHUP, 129),
+    "KILL": (signal.SIGKILL, -9),
+    "the terminal closes": (None, 129),
 }
+"""Which signal, if any, and the exit code that belongs to it."""
 
 pytestmark = pytest.mark.slow
 
@@ -104,11 +105,13 @@ def test_nothing_is_left(
     for work in works:
         work.wait()
     assert len(mark.pids()) > len(HOSTILE) + 1
+    number, code = ENDINGS[ending]
     for work in works:
-        work.end(ENDINGS[ending])
+        work.end(number)
     assert not mark.until_gone(1.0), [work.place.processes() for work in works]
     for work in works:
-        assert work.terminal.process.wait(WAIT) != 0 or (is_at_prompt and ending == "INT")
+        is_asked_to_leave = is_at_prompt and ending == "INT"  # as by Ctrl-D
+        assert work.terminal.process.wait(5.0) == (0 if is_asked_to_leave else code)
         assert not wait_gone(work.started)
         assert not work.place.processes()
 
@@ -120,6 +123,7 @@ def test_a_mute_terminal_keeps_nobody_from_leaving(
     """A terminal that never says where its cursor is does not hold up the end."""
     work = begin(["threads"], answers=False)
     work.wait()
-    work.end(ENDINGS[ending])
-    assert work.terminal.process.wait(WAIT) == 128 + (ENDINGS[ending] or 0)
+    number, code = ENDINGS[ending]
+    work.end(number)
+    assert work.terminal.process.wait(WAIT) == code
     assert not mark.pids()
