@@ -79,11 +79,9 @@ class Departure:
 
     def tell(self, told: tuple[Any, ...]) -> None:
         """Say it, apart from the mark."""
-        try:
-            self._ears.tell(tuple(one for one in told if one is not self))
-        finally:  # it is durable, whatever became of those who listen
-            if self in told:
-                self._happened.set()
+        self._ears.tell(tuple(one for one in told if one is not self))
+        if self in told:
+            self._happened.set()
 
     def pass_on(self, fact: Fact) -> None:
         """Say something that is not journalled; without a journal there is no last word."""
