@@ -6,15 +6,21 @@ Run it as `python benchmarks/process.py`, with the package installed.
 import asyncio
 import os
 import statistics
+import sys
 import time
 from pathlib import Path
 
 from table import head, row
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+from hostile import HOSTILE
+
 from steersman.ports.process.host import ProcessHost
 from steersman.ports.process.process import ProcessSpec
 
 RUNS = 20
+HOSTILE_RUNS = 9
 GRACE = 0.1
 OBEDIENT = "echo ready; exec sleep 60"
 GRANDCHILD = "trap '' TERM; (trap '' TERM; setsid sh -c 'echo ready; sleep 60') & wait"
@@ -34,10 +40,10 @@ async def spawn_cost(host: ProcessHost) -> tuple[float, float]:
     return started - began, time.perf_counter() - began
 
 
-async def stop_latency(host: ProcessHost, script: str) -> float:
-    """Seconds from the stop of a shell script to the proof that nothing of it is left."""
+async def stop_latency(host: ProcessHost, *argv: str) -> float:
+    """Seconds from the stop of a command that has said something to the proof that it is gone."""
     is_ready = asyncio.Event()
-    process = await host.spawn(command("sh", "-c", script), lambda piece: is_ready.set())
+    process = await host.spawn(command(*argv), lambda piece: is_ready.set())
     await is_ready.wait()
     began = time.perf_counter()
     process.stop()
@@ -62,8 +68,12 @@ async def main() -> None:
     await (await host.spawn(command("true"))).wait()
     first = time.perf_counter() - began
     spawns = [await spawn_cost(host) for _ in range(RUNS)]
-    obedient = [await stop_latency(host, OBEDIENT) for _ in range(RUNS)]
-    deaf = [await stop_latency(host, GRANDCHILD) - GRACE for _ in range(RUNS)]
+    obedient = [await stop_latency(host, "sh", "-c", OBEDIENT) for _ in range(RUNS)]
+    deaf = [await stop_latency(host, "sh", "-c", GRANDCHILD) - GRACE for _ in range(RUNS)]
+    hostile = {
+        name: [await stop_latency(host, *argv) for _ in range(HOSTILE_RUNS)]
+        for name, argv in HOSTILE.items()
+    }
     await host.aclose()
     head(f"processes, median of {RUNS}")
     show("first command, with the spawner's start", [first])
@@ -71,6 +81,9 @@ async def main() -> None:
     show("spawn, until the result of `true`", [whole for _, whole in spawns])
     show("stop of a command that obeys", obedient, 20)
     show("stop of a deaf setsid grandchild, beyond grace", deaf, 50)
+    head(f"hostile programs, from stop to proof, median of {HOSTILE_RUNS}")
+    for name, times in hostile.items():
+        show(name, times, GRACE * 1e3 + 50)
 
 
 if __name__ == "__main__":

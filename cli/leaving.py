@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["Leaving", "leave_on_signals"]
+__all__ = ["Leaving", "leave_on_signals", "leave_through"]
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
+_ways: list[Callable[[Leaving], bool]] = []
 
-class Leaving(BaseException):
-    """A signal asks the main thread to leave; everything is saved on the way out."""
+
+class Leaving(SystemExit):
+    """A signal asks the main thread to leave; everything is saved on the way out.
+
+    It is a `SystemExit` because the prompt runs an asyncio loop, which passes only that and
+    `KeyboardInterrupt` on: any other exception that a signal raises in a callback is logged and lost.
+    """
 
     def __init__(self, number: int) -> None:
-        super().__init__(number)
+        super().__init__(128 + number)
         self.exit_code = 128 + number
 
 
@@ -38,7 +44,9 @@ def leave_on_signals() -> Generator[None]:
             if number == signal.SIGINT:
                 os._exit(128 + number)
             return
-        raise Leaving(number)
+        leaving = Leaving(number)
+        if not (_ways and _ways[-1](leaving)):
+            raise leaving
 
     before = {
         number: signal.signal(number, on_signal)
@@ -50,3 +58,16 @@ def leave_on_signals() -> Generator[None]:
     finally:
         for number, former in before.items():
             signal.signal(number, signal.SIG_IGN if count else former)
+
+
+@contextmanager
+def leave_through(way: Callable[[Leaving], bool]) -> Generator[None]:
+    """Hand a signal to `way` instead of raising it wherever the main thread is.
+
+    `way` runs in the signal's handler and says whether it sees to the leaving; if not, it is raised.
+    """
+    _ways.append(way)
+    try:
+        yield
+    finally:
+        _ways.remove(way)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import queue
@@ -9,7 +10,15 @@ import signal
 import threading
 from typing import TextIO
 
-__all__ = ["Printer"]
+__all__ = ["Printer", "forget"]
+
+
+def forget(*descriptors: int) -> None:
+    """Let whatever is still written there, also by Python's own end, go nowhere and raise nothing."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for one in descriptors:
+        os.dup2(nowhere, one)
+    os.close(nowhere)
 
 
 class Printer:
@@ -42,7 +51,13 @@ class Printer:
                 if self._lines.empty():
                     self._stream.flush()
             except (OSError, ValueError) as error:
-                self._is_broken = True
-                if not isinstance(error, BrokenPipeError):
-                    os.write(2, f"steersman: the output cannot be written: {error}\n".encode())
-                os.kill(os.getpid(), signal.SIGHUP)
+                self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        self._is_broken = True
+        if not isinstance(error, BrokenPipeError):
+            with contextlib.suppress(OSError):  # the same terminal, gone
+                os.write(2, f"steersman: the output cannot be written: {error}\n".encode())
+        with contextlib.suppress(ValueError):  # closed, or no file at all
+            forget(self._stream.fileno())
+        os.kill(os.getpid(), signal.SIGHUP)

@@ -7,6 +7,7 @@ the prompt's own message, or its redraw would wipe it out.
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -15,6 +16,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import Application
 from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import StdoutProxy
@@ -25,13 +27,14 @@ from ..gateway.events import Event
 from ..gateway.host import Host
 from ..gateway.progress import progress_text
 from ..gateway.terminal import clean
-from .leaving import Leaving
+from .leaving import Leaving, leave_through
 from .options import ChatOptions
 from .plain import PlainFace
+from .printer import forget
 from .question import Questions, answered, asked
 from .wrapping import wrapped
 
-__all__ = ["Keys", "Screen", "talk_at_prompt"]
+__all__ = ["Door", "Keys", "Screen", "talk_at_prompt"]
 
 ENDS_A_LINE = ("turn_ended", "tool_started", "tool_ended", "question", "interrupted")
 BETWEEN_WRITES = 0.03
@@ -77,8 +80,11 @@ class Screen:
     def write(self, text: str) -> None:
         """Print whole lines above the prompt, broken between words."""
         width = shutil.get_terminal_size().columns
-        sys.stdout.write("\n".join(wrapped(text.removesuffix("\n"), width)) + "\n")
-        sys.stdout.flush()
+        try:
+            sys.stdout.write("\n".join(wrapped(text.removesuffix("\n"), width)) + "\n")
+            sys.stdout.flush()
+        except OSError:  # the session goes on to its end, whoever listens
+            forget(1, 2)
 
     def message(self) -> FormattedText:
         """Return the prompt: the unfinished line, an open question, the sign."""
@@ -188,6 +194,34 @@ class Keys:
             self._conversation.say(text, "auto" if is_command else explicit)
 
 
+class Door:
+    """How a signal leaves the prompt: the prompt ends itself, in its own loop.
+
+    An exception through that loop would have its tasks cancelled, and the prompt then waits for ever
+    for a line that was about to be printed, if the terminal has not yet said where its cursor is.
+    """
+
+    def __init__(self, prompt: Application[str]) -> None:
+        self.leaving: Leaving | None = None
+        self._prompt = prompt
+
+    def leave(self, leaving: Leaving) -> bool:
+        """Have the prompt end; False where none is open. In a signal's handler."""
+        loop = self._prompt.loop
+        if loop is None or not self._prompt.is_running:
+            return False
+        self.leaving = leaving
+        loop.call_soon_threadsafe(self._end, leaving)
+        return True
+
+    def _end(self, leaving: Leaving) -> None:
+        renderer, future = self._prompt.renderer, self._prompt.future
+        while renderer.waiting_for_cpr:  # a terminal that is going away does not answer
+            renderer.report_absolute_cursor_row(1)
+        if future is not None and not future.done():
+            self._prompt.exit(exception=leaving)
+
+
 def talk_at_prompt(host: Host, open_it: Callable[[], Conversation], options: ChatOptions) -> int:
     """Talk until the person leaves."""
     screen = Screen(shows_queued=host.config.auto_queue.show_queue_on_input)
@@ -207,7 +241,9 @@ def talk_at_prompt(host: Host, open_it: Callable[[], Conversation], options: Cha
         session.app.ttimeoutlen = 0.05
         session.app.timeoutlen = 0.1
         screen.invalidate = session.app.invalidate
-        code = _read(session, conversation, screen)
+        door = Door(session.app)
+        with leave_through(door.leave):
+            code = _read(session, conversation, screen, door)
         conversation.leave("signal" if code else "exit")
         return code
 
@@ -221,12 +257,19 @@ def _greet(host: Host, screen: Screen) -> None:
     screen.write("/help lists the commands. Ctrl-D leaves; everything is saved.\n")
 
 
-def _read(session: PromptSession[str], conversation: Conversation, screen: Screen) -> int:
+def _read(
+    session: PromptSession[str], conversation: Conversation, screen: Screen, door: Door
+) -> int:
     while True:
         try:
+            if door.leaving is not None:
+                raise door.leaving
             text = session.prompt()
         except (EOFError, KeyboardInterrupt):
             return 0
+        except OSError:
+            forget(1, 2)
+            return 128 + signal.SIGHUP
         except Leaving as leaving:
             return leaving.exit_code
         if not text.strip():

@@ -277,6 +277,12 @@ class Chat:
             )
             assert is_quiet, f"a turn does not end.\n{self.story()}"
 
+    def ended_without(self, kind: str) -> bool:
+        """Wait for the first event of a kind, or the end; say whether it ended without one."""
+        with self._change:
+            self._change.wait_for(lambda: kind in self.kinds() or self._is_over, WAIT)
+        return not self.seen(kind)
+
     def ask(self, command: str) -> Event:
         """Send a slash command and return its result."""
         name = command.split()[0].removeprefix("/")

@@ -141,6 +141,24 @@ def test_a_known_client_id_is_not_run_twice_after_a_kill(place: Place, serve) ->
     assert len(server.requests) == 1
 
 
+def test_a_tool_that_kills_the_program_is_not_run_again(place: Place, serve) -> None:
+    """The call that was the program's death is told as unknown, and runs once, whatever follows."""
+    command = "echo ran >> effects; kill -9 $(cat program); sleep 600"
+    server = serve(shell(command), Text("I leave it."))
+    chat = place.chat("--yes")
+    (place.folder / "program").write_text(str(chat.process.pid))
+    chat.send("do it")
+    assert chat.ended() == -9
+    assert not wait_gone(place.processes(), 1.0)
+    for said in ("/queue", "/queue resume"):
+        later = place.chat("--continue", "--yes")
+        assert later.ask(said)["ok"]
+        assert later.close() == 0
+        assert len(server.requests) == (2 if said == "/queue resume" else 1)
+    assert "Unknown outcome" in str(server.requests[1].body["messages"])
+    assert (place.folder / "effects").read_text() == "ran\n"
+
+
 def test_continue_needs_a_session_of_this_folder(place: Place, serve) -> None:
     """Without a session to continue it says so, names the next step, and exits with 1."""
     serve(Text("Hello."))

@@ -2,7 +2,7 @@
 
 import pytest
 from blackbox.driver import Chat, Gate, Place
-from serving import ModelServer, Text, Tools
+from serving import ModelServer, Status, Text, Tools
 
 QUEUE = 'busy_input_mode = "queue"'
 TURN = {"as": "turn"}
@@ -242,3 +242,38 @@ def test_without_the_tool_nothing_is_said_of_it(place: Place, serve) -> None:
     system = server.requests[0].body["messages"][0]["content"]
     assert "[New message from NAME]" in system
     assert "defer" not in system
+
+
+def test_the_same_text_three_times_is_three_steers(place: Place, serve, gate: Gate) -> None:
+    """Who says a thing again means it: each has an id of its own, and all enter together, in order."""
+    server = serve(waiting(gate), Text("Noted."))
+    chat = at_work(place, gate)
+    said = ["use tabs", "use tabs", "no trailing spaces", "use tabs"]
+    chat.send(*({"text": text, "as": "steer"} for text in said))
+    accepted = [chat.wait("accepted", **{"as": "steer"})["id"] for _ in said]
+    gate.open()
+    taken = [chat.wait("steered") for _ in said]
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    assert len({*accepted}) == len(said)
+    assert [(one["id"], one["step"]) for one in taken] == [(name, 2) for name in accepted]
+    assert last_message(server, 1) == "\n\n".join(f"[New message from user] {one}" for one in said)
+    assert len(server.requests) == 2
+
+
+def test_a_steer_into_a_turn_that_fails_is_the_next_turn(place: Place, serve, gate: Gate) -> None:
+    """A turn whose model fails while a steer waits gives it back; it runs, once, by itself."""
+    broken = Status(401, {"error": {"message": "bad key"}}, pause=0.5)
+    server = serve(waiting(gate), broken, Text("Noted."))
+    chat = at_work(place, gate)
+    gate.open()
+    server.wait_requests(2)
+    chat.send({"text": "use tabs", "as": "steer"})
+    item = chat.wait("accepted", **{"as": "steer"})["id"]
+    chat.wait("turn_ended", status="failed")
+    assert chat.wait("turn_started")["item"] == item
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    assert [one["id"] for one in chat.seen("requeued")] == [item]
+    assert not chat.seen("steered")
+    assert server.requests[-1].prompt == "use tabs"

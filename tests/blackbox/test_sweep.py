@@ -1,126 +1,215 @@
-"""The program is killed at its writes, one after the other: what it printed is in the journal."""
+"""The program is killed at its writes, one after the other; after each a restart is looked at.
 
-import json
+A point is the n-th call of a kind on one of the store's files, by whichever thread makes it first.
+A run that nobody disturbs tells which points there are. Each kind is killed at least once; of the
+rest a sample is taken, or all with STEERSMAN_SWEEP=all in the environment (some minutes).
+"""
+
+import os
+import random
+import re
 import shutil
-import subprocess
+from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
-from blackbox.driver import COMMAND, Event, Place
+from blackbox.driver import Chat, Event, Gate, Place
+from blackbox.talk import EFFECTS, STEER, TEXTS, WARM_UP, behaviours, converse
+from serving import ModelServer
 
 STRACE = shutil.which("strace")
-POINTS = 14
-CONFIG = """
-[models.main]
-provider = "scripted"
-script = "{script}"
-[agents.assistant]
-model = "main"
-"""
-SCRIPT = """
-[[answer]]
-match = "first"
-text = "I run it."
-[[answer.tool_calls]]
-tool = "shell"
-arguments = { command = "echo ran >> effects" }
-[[answer]]
-match = "first"
-text = "Done."
-[[answer]]
-match = "second"
-text = "Second."
-"""
-SAID = '{"text": "first", "client_id": "a"}\n{"text": "second", "as": "queue", "client_id": "b"}\n'
+IS_WHOLE = os.environ.get("STEERSMAN_SWEEP") == "all"
+CALLS = "write,pwrite64,fsync,fdatasync,ftruncate,rename,unlink,unlinkat,mkdir,mkdirat"
+NAMED = (".", "journal.db", "journal.db-wal", "journal.db-shm", "journal.db-journal")
+"""Files whose names are known before the run, relative to the state folder."""
+COMMIT = ("fdatasync", "journal.db-wal")
+EXTRA = 0
+"""Points, by chance, beside those that are always taken."""
+QUIET = {"session_started", "recovered", "requeued", "notice", "queue", "accepted", "result"}
 FINAL = {"done", "failed", "withdrawn", "steered"}
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(3600 if IS_WHOLE else 300),
     pytest.mark.skipif(STRACE is None, reason="needs strace to stop at a write"),
 ]
 
 
-def prepare(root: Path) -> Place:
-    """Make a place with a scripted model."""
-    place = Place(root)
-    script = root / "script.toml"
-    script.write_text(SCRIPT)
-    (place.home / "config.toml").write_text(CONFIG.format(script=script))
-    return place
+class Point(NamedTuple):
+    """The n-th call on a file, an empty name standing for all files, in a new or a used home."""
+
+    is_fresh: bool
+    call: str
+    file: str
+    number: int
 
 
-def events_of(output: str) -> list[Event]:
-    """Read the whole lines of an output that may end anywhere."""
-    return [json.loads(line) for line in output.split("\n")[:-1]]
+class Life:
+    """A place, a model and a gate of their own, with a program that may be killed.
 
-
-def run_until_write(place: Place, number: int) -> tuple[list[Event], bool]:
-    """Run a short conversation; kill it as a thread begins its write of this number.
-
-    Returns what it printed, and whether it was killed.
+    `used`: a state folder to begin with, of a program that came and went.
     """
-    calls = "pwrite64,fdatasync,ftruncate"
-    command = [STRACE or "", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={calls}"]
-    command += ["-e", f"inject={calls}:signal=KILL:when={number}", *COMMAND]
-    ran = subprocess.run(
-        [*command, "chat", "--json", "--yes"],
-        cwd=place.folder,
-        env=place.environ,
-        input=SAID,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    return events_of(ran.stdout), ran.returncode != 0
 
+    def __init__(self, root: Path, used: Path | None = None) -> None:
+        self.place = Place(root)
+        self.gate = Gate(self.place.folder)
+        self.server = ModelServer(behaviours(self.gate))
+        self.place.configure(self.server.base_url)
+        self.state = self.place.home / "state"
+        if used is not None:
+            shutil.copytree(used, self.state)
 
-def check(place: Place, printed: list[Event]) -> None:
-    """Everything that was printed is stored; the session comes back and nothing runs by itself."""
-    numbers = [one["seq"] for one in printed if one["seq"] is not None]
-    if not numbers and place.run("inspect", "last").returncode != 0:
-        assert place.run("chat", "--continue", "--json").returncode == 1
-        return
-    before = place.stored()
-    known = before["queue"]["items"]
-    accepted = {one["id"] for one in printed if one["type"] == "accepted"}
-    assert accepted <= known.keys()
-    assert before["seq"] >= max(numbers, default=0)
-    assert numbers == sorted(numbers)
-    done = {one["item"] for one in printed if one["type"] == "turn_ended"}
-    assert all(known[name]["state"] == "done" for name in done)
-    ran = place.run("chat", "--continue", "--json")
-    assert ran.returncode == 0, ran.stderr
-    later = events_of(ran.stdout)
-    kinds = {one["type"] for one in later}
-    assert kinds <= {"session_started", "recovered", "notice", "queue", "session_suspended"}
-    waiting = {
-        one["id"] for event in later if event["type"] == "recovered" for one in event["items"]
-    }
-    ended = {name for name, one in known.items() if one.get("state", "pending") in FINAL}
-    assert waiting == known.keys() - ended
-    effects = place.folder / "effects"
-    assert not effects.exists() or effects.read_text() == "ran\n"
+    def __enter__(self) -> "Life":
+        """Return itself."""
+        return self
 
+    def __exit__(self, *_: object) -> None:
+        """End everything that was started here."""
+        self.place.close()
+        self.server.close()
+        self.gate.close()
 
-@pytest.mark.parametrize("is_fresh", [True, False], ids=["fresh home", "used home"])
-def test_killed_at_a_write_nothing_acknowledged_is_lost(tmp_path: Path, is_fresh: bool) -> None:
-    """At each sampled write: acknowledged is stored, states are legal, a call ran at most once."""
-
-    def one(number: int) -> bool:
-        place = prepare(tmp_path / str(number))
+    def run(self, *options: str) -> Chat:
+        """Hold the conversation under strace, until its end or the program's."""
+        chat = self.place.chat("--yes", prefix=[STRACE or "", "-f", "-qq", *options])
         try:
-            if not is_fresh:
-                assert place.run("chat", "second").returncode == 0
-            printed, was_killed = run_until_write(place, number)
-            check(place, printed)
-        finally:
-            place.close()
-        return was_killed
+            converse(chat, self.gate)
+        except (AssertionError, BrokenPipeError):
+            assert chat.ended() != 0, chat.story()
+        return chat
 
-    step = 4 if is_fresh else 3
+    def run_until(self, point: Point) -> Chat:
+        """Hold the conversation; kill the program as it begins this call."""
+        path = ["-P", str(self.state / point.file)] if point.file else []
+        inject = f"inject={point.call}:signal=KILL:when={point.number}"
+        return self.run("-o", "/dev/null", *path, "-e", f"trace={point.call}", "-e", inject)
+
+    def effects(self) -> list[str]:
+        """Return the names that tools left."""
+        file = self.place.folder / EFFECTS
+        return file.read_text().split() if file.exists() else []
+
+    def asked(self) -> Counter[str]:
+        """Count the model's requests by the last line of the newest message."""
+        return Counter(one.prompt.splitlines()[-1] for one in self.server.requests)
+
+
+def calls_of(life: Life) -> Counter[tuple[str, str]]:
+    """Run without a kill; count the calls by kind and file, of the thread that makes most of them.
+
+    Of a fresh home only the opening is of interest, which the first thread does.
+    """
+    is_fresh = not life.state.exists()
+    log = life.place.home / "log"
+    chat = life.run("-y", "-o", str(log), "-e", f"trace={CALLS}")
+    assert chat.process.returncode == 0, chat.story()
+    counts: Counter[tuple[str, str, str]] = Counter()
+    lines = log.read_text().splitlines()
+    for line in lines:
+        called = re.match(rf"(\d+) +(\w+)\((.*{re.escape(str(life.state))}/?([^\"<>,]*))?", line)
+        if called is None or (is_fresh and called[1] != lines[0].split()[0]):
+            continue
+        file = "." if called[3] and not called[4] else called[4] or ""
+        counts[called[1], called[2], file if file in NAMED else ""] += 1
+    most: Counter[tuple[str, str]] = Counter()
+    for (_, call, file), count in counts.items():
+        most[call, file] = max(count, most[call, file])
+    return most
+
+
+def chosen(fresh: Counter[tuple[str, str]], used: Counter[tuple[str, str]]) -> list[Point]:
+    """Choose a point of each kind, all syncs of the conversation, and some more; or all."""
+    points = [
+        Point(is_fresh, *kind, number)
+        for is_fresh, counts in ((True, fresh), (False, used))
+        for kind, count in counts.items()
+        for number in range(1, count + 1)
+    ]
+    if IS_WHOLE:
+        return points
+    chance = random.Random(11)
+    picked = {Point(False, *COMMIT, number) for number in range(WARM_UP + 1, used[COMMIT] + 1)}
+    kinds = {kind: (True, count) for kind, count in fresh.items()}
+    kinds |= {kind: (False, count) for kind, count in used.items()}
+    for kind, (is_fresh, count) in sorted(kinds.items()):
+        picked.add(Point(is_fresh, *kind, chance.randint(1, count)))
+    return sorted(picked | set(chance.sample(sorted(set(points) - picked), EXTRA)))
+
+
+def check(life: Life, printed: Sequence[Event]) -> None:
+    """Restart: everything printed is there, and nothing runs until told; then all ends, once each."""
+    asked, effects = life.asked(), life.effects()
+    chat = life.place.chat("--continue", "--yes")
+    if chat.ended_without("session_started"):
+        assert (chat.ended(), chat.events) == (1, [])
+        assert all(one["seq"] is None for one in printed)
+        return
+    items: dict[str, Any] = chat.ask("/inspect")["data"]["queue"].get("items", {})
+    check_stored(items, printed)
+    waits = [name for name, one in items.items() if one.get("state", "pending") not in FINAL]
+    recovered = [one for event in chat.seen("recovered") for one in event["items"]]
+    assert [one["id"] for one in recovered] == waits
+    states = [one["state"] for one in recovered]
+    assert states == sorted(states)
+    assert states.count("interrupted") <= 1
+    assert set(chat.kinds()) <= QUIET
+    assert (life.asked(), life.effects()) == (asked, effects)
+    life.gate.open()
+    assert chat.ask("/queue resume")["ok"]
+    assert chat.close() == 0
+    ended = [one["item"] for one in chat.seen("turn_ended", status="completed")]
+    taken = [one["id"] for one in chat.seen("steered")]
+    assert ended == [name for name in waits if name not in taken]
+    assert not asked.keys() & {one["text"] for one in recovered if one["state"] == "pending"}
+    assert set(Counter(life.effects()).values()) <= {1}
+    if any(one["text"] == STEER for one in items.values()):
+        context = [one["content"] for one in life.server.requests[-1].body["messages"]]
+        assert sum(STEER in str(content) for content in context) == 1
+
+
+def check_stored(items: dict[str, Any], printed: Sequence[Event]) -> None:
+    """What was acknowledged is there, under its number, and is as far as was told."""
+    assert {one["text"] for one in items.values()} <= TEXTS
+    for one in printed:
+        if one["type"] == "accepted" and one["as"] != "command":
+            item = items[one["id"]]
+            assert (item["text"], item["number"]) == (one["text"], one["number"])
+    ended = {one["item"]: "done" for one in printed if one["type"] == "turn_ended"}
+    ended |= {one["id"]: "steered" for one in printed if one["type"] == "steered"}
+    assert {name: items[name]["state"] for name in ended} == ended
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make the state folder of a home where a program came and went."""
+    with Life(tmp_path_factory.mktemp("used") / "root") as life:
+        assert life.place.chat().close() == 0
+    return life.state
+
+
+def test_killed_at_any_write_nothing_is_lost_and_nothing_runs(tmp_path: Path, used: Path) -> None:
+    """At each point: acknowledged is stored, in order; nothing runs until told; all ends once."""
+    with Life(tmp_path / "fresh") as fresh_life, Life(tmp_path / "used", used) as used_life:
+        points = chosen(calls_of(fresh_life), calls_of(used_life))
+
+    def one(number: int) -> tuple[bool, str]:
+        point = points[number]
+        with Life(tmp_path / str(number), None if point.is_fresh else used) as life:
+            chat = life.run_until(point)
+            try:
+                check(life, chat.events)
+            except AssertionError as wrong:
+                story = "".join(f"\n{chat.story()}" for chat in life.place.chats)
+                return True, f"{point}: {wrong}{story}"
+            return chat.process.returncode != 0, ""
+
     with ThreadPoolExecutor(3) as pool:
-        killed = list(pool.map(one, range(1, 1 + step * POINTS, step)))
-    assert sum(killed) >= POINTS // 2
+        results = list(pool.map(one, range(len(points))))
+    wrong = [text for _, text in results if text]
+    assert not wrong, f"{len(wrong)} of {len(points)}:\n" + "\n".join(wrong[:5])
+    killed = sum(was_killed for was_killed, _ in results)
+    print(f"{killed} kills at {len(points)} points")
+    assert killed >= 0.8 * len(points)

@@ -16,7 +16,10 @@ from steersman.journal.memory import MemoryStore
 from steersman.journal.sqlite import SqliteStore
 from steersman.journal.store import Commit, Lease, SessionRow, Snapshot, Store, StoredEntry
 
-CHILD = Path(__file__).parent / "child.py"
+HERE = Path(__file__).parent
+CHILD = HERE / "child.py"
+if str(HERE) not in sys.path:
+    sys.path.append(str(HERE))
 
 
 class Backend(Protocol):

@@ -1,0 +1,89 @@
+"""The program in a terminal of its own, which can be typed into, signalled and closed."""
+
+import fcntl
+import os
+import select
+import subprocess
+import termios
+import threading
+from collections.abc import Sequence
+
+from blackbox.driver import WAIT, Place
+
+__all__ = ["Terminal"]
+
+
+_WHERE = b"\x1b[6n"
+
+
+class Terminal:
+    """A pty, and a program that has it as its controlling terminal; its output is read away.
+
+    `answers`: whether it says where its cursor is when it is asked, as terminals do.
+    """
+
+    def __init__(self, place: Place, command: Sequence[str], answers: bool = True) -> None:
+        self._answers = answers
+        self._shown = b""
+        self._change = threading.Condition()
+        self._master, program_end = os.openpty()
+        termios.tcsetwinsize(program_end, (24, 80))
+        self._wake, self._woken = os.pipe()
+        self.process = subprocess.Popen(
+            command,
+            cwd=place.folder,
+            env=place.environ | {"TERM": "xterm"},
+            stdin=program_end,
+            stdout=program_end,
+            stderr=program_end,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+        os.close(program_end)
+        self._thread = threading.Thread(target=self._read)
+        self._thread.start()
+
+    def type(self, text: str) -> None:
+        """Type some keys."""
+        os.write(self._master, text.encode())
+
+    def wait(self, text: str, timeout: float = WAIT) -> None:
+        """Wait until something was shown."""
+        with self._change:
+            came = self._change.wait_for(lambda: text.encode() in self._shown, timeout)
+        assert came, f"`{text}` was not shown, but: {self._shown!r}"
+
+    def hang_up(self) -> None:
+        """Close the terminal, as its window does: the program gets HUP, and end of file after it."""
+        self._stop_reading()
+        if self._master >= 0:
+            os.close(self._master)
+            self._master = -1
+
+    def close(self) -> None:
+        """End everything."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.hang_up()
+        for end in (self._wake, self._woken):
+            os.close(end)
+
+    def _read(self) -> None:
+        while True:
+            ready = select.select([self._master, self._wake], [], [])[0]
+            if self._wake in ready:
+                return
+            try:
+                data = os.read(self._master, 65_536)
+            except OSError:  # nobody has the other end
+                return
+            if self._answers and _WHERE in data:
+                os.write(self._master, b"\x1b[1;1R" * data.count(_WHERE))
+            with self._change:
+                self._shown += data
+                self._change.notify_all()
+
+    def _stop_reading(self) -> None:
+        os.write(self._woken, b".")
+        self._thread.join(WAIT)
