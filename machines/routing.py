@@ -87,6 +87,13 @@ class Table(Generic[R]):
         """Return a table in which these rows are asked first; check it before you use it."""
         return Table(self.name, self.space, (*rows, *self.rows), self.overrides + len(rows))
 
+    def settled(self) -> "Table[R]":
+        """Return the same decisions without the rows that never decide anything any more."""
+        alive = {row.name for row in self._index.values()}
+        rows = tuple(row for row in self.rows if row.name in alive)
+        overrides = sum(row.name in alive for row in self.rows[: self.overrides])
+        return Table(self.name, self.space, rows, overrides)
+
     def lay_out(self, rows: Sequence[R]) -> dict[Key, R]:
         """Map each combination that some row matches to the first that does."""
         index: dict[Key, R] = {}
