@@ -249,11 +249,10 @@ def _known_cause(
     routes: Routes, route: Override, action: Action, wanted: Mapping[Relation, Delivery]
 ) -> str:
     """Find a cause that reaches just these in just this way, the most fitting first."""
+    own = _BY_INTENT.get(Intent(route.message[0]), Cause.MESSAGE)
+    causes = [own, Cause.MESSAGE, Cause.MORE_WORD, Cause.BARE_WORD, Cause.STOP]
     if action is Action.STEER:
-        causes = (Cause.STEER, Cause.STEER_THROUGH)
-    else:
-        own = _BY_INTENT.get(Intent(route.message[0]), Cause.MESSAGE)
-        causes = (own, Cause.MESSAGE, Cause.MORE_WORD, Cause.BARE_WORD, Cause.STOP)
+        causes = [Cause.STEER, Cause.STEER_THROUGH]
     return next((cause for cause in causes if routes.reach(cause) == wanted), "")
 
 

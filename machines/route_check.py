@@ -33,8 +33,14 @@ from .routing import Key, Table
 
 __all__ = ["CANCELS", "CONTROL", "CONVERSATIONAL", "POSSIBLE", "SAFETY", "check_routes", "is_heard"]
 
-SAFETY: Final = frozenset({"kills-child", "spared", "unheard", "dropped-control", "lost"})
-"""The kinds of faults that break a promise, in contrast to mere mistakes."""
+SAFETY: Final = {
+    "kills-child": "talk never stops a child",
+    "spared": "whoever a limit spares is spared for a reason",
+    "unheard": "who wants work to stop is heard by everybody below",
+    "dropped-control": "what controls a session is never dropped, and a refusal says why",
+    "lost": "no steer is lost",
+}
+"""The kinds of faults that break a promise, in contrast to mere mistakes, and the promises."""
 
 CONVERSATIONAL: Final = (
     Intent.CONVERSE,

@@ -12,9 +12,7 @@ from .delivery import DEFAULT_DELIVERIES, Delivery, DeliveryRow, Relation
 from .disposition import DEFAULT_DISPOSITIONS, DispositionRow
 from .routing import Table
 
-__all__ = ["DEFAULT_NAME", "STEERSMAN", "Routes"]
-
-DEFAULT_NAME: Final = "steersman"
+__all__ = ["STEERSMAN", "Routes"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Routes:
 
 
 STEERSMAN: Final = Routes(
-    DEFAULT_NAME,
+    "steersman",
     "Talk never stops a child; whoever wants work to stop is heard by everybody below.",
     DEFAULT_DISPOSITIONS,
     DEFAULT_DELIVERIES,

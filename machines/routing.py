@@ -11,7 +11,6 @@ The two tables of this program are `disposition.py` (what becomes of a message) 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from itertools import product
 from typing import Any, Generic, TypeVar
 
@@ -125,6 +124,8 @@ class Table(Generic[R]):
 def _require(word: str, known: tuple[str, ...], problem: str) -> None:
     """Raise unless the word is known; the hint names the nearest one."""
     if word not in known:
+        from difflib import get_close_matches  # only for a mistake: it takes time to import
+
         near = get_close_matches(word, known, 1)
         meant = f"Did you mean `{near[0]}`? " if near else ""
         raise MachineError(problem, f"{meant}Known: {', '.join(known)}.")
