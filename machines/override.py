@@ -126,13 +126,15 @@ def put_in_front(
 
 
 def _taken_names(routes: Routes, overrides: Sequence[Override]) -> Iterable[Misfit]:
-    """Report names that another row or route has."""
+    """Report names that another row or route has, or that a route's rows would have."""
     rows = (*routes.dispositions.rows, *routes.deliveries.rows)
     seen = {row.name: "a shipped row" for row in rows}
     for number, one in enumerate(overrides):
-        if one.name in seen:
-            yield Misfit(number, "name", f"`{one.name}` is the name of {seen[one.name]} already")
-        seen[one.name] = "another route"
+        parts = [f"{one.name}-{n}" for n in (*range(1, len(one.deliver) + 1), "else")]
+        for name in (one.name, *parts):
+            if name in seen:
+                yield Misfit(number, "name", f"`{name}` is the name of {seen[name]} already")
+        seen |= dict.fromkeys((one.name, *parts), "another route")
 
 
 def _faults_of(route: Override) -> Iterable[tuple[str, str]]:

@@ -98,7 +98,9 @@ def compose(
         if (fault.kind, fault.where) in known or (is_unsafe and fault.kind in SAFETY):
             continue
         number = _blamed(fault, overrides)
-        message = f"route `{overrides[number].name}`: {rule_broken(fault)}"
+        name = overrides[number].name
+        place = "" if f"`{name}`" in fault.where else f" ({fault.where})"
+        message = f"route `{name}`: {rule_broken(fault)}{place}"
         complaints += _complain(origins[number], "name", message, _hint(fault))
     return result, complaints
 

@@ -242,11 +242,11 @@ def test_use_for_a_folder(command: Any, home: Path, folder: Path) -> None:
 
 
 def test_an_unsafe_choice_is_said_at_every_start(
-    program: Any, configure: Any, folder: Path
+    program: Any, command: Any, configure: Any
 ) -> None:
     """A chat in the folder tells it before anything else."""
     configure('[[answer]]\ntext = "Yes."\n')
-    assert program("routes", "use", "never-cancel", "--unsafe").code == 0
+    assert command("routes", "use", "never-cancel", "--unsafe").code == 0
     done = program("chat", "hello")
     assert (done.code, done.out) == (0, "Yes.\n")
     assert "`never-cancel`, does not keep these rules: who wants work to stop" in done.err

@@ -161,6 +161,12 @@ def test_unsafe_excuses_no_mistake(error_of: Callable[..., str]) -> None:
     """Who accepts the risk of a table does not accept nonsense."""
     text = error_of(user=f"[routing]\nunsafe = true\n{QUEUED}{QUEUED.replace('here', 'too')}")
     assert "never decides anything" in text
+    deaf = '[[route]]\nname = "deaf"\ncause = "steer"\nwhy = "No."\n'
+    text = error_of(
+        user=f'[routing]\nunsafe = true\n{deaf}deliver = [{{ to = "self", as = "none" }}]\n'
+    )
+    assert "home/config.toml:4:8: route `deaf`: action steer, but its cause `steer` does" in text
+    assert "that to nobody (row `word-steers`)" in text
 
 
 def test_a_choice_for_a_folder_is_a_layer(paths: Paths, project: Path, load_with: Load) -> None:

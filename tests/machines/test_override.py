@@ -1,11 +1,13 @@
 """Routes of one's own: what they become, and what they cannot mean."""
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from steersman.machines.delivery import deliver
+from steersman.machines.delivery import Cause, deliver
 from steersman.machines.disposition import dispose
-from steersman.machines.override import Gift, Misfit, Override, put_in_front
-from steersman.machines.route_check import check_routes
+from steersman.machines.override import GIFTS, TARGETS, Gift, Misfit, Override, put_in_front
+from steersman.machines.route_check import CONVERSATIONAL, check_routes
 from steersman.machines.routes import STEERSMAN, Routes
 
 STEER_CHILDREN = (Gift(("children.active",), "steer"),)
@@ -194,6 +196,14 @@ def test_what_a_route_cannot_mean(route: Override, key: str, message: str) -> No
     assert (0, key, message) in misfits_of(route)
 
 
+def test_a_route_may_not_have_the_name_of_anothers_row() -> None:
+    """A route with several gifts becomes several rows, each with a name."""
+    both = (Gift(("self",), "cancel"), Gift(("children",), "cancel"))
+    first = Override("a", causes=("timeout",), deliver=both)
+    second = Override("a-2", causes=("budget",), deliver=both)
+    assert misfits_of(first, second) == [(1, "name", "`a-2` is the name of another route already")]
+
+
 def test_all_misfits_are_told_at_once_and_nothing_is_changed() -> None:
     """Two wrong routes give two misfits, and the tables stay as they are."""
     good = Override("c", ("converse",), deliver=STEER_CHILDREN)
@@ -248,3 +258,45 @@ def test_an_unsafe_route_is_found_by_the_checker(route: Override, kind: str) -> 
     routes, misfits = put_in_front(STEERSMAN, [route])
     assert misfits == ()
     assert kind in {one.kind for one in check_routes(routes.dispositions, routes.deliveries)}
+
+
+@st.composite
+def routes_of_any_kind(draw: st.DrawFn) -> Override:
+    """Make up a route of known words, sensible or not."""
+    table = STEERSMAN.dispositions.space
+    when = {
+        name: tuple(draw(st.sets(st.sampled_from(table[name]), min_size=1, max_size=3)))
+        for name in draw(st.sets(st.sampled_from(["situation", "busy", "strategy", "auto_queue"])))
+    }
+    gifts = [
+        Gift((draw(st.sampled_from(list(TARGETS))),), draw(st.sampled_from(list(GIFTS))))
+        for _ in range(draw(st.integers(1, 2)))
+    ]
+    name = draw(st.sampled_from("abcdef"))
+    if draw(st.integers(0, 3)):
+        said = tuple(draw(st.sets(st.sampled_from(table["intent"]), min_size=1, max_size=2)))
+        return Override(name, said, when=when, deliver=tuple(gifts), ack="queued")
+    causes = tuple(draw(st.sets(st.sampled_from(list(Cause)), min_size=1, max_size=2)))
+    return Override(name, causes=causes, deliver=tuple(gifts), why="So.")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(routes_of_any_kind(), min_size=1, max_size=2))
+def test_whatever_is_accepted_is_safe(overrides: list[Override]) -> None:
+    """No route makes the translation or the check fail, and what both accept ends no child by talk.
+
+    The look at the result is independent of the checker: every message, straight through both tables.
+    """
+    routes, misfits = put_in_front(STEERSMAN, overrides)
+    if misfits or check_routes(routes.dispositions, routes.deliveries):
+        return
+    for key in routes.dispositions.keys():
+        row = routes.dispositions.decide(key)
+        reach = routes.reach(row.cause) if row.cause else {}
+        ended = {one for one, what in reach.items() if what in ("cancel", "finalize")}
+        if key[0] in CONVERSATIONAL:
+            assert ended <= {"self"}, (key, row)
+        if key[0] == "explicit_interrupt" and key[1] in ("busy", "delegating"):
+            assert {"self", "foreground_child", "background_child", "side_talk"} <= ended
+        if row.action == "steer":
+            assert "steer" in reach.values()
