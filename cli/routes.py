@@ -164,6 +164,8 @@ def use_for_folder(
         why = "\n".join(f"  {one.message}" for one in faults)
         hint = "--unsafe uses it all the same, and every start says so"
         raise UsageError(f"table `{name}` breaks safety rules:\n{why}", hint)
+    flags = {"routing.table": name, "routing.unsafe": may_be_unsafe}
+    load(paths, folder, environ, flags)  # before anything is written: routes must fit the table
     choice = {"routing": {"table": name, "unsafe": may_be_unsafe}}
     file = choose_for_folder(paths, folder, choice)
     show(f"New and resumed sessions of {folder.resolve()} go by the routing table `{name}`.")

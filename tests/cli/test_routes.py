@@ -241,6 +241,15 @@ def test_use_for_a_folder(command: Any, home: Path, folder: Path) -> None:
     assert "* steersman" in command("routes", "list").out
 
 
+def test_a_choice_that_does_not_fit_the_routes_is_not_written(command: Any, home: Path) -> None:
+    """Otherwise nothing would start in this folder any more."""
+    (home / "config.toml").write_text(THROUGH.replace("talk-through", "children-go-on"))
+    done = command("routes", "use", "never-cancel", "--unsafe")
+    assert done.code == 2
+    assert "config.toml:3:8: `children-go-on` is the name of a shipped row already" in done.err
+    assert not (home / "state" / "folders").exists()
+
+
 def test_an_unsafe_choice_is_said_at_every_start(
     program: Any, command: Any, configure: Any
 ) -> None:

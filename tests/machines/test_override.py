@@ -266,15 +266,16 @@ def routes_of_any_kind(draw: st.DrawFn) -> Override:
     table = STEERSMAN.dispositions.space
     when = {
         name: tuple(draw(st.sets(st.sampled_from(table[name]), min_size=1, max_size=3)))
-        for name in draw(st.sets(st.sampled_from(["situation", "busy", "strategy", "auto_queue"])))
+        for name in draw(st.sets(st.sampled_from(["situation", "busy", "strategy"]), max_size=1))
     }
-    gifts = [
-        Gift((draw(st.sampled_from(list(TARGETS))),), draw(st.sampled_from(list(GIFTS))))
-        for _ in range(draw(st.integers(1, 2)))
-    ]
+    what = draw(st.sampled_from(list(GIFTS)))
+    target = "self" if what in ("turn", "queue", "refuse") else draw(st.sampled_from(list(TARGETS)))
+    gifts = [Gift((target,), what)]
+    if target != "self" and draw(st.booleans()):
+        gifts.append(Gift(("self",), draw(st.sampled_from(["steer", "cancel", "none"]))))
     name = draw(st.sampled_from("abcdef"))
     if draw(st.integers(0, 3)):
-        said = tuple(draw(st.sets(st.sampled_from(table["intent"]), min_size=1, max_size=2)))
+        said = tuple(draw(st.sets(st.sampled_from(table["intent"][:8]), min_size=1, max_size=2)))
         return Override(name, said, when=when, deliver=tuple(gifts), ack="queued")
     causes = tuple(draw(st.sets(st.sampled_from(list(Cause)), min_size=1, max_size=2)))
     return Override(name, causes=causes, deliver=tuple(gifts), why="So.")
