@@ -13,7 +13,8 @@ from ..machines.classification import classify
 from ..machines.disposition import AutoQueue, BusyMode, Situation, Strategy
 from ..machines.errors import UsageError
 from ..machines.policy import Policy
-from ..machines.route_check import SAFETY, check_routes
+from ..machines.returning import DEFAULT_RETURNS
+from ..machines.route_check import SAFETY, check_routes, check_table
 from ..machines.route_diff import differences, place_in_words
 from ..machines.routes import Routes
 from ..machines.routing import render
@@ -83,22 +84,23 @@ def _brief(name: str, used: str) -> dict[str, Any]:
 
 
 def show_table(environ: Mapping[str, str], name: str, form: str) -> int:
-    """Print both tables, row by row in the order in which they are tried, or as a file."""
+    """Print the tables, row by row in the order in which they are tried, or as a file."""
     if form not in FORMS:
         raise UsageError(f"there is no format `{form}`", f"formats: {', '.join(FORMS)}")
     routes = _table(environ, name)
     if form == "toml":
         show(table_text(routes).rstrip("\n"))
     else:
-        show(f"{render(routes.dispositions)}\n{render(routes.deliveries)}".rstrip("\n"))
+        tables = (routes.dispositions, routes.deliveries, DEFAULT_RETURNS)
+        show("\n".join(render(one) for one in tables).rstrip("\n"))
     return 0
 
 
 def check_tables(environ: Mapping[str, str], name: str) -> int:
     """Prove the tables complete and safe, or print counterexamples to standard error."""
     routes = _table(environ, name)
-    tables = (routes.dispositions, routes.deliveries)
-    faults = check_routes(*tables)
+    tables = (routes.dispositions, routes.deliveries, DEFAULT_RETURNS)
+    faults = (*check_routes(*tables[:2]), *check_table(DEFAULT_RETURNS))
     sizes = "; ".join(
         f"{one.name}: {len(one.rows)} rows, {len(one.keys())} cases" for one in tables
     )

@@ -20,6 +20,7 @@ from steersman.machines.delivery import DEFAULT_DELIVERIES
 from steersman.machines.disposition import ACKS, DEFAULT_DISPOSITIONS, DispositionRow
 from steersman.machines.machine import Machine, State, Transition
 from steersman.machines.mermaid import mermaid
+from steersman.machines.returning import DEFAULT_RETURNS
 from steersman.machines.routing import Table
 from steersman.workflows.fault import dotted
 from steersman.workflows.reference import Entry, entries
@@ -95,6 +96,11 @@ def routing() -> str:
         (f"`{row.name}`", _when(row.when), row.action, row.why) for row in DEFAULT_DELIVERIES.rows
     ]
     blocks.append(_rows(("row", "when", "what it gets", "why"), delivered))
+    blocks += ["## Returns\n", "What becomes of a child's result.\n", _space(DEFAULT_RETURNS)]
+    returned = [
+        (f"`{row.name}`", _when(row.when), row.action, row.why) for row in DEFAULT_RETURNS.rows
+    ]
+    blocks.append(_rows(("row", "when", "where it goes", "why"), returned))
     return "\n".join(blocks)
 
 

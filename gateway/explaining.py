@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ..actors.reception import situation
+from ..journal.child_record import at_work
+from ..journal.record import SessionRecord
 from ..machines.classification import Classification
 from ..machines.delivery import Cause, Delivery, Relation
-from ..machines.disposition import ACKS, Intent
-from ..machines.explanation import SITUATIONS, Companion, explain, receipts
+from ..machines.disposition import ACKS, Intent, Situation
+from ..machines.explanation import RELATIONS, SITUATIONS, Companion, explain, receipts
 from ..machines.policy import Policy
 from ..machines.routes import Routes
 
-__all__ = ["company_of", "draw_explanation", "explanation"]
+__all__ = ["company_of", "draw_explanation", "explanation", "state_of"]
 
 COMMAND_CAUSES = {"stop": Cause.STOP, "new": Cause.NEW, "finalize": Cause.FINALIZE}
 RUNNING = ("busy", "accompanied", "delegating", "interrupting")
+
+
+def state_of(record: SessionRecord) -> tuple[Situation, tuple[Companion, ...]]:
+    """Say what a session is doing, and who is around it: the turn, and children by their names."""
+    own = (Companion(RELATIONS[Relation.SELF], Relation.SELF),)
+    children = (Companion(one.name, Relation(one.relation)) for one in at_work(record.children))
+    return situation(record), (*(own if record.running is not None else ()), *children)
 
 
 def company_of(

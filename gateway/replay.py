@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..actors.reception import policy_of, situation
+from ..actors.reception import policy_of
 from ..journal import entries as e
 from ..journal.codec import decode_entry
 from ..journal.record import SessionRecord, apply
@@ -22,7 +22,6 @@ from ..machines.classification import classify
 from ..machines.delivery import Cause, Relation
 from ..machines.disposition import DispositionRow
 from ..machines.explanation import (
-    RELATIONS,
     Companion,
     Explanation,
     explain,
@@ -32,16 +31,18 @@ from ..machines.policy import Policy, RoutesChoice
 from ..machines.route_diff import apart
 from ..machines.routes import Routes
 from ..machines.words import Words
+from .explaining import state_of
 
-__all__ = ["Deviation", "Moment", "Replay", "moments", "replay", "state_of"]
+__all__ = ["Deviation", "Moment", "Replay", "moments", "replay"]
 
 NOT_ROUTED = ("", "taken-back")
-"""What stands for the row where no table was asked: an import, a reading that was taken back."""
+"""What stands for the row where no table was asked: an import, a reading that was taken back.
+
+A child's result is no message of a person either.
+"""
 
 LEAVING = (Cause.SIGNAL, Cause.FINALIZE)
 """Causes of interrupts that follow from the end of a session, which is a moment of its own."""
-
-State = tuple[str, tuple[Companion, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,26 +83,9 @@ class Replay:
     deviations: list[Deviation] = field(default_factory=list[Deviation])
 
 
-def state_of(record: SessionRecord) -> State:
-    """Say what a session is doing, and who is around it.
-
-    The journal names no children, so whoever the situation implies stands for them.
-    """
-    doing = situation(record)
-    implied = {
-        "delegating": (Relation.FOREGROUND_CHILD,),
-        "accompanied": (Relation.BACKGROUND_CHILD,),
-        "unattended": (Relation.BACKGROUND_CHILD,),
-    }
-    own = (Relation.SELF,) if record.running is not None else ()
-    relations = (*own, *implied.get(doing, ()))
-    return doing, tuple(Companion(RELATIONS[one], one) for one in relations)
-
-
 def moments(
     entries: Iterable[StoredEntry],
     configured: Policy,
-    look: Callable[[SessionRecord], State] = state_of,
 ) -> Iterator[Moment]:
     """Fold a journal, and yield each moment at which a routing table is asked.
 
@@ -116,7 +100,7 @@ def moments(
         if found is not None:
             is_message = "rule" in found and found["rule"]
             messages += bool(is_message)
-            doing, company = look(record)
+            doing, company = state_of(record)
             what = f"message {messages}" if is_message else str(found.pop("what"))
             found.pop("what", None)
             policy = policy_of(record, configured)
@@ -136,7 +120,7 @@ def moments(
 def _of_entry(entry: e.Entry, seen: set[str]) -> dict[str, Any] | None:
     """Say what of an entry a table decided, none if nothing."""
     match entry:
-        case e.Queued() if entry.rule not in NOT_ROUTED:
+        case e.Queued() if entry.rule not in NOT_ROUTED and not entry.child:
             return {"text": entry.text, "rule": entry.rule}
         case e.InterruptRequested() | e.InterruptPlanned():
             is_known = entry.receipt in seen

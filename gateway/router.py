@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..actors.reception import policy_of, situation
+from ..actors.reception import policy_of
 from ..journal.codec import decode
 from ..journal.record import SessionRecord
 from ..machines.errors import SteersmanError
@@ -15,7 +15,7 @@ from ..machines.words import Words
 from ..workflows.routing import refusals, routes_for
 from ..workflows.settings import Settings
 from ..workflows.table_name import table_names
-from .explaining import company_of, draw_explanation, explanation
+from .explaining import draw_explanation, explanation, state_of
 from .reply import Reply
 
 if TYPE_CHECKING:
@@ -96,6 +96,6 @@ def _explain(conversation: Conversation, router: Router, text: str) -> Reply:
     policy = policy_of(record, live.environment.policy if live else Policy())
     routes, _ = router.routes(record.routes)
     found = conversation.classify(text)
-    doing = situation(record)
-    data = explanation(routes, text, found, doing, policy, company_of(doing))
+    doing, company = state_of(record)
+    data = explanation(routes, text, found, doing, policy, company)
     return Reply(True, data, draw_explanation(data))

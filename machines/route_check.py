@@ -31,7 +31,16 @@ from .delivery import Cause, Delivery, DeliveryRow, Relation
 from .disposition import Action, DispositionRow, Intent, Situation, Strategy
 from .routing import Key, Table
 
-__all__ = ["CANCELS", "CONTROL", "CONVERSATIONAL", "POSSIBLE", "SAFETY", "check_routes", "is_heard"]
+__all__ = [
+    "CANCELS",
+    "CONTROL",
+    "CONVERSATIONAL",
+    "POSSIBLE",
+    "SAFETY",
+    "check_routes",
+    "check_table",
+    "is_heard",
+]
 
 SAFETY: Final = {
     "kills-child": "talk never stops a child",
@@ -101,10 +110,8 @@ def check_routes(dispositions: Dispositions, deliveries: Deliveries) -> tuple[Fa
     """Find everything that is wrong with the two tables together."""
     return tuple(
         chain(
-            _holes(dispositions),
-            _holes(deliveries),
-            _dead_rows(dispositions),
-            _dead_rows(deliveries),
+            check_table(dispositions),
+            check_table(deliveries),
             _talk_that_kills(dispositions, deliveries),
             _cancels_that_spare(deliveries),
             _unheard_cancels(deliveries),
@@ -115,6 +122,11 @@ def check_routes(dispositions: Dispositions, deliveries: Deliveries) -> tuple[Fa
             _lost_steers(dispositions, deliveries),
         )
     )
+
+
+def check_table(table: Table[Any]) -> tuple[Fault, ...]:
+    """Find holes and dead rows of one table, whatever it decides."""
+    return (*_holes(table), *_dead_rows(table))
 
 
 def _holes(table: Table[Any]) -> Iterator[Fault]:

@@ -1,26 +1,16 @@
 """Replays of hand-made journals: what would have come under another table."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 
-from steersman.gateway.replay import Deviation, Moment, Replay, moments, replay, state_of
+from steersman.gateway.replay import Deviation, Replay, moments, replay
 from steersman.journal import entries as e
 from steersman.journal.codec import encode_entry
-from steersman.journal.record import SessionRecord
 from steersman.journal.store import StoredEntry
-from steersman.machines.delivery import Relation
-from steersman.machines.disposition import Situation
-from steersman.machines.explanation import Companion
+from steersman.machines.conversation import ChatMessage, ToolRequest
 from steersman.machines.policy import Policy, RoutesChoice
 from steersman.machines.routes import Routes
 from steersman.machines.words import Words
 from steersman.workflows.table_file import named_table
-
-TURN = Companion("the turn", Relation.SELF)
-KID = Companion("kid", Relation.FOREGROUND_CHILD)
-HELPER = Companion("helper", Relation.BACKGROUND_CHILD)
 
 
 def journal(*entries: e.Entry) -> list[StoredEntry]:
@@ -36,17 +26,21 @@ FIRST = (
 )
 
 
-def delegating(record: SessionRecord) -> tuple[str, tuple[Companion, ...]]:
-    """Say that a turn which runs waits for a child, and has another in the background."""
-    doing, company = state_of(record)
-    if doing != Situation.BUSY:
-        return doing, company
-    return Situation.DELEGATING, (TURN, KID, HELPER)
+CALL = ToolRequest("t1.c1", "delegate", {"task": "look"})
+KID = (
+    e.ModelCalled("t1", 1),
+    e.Answered("t1", 1, messages=(ChatMessage("assistant", "", (CALL,)),)),
+    e.ToolIntended("t1", 1, CALL.call, CALL.tool, CALL.arguments),
+    e.ChildStarted("kid", "s2", "assistant", "look", "foreground_child", "t1", CALL.call, 1),
+)
+"""A child for which the turn waits."""
+HELPER = (e.ChildStarted("helper", "s3", "assistant", "test", "background_child", "t1", "", 1),)
+"""A child in the background."""
 
 
-def under(name: str, *entries: e.Entry, look: Any = delegating) -> Replay:
-    """Replay a journal of the default table under another one."""
-    history = moments(journal(*FIRST, *entries), Policy(), look)
+def under(name: str, *entries: e.Entry, children: tuple[e.Entry, ...] = (*KID, *HELPER)) -> Replay:
+    """Replay a journal of the default table, in which these children work, under another one."""
+    history = moments(journal(*FIRST, *children, *entries), Policy())
     return replay(history, chosen, named_table(name), Words())
 
 
@@ -96,16 +90,10 @@ def test_a_stop_that_spares_children() -> None:
 
 def test_the_end_of_a_turn_is_a_moment() -> None:
     """A table that lets nothing outlive a turn would have ended the child in the background."""
-    done = under("cancel-and-discard", e.TurnEnded("t1", "completed"), look=accompanied)
+    done = under("cancel-and-discard", e.TurnEnded("t1", "completed"), children=HELPER)
     assert [brief(one) for one in done.deviations] == [
         ("the end of turn t1", "", "helper goes on", "helper ends for good")
     ]
-
-
-def accompanied(record: SessionRecord) -> tuple[str, tuple[Companion, ...]]:
-    """Say that a turn which runs has a child in the background."""
-    doing, company = state_of(record)
-    return (Situation.ACCOMPANIED, (TURN, HELPER)) if doing == Situation.BUSY else (doing, company)
 
 
 def test_a_message_that_says_more_is_one_message() -> None:
@@ -114,7 +102,7 @@ def test_a_message_that_says_more_is_one_message() -> None:
         "cancel-on-message",
         e.Queued("m2", 2, "use zod", "interrupt", rule="busy-interrupt", is_next=True),
         e.InterruptRequested("i1", "t1", "message", rule="busy-interrupt"),
-        look=accompanied,
+        children=HELPER,
     )
     assert done.looked_at == {"message": 2}
     assert [brief(one)[2:] for one in done.deviations] == [
@@ -177,17 +165,31 @@ def test_what_no_table_decided_is_not_looked_at() -> None:
 def test_the_end_of_a_session_is_one_moment(entry: e.Entry, what: str, cause: str) -> None:
     """The interrupt that follows from it is not another."""
     follows = e.InterruptRequested("i1", "t1", "signal" if cause == "signal" else "finalize")
-    *_, last = moments(journal(*FIRST, entry, follows), Policy(), delegating)
-    assert (last.what, last.cause, last.company) == (what, cause, (TURN, KID, HELPER))
+    *_, last = moments(journal(*FIRST, *KID, *HELPER, entry, follows), Policy())
+    assert (last.what, last.cause) == (what, cause)
+    assert [one.name for one in last.company] == ["the turn", "kid", "helper"]
 
 
-def test_without_children_in_the_journal_the_situation_implies_them() -> None:
-    """A turn alone has nobody; the moments of a real journal say so."""
-    found: Iterator[Moment] = moments(
-        journal(*FIRST, e.Queued("m2", 2, "and the tests", "steer", rule="steer", for_turn="t1")),
-        Policy(busy_mode="steer"),
+def test_a_child_that_has_ended_is_nobodys_company() -> None:
+    """Who is around is what the journal says of that moment; a result leaves the turn alone again."""
+    said = [e.Queued(f"m{n}", n, "go on", "queue", rule="busy-queue") for n in (2, 3, 4)]
+    ended = e.ToolEnded("t1", CALL.call, CALL.tool, "ok")
+    history = moments(
+        journal(
+            *FIRST,
+            said[0],
+            *KID,
+            said[1],
+            e.ChildEnded("kid", "completed", "Done."),
+            ended,
+            said[2],
+        ),
+        Policy(busy_mode="queue"),
     )
-    assert [(one.what, one.doing, [each.relation for each in one.company]) for one in found] == [
-        ("message 1", "idle", []),
-        ("message 2", "busy", ["self"]),
+    found = [(str(one.doing), [each.name for each in one.company]) for one in history]
+    assert found == [
+        ("idle", []),
+        ("busy", ["the turn"]),
+        ("delegating", ["the turn", "kid"]),
+        ("busy", ["the turn"]),
     ]
