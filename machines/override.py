@@ -171,7 +171,12 @@ def _faults_of_message(route: Override) -> Iterable[tuple[str, str]]:
     if action is None:
         yield "deliver", "nobody gets anything: the message would be lost"
         return
-    if action is Action.INTERRUPT and _reach(route).get(Relation.SELF) is Delivery.FINALIZE:
+    given = _reach(route)
+    if action is Action.INTERRUPT and Delivery.STEER in given.values():
+        yield "deliver", "a message interrupts or steers, and does not do both"
+    if action is Action.STEER and Relation.SELF in given and len(given) > 1:
+        yield "deliver", "a steer is for the turn or for others, and not for both"
+    if action is Action.INTERRUPT and given.get(Relation.SELF) is Delivery.FINALIZE:
         yield "deliver", "a message can stop the session; `/finalize` ends it for good"
     if action is Action.REFUSE and not route.ack:
         yield "deliver", "whoever is refused is told why: name an `ack`"

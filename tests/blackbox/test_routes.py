@@ -45,3 +45,25 @@ def test_a_route_decides_and_a_choice_from_outside_is_taken_up(
     for _ in range(2):
         chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
+
+
+@pytest.mark.slow
+def test_an_unsafe_table_does_what_it_says(place: Place, serve, gate: Gate) -> None:
+    """Under the table that cancels on every message a question ends the child that works."""
+    call = {"task": "count the stars", "name": "kid"}
+    serve(
+        Tools([{"tool": "delegate", "arguments": call}], match="build the report"),
+        Tools([{"tool": "shell", "arguments": {"command": gate.command}}], match="count the stars"),
+        Text("Fine."),
+        rest='[routing]\ntable = "cancel-on-message"\nunsafe = true\n',
+    )
+    chat = place.chat("--yes")
+    assert (
+        "does not keep these rules: talk never stops a child"
+        in chat.wait("notice", text=lambda text: "cancel-on-message" in text)["text"]
+    )
+    chat.send("build the report")
+    gate.wait()
+    chat.send("how is it going?")
+    assert chat.wait("child_ended", name="kid")["status"] == "cancelled"
+    assert chat.close() == 0

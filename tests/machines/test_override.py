@@ -42,11 +42,6 @@ def said(routes: Routes, intent: str, situation: str) -> tuple[str, str, str, st
         ([("everybody", "cancel")], "busy", ("interrupt", "bare_word", "interrupting")),
         ([("self", "turn")], "unattended", ("run", "", "")),
         ([("children", "steer")], "delegating", ("steer", "route.mine", "steered_child")),
-        (
-            [("self", "steer"), ("children", "steer")],
-            "delegating",
-            ("steer", "route.mine", "steered"),
-        ),
     ],
 )
 def test_a_route_for_talk(
@@ -60,16 +55,11 @@ def test_a_route_for_talk(
 
 def test_a_route_with_a_cause_of_its_own_reaches_nobody_else() -> None:
     """Who is not named gets nothing, and the result is as safe as before."""
-    mine = Override(
-        "both", ("converse",), deliver=(Gift(("self", "children"), "steer"),), ack="steered"
-    )
+    mine = Override("wide", ("converse",), deliver=(Gift(("children",), "steer"),))
     routes = in_front(mine)
-    assert dict(routes.reach("route.both")) == {
-        "self": "steer",
-        "foreground_child": "steer",
-        "background_child": "steer",
-    }
-    assert deliver(routes.deliveries, "route.both", "side_talk").name == "both-else"
+    reach = {"foreground_child": "steer", "background_child": "steer"}
+    assert dict(routes.reach("route.wide")) == reach
+    assert deliver(routes.deliveries, "route.wide", "self").name == "wide-else"
     assert check_routes(routes.dispositions, routes.deliveries) == ()
 
 
@@ -132,6 +122,20 @@ def test_the_first_of_several_routes_wins() -> None:
             Override("a", ("converse",), deliver=(Gift(("children",), "queue"),)),
             "deliver",
             "`queue` goes to `self`, and to nobody beside",
+        ),
+        (
+            Override("a", ("converse",), deliver=(Gift(("self", "children"), "steer"),)),
+            "deliver",
+            "a steer is for the turn or for others, and not for both",
+        ),
+        (
+            Override(
+                "a",
+                ("converse",),
+                deliver=(Gift(("self",), "cancel"), Gift(("children",), "steer")),
+            ),
+            "deliver",
+            "a message interrupts or steers, and does not do both",
         ),
         (
             Override("a", ("converse",), deliver=(Gift(("self",), "none"),)),
