@@ -16,6 +16,7 @@ from ..machines.effects import PortEffect
 from ..machines.facts import Fact
 from ..machines.policy import DelegationPolicy, Policy
 from ..machines.returning import DEFAULT_RETURNS
+from ..machines.routes import Routes
 from ..machines.routing import Table
 
 __all__ = ["Ears", "Environment", "Journal", "Perform", "Permit", "Toolbook"]
@@ -115,3 +116,7 @@ class Environment:
     def amend(self, **changes: Any) -> None:
         """Change the policy; takes effect with the next message."""
         self.policy = replace(self.policy, **changes)
+
+    async def adopt(self, routes: Routes) -> None:
+        """Go by other routing tables, from the next message on; run on the actors' own loop."""
+        self.dispositions, self.deliveries = routes.dispositions, routes.deliveries

@@ -13,6 +13,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,6 +28,7 @@ from ..journal.writer import Result, Writer
 from ..machines.errors import StoreBusy, StoreError, UnknownSession, UsageError
 from ..machines.messages import Finalize, Inspect, Suspend
 from ..machines.policy import DelegationPolicy, Policy
+from ..machines.routes import STEERSMAN, Routes
 from ..ports.process.host import ProcessHost
 from ..ports.tools.environment import clean_environment
 from ..ports.tools.permission import Permissions
@@ -52,7 +54,10 @@ Hook = Callable[["LiveSession"], Ears]
 
 @dataclass(frozen=True, slots=True)
 class AgentProfile:
-    """What a session's agent is: its model (built), its instructions, its tools and limits."""
+    """What a session's agent is: its model (built), its instructions, its tools and limits.
+
+    `routes` are the routing tables that its session goes by.
+    """
 
     name: str
     model: Any
@@ -62,6 +67,7 @@ class AgentProfile:
     permissions: Permissions = field(default_factory=Permissions)
     policy: Policy = field(default_factory=Policy)
     delegation: DelegationPolicy = field(default_factory=DelegationPolicy)
+    routes: Routes = STEERSMAN
 
 
 @dataclass(slots=True)
@@ -157,8 +163,11 @@ class Runtime:
         `UnknownSession`, or `StoreBusy` when another live process owns it.
         """
         lease = self.lease(session)
-        record = load_record(self.store, session)
-        live = self.build(lease, record, Path(record.folder), profile_of(record), ears)
+        with ExitStack() as undoing:
+            undoing.callback(self.store.release, lease)
+            record = load_record(self.store, session)
+            live = self.build(lease, record, Path(record.folder), profile_of(record), ears)
+            undoing.pop_all()
         live.kind = Caretaker if is_caretaker else Session
         self.root.ask(ChildSpec(live.id, self.starter(live), "permanent"))
         return live
@@ -203,6 +212,8 @@ class Runtime:
             SessionToolbook(self.toolbox, profile.tools, profile.permissions, folder),
             profile.policy,
             profile.max_steps,
+            profile.routes.dispositions,
+            profile.routes.deliveries,
             delegation=profile.delegation,
             agent=profile.name,
         )
@@ -268,6 +279,15 @@ class Runtime:
     def next_said(self) -> int:
         """Number what is said, in the order in which it is: a cancel overtakes what came before."""
         return next(self._said)
+
+    def reroute(self, session: str, routes: Routes) -> None:
+        """Let a session, and whoever works for it, go by other routing tables from now on."""
+        live = self.sessions.get(session)
+        if live is None:
+            return
+        self.run(live.environment.adopt(routes))
+        for child in [one.id for one in self.sessions.values() if one.parent == session]:
+            self.reroute(child, routes)
 
     def inspect(self, session: str, *, is_last: bool = False) -> dict[str, Any]:
         """Return a live session's state as plain data; `is_last`: after all that was said to it."""

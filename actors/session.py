@@ -144,7 +144,7 @@ class Session(Household):
             case SideTalk():
                 self._side_talk(message)
             case PolicyChange():
-                self._say(e.PolicyChanged(message.busy_mode, message.is_auto_queue))
+                self._say(e.PolicyChanged(message.busy_mode, message.is_auto_queue, message.routes))
             case TakeBack():
                 return self._take_back()
             case Answer():

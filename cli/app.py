@@ -11,6 +11,7 @@ import typer
 from ..machines.errors import SteersmanError
 from .parameter import Json, Session
 from .queue_app import queue, send, stop
+from .routes_app import routes
 
 __all__ = ["app", "run"]
 
@@ -34,12 +35,12 @@ def _group(name: str, doc: str, example: str) -> typer.Typer:
 
 
 app.add_typer(queue, name="queue")
+app.add_typer(routes, name="routes")
 app.command()(send)
 app.command()(stop)
 
 sessions = _group("sessions", "List, read and resume sessions.", "steersman sessions list")
 machines = _group("machines", "Show and check the state machines.", "steersman machines show turn")
-routes = _group("routes", "Show and check the routing tables.", "steersman routes show")
 config = _group("config", "Show and check the configuration.", "steersman config show")
 models = _group("models", "List, check and fetch language models.", "steersman models list")
 
@@ -205,28 +206,6 @@ def machines_check() -> int:
     from .machines import check_machines
 
     return check_machines()
-
-
-@routes.command("show")
-def routes_show() -> int:
-    """Print both routing tables.
-
-    Example: steersman routes show
-    """
-    from .machines import show_routes
-
-    return show_routes()
-
-
-@routes.command("check")
-def routes_check() -> int:
-    """Prove the tables complete, without dead rows, and safe.
-
-    Example: steersman routes check
-    """
-    from .machines import check_routes
-
-    return check_routes()
 
 
 @config.command("show")

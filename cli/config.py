@@ -11,6 +11,7 @@ from ..machines.errors import ConfigError
 from ..workflows.config import Config, load
 from ..workflows.document import is_list, is_table
 from ..workflows.fault import dotted
+from ..workflows.folder import folder_file
 from ..workflows.paths import Paths
 from ..workflows.trust import PROJECT_FILE, is_trusted, trust
 from .page import show, show_document, warn
@@ -38,9 +39,11 @@ def show_paths(environ: Mapping[str, str]) -> int:
     """Print the files and folders in use, and what is not there yet."""
     paths, project = Paths.of(environ), Path.cwd() / PROJECT_FILE
     named = environ.get("STEERSMAN_CONFIG", "")
+    chosen = folder_file(paths, Path.cwd())
     lines = [
         ("user", paths.config_file, ""),
         ("project", project, _trust_note(paths, project)),
+        *([("chosen", chosen, "for this folder")] if chosen.exists() else []),
         *([("named", Path(named).expanduser(), "STEERSMAN_CONFIG")] if named else []),
         ("state", paths.state, ""),
         ("cache", paths.cache, ""),

@@ -1,4 +1,4 @@
-"""`steersman machines` and `routes`: the tables that the program runs by, shown and checked."""
+"""`steersman machines`: the state machines that the program runs by, shown and checked."""
 
 from __future__ import annotations
 
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 __all__ = [
     "MACHINES",
     "check_machines",
-    "check_routes",
     "list_machines",
     "show_machine",
-    "show_routes",
 ]
 
 MACHINES: Mapping[str, Machine] = {
@@ -79,28 +77,6 @@ def check_machines() -> int:
             for one in MACHINES.values()
         ]
     )
-
-
-def show_routes() -> int:
-    """Print both routing tables, row by row in the order in which they are tried."""
-    from ..machines.delivery import DEFAULT_DELIVERIES
-    from ..machines.disposition import DEFAULT_DISPOSITIONS
-    from ..machines.routing import render
-
-    show(f"{render(DEFAULT_DISPOSITIONS)}\n{render(DEFAULT_DELIVERIES)}".rstrip("\n"))
-    return 0
-
-
-def check_routes() -> int:
-    """Prove the tables complete and safe, or print counterexamples to standard error."""
-    from ..machines import route_check
-    from ..machines.delivery import DEFAULT_DELIVERIES
-    from ..machines.disposition import DEFAULT_DISPOSITIONS
-
-    tables = (DEFAULT_DISPOSITIONS, DEFAULT_DELIVERIES)
-    faults = route_check.check_routes(*tables)
-    sizes = [f"{one.name}: {len(one.rows)} rows, {len(one.keys())} cases" for one in tables]
-    return _report([("; ".join(sizes), faults)])
 
 
 def _report(checked: Sequence[tuple[str, Sequence[Fault]]]) -> int:

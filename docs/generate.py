@@ -3,16 +3,24 @@
 Each page is made by one function from what the program really reads; add a pair to `PAGES`.
 """
 
+import contextlib
+import io
+import os
+import re
+import shlex
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from steersman.cli.app import run
 from steersman.cli.machines import MACHINES
 from steersman.machines.delivery import DEFAULT_DELIVERIES
 from steersman.machines.disposition import ACKS, DEFAULT_DISPOSITIONS, DispositionRow
 from steersman.machines.machine import Machine, State, Transition
 from steersman.machines.mermaid import mermaid
+from steersman.machines.returning import DEFAULT_RETURNS
 from steersman.machines.routing import Table
 from steersman.workflows.fault import dotted
 from steersman.workflows.reference import Entry, entries
@@ -31,13 +39,14 @@ Settings are TOML. Later layers win, key by key:
 1. the [`config.toml`](../config.toml) that is shipped, with every key,
 2. your own `config.toml` (`steersman config path` prints where),
 3. `steersman.toml` in the project folder,
-4. the file that `STEERSMAN_CONFIG` names,
-5. flags of the command line.
+4. what you chose for that folder with a command (`steersman routes use`), kept in the state folder,
+5. the file that `STEERSMAN_CONFIG` names,
+6. flags of the command line.
 
-Permission rules are the exception: those of a later layer are put before those of an earlier one.
-A project's `steersman.toml` can set `permissions`, `tools`, `models`, an agent's `model` and
-`tools`, and `auto_queue.persistence.path` only after `steersman trust`, and after each change of it
-only when trusted again.
+Permission rules and [routes](routing.md#routes-of-your-own) are the exception: those of a later layer
+are put before those of an earlier one. A project's `steersman.toml` can set `permissions`, `tools`,
+`models`, `routing`, `route`, an agent's `model` and `tools`, and `auto_queue.persistence.path` only
+after `steersman trust`, and after each change of it only when trusted again.
 
 `steersman config show` prints what is in force and which file set it, `steersman config check`
 finds mistakes, and `steersman config schema` prints a JSON Schema for your editor. With
@@ -56,21 +65,7 @@ with `--format toml` as data; `steersman machines check` proves that there are n
 unreachable states, and that no state forgets a control event.
 """
 
-ROUTING_HEAD = """\
-# Routing
-
-<!-- Written by docs/generate.py from machines/: change the tables there, then run `make docs`. -->
-
-Two tables decide what a message does. In both, the first row that matches wins.
-
-1. **Dispositions**: what was said meets what the session does and how it is configured, and is run,
-   queued, taken in as a steer, refused, or interrupts.
-2. **Deliveries**: an interrupt, a steer or another cause reaches some of those around a session.
-
-Both are finite: `steersman routes check` looks at every combination and proves that each has a row,
-that no row is dead, that talk never stops a child, and that whoever wants work to stop is heard.
-`steersman routes show` prints this page's tables.
-"""
+MARK = "<!-- What follows is written by docs/generate.py from machines/: run `make docs`. -->"
 
 
 def configuration() -> str:
@@ -87,8 +82,12 @@ def machines() -> str:
 
 
 def routing() -> str:
-    """Describe both routing tables and the acknowledgements."""
-    blocks = [ROUTING_HEAD, "## Dispositions\n", _space(DEFAULT_DISPOSITIONS)]
+    """Describe both routing tables and the acknowledgements, below what was written by hand.
+
+    The examples in the hand-written part are run anew.
+    """
+    written = (DOCS / "routing.md").read_text(encoding="utf-8").partition(MARK)[0]
+    blocks = [_run_examples(written) + MARK, "## Dispositions\n", _space(DEFAULT_DISPOSITIONS)]
     blocks.append(_rows(("row", "when", "what is done", "why"), _dispositions()))
     told = [(f"`{name}`", text) for name, text in ACKS.items()]
     blocks += ["### Acknowledgements\n", _rows(("name", "what the sender is told"), told)]
@@ -97,7 +96,43 @@ def routing() -> str:
         (f"`{row.name}`", _when(row.when), row.action, row.why) for row in DEFAULT_DELIVERIES.rows
     ]
     blocks.append(_rows(("row", "when", "what it gets", "why"), delivered))
+    blocks += ["## Returns\n", "What becomes of a child's result.\n", _space(DEFAULT_RETURNS)]
+    returned = [
+        (f"`{row.name}`", _when(row.when), row.action, row.why) for row in DEFAULT_RETURNS.rows
+    ]
+    blocks.append(_rows(("row", "when", "where it goes", "why"), returned))
     return "\n".join(blocks)
+
+
+def _run_examples(text: str) -> str:
+    """Run each command of each `console` block, and put what it prints below it.
+
+    They run in an empty folder with an empty home; a `toml` block whose first line is a comment with
+    a file's name is put there for those below it.
+    """
+    before = dict(os.environ)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        os.environ["STEERSMAN_HOME"] = str(Path(folder, ".home"))
+        os.environ.pop("STEERSMAN_CONFIG", None)
+        try:
+            return re.sub(r"```(toml|console)\n(.*?)```\n", _run_block, text, flags=re.DOTALL)
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+def _run_block(block: re.Match[str]) -> str:
+    if block[1] == "toml":
+        if name := re.match(r"# (\S+\.toml)\n", block[2]):
+            Path(name[1]).write_text(block[2], encoding="utf-8")
+        return block[0]
+    lines: list[str] = []
+    for command in re.findall(r"^\$ steersman (.*)$", block[2], re.MULTILINE):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            run(shlex.split(command))
+        lines.append(f"$ steersman {command}\n{said.getvalue()}")
+    return f"```console\n{''.join(lines)}```\n"
 
 
 PAGES: list[tuple[str, Callable[[], str]]] = [

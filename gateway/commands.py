@@ -14,6 +14,7 @@ from ..machines.messages import Interrupt
 from .agents_commands import AGENTS_USAGE, agents_command, answer_command, smalltalk_command
 from .queue_commands import QUEUE_USAGE, queue_command
 from .reply import Reply
+from .router import routes_command
 from .steering import busy_command, receipts_command, steer_command, undo_command
 from .tree import draw_dump
 
@@ -123,6 +124,12 @@ COMMANDS: dict[str, Command] = {
             "interrupt|steer|queue",
             "Choose what a message during a turn does.",
             busy_command,
+        ),
+        Command(
+            "routes",
+            "[use NAME [--unsafe] | explain TEXT]",
+            "Show or choose the routing table; say what a message would do.",
+            routes_command,
         ),
         Command("undo", "", "Let the last message wait in the queue instead.", undo_command),
         Command("receipts", "[ID]", "Tell what became of what was said.", receipts_command),

@@ -27,6 +27,7 @@ from .commands import COMMANDS, Reply
 from .dump import dump_live
 from .events import Narrator, queue_view
 from .redaction import Redactor
+from .router import Router
 from .shelf import Shelf
 
 __all__ = ["Conversation"]
@@ -66,6 +67,7 @@ class Conversation:
         self._narrator_of = narrator_of
         self._open_another = open_another
         self.shelf: Shelf | None = None
+        self.router: Router | None = None
         self._commands = 0
         self._lock = threading.Lock()
 
@@ -113,9 +115,13 @@ class Conversation:
         except AdmissionRefused as refusal:
             self._reject("mailbox_full", text, client_id, refusal.hint)
 
+    def classify(self, text: str) -> Classification:
+        """Say what a text is, without saying it."""
+        return classify(text, self._words, "auto", COMMANDS)
+
     def would_stop(self, text: str) -> bool:
         """Whether a text is a command, or says to stop, rather than something to talk about."""
-        intent = classify(text, self._words, "auto", COMMANDS).intent
+        intent = self.classify(text).intent
         return intent is Intent.COMMAND or TYPES.get(intent) == "interrupt"
 
     def answer(self, question: str, choice: str, reason: str = "") -> bool:

@@ -13,7 +13,7 @@ from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord
 from ..journal.store import Store
 from ..machines.errors import UnknownSession, UsageError
-from ..machines.policy import DelegationPolicy, Policy
+from ..machines.policy import DelegationPolicy, Policy, RoutesChoice
 from ..machines.words import Words
 from ..ports.models.choice import Choice, build, choose, probe_loopback
 from ..ports.models.settings import model_configs
@@ -28,6 +28,7 @@ from .hub import Hub
 from .mirror import Mirror
 from .opening import Opening
 from .queue_file import document
+from .router import Router
 from .saved_queue import announce_other
 from .shelf import Shelf
 
@@ -84,6 +85,7 @@ class Host:
             self._mirror = Mirror(folder, self._complain)
             self.hub.subscribe(self._copy)
         self._words = Words(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
+        self._router = Router(config, self._words)
 
     @property
     def store(self) -> Store:
@@ -191,15 +193,16 @@ class Host:
             lambda: self.begin(folder).session,
         )
         conversation.shelf = self.shelf
+        conversation.router = self._router
         self.conversations[session] = conversation
         return conversation
 
     def _profile_of(self, record: SessionRecord) -> AgentProfile:
-        profile = self._profile(record.agent)
+        profile = self._profile(record.agent, record.routes)
         known = tuple(name for name in record.tools if name in self.runtime.toolbox.names)
         return replace(profile, system=record.system, tools=known)
 
-    def _profile(self, name: str) -> AgentProfile:
+    def _profile(self, name: str, choice: RoutesChoice | None = None) -> AgentProfile:
         if name not in self.config.agents:
             known = ", ".join(sorted(self.config.agents))
             raise UsageError(f"there is no agent `{name}`", f"known agents: {known}")
@@ -217,6 +220,9 @@ class Host:
             interrupt_at=agent.interrupt_at or "now",
             steer_while_streaming=agent.steer_while_streaming or "wait",
         )
+        routes, notice = self._router.routes(choice)
+        if notice and notice not in self.notices:
+            self.notices.append(notice)
         rules = [Rule(one.tool, one.match, one.do) for one in self.config.permissions.rules]
         return AgentProfile(
             name,
@@ -227,6 +233,7 @@ class Host:
             Permissions(rules, self.wish.is_yes),
             policy,
             self._delegation(),
+            routes,
         )
 
     def _delegation(self) -> DelegationPolicy:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..machines.conversation import ChatMessage, Usage
+from ..machines.policy import RoutesChoice
 from .cancels import (
     InterruptCalledOff,
     Interrupted,
@@ -188,6 +189,7 @@ class PolicyChanged(Entry):
 
     busy_mode: str = ""
     is_auto_queue: bool | None = None
+    routes: RoutesChoice | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,10 +202,7 @@ class QueueHeld(Entry):
 
 @dataclass(frozen=True, slots=True)
 class QueueReleased(Entry):
-    """What waits may run; `items` were interrupted or waited, and run before all others.
-
-    `resumed` counts those that were interrupted.
-    """
+    """What waits may run, before all others `items`, of which `resumed` were interrupted."""
 
     resumed: int = 0
     items: tuple[str, ...] = ()

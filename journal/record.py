@@ -13,6 +13,7 @@ from ..machines.call import CALL
 from ..machines.conversation import ChatMessage, Usage
 from ..machines.errors import StoreDamaged
 from ..machines.interrupt import INTERRUPT
+from ..machines.policy import RoutesChoice
 from ..machines.session import SESSION
 from ..machines.turn import TURN
 from . import entries as e
@@ -87,8 +88,8 @@ class SessionRecord:
     """A whole session. `epoch` rises with every turn and every cancel.
 
     `cancels` maps the newest clients' own keys to the receipts that their interrupts got, and
-    `interrupts` the newest receipts to what became of them. `busy_mode` and `is_auto_queue` are what
-    a person chose for this session; empty or none, if nobody did.
+    `interrupts` the newest receipts to what became of them. `busy_mode`, `is_auto_queue` and
+    `routes` are what a person chose for this session; empty or none, if nobody did.
     """
 
     id: str = ""
@@ -111,6 +112,7 @@ class SessionRecord:
     interrupts: dict[str, CancelRecord] = field(default_factory=dict[str, CancelRecord])
     busy_mode: str = ""
     is_auto_queue: bool | None = None
+    routes: RoutesChoice | None = None
     finalize_cause: str = ""
     usage: Usage = field(default_factory=Usage)
     turns: dict[str, TurnRecord] = field(default_factory=dict[str, TurnRecord])
@@ -190,6 +192,7 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             record.busy_mode = entry.busy_mode or record.busy_mode
             if entry.is_auto_queue is not None:
                 record.is_auto_queue = entry.is_auto_queue
+            record.routes = entry.routes or record.routes
         case e.InterruptPlanned() | e.InterruptRequested():
             take_cancel(record, entry, time)
         case e.Stopped(turn=""):

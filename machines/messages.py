@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal
 
 from .conversation import ChatMessage
 from .message import Lane, Message
+from .policy import RoutesChoice
 
 __all__ = [
     "Answer",
@@ -139,6 +140,7 @@ class PolicyChange(Message):
     lane: ClassVar[Lane] = Lane.CONTROL
     busy_mode: Literal["", "interrupt", "steer", "queue"] = ""
     is_auto_queue: bool | None = None
+    routes: RoutesChoice | None = None
 
 
 @dataclass(frozen=True, slots=True)

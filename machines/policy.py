@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["DelegationPolicy", "Policy"]
+__all__ = ["DelegationPolicy", "Policy", "RoutesChoice"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,14 @@ class DelegationPolicy:
     steer_deadline: float = 300.0
     wrap_up: float = 60.0
     timeout: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RoutesChoice:
+    """The routing table that a person chose; `may_be_unsafe`: also if it breaks a safety rule."""
+
+    table: str
+    may_be_unsafe: bool = False
 
 
 @dataclass(frozen=True, slots=True)

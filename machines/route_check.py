@@ -5,27 +5,51 @@
   finalize of anybody but the turn it was said to. A chain runs through both tables: a message has a
   cause, the cause reaches relations, a cancelled turn ends, and that is the next cause; a child
   that is steered has its own deliveries.
-- Cancels reach all: a cause that cancels or finalizes a session does so to everybody below it, or
-  its row says why not. It then holds for the whole tree, since a child's cause (`parent`,
-  `finalize`) is under the same rule.
+- Cancels reach all: where a person wants work to stop (`CANCELS`), it ends for the session and for
+  everybody below it. Any other cause that cancels or finalizes a session, such as a time limit, does
+  so to everybody below it, or its row says why not. It then holds for the whole tree, since a
+  child's cause (`parent`, `finalize`) is under the same rule.
 - Control is never dropped: a message that wants to stop or command something is refused only while
-  the session is being finalized, and then with a reason.
-- Rows do what they say: an interrupt interrupts somebody, a steer steers somebody.
+  the session is being finalized, and then with a reason. While anything runs it stops it, unless the
+  strategy is `never` and only words ask for it.
+- No steer is lost: somebody who is there takes it in.
+- Rows do what they say: an interrupt interrupts somebody, a steer steers somebody, and no row asks
+  for what cannot be: to run a message beside a running turn, or to steer where none runs.
 
-Every fault names a counterexample.
+Every fault names a counterexample. Faults of a kind in `SAFETY` break a promise to people, so a
+table that has them may be looked at and compared, and used by whoever says that it is meant; all
+others are mistakes.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 from typing import Any, Final
 
 from .check import Fault
 from .delivery import Cause, Delivery, DeliveryRow, Relation
-from .disposition import Action, DispositionRow, Intent, Situation
+from .disposition import Action, DispositionRow, Intent, Situation, Strategy
 from .routing import Key, Table
 
-__all__ = ["CONTROL", "CONVERSATIONAL", "check_routes"]
+__all__ = [
+    "CANCELS",
+    "CONTROL",
+    "CONVERSATIONAL",
+    "POSSIBLE",
+    "SAFETY",
+    "check_routes",
+    "check_table",
+    "is_heard",
+]
+
+SAFETY: Final = {
+    "kills-child": "talk never stops a child",
+    "spared": "whoever a limit spares is spared for a reason",
+    "unheard": "who wants work to stop is heard by everybody below",
+    "dropped-control": "what controls a session is never dropped, and a refusal says why",
+    "lost": "no steer is lost",
+}
+"""The kinds of faults that break a promise, in contrast to mere mistakes, and the promises."""
 
 CONVERSATIONAL: Final = (
     Intent.CONVERSE,
@@ -44,6 +68,37 @@ CONTROL: Final = (
 )
 """Intents that are never dropped."""
 
+CANCELS: Final = (
+    Cause.STOP,
+    Cause.NEW,
+    Cause.BARE_WORD,
+    Cause.SIGNAL,
+    Cause.PARENT,
+    Cause.FINALIZE,
+)
+"""Causes by which a person wants work to stop, here or further up."""
+
+_ANYWAY: Final = (Action.QUEUE, Action.REFUSE)
+
+POSSIBLE: Final = {
+    Situation.IDLE: (*_ANYWAY, Action.RUN),
+    Situation.HELD: (*_ANYWAY, Action.RUN),
+    Situation.UNATTENDED: (*_ANYWAY, Action.RUN, Action.INTERRUPT),
+    Situation.BUSY: (*_ANYWAY, Action.STEER, Action.INTERRUPT),
+    Situation.ACCOMPANIED: (*_ANYWAY, Action.STEER, Action.INTERRUPT),
+    Situation.DELEGATING: (*_ANYWAY, Action.STEER, Action.INTERRUPT),
+    Situation.INTERRUPTING: (*_ANYWAY, Action.INTERRUPT),
+    Situation.OVERTAKEN: (*_ANYWAY, Action.INTERRUPT),
+    Situation.FINALIZING: (Action.REFUSE,),
+}
+"""What can be done with a message, by what the session does; a slash command is carried out."""
+
+_AT_WORK: Final = (
+    Situation.UNATTENDED,
+    Situation.BUSY,
+    Situation.ACCOMPANIED,
+    Situation.DELEGATING,
+)
 _BELOW: Final = (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD, Relation.SIDE_TALK)
 _ENDS: Final = (Delivery.CANCEL, Delivery.FINALIZE)
 
@@ -55,16 +110,23 @@ def check_routes(dispositions: Dispositions, deliveries: Deliveries) -> tuple[Fa
     """Find everything that is wrong with the two tables together."""
     return tuple(
         chain(
-            _holes(dispositions),
-            _holes(deliveries),
-            _dead_rows(dispositions),
-            _dead_rows(deliveries),
+            check_table(dispositions),
+            check_table(deliveries),
             _talk_that_kills(dispositions, deliveries),
             _cancels_that_spare(deliveries),
+            _unheard_cancels(deliveries),
+            _unheard_messages(dispositions, deliveries),
             _dropped_control(dispositions),
             _empty_words(dispositions, deliveries),
+            _impossible(dispositions),
+            _lost_steers(dispositions, deliveries),
         )
     )
+
+
+def check_table(table: Table[Any]) -> tuple[Fault, ...]:
+    """Find holes and dead rows of one table, whatever it decides."""
+    return (*_holes(table), *_dead_rows(table))
 
 
 def _holes(table: Table[Any]) -> Iterator[Fault]:
@@ -89,7 +151,7 @@ def _dead_rows(table: Table[Any]) -> Iterator[Fault]:
 
 def _talk_that_kills(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[Fault]:
     """Follow every conversational message to whatever it causes; one fault for each row."""
-    victims: dict[str, str] = {cause: _victim(deliveries, cause) for cause in Cause}
+    victims = {cause: _victim(deliveries, cause) for cause in deliveries.space["cause"]}
     for key, row in _first_talk(dispositions):
         victim = victims.get(row.cause, "")
         if victim:
@@ -147,8 +209,10 @@ def _next_cause(action: Delivery) -> Cause:
 
 
 def _cancels_that_spare(deliveries: Deliveries) -> Iterator[Fault]:
-    """Report descendants that a cancel forgets without saying why."""
-    for cause in Cause:
+    """Report descendants that a limit forgets without saying why."""
+    for cause in deliveries.space["cause"]:
+        if cause in CANCELS:
+            continue
         own = deliveries.find((cause, Relation.SELF))
         if own is None or own.action not in _ENDS:
             continue
@@ -159,6 +223,52 @@ def _cancels_that_spare(deliveries: Deliveries) -> Iterator[Fault]:
                     f"`{cause}` gives self {own.action} but {relation} {row.action}, without a why"
                 )
                 yield Fault(deliveries.name, "spared", f"row `{row.name}`", message)
+
+
+def _unheard_cancels(deliveries: Deliveries) -> Iterator[Fault]:
+    """Report whoever goes on although a person wants work to stop; no reason excuses that."""
+    for cause in CANCELS:
+        for relation in (Relation.SELF, *_BELOW):
+            row = deliveries.find((cause, relation))
+            if row is not None and row.action not in _ENDS:
+                message = f"`{cause}` gives {relation} {row.action}: it goes on"
+                yield Fault(deliveries.name, "unheard", f"row `{row.name}`", message)
+
+
+def _unheard_messages(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[Fault]:
+    """Report messages that want work to stop, and leave some of it running; one for each row."""
+    reported = set[str]()
+    for key in dispositions.keys():
+        row = dispositions.find(key)
+        if row is None or row.name in reported or not _must_stop(key):
+            continue
+        if row.action == Action.INTERRUPT:
+            left = "" if row.cause in CANCELS else _left_alone(deliveries, row.cause)
+            problem = f"interrupt, cause `{row.cause}` leaves {left} alone" if left else ""
+        else:
+            problem = "" if row.action == Action.REFUSE else f"{row.action}: nothing stops"
+        if problem:
+            reported.add(row.name)
+            message = f"{dispositions.in_words(key)}: {problem}"
+            yield Fault(dispositions.name, "unheard", f"row `{row.name}`", message)
+
+
+def _must_stop(key: Key) -> bool:
+    """Whether a message means a cancel: chosen, or by nothing but words where words count."""
+    intent, situation, _, strategy, _ = key
+    is_meant = intent == Intent.EXPLICIT_INTERRUPT or (
+        intent in (Intent.INTERRUPT_BARE, Intent.REVERT) and strategy != Strategy.NEVER
+    )
+    return is_meant and situation in _AT_WORK
+
+
+def _left_alone(deliveries: Deliveries, cause: str) -> str:
+    """Name the first of the session and those below it that a cause does not end, or nobody."""
+    for relation in (Relation.SELF, *_BELOW):
+        row = deliveries.find((cause, relation))
+        if row is not None and row.action not in _ENDS:
+            return relation
+    return ""
 
 
 def _dropped_control(dispositions: Dispositions) -> Iterator[Fault]:
@@ -195,6 +305,51 @@ def _empty_words(dispositions: Dispositions, deliveries: Deliveries) -> Iterator
         else:
             continue
         yield Fault(dispositions.name, "inert", f"row `{row.name}`", message)
+
+
+def _impossible(dispositions: Dispositions) -> Iterator[Fault]:
+    """Report rows that ask for what cannot be done; one fault for each."""
+    reported = set[str]()
+    for key in dispositions.keys():
+        row = dispositions.find(key)
+        if row is None or row.name in reported:
+            continue
+        is_command = key[0] == Intent.COMMAND
+        if is_command and row.action == Action.REFUSE:
+            continue  # dropped control, which is worse
+        if is_command != (row.action == Action.COMMAND):
+            problem = "a slash command is carried out, and nothing else is"
+        elif not is_command and row.action not in POSSIBLE[Situation(key[1])]:
+            problem = f"action {row.action} is not possible there"
+        else:
+            continue
+        reported.add(row.name)
+        message = f"{dispositions.in_words(key)}: {problem}"
+        yield Fault(dispositions.name, "impossible", f"row `{row.name}`", message)
+
+
+def is_heard(situation: str, reach: Collection[str]) -> bool:
+    """Whether somebody whom a steer reaches is sure to be there."""
+    there = {
+        Situation.ACCOMPANIED: Relation.BACKGROUND_CHILD,
+        Situation.DELEGATING: Relation.FOREGROUND_CHILD,
+    }
+    return Relation.SELF in reach or there.get(Situation(situation)) in reach
+
+
+def _lost_steers(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[Fault]:
+    """Report steers that nobody may be there to take in; one fault for each row."""
+    reported = set[str]()
+    for key in dispositions.keys():
+        row = dispositions.find(key)
+        if row is None or row.action != Action.STEER or row.name in reported:
+            continue
+        rows = ((one, deliveries.find((row.cause, one))) for one in Relation)
+        reach = [one for one, got in rows if got is not None and got.action == Delivery.STEER]
+        if reach and not is_heard(key[1], reach):
+            reported.add(row.name)
+            message = f"{dispositions.in_words(key)}: the steer is for {', '.join(reach)} alone"
+            yield Fault(dispositions.name, "lost", f"row `{row.name}`", message)
 
 
 def _given(deliveries: Deliveries, cause: str) -> Iterable[Delivery]:

@@ -11,7 +11,6 @@ The two tables of this program are `disposition.py` (what becomes of a message) 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from itertools import product
 from typing import Any, Generic, TypeVar
 
@@ -87,6 +86,13 @@ class Table(Generic[R]):
         """Return a table in which these rows are asked first; check it before you use it."""
         return Table(self.name, self.space, (*rows, *self.rows), self.overrides + len(rows))
 
+    def settled(self) -> "Table[R]":
+        """Return the same decisions without the rows that never decide anything any more."""
+        alive = {row.name for row in self._index.values()}
+        rows = tuple(row for row in self.rows if row.name in alive)
+        overrides = sum(row.name in alive for row in self.rows[: self.overrides])
+        return Table(self.name, self.space, rows, overrides)
+
     def lay_out(self, rows: Sequence[R]) -> dict[Key, R]:
         """Map each combination that some row matches to the first that does."""
         index: dict[Key, R] = {}
@@ -118,6 +124,8 @@ class Table(Generic[R]):
 def _require(word: str, known: tuple[str, ...], problem: str) -> None:
     """Raise unless the word is known; the hint names the nearest one."""
     if word not in known:
+        from difflib import get_close_matches  # only for a mistake: it takes time to import
+
         near = get_close_matches(word, known, 1)
         meant = f"Did you mean `{near[0]}`? " if near else ""
         raise MachineError(problem, f"{meant}Known: {', '.join(known)}.")

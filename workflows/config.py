@@ -1,12 +1,13 @@
 """The configuration in force, made of layers; later wins.
 
-shipped `config.toml` < the user's `config.toml` < `steersman.toml` in the project folder <
-the file that `STEERSMAN_CONFIG` names < flags of the command line.
+shipped `config.toml` < the user's `config.toml` < `steersman.toml` in the project folder < what was
+chosen for that folder (`folder.py`) < the file that `STEERSMAN_CONFIG` names < flags of the command
+line.
 
-Tables are merged key by key, everything else is replaced, with one exception: permission rules of a
-later layer are put before the earlier ones, since the first match wins. Each layer is checked by
-itself on top of the shipped one, so that a fault is found even where a later layer hides it, and
-all faults of all files are told at once.
+Tables are merged key by key, everything else is replaced, with one exception: permission rules and
+routes of a later layer are put before the earlier ones, since the first match wins. Each layer is
+checked by itself on top of the shipped one, so that a fault is found even where a later layer hides
+it, and all faults of all files are told at once.
 """
 
 from collections.abc import Mapping
@@ -29,15 +30,19 @@ from .document import (
     read_document,
 )
 from .fault import Fault, Where, dotted, faults_of
+from .folder import folder_file
 from .paths import Paths
 from .settings import AgentSettings, Settings
 from .spelling import suggest
+from .table_name import DEFAULT_TABLE
 from .trust import PROJECT_FILE, is_trusted, withhold
 
 __all__ = ["COMMAND_LINE", "SHIPPED", "Config", "load", "shipped", "shipped_text"]
 
 SHIPPED = "shipped config.toml"
 COMMAND_LINE = "command line"
+IN_FRONT: tuple[Where, ...] = (("permissions", "rules"), ("route",))
+"""Lists of which a later layer's items are put before an earlier one's: the first match wins."""
 _SHIPPED_FILE = Path(__file__).parents[1] / "config.toml"
 
 
@@ -75,7 +80,8 @@ def load(
     Raises one `ConfigError` that tells every fault of every file.
     """
     project = folder / PROJECT_FILE
-    files = [path for path in (paths.config_file, project) if path.exists()]
+    chosen = folder_file(paths, folder)
+    files = [path for path in (paths.config_file, project, chosen) if path.exists()]
     if named := environ.get("STEERSMAN_CONFIG"):
         files.append(Path(named).expanduser())
     layers, complaints = _read_layers(files, overrides or {})
@@ -84,7 +90,7 @@ def load(
     layers, notices = _without_untrusted(layers, paths, project)
     merged, setters = _merge_layers([_shipped_document(), *layers])
     settings = _settings(merged)
-    if complaints := _check_names(settings, setters):
+    if complaints := [*_check_names(settings, setters), *_check_routes(settings, layers, setters)]:
         raise config_error(complaints)
     return _config(settings, merged, setters, notices)
 
@@ -159,7 +165,11 @@ def _check_layer(layer: Document) -> list[Complaint]:
         known = tuple(known_keys(Settings))
         faults = [meant for fault in faults_of(error) for meant in suggest(fault, known)]
         return complain(layer, faults)
-    return []
+    if "route" not in layer.data:
+        return []
+    from .routing import check_words
+
+    return check_words(layer)
 
 
 def _settings(merged: dict[str, Any]) -> Settings:
@@ -190,7 +200,7 @@ def _merge(
             below = into.get(name)
             into[name] = dict(below) if is_table(below) else {}
             _merge(into[name], value, place, layer, setters)
-        elif place == ("permissions", "rules") and is_list(value):
+        elif place in IN_FRONT and is_list(value):
             into[name] = [*value, *into.get(name, [])]
         else:
             into[name] = value
@@ -212,6 +222,26 @@ def _check_names(settings: Settings, setters: dict[Where, Document]) -> list[Com
             hint = f"known: {', '.join(known)}" if known else f"add a table `[{noun}s.{used}]`"
             message = f"`{dotted(where)}` names the {noun} `{used}`, which is not there"
             complaints += complain(setters[where], [Fault(where, message, hint)])
+    return complaints
+
+
+def _check_routes(
+    settings: Settings, layers: list[Document], setters: dict[Where, Document]
+) -> list[Complaint]:
+    """Prove the routing tables in force, if anybody changed them."""
+    routing = settings.routing
+    if routing.table == DEFAULT_TABLE and not settings.route:
+        return []
+    from .routing import compose, refusals
+
+    if not routing.unsafe and (faults := refusals(routing.table)):
+        return complain(setters["routing", "table"], faults)
+    origins = [
+        (layer, number)
+        for layer in reversed(layers)
+        for number in range(len(layer.data.get("route", ())))
+    ]
+    _, complaints = compose(routing.table, settings.route, origins, is_unsafe=routing.unsafe)
     return complaints
 
 

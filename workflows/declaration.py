@@ -29,8 +29,9 @@ def known_keys(kind: Any, where: Where = ()) -> Iterator[Where]:
     """List the path of each key and table, parents first; `*` stands for a name or a number."""
     if isinstance(kind, type) and issubclass(kind, Declaration):
         for name, field in kind.model_fields.items():
-            yield (*where, name)
-            yield from known_keys(field.annotation, (*where, name))
+            key = (*where, field.alias or name)
+            yield key
+            yield from known_keys(field.annotation, key)
         return
     inside = (*where, "*") if get_origin(kind) in (dict, tuple) else where
     for inner in get_args(kind):

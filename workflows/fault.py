@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-__all__ = ["SECRET", "Fault", "Where", "dotted", "faults_of", "shown"]
+__all__ = ["SECRET", "Fault", "UnknownWord", "Where", "dotted", "faults_of", "shown"]
 
 Where = tuple[str | int, ...]
 SECRET = re.compile(
@@ -43,6 +43,14 @@ class Fault:
     value: Any = None
     at_value: bool = True
     is_unknown: bool = False
+
+
+class UnknownWord(ValueError):
+    """A word that is none of the known ones; a validator raises it, and a fault names the nearest."""
+
+    def __init__(self, word: str, known: tuple[str, ...]) -> None:
+        super().__init__(f"`{word}` is not known")
+        self.known = known
 
 
 def faults_of(error: ValidationError) -> list[Fault]:
@@ -93,6 +101,10 @@ def _translate(error: Mapping[str, Any]) -> Fault:
             hint = _near(value, options)
         case "greater_than_equal":
             said = _must(f"at least {context['ge']:g}", value, where)
+        case "value_error" if isinstance(context["error"], UnknownWord):
+            known = context["error"].known
+            said = _must("one of " + ", ".join(f"`{one}`" for one in known), value, where)
+            hint = _near(value, known)
         case "value_error":
             said = str(context["error"])
         case _:

@@ -7,6 +7,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from .fault import Where
 from .reference import entries
+from .routing import RouteFile
 from .settings import Settings
 
 __all__ = ["schema"]
@@ -15,6 +16,9 @@ __all__ = ["schema"]
 def schema() -> dict[str, Any]:
     """Describe every key: its type, its meaning, and what it is when nobody sets it."""
     whole = Settings.model_json_schema(schema_generator=_TomlSchema)
+    routes = RouteFile.model_json_schema(schema_generator=_TomlSchema)
+    whole["properties"]["route"] = routes["properties"]["route"]
+    whole["$defs"] |= routes["$defs"]
     for entry in entries():
         part = _find(whole, entry.where)
         part.setdefault("description", entry.comment)

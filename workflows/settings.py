@@ -5,12 +5,14 @@ rest the shipped `config.toml`, which is always the first layer, is the only pla
 """
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from .declaration import Declaration, Several
 from .fault import shown
+from .name import UserName
+from .table_name import DEFAULT_TABLE
 
 __all__ = [
     "AfterInterrupt",
@@ -27,12 +29,12 @@ __all__ = [
     "Permissions",
     "Persistence",
     "Provider",
+    "Routing",
     "Settings",
     "SteerWhileStreaming",
     "ToolDialect",
     "ToolName",
     "ToolSettings",
-    "UserName",
     "Verb",
     "WhenFull",
     "parse_size",
@@ -66,12 +68,6 @@ def parse_size(value: object) -> int:
     return size
 
 
-def _check_name(name: str) -> str:
-    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", name):
-        return name
-    raise ValueError("is not a name: use letters, digits, `_`, `-` and `.`, at most 64 characters")
-
-
 def _check_size(value: object) -> int:
     try:
         return parse_size(value)
@@ -95,7 +91,6 @@ def _check_turns(turns: int) -> int:
     return turns
 
 
-UserName = Annotated[str, AfterValidator(_check_name)]
 _Size = Annotated[
     int, BeforeValidator(_check_size), WithJsonSchema({"type": ["string", "integer"]})
 ]
@@ -207,8 +202,24 @@ class AgentSettings(Declaration, frozen=True):
     on_parent_interrupt: OnParentInterrupt = "cancel"
 
 
+def _check_table(name: str) -> str:
+    if name != DEFAULT_TABLE:
+        from .table_name import table_names
+        from .word import OneOf
+
+        OneOf(table_names()).check(name)
+    return name
+
+
+class Routing(Declaration, frozen=True):
+    """Which routing tables are in force; `unsafe`: also if they break a safety rule."""
+
+    table: Annotated[str, AfterValidator(_check_table)]
+    unsafe: bool
+
+
 class Settings(Declaration, frozen=True):
-    """Everything that can be set."""
+    """Everything that can be set; what stands in a `[[route]]` is checked by `routing.py`."""
 
     busy_input_mode: BusyInputMode
     interrupt_strategy: InterruptStrategy
@@ -220,5 +231,7 @@ class Settings(Declaration, frozen=True):
     delegation: Delegation
     permissions: Permissions
     tools: ToolSettings
+    routing: Routing
     models: dict[UserName, ModelSettings] = Field(default_factory=dict[str, ModelSettings])
     agents: dict[UserName, AgentSettings]
+    route: Several[dict[str, Any]] = ()

@@ -24,11 +24,14 @@ GUARDED: tuple[Where, ...] = (
     ("permissions",),
     ("tools",),
     ("models",),
+    ("route",),
+    ("routing",),
     ("agents", "*", "model"),
     ("agents", "*", "tools"),
     ("auto_queue", "persistence", "path"),
 )
-"""Keys that take effect only when trusted: they start things, write elsewhere, or send text out."""
+"""Keys that take effect only when trusted: they start things, write elsewhere, send text out,
+or decide whom a stop reaches."""
 
 
 def is_trusted(paths: Paths, folder: Path, content: bytes | None = None) -> bool:

@@ -9,6 +9,7 @@ from steersman.workflows.config import shipped, shipped_text
 from steersman.workflows.declaration import known_keys
 from steersman.workflows.fault import Where
 from steersman.workflows.reference import entries
+from steersman.workflows.routing import RouteFile
 from steersman.workflows.schema import schema
 from steersman.workflows.settings import AgentSettings, ModelSettings, Settings
 
@@ -16,8 +17,15 @@ NAMED = {"models": "main", "agents": "assistant"}
 
 
 def wanted_keys() -> set[Where]:
-    """List every key that can be set, with the names that the shipped file uses."""
-    keys = {key for key in known_keys(Settings) if key[:2] != ("permissions", "rules")}
+    """List every key that can be set, with the names that the shipped file uses.
+
+    Lists of tables are explained as wholes: permission rules by their comment, routes by an example.
+    """
+    keys = {
+        key
+        for key in known_keys(Settings)
+        if key[:2] != ("permissions", "rules") and key[0] != "route"
+    }
     keys |= {("permissions", "rules")}
     named = {tuple(NAMED[str(key[0])] if part == "*" else part for part in key) for key in keys}
     tables = {key[:length] for key in named for length in range(len(key))}
@@ -40,6 +48,8 @@ def test_examples_can_be_used() -> None:
     data = tomllib.loads("\n".join(shown))
     assert set(data["models"]["main"]) == set(ModelSettings.model_fields)
     assert set(data["agents"]["assistant"]) == set(AgentSettings.model_fields)
+    assert len(data["route"]) == 1
+    Settings.model_validate(data)
 
 
 def test_the_assistant_shows_the_defaults_of_any_agent() -> None:
@@ -63,7 +73,7 @@ def test_models_are_built_from_what_can_be_set() -> None:
 def test_schema_describes_every_key() -> None:
     """The JSON Schema knows the type, the meaning and the shipped value of each key."""
     whole = schema()
-    for key in known_keys(Settings):
+    for key in (*known_keys(Settings), *known_keys(RouteFile)):
         assert follow(whole, key).keys() & {"type", "enum"}, key
     for key in wanted_keys():
         assert follow(whole, key)["description"], key
@@ -83,7 +93,12 @@ def test_schema_asks_only_for_what_has_no_default() -> None:
     whole = schema()
     parts = {"": whole, **whole["$defs"]}
     required = {name: part["required"] for name, part in parts.items() if "required" in part}
-    assert required == {"ModelSettings": ["provider"], "PermissionRule": ["tool", "do"]}
+    assert required == {
+        "ModelSettings": ["provider"],
+        "PermissionRule": ["tool", "do"],
+        "Route": ["name"],
+        "RouteGift": ["to", "as"],
+    }
 
 
 def follow(whole: dict[str, Any], key: Where) -> dict[str, Any]:

@@ -30,14 +30,17 @@ def test_the_shipped_tables_are_proven() -> None:
     assert found() == []
 
 
+PLACE = when(intent="converse", situation="delegating", busy="queue")
+
+
 def test_a_message_that_cancels_a_child_is_found() -> None:
     """The fault names the message, the cause and the child."""
-    row = DispositionRow("rude", when(intent="converse", busy="queue"), Action.INTERRUPT, "stop")
+    row = DispositionRow("rude", PLACE, Action.INTERRUPT, "stop")
     assert found([row]) == [
         (
             "kills-child",
             "row `rude`",
-            "intent converse, situation idle, busy queue, strategy keyword, auto_queue on: "
+            "intent converse, situation delegating, busy queue, strategy keyword, auto_queue on: "
             "interrupt, cause `stop` -> cancel foreground_child (row `cancel-all`)",
         )
     ]
@@ -82,8 +85,8 @@ def test_no_delivery_of_talk_may_stop_another(cause: str, action: Delivery, rela
 def test_a_dead_override_is_found() -> None:
     """A row behind one that matches all it matches never decides."""
     rows = [
-        DispositionRow("talk", when(intent="converse"), Action.RUN),
-        DispositionRow("dead", when(intent="converse", situation="busy"), Action.RUN),
+        DispositionRow("talk", when(intent="converse", situation=("idle", "held")), Action.RUN),
+        DispositionRow("dead", when(intent="converse", situation="held"), Action.RUN),
     ]
     assert found(rows) == [
         ("dead-row", "row `dead`", "never decides anything: earlier rows match wherever it does")
@@ -123,19 +126,88 @@ def test_a_hole_is_found() -> None:
     )
 
 
-def test_a_cancel_that_forgets_somebody_is_found() -> None:
-    """A descendant is spared with a reason or not at all."""
-    place = when(cause="stop", relation="side_talk")
+def test_a_limit_that_forgets_somebody_is_found() -> None:
+    """A limit spares a descendant with a reason or not at all."""
+    place = when(cause="budget", relation="side_talk")
     forgotten = DeliveryRow("forgotten", place, Delivery.NONE, " ")
     assert found(given=[forgotten]) == [
         (
             "spared",
             "row `forgotten`",
-            "`stop` gives self cancel but side_talk none, without a why",
+            "`budget` gives self cancel but side_talk none, without a why",
         )
     ]
     spared = DeliveryRow("spared", place, Delivery.NONE, "It only reads.")
     assert found(given=[spared]) == []
+
+
+@pytest.mark.parametrize("relation", ["self", "foreground_child", "background_child", "side_talk"])
+@pytest.mark.parametrize("cause", ["stop", "new", "bare_word", "signal", "parent", "finalize"])
+def test_no_reason_excuses_whoever_goes_on_after_a_cancel(cause: str, relation: str) -> None:
+    """Where a person wants work to stop, it stops for everybody."""
+    row = DeliveryRow("deaf", when(cause=cause, relation=relation), Delivery.NONE, "It only reads.")
+    faults = found(given=[row])
+    assert ("unheard", "row `deaf`", f"`{cause}` gives {relation} none: it goes on") in faults
+
+
+@pytest.mark.parametrize("intent", ["interrupt_bare", "revert", "explicit_interrupt"])
+@pytest.mark.parametrize("situation", ["unattended", "busy", "accompanied", "delegating"])
+def test_a_cancel_that_only_waits_is_found(intent: str, situation: str) -> None:
+    """Whoever wants work to stop is not put into the queue while something runs."""
+    row = DispositionRow("late", when(intent=intent, situation=situation), Action.QUEUE, ack="q")
+    assert found([row]) == [
+        (
+            "unheard",
+            "row `late`",
+            f"intent {intent}, situation {situation}, busy interrupt, strategy keyword, "
+            "auto_queue on: queue: nothing stops",
+        )
+    ]
+
+
+def test_a_cancel_that_stops_the_turn_alone_is_found() -> None:
+    """A cause that spares children is not one for a cancel."""
+    row = DispositionRow(
+        "half", when(intent="interrupt_bare", situation="busy"), Action.INTERRUPT, "message"
+    )
+    (fault,) = found([row])
+    assert (fault[0], fault[1]) == ("unheard", "row `half`")
+    assert fault[2].endswith("interrupt, cause `message` leaves foreground_child alone")
+
+
+@pytest.mark.parametrize(
+    ("intent", "situation", "action", "cause"),
+    [
+        ("converse", "busy", Action.RUN, ""),
+        ("converse", "interrupting", Action.RUN, ""),
+        ("converse", "idle", Action.STEER, "steer"),
+        ("converse", "unattended", Action.STEER, "steer"),
+        ("converse", "idle", Action.INTERRUPT, "message"),
+        ("converse", "finalizing", Action.QUEUE, ""),
+        ("converse", "busy", Action.COMMAND, ""),
+        ("command", "busy", Action.QUEUE, ""),
+    ],
+)
+def test_what_cannot_be_done_is_found(
+    intent: str, situation: str, action: Action, cause: str
+) -> None:
+    """No second turn beside a running one, no steer into nothing, no command that only waits."""
+    row = DispositionRow("odd", when(intent=intent, situation=situation), action, cause)
+    assert ("impossible", "row `odd`") in [(kind, where) for kind, where, _ in found([row])]
+
+
+def test_a_steer_that_nobody_hears_is_found() -> None:
+    """A message for children is lost where there are none."""
+    place = when(intent="converse", situation="busy")
+    row = DispositionRow("away", place, Action.STEER, "steer_through", "steered_child")
+    assert found([row]) == [
+        (
+            "lost",
+            "row `away`",
+            "intent converse, situation busy, busy interrupt, strategy keyword, auto_queue on: "
+            "the steer is for foreground_child alone",
+        )
+    ]
 
 
 @pytest.mark.parametrize("intent", ["interrupt_bare", "revert", "explicit_interrupt", "command"])
@@ -187,5 +259,5 @@ def test_a_row_that_does_not_do_what_it_says_is_found(row: DispositionRow, messa
 def test_a_check_is_quick_enough_to_run_at_every_start() -> None:
     """Both tables with an override are checked in well under half a second of work."""
     begin = time.process_time()
-    found([DispositionRow("talk", when(intent="converse"), Action.RUN)])
+    found([DispositionRow("talk", when(intent="converse", situation="idle"), Action.RUN)])
     assert time.process_time() - begin < 0.5

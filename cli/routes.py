@@ -1,0 +1,267 @@
+"""`steersman routes`: the routing tables, shown, checked, compared, chosen and dry-run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..gateway.explaining import company_of, draw_explanation, explanation
+from ..machines.check import Fault
+from ..machines.classification import classify
+from ..machines.disposition import AutoQueue, BusyMode, Situation, Strategy
+from ..machines.errors import UsageError
+from ..machines.policy import Policy
+from ..machines.returning import DEFAULT_RETURNS
+from ..machines.route_check import SAFETY, check_routes, check_table
+from ..machines.route_diff import differences, place_in_words
+from ..machines.routes import Routes
+from ..machines.routing import render
+from ..machines.words import Words
+from ..workflows.config import Config, load
+from ..workflows.folder import choose_for_folder
+from ..workflows.paths import Paths
+from ..workflows.routing import find_table, refusals, routes_of
+from ..workflows.table_file import named_table, table_text
+from ..workflows.table_name import table_names
+from .acknowledgement import acknowledgement
+from .page import show, show_document, warn
+
+__all__ = [
+    "Dry",
+    "check_tables",
+    "diff_tables",
+    "explain_text",
+    "list_tables",
+    "show_table",
+    "use_for_folder",
+]
+
+FORMS = ("text", "toml")
+WAYS = ("auto", "queue", "steer", "interrupt")
+
+
+@dataclass(frozen=True, slots=True)
+class Dry:
+    """What a dry run supposes; empty: as configured, or as the rest implies."""
+
+    state: str = ""
+    busy: str = ""
+    strategy: str = ""
+    auto_queue: str = ""
+    children: int = 0
+    background: int = 0
+    side_talks: int = 0
+    way: str = "auto"
+
+
+def list_tables(environ: Mapping[str, str], *, as_json: bool) -> int:
+    """Print the shipped tables, whether they are safe, and which one is in force here."""
+    config = _config(environ)
+    rows = [_brief(name, config.routing.table) for name in table_names()]
+    own = [str(one["name"]) for one in config.route]
+    if as_json:
+        show_document({"tables": rows, "routes": own})
+        return 0
+    width = max(len(one["name"]) for one in rows)
+    for one in rows:
+        mark = "*" if one["is_used"] else " "
+        show(f"{mark} {one['name']:<{width}}  {one['doc']}")
+        for rule in one["breaks"]:
+            show(f"  {'':<{width}}  does not keep: {rule}")
+    if own:
+        show(f"  routes of your own, asked before it: {', '.join(own)}")
+    show("* in force in this folder")
+    return 0
+
+
+def _brief(name: str, used: str) -> dict[str, Any]:
+    routes = named_table(name)
+    faults = check_routes(routes.dispositions, routes.deliveries)
+    broken = dict.fromkeys(SAFETY[one.kind] for one in faults)
+    return {"name": name, "doc": routes.doc, "is_used": name == used, "breaks": list(broken)}
+
+
+def show_table(environ: Mapping[str, str], name: str, form: str) -> int:
+    """Print the tables, row by row in the order in which they are tried, or as a file."""
+    if form not in FORMS:
+        raise UsageError(f"there is no format `{form}`", f"formats: {', '.join(FORMS)}")
+    routes = _table(environ, name)
+    if form == "toml":
+        show(table_text(routes).rstrip("\n"))
+    else:
+        tables = (routes.dispositions, routes.deliveries, DEFAULT_RETURNS)
+        show("\n".join(render(one) for one in tables).rstrip("\n"))
+    return 0
+
+
+def check_tables(environ: Mapping[str, str], name: str) -> int:
+    """Prove the tables complete and safe, or print counterexamples to standard error."""
+    routes = _table(environ, name)
+    tables = (routes.dispositions, routes.deliveries, DEFAULT_RETURNS)
+    faults = (*check_routes(*tables[:2]), *check_table(DEFAULT_RETURNS))
+    sizes = "; ".join(
+        f"{one.name}: {len(one.rows)} rows, {len(one.keys())} cases" for one in tables
+    )
+    show(f"{routes.name}: {sizes}: {_count(len(faults), 'fault') if faults else 'ok'}")
+    for kind in dict.fromkeys(one.kind for one in faults):
+        _tell(kind, [one for one in faults if one.kind == kind])
+    return 2 if faults else 0
+
+
+def _tell(kind: str, faults: Sequence[Fault]) -> None:
+    """Print which rule is broken, and every place with its counterexample."""
+    warn(f"{SAFETY.get(kind, 'a mistake')} [{kind}]")
+    for fault in faults:
+        warn(f"  {fault.machine}, {fault.where}: {fault.message}")
+
+
+def diff_tables(environ: Mapping[str, str], ours: str, theirs: str, *, as_json: bool) -> int:
+    """Print where two tables differ, as sentences with an example."""
+    first, second = _table(environ, ours), _table(environ, theirs)
+    found = differences(first, second)
+    if as_json:
+        rows = [
+            {
+                "where": {name: [str(one) for one in words] for name, words in one.where.items()},
+                "cells": one.cells,
+                first.name: one.ours,
+                second.name: one.theirs,
+                "example": one.example,
+            }
+            for one in found
+        ]
+        show_document({"ours": first.name, "theirs": second.name, "differences": rows})
+        return 0
+    width = max(len(first.name), len(second.name))
+    for one in found:
+        show(f"{place_in_words(one)} ({_count(one.cells, 'case')}), for example {one.example!r}:")
+        show(f"  {first.name:<{width}}  {one.ours}")
+        show(f"  {second.name:<{width}}  {one.theirs}")
+    cells = sum(one.cells for one in found)
+    show(
+        f"{_count(len(found), 'difference')}, {_count(cells, 'case')}."
+        if found
+        else "They do the same everywhere."
+    )
+    return 0
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def use_for_folder(
+    environ: Mapping[str, str], name: str, folder: Path, *, may_be_unsafe: bool
+) -> int:
+    """Choose a table for every new session of a folder."""
+    paths = Paths.of(environ)
+    if name not in table_names():
+        find_table(name)  # says what is known
+        raise UsageError(f"`{name}` is a file", "put its routes into a configuration file")
+    if not folder.is_dir():
+        raise UsageError(f"`{folder}` is not a folder", "give --folder an existing one")
+    if not may_be_unsafe and (faults := refusals(name)):
+        why = "\n".join(f"  {one.message}" for one in faults)
+        hint = "--unsafe uses it all the same, and every start says so"
+        raise UsageError(f"table `{name}` breaks safety rules:\n{why}", hint)
+    flags = {"routing.table": name, "routing.unsafe": may_be_unsafe}
+    load(paths, folder, environ, flags)  # before anything is written: routes must fit the table
+    choice = {"routing": {"table": name, "unsafe": may_be_unsafe}}
+    file = choose_for_folder(paths, folder, choice)
+    show(f"New and resumed sessions of {folder.resolve()} go by the routing table `{name}`.")
+    show(f"The choice is in {file}.")
+    config = load(paths, folder, environ)
+    if config.routing.table != name:
+        warn(f"STEERSMAN_CONFIG says `{config.routing.table}`, which goes before it.")
+    return 0
+
+
+def explain_text(
+    environ: Mapping[str, str], text: str, table: str, dry: Dry, *, as_json: bool
+) -> int:
+    """Say what would become of a message, and by which rows. Nothing is done."""
+    from ..gateway.commands import COMMANDS
+
+    _require("--as", dry.way, WAYS)
+    config = _config(environ)
+    queue = config.auto_queue
+    words = Words(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
+    found = classify(text, words, dry.way, COMMANDS)
+    doing, policy = _state(dry), _policy(config, dry)
+    company = company_of(doing, dry.children, dry.background, dry.side_talks)
+    if doing == "delegating" and not dry.children:
+        company = company_of(doing, 1, dry.background, dry.side_talks)
+    data = explanation(_table(environ, table), text, found, doing, policy, company)
+    data["told"] = _acknowledgement(data)
+    if as_json:
+        show_document(data)
+    else:
+        show(draw_explanation(data))
+    return 0
+
+
+def _acknowledgement(data: dict[str, Any]) -> str:
+    """Write what the sender is told, with a number that it might get."""
+    said_as = {"run": "turn", "refuse": "rejected"}.get(data["action"], data["action"])
+    event = {
+        "type": "accepted",
+        "as": said_as,
+        "ack": data["ack"],
+        "matched": data["matched"],
+        "number": 2,
+        "text": data["text"],
+    }
+    return acknowledgement(event)
+
+
+def _state(dry: Dry) -> str:
+    """Take the state that was named, or what the children imply."""
+    if dry.state:
+        _require("--state", dry.state, tuple(Situation))
+        return dry.state
+    if dry.children:
+        return Situation.DELEGATING
+    return Situation.ACCOMPANIED if dry.background or dry.side_talks else Situation.BUSY
+
+
+def _policy(config: Config, dry: Dry) -> Policy:
+    agent = config.agent(config.default_agent)
+    _require("--busy", dry.busy, ("", *BusyMode))
+    _require("--strategy", dry.strategy, ("", *Strategy))
+    _require("--auto-queue", dry.auto_queue, ("", *AutoQueue))
+    chosen: dict[str, Any] = {
+        "busy_mode": dry.busy or agent.busy_input_mode,
+        "strategy": dry.strategy or agent.interrupt_strategy,
+        "is_auto_queue": dry.auto_queue == "on" if dry.auto_queue else config.auto_queue.enabled,
+    }
+    return replace(Policy(), **chosen)
+
+
+def _require(option: str, word: str, known: Sequence[str]) -> None:
+    if word not in known:
+        from difflib import get_close_matches
+
+        near = get_close_matches(word, known, 1)
+        meant = f"did you mean `{near[0]}`? " if near else ""
+        raise UsageError(
+            f"there is no `{option} {word}`", f"{meant}known: {', '.join(filter(None, known))}"
+        )
+
+
+def _config(environ: Mapping[str, str]) -> Config:
+    return load(Paths.of(environ), Path.cwd(), environ)
+
+
+def _table(environ: Mapping[str, str], name: str) -> Routes:
+    """Find a table; without a name, what is in force in this folder."""
+    if name:
+        return find_table(name)
+    config = _config(environ)
+    routes = routes_of(config.routing.table, config.route)
+    if not config.route:
+        return routes
+    return replace(
+        routes, name=f"{routes.name} with {', '.join(one['name'] for one in config.route)}"
+    )

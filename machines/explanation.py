@@ -1,0 +1,111 @@
+"""What would become of a message, and why: both tables asked without anything being done.
+
+The same answer serves the dry run (`steersman routes explain`), the comparison of two tables and the
+replay of a session under another one. `Company` says who is around a session; where it is not
+known, a relation stands for whoever there may be.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from .delivery import Delivery, DeliveryRow, Relation
+from .disposition import DispositionRow
+from .routes import Routes
+
+__all__ = [
+    "RELATIONS",
+    "SITUATIONS",
+    "Companion",
+    "Explanation",
+    "Receipt",
+    "everybody",
+    "explain",
+    "receipts",
+]
+
+RELATIONS: Final[Mapping[str, str]] = {
+    Relation.SELF: "the turn",
+    Relation.PARENT: "the parent",
+    Relation.FOREGROUND_CHILD: "a child that the turn waits for",
+    Relation.BACKGROUND_CHILD: "a child in the background",
+    Relation.SIDE_TALK: "a side talk",
+    Relation.SIBLING: "a sibling",
+}
+
+SITUATIONS: Final[Mapping[str, str]] = {
+    "idle": "nothing runs",
+    "held": "nothing runs, and what waits is held",
+    "unattended": "no turn runs, but children in the background do",
+    "busy": "a turn runs, and no child",
+    "accompanied": "a turn runs, with children in the background",
+    "delegating": "a turn waits for a child",
+    "interrupting": "a turn is being stopped",
+    "overtaken": "a stop overtook the message",
+    "finalizing": "the session ends",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Companion:
+    """Somebody around a session."""
+
+    name: str
+    relation: Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What one of them gets, and the row that says so."""
+
+    who: Companion
+    row: DeliveryRow
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The row that decides about a message, and what its cause gives to whom; empty without one."""
+
+    row: DispositionRow
+    receipts: tuple[Receipt, ...] = ()
+
+    @property
+    def given(self) -> tuple[Receipt, ...]:
+        """Return what is really given to somebody."""
+        return tuple(one for one in self.receipts if one.row.action != Delivery.NONE)
+
+    @property
+    def outcome(self) -> tuple[str, ...]:
+        """Return what comes of it, apart from names of rows: for comparing two tables."""
+        given = sorted(f"{one.row.action} {one.who.name}" for one in self.given)
+        return self.row.action, self.row.ack, *given
+
+
+def everybody(situation: str) -> tuple[Companion, ...]:
+    """Return a companion for each relation that there may be in a situation, the session first."""
+    there = {
+        "delegating": (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD),
+        "accompanied": (Relation.BACKGROUND_CHILD,),
+        "unattended": (Relation.BACKGROUND_CHILD,),
+        "interrupting": (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD),
+        "overtaken": (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD),
+    }
+    relations = (Relation.SELF, *there.get(situation, ()), Relation.SIDE_TALK)
+    return tuple(Companion(RELATIONS[one], one) for one in relations)
+
+
+def explain(routes: Routes, key: tuple[str, ...], company: Iterable[Companion]) -> Explanation:
+    """Ask the first table about a message, then the second about everybody around.
+
+    `key` is a combination of the first table: intent, situation, busy, strategy, auto_queue. Raises
+    `MachineError` where a table has no answer.
+    """
+    row = routes.dispositions.decide(key)
+    return Explanation(row, receipts(routes, row.cause, company) if row.cause else ())
+
+
+def receipts(routes: Routes, cause: str, company: Iterable[Companion]) -> tuple[Receipt, ...]:
+    """Ask the second table what a cause gives to each; one it does not know gives nothing."""
+    if cause not in routes.deliveries.space["cause"]:
+        return ()
+    return tuple(Receipt(one, routes.deliveries.decide((cause, one.relation))) for one in company)

@@ -1,0 +1,42 @@
+"""The two routing tables under one name: everything that decides what a message does.
+
+`STEERSMAN` is what is in force unless somebody chose otherwise. Other tables are files
+(`workflows/table_file.py`); rows of one's own go in front of any of them (`override.py`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from .delivery import DEFAULT_DELIVERIES, Delivery, DeliveryRow, Relation
+from .disposition import DEFAULT_DISPOSITIONS, DispositionRow
+from .routing import Table
+
+__all__ = ["STEERSMAN", "Routes"]
+
+
+@dataclass(frozen=True)
+class Routes:
+    """A named pair of tables; `doc` says in a sentence or two what is peculiar to it."""
+
+    name: str
+    doc: str
+    dispositions: Table[DispositionRow]
+    deliveries: Table[DeliveryRow]
+
+    def reach(self, cause: str) -> Mapping[str, Delivery]:
+        """Say what a cause gives to whom; who gets nothing is left out, and so is a hole."""
+        rows = ((relation, self.deliveries.find((cause, relation))) for relation in Relation)
+        return {
+            relation: row.action
+            for relation, row in rows
+            if row is not None and row.action != Delivery.NONE
+        }
+
+
+STEERSMAN: Final = Routes(
+    "steersman",
+    "Talk never stops a child; whoever wants work to stop is heard by everybody below.",
+    DEFAULT_DISPOSITIONS,
+    DEFAULT_DELIVERIES,
+)

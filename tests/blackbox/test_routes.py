@@ -1,0 +1,69 @@
+"""Routing tables in a live session: routes of one's own, and a choice from another terminal."""
+
+import json
+
+import pytest
+from blackbox.driver import Gate, Place
+from serving import Text, Tools
+
+WAIT = """
+[[route]]
+name = "later"
+message = "converse"
+when = { session = "busy" }
+deliver = [{ to = "self", as = "queue" }]
+"""
+
+
+@pytest.mark.slow
+def test_a_route_decides_and_a_choice_from_outside_is_taken_up(
+    place: Place, serve, gate: Gate
+) -> None:
+    """A route of the configuration queues what would interrupt; another terminal changes the table.
+
+    Afterwards a replay under the default table, with another process having the session open, knows
+    that the message would have interrupted.
+    """
+    call = {"tool": "shell", "arguments": {"command": gate.command}}
+    serve(Tools([call]), Text("One."), Text("Two."), rest=WAIT)
+    chat = place.chat("--yes")
+    chat.send("work")
+    gate.wait()
+    chat.send("something else")
+    taken = chat.wait("accepted", **{"as": "queue"})
+    assert (taken["rule"], taken["ack"]) == ("later", "queued")
+    used = place.run("routes", "use", "never-cancel", "--session", chat.session, "--unsafe")
+    assert (used.returncode, used.stderr) == (0, "")
+    assert chat.ask("/routes")["data"]["table"] == "never-cancel"
+    ran = place.run("routes", "replay", chat.session, "--under", "steersman", "--json")
+    (deviation,) = json.loads(ran.stdout)["deviations"]
+    assert (deviation["text"], deviation["rule_there"]) == (
+        "something else",
+        "busy-interrupt, stop-alone",
+    )
+    gate.open()
+    for _ in range(2):
+        chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+
+
+@pytest.mark.slow
+def test_an_unsafe_table_does_what_it_says(place: Place, serve, gate: Gate) -> None:
+    """Under the table that cancels on every message a question ends the child that works."""
+    call = {"task": "count the stars", "name": "kid"}
+    serve(
+        Tools([{"tool": "delegate", "arguments": call}], match="build the report"),
+        Tools([{"tool": "shell", "arguments": {"command": gate.command}}], match="count the stars"),
+        Text("Fine."),
+        rest='[routing]\ntable = "cancel-on-message"\nunsafe = true\n',
+    )
+    chat = place.chat("--yes")
+    assert (
+        "does not keep these rules: talk never stops a child"
+        in chat.wait("notice", text=lambda text: "cancel-on-message" in text)["text"]
+    )
+    chat.send("build the report")
+    gate.wait()
+    chat.send("how is it going?")
+    assert chat.wait("child_ended", name="kid")["status"] == "cancelled"
+    assert chat.close() == 0

@@ -1,0 +1,280 @@
+"""The routing tables on the command line: listed, shown, proven, compared, chosen, dry-run."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ASK = "how is it going?"
+THROUGH = """
+[[route]]
+name = "talk-through"
+message = "converse"
+when = { session = "delegating" }
+deliver = [{ to = "children.active", as = "steer" }]
+ack = "steered"
+"""
+RUDE = """
+[[route]]
+name = "rude"
+message = "converse"
+when = { session = "delegating" }
+deliver = [{ to = "everybody", as = "cancel" }]
+"""
+
+
+def explained(command: Any, *arguments: str) -> dict[str, Any]:
+    """Return a dry run as programs see it."""
+    done = command("routes", "explain", *arguments, "--json")
+    assert (done.code, done.err) == (0, "")
+    data: dict[str, Any] = json.loads(done.out)
+    return data
+
+
+def test_list_says_which_is_used_and_what_the_others_break(command: Any, home: Path) -> None:
+    """Each shipped table is there with its doc; routes of one's own are named."""
+    (home / "config.toml").write_text(THROUGH)
+    data = json.loads(command("routes", "list", "--json").out)
+    assert [(one["name"], one["is_used"], one["breaks"]) for one in data["tables"]] == [
+        ("steersman", True, []),
+        ("cancel-and-discard", False, ["talk never stops a child"]),
+        ("cancel-on-message", False, ["talk never stops a child"]),
+        ("never-cancel", False, ["who wants work to stop is heard by everybody below"]),
+    ]
+    assert data["routes"] == ["talk-through"]
+    text = command("routes", "list").out
+    assert "* steersman" in text
+    assert "asked before it: talk-through" in text
+
+
+def test_show_is_what_is_in_force_here(command: Any, home: Path) -> None:
+    """Without a name routes of one's own are in it, marked; with one it is that table."""
+    (home / "config.toml").write_text(THROUGH)
+    assert "  1* talk-through" in command("routes", "show").out
+    shown = command("routes", "show", "never-cancel").out
+    assert "  1  children-go-on" in shown
+    assert "talk-through" not in shown
+
+
+@pytest.mark.parametrize("name", ["", "steersman", "cancel-and-discard"])
+def test_a_table_that_was_written_is_the_same_table(
+    name: str, command: Any, home: Path, folder: Path
+) -> None:
+    """`show --format toml` makes a file that `diff` finds no difference in."""
+    (home / "config.toml").write_text(THROUGH)
+    text = command("routes", "show", *([name] if name else []), "--format", "toml").out
+    assert tomllib.loads(text)["disposition"]
+    (folder / "copy.toml").write_text(text)
+    ours = name or str(home / "config.toml")
+    done = command("routes", "diff", ours, "copy.toml")
+    assert (done.code, done.out) == (0, "They do the same everywhere.\n")
+
+
+def test_check_of_a_table_names_rule_and_counterexample(command: Any) -> None:
+    """An unsafe table fails the check, each broken rule with its places."""
+    done = command("routes", "check", "cancel-on-message")
+    assert done.code == 2
+    assert done.out.startswith("cancel-on-message: dispositions: 30 rows, 1458 cases; ")
+    assert done.err.startswith("talk never stops a child [kills-child]\n")
+    assert "`message` -> cancel foreground_child (row `message-reaches-children`)" in done.err
+
+
+def test_check_of_files(command: Any, folder: Path) -> None:
+    """A file with routes is checked in front of the default table, whoever may use it."""
+    (folder / "good.toml").write_text(THROUGH)
+    done = command("routes", "check", "good.toml")
+    assert (done.code, done.err) == (0, "")
+    (folder / "rude.toml").write_text(RUDE)
+    done = command("routes", "check", "rude.toml")
+    assert done.code == 2
+    assert "dispositions, row `rude`: intent converse, situation delegating" in done.err
+    (folder / "wrong.toml").write_text(RUDE.replace("cancel", "cancl"))
+    done = command("routes", "check", "wrong.toml")
+    assert (done.code, done.out) == (2, "")
+    assert "wrong.toml:6:37: `route[0].deliver[0].as` must be one of" in done.err
+
+
+def test_check_of_a_workflow(command: Any, folder: Path) -> None:
+    """Whatever else a file declares, its routes are looked at."""
+    (folder / "flow.toml").write_text(f'[workflow]\nname = "migrate"\n{THROUGH}')
+    assert command("routes", "check", "flow.toml").code == 0
+
+
+def test_diff_tells_sentences_with_examples(command: Any) -> None:
+    """What is treated alike is left out of both sides."""
+    done = command("routes", "diff", "steersman", "never-cancel")
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[-1] == "6 differences, 193 cases."
+    at = next(n for n, line in enumerate(lines) if "/stop, or Esc" in line)
+    assert lines[at] == "On stop, budget, parent (6 cases), for example '/stop, or Esc':"
+    assert lines[at + 1 : at + 3] == [
+        "  steersman     a child that the turn waits for, a child in the background is stopped",
+        "  never-cancel  a child that the turn waits for, a child in the background goes on",
+    ]
+    data = json.loads(command("routes", "diff", "steersman", "never-cancel", "--json").out)
+    assert sum(one["cells"] for one in data["differences"]) == 193
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule", "action", "receives"),
+    [
+        ([], "busy-interrupt", "interrupt", {"the turn": "cancel"}),
+        (["--busy", "steer"], "steer", "steer", {"the turn": "steer"}),
+        (["--busy", "queue"], "busy-queue", "queue", {"the turn": "none"}),
+        (["--auto-queue", "on"], "auto-queue", "queue", {"the turn": "none"}),
+        (["--state", "idle"], "run", "run", {}),
+        (["--state", "held"], "run", "run", {}),
+        (
+            ["--state", "delegating", "--busy", "interrupt", "--children", "2"],
+            "subagent-working",
+            "queue",
+            {"the turn": "none", "child 1": "none", "child 2": "none"},
+        ),
+        (
+            ["--children", "1", "--background", "1", "--busy", "steer"],
+            "steer-through",
+            "steer",
+            {"the turn": "none", "child 1": "steer", "background child 1": "none"},
+        ),
+        (
+            ["--background", "1", "--strategy", "always"],
+            "always",
+            "interrupt",
+            {"the turn": "cancel", "background child 1": "none"},
+        ),
+        (["--as", "queue"], "explicit-queue", "queue", {"the turn": "none"}),
+        (
+            ["--children", "1", "--table", "cancel-on-message"],
+            "message-while-delegating",
+            "interrupt",
+            {"the turn": "cancel", "child 1": "cancel"},
+        ),
+    ],
+)
+def test_explain(
+    arguments: list[str], rule: str, action: str, receives: dict[str, str], command: Any
+) -> None:
+    """The row of each table is named, and everybody around with what they would get."""
+    data = explained(command, ASK, *arguments)
+    assert (data["rule"], data["action"]) == (rule, action)
+    assert {one["who"]: one["what"] for one in data["receives"]} == receives
+
+
+def test_explain_reads_the_configured_words(command: Any, home: Path) -> None:
+    """The configuration decides which words interrupt, and which routes are asked."""
+    (home / "config.toml").write_text(f'[auto_queue]\ninterrupt_keywords = ["genug"]\n{THROUGH}')
+    found = explained(command, "Genug!", "--children", "1")
+    assert (found["intent"], found["matched"], found["cause"]) == (
+        "interrupt_bare",
+        "genug",
+        "bare_word",
+    )
+    assert found["below"] == {"what": "cancel", "rule": "cancel-all", "cause": "parent"}
+    assert explained(command, "stop", "--children", "1")["rule"] == "talk-through"
+
+
+def test_explain_of_a_command_says_whom_it_reaches(command: Any) -> None:
+    """`/stop` is no message, but it has a cause."""
+    found = explained(command, "/stop", "--children", "1", "--side-talks", "1")
+    assert (found["intent"], found["cause"]) == ("command", "stop")
+    assert {one["what"] for one in found["receives"]} == {"cancel"}
+    assert explained(command, "/help", "--children", "1")["cause"] is None
+
+
+def test_explain_for_people(command: Any) -> None:
+    """The text says what was read, by which rows it goes, and what the sender is told."""
+    out = command("routes", "explain", ASK, "--state", "delegating", "--children", "2").out
+    assert out == (
+        '"how is it going?"\n'
+        "is converse: talk: no word of any list.\n"
+        "The session is delegating: a turn waits for a child. "
+        "Mode interrupt, strategy keyword, auto-queue off.\n"
+        "\n"
+        "dispositions: row `subagent-working`: queue. Talk waits for the child.\n"
+        "deliveries: nobody is told anything\n"
+        "\n"
+        "You are told (`subagent_working`): "
+        "⏳ Subagent working — your message is queued for when it finishes\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["show", "never-cancl"], "did you mean `never-cancel`?"),
+        (["show", "none.toml"], "none.toml: the file can't be read: it is not there"),
+        (["show", "steersman", "--format", "yaml"], "there is no format `yaml`"),
+        (["explain", "x", "--state", "delegate"], "did you mean `delegating`?"),
+        (["explain", "x", "--busy", "stear"], "did you mean `steer`?"),
+        (["explain", "x", "--strategy", "nevr"], "did you mean `never`?"),
+        (["explain", "x", "--as", "steel"], "did you mean `steer`?"),
+        (["explain", "x", "--children", "-1"], "--children"),
+        (["use", "no-such"], "there is no routing table `no-such`"),
+        (["use", "never-cancel"], "who wants work to stop is heard by everybody below; but"),
+        (["use", "steersman", "--folder", "nowhere"], "`nowhere` is not a folder"),
+        (["replay", "last", "--under", "never-cancel"], "there is no session yet"),
+    ],
+)
+def test_a_mistake_is_told_in_words(arguments: list[str], text: str, command: Any) -> None:
+    """A mistake ends with exit code 2 and what was probably meant."""
+    done = command("routes", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert text in done.err
+
+
+def test_use_for_a_folder(command: Any, home: Path, folder: Path) -> None:
+    """The choice is a layer of the configuration in the state folder; nothing is put into the project."""
+    done = command("routes", "use", "never-cancel", "--unsafe")
+    assert done.code == 0
+    (file,) = (home / "state" / "folders").iterdir()
+    assert str(file) in done.out
+    assert list(folder.iterdir()) == []
+    assert json.loads(command("config", "show", "--json").out)["sources"]["routing.table"] == str(
+        file
+    )
+    assert f"chosen   {file}  (for this folder)" in command("config", "path").out
+    assert "* never-cancel" in command("routes", "list").out
+    command("routes", "use", "steersman")
+    assert "* steersman" in command("routes", "list").out
+
+
+def test_a_choice_that_does_not_fit_the_routes_is_not_written(command: Any, home: Path) -> None:
+    """Otherwise nothing would start in this folder any more."""
+    (home / "config.toml").write_text(THROUGH.replace("talk-through", "children-go-on"))
+    done = command("routes", "use", "never-cancel", "--unsafe")
+    assert done.code == 2
+    assert "config.toml:3:8: `children-go-on` is the name of a shipped row already" in done.err
+    assert not (home / "state" / "folders").exists()
+
+
+def test_an_unsafe_choice_is_said_at_every_start(
+    program: Any, command: Any, configure: Any
+) -> None:
+    """A chat in the folder tells it before anything else."""
+    configure('[[answer]]\ntext = "Yes."\n')
+    assert command("routes", "use", "never-cancel", "--unsafe").code == 0
+    done = program("chat", "hello")
+    assert (done.code, done.out) == (0, "Yes.\n")
+    assert "`never-cancel`, does not keep these rules: who wants work to stop" in done.err
+
+
+def test_use_for_a_session_and_replay(command: Any, told: Path) -> None:
+    """A session that nobody has open takes the choice; its past is replayed without a change."""
+    done = command("routes", "use", "never-cancel", "--session", "last")
+    assert done.code == 1
+    assert "used only with --unsafe" in done.err
+    done = command("routes", "use", "never-cancel", "--session", "last", "--unsafe")
+    assert (done.code, done.err) == (0, "")
+    before = json.loads(command("inspect", "--format", "json").out)
+    assert before["routes"] == {"table": "never-cancel", "may_be_unsafe": True}
+    done = command("routes", "replay", "last", "--under", "cancel-and-discard")
+    assert (done.code, done.out) == (
+        0,
+        "Looked at 1 message and 2 other moments: none would have been different.\n",
+    )
+    data = json.loads(command("routes", "replay", "last", "--under", "steersman", "--json").out)
+    assert (data["looked_at"], data["deviations"]) == ({"message": 1, "other": 2}, [])
+    assert json.loads(command("inspect", "--format", "json").out) == before

@@ -1,0 +1,195 @@
+"""Replays of hand-made journals: what would have come under another table."""
+
+import pytest
+
+from steersman.gateway.replay import Deviation, Replay, moments, replay
+from steersman.journal import entries as e
+from steersman.journal.codec import encode_entry
+from steersman.journal.store import StoredEntry
+from steersman.machines.conversation import ChatMessage, ToolRequest
+from steersman.machines.policy import Policy, RoutesChoice
+from steersman.machines.routes import Routes
+from steersman.machines.words import Words
+from steersman.workflows.table_file import named_table
+
+
+def journal(*entries: e.Entry) -> list[StoredEntry]:
+    """Number entries as a store does."""
+    return [StoredEntry(n, 100.0 + n, encode_entry(one)) for n, one in enumerate(entries, 1)]
+
+
+OPENED = e.SessionOpened("s1", "/x", "assistant", "m", "Be brief.")
+FIRST = (
+    OPENED,
+    e.Queued("m1", 1, "rewrite it all", "turn", rule="run"),
+    e.TurnStarted("t1", "m1", 1, 1),
+)
+
+
+CALL = ToolRequest("t1.c1", "delegate", {"task": "look"})
+KID = (
+    e.ModelCalled("t1", 1),
+    e.Answered("t1", 1, messages=(ChatMessage("assistant", "", (CALL,)),)),
+    e.ToolIntended("t1", 1, CALL.call, CALL.tool, CALL.arguments),
+    e.ChildStarted("kid", "s2", "assistant", "look", "foreground_child", "t1", CALL.call, 1),
+)
+"""A child for which the turn waits."""
+HELPER = (e.ChildStarted("helper", "s3", "assistant", "test", "background_child", "t1", "", 1),)
+"""A child in the background."""
+
+
+def under(name: str, *entries: e.Entry, children: tuple[e.Entry, ...] = (*KID, *HELPER)) -> Replay:
+    """Replay a journal of the default table, in which these children work, under another one."""
+    history = moments(journal(*FIRST, *children, *entries), Policy())
+    return replay(history, chosen, named_table(name), Words())
+
+
+def chosen(choice: RoutesChoice | None) -> Routes:
+    """Return the table that a session went by."""
+    return named_table(choice.table if choice else "steersman")
+
+
+def brief(one: Deviation) -> tuple[str, str, str, str]:
+    """Return a deviation as people read it."""
+    return one.moment.what, one.moment.text, one.ours, one.theirs
+
+
+def test_a_question_during_delegation() -> None:
+    """Here it waits; a table that cancels on every message would have stopped the child."""
+    asked = e.Queued("m2", 2, "how is it going?", "queue", rule="subagent-working")
+    done = under("cancel-on-message", asked)
+    assert [brief(one) for one in done.deviations] == [
+        (
+            "message 2",
+            "how is it going?",
+            "is queued (`subagent_working`)",
+            "interrupts (`interrupting`): the turn is stopped, kid is stopped, helper is stopped",
+        )
+    ]
+    assert done.deviations[0].our_rule == "subagent-working"
+    assert done.deviations[0].their_rule == (
+        "message-while-delegating, stop-alone, message-reaches-children"
+    )
+    assert done.looked_at == {"message": 2}
+
+
+def test_a_stop_that_spares_children() -> None:
+    """What /stop reaches is looked up in the second table; who is treated alike is left out."""
+    stop = e.InterruptRequested("i1", "t1", "stop")
+    done = under("never-cancel", stop, e.Interrupted("t1", "stop"), e.Stopped("t1"))
+    assert [brief(one) for one in done.deviations] == [
+        (
+            "a stop",
+            "",
+            "kid is stopped, helper is stopped",
+            "kid goes on, helper goes on",
+        )
+    ]
+    assert done.looked_at == {"message": 1, "other": 2}
+
+
+def test_the_end_of_a_turn_is_a_moment() -> None:
+    """A table that lets nothing outlive a turn would have ended the child in the background."""
+    done = under("cancel-and-discard", e.TurnEnded("t1", "completed"), children=HELPER)
+    assert [brief(one) for one in done.deviations] == [
+        ("the end of turn t1", "", "helper goes on", "helper ends for good")
+    ]
+
+
+def test_a_message_that_says_more_is_one_message() -> None:
+    """Its interrupt is journalled twice, as a message and as a receipt, and counted once."""
+    done = under(
+        "cancel-on-message",
+        e.Queued("m2", 2, "use zod", "interrupt", rule="busy-interrupt", is_next=True),
+        e.InterruptRequested("i1", "t1", "message", rule="busy-interrupt"),
+        children=HELPER,
+    )
+    assert done.looked_at == {"message": 2}
+    assert [brief(one)[2:] for one in done.deviations] == [
+        ("interrupts: helper goes on", "interrupts: helper is stopped")
+    ]
+
+
+def test_a_planned_stop_is_one_stop() -> None:
+    """It is journalled when it is taken, and again when it takes effect."""
+    done = under(
+        "never-cancel",
+        e.InterruptPlanned("i1", "t1", "stop", tools=("shell",)),
+        e.InterruptRequested("i1", "t1", "stop"),
+    )
+    assert done.looked_at == {"message": 1, "other": 1}
+    assert len(done.deviations) == 1
+
+
+def test_the_same_table_deviates_nowhere() -> None:
+    """Nor does a session that chose the other table for itself, from there on."""
+    said = e.Queued("m2", 2, "how is it going?", "queue", rule="subagent-working")
+    stop = e.InterruptRequested("i1", "t1", "stop")
+    assert under("steersman", said, stop).deviations == []
+    choice = e.PolicyChanged(routes=RoutesChoice("never-cancel", may_be_unsafe=True))
+    assert under("never-cancel", said, choice, stop).deviations == []
+    assert len(under("never-cancel", said, stop, choice).deviations) == 1
+
+
+def test_the_row_says_which_choice_the_sender_made() -> None:
+    """A key that queues is not journalled, but its row is: the words do not decide under any table."""
+    queued = e.Queued("m2", 2, "stop the press", "queue", rule="explicit-queue")
+    assert under("cancel-on-message", queued).deviations == []
+
+
+def test_modes_are_the_sessions_own() -> None:
+    """What a person chose for the session counts from there on."""
+    chosen_mode = e.PolicyChanged(busy_mode="queue")
+    queued = e.Queued("m2", 2, "how is it going?", "queue", rule="busy-queue")
+    assert under("cancel-on-message", chosen_mode, queued).deviations == []
+
+
+def test_what_no_table_decided_is_not_looked_at() -> None:
+    """An imported message, and one whose reading was taken back, have no row."""
+    done = under(
+        "cancel-on-message",
+        e.Queued("m2", 2, "imported", "queue"),
+        e.Queued("m3", 3, "how is it going?", "queue", rule="taken-back"),
+    )
+    assert (done.looked_at, done.deviations) == ({"message": 1}, [])
+
+
+@pytest.mark.parametrize(
+    ("entry", "what", "cause"),
+    [
+        (e.SessionLeaving(), "leaving the program", "signal"),
+        (e.SessionFinalizing("new"), "the end of the session", "new"),
+        (e.SessionFinalizing("user"), "the end of the session", "finalize"),
+    ],
+)
+def test_the_end_of_a_session_is_one_moment(entry: e.Entry, what: str, cause: str) -> None:
+    """The interrupt that follows from it is not another."""
+    follows = e.InterruptRequested("i1", "t1", "signal" if cause == "signal" else "finalize")
+    *_, last = moments(journal(*FIRST, *KID, *HELPER, entry, follows), Policy())
+    assert (last.what, last.cause) == (what, cause)
+    assert [one.name for one in last.company] == ["the turn", "kid", "helper"]
+
+
+def test_a_child_that_has_ended_is_nobodys_company() -> None:
+    """Who is around is what the journal says of that moment; a result leaves the turn alone again."""
+    said = [e.Queued(f"m{n}", n, "go on", "queue", rule="busy-queue") for n in (2, 3, 4)]
+    ended = e.ToolEnded("t1", CALL.call, CALL.tool, "ok")
+    history = moments(
+        journal(
+            *FIRST,
+            said[0],
+            *KID,
+            said[1],
+            e.ChildEnded("kid", "completed", "Done."),
+            ended,
+            said[2],
+        ),
+        Policy(busy_mode="queue"),
+    )
+    found = [(str(one.doing), [each.name for each in one.company]) for one in history]
+    assert found == [
+        ("idle", []),
+        ("busy", ["the turn"]),
+        ("delegating", ["the turn", "kid"]),
+        ("busy", ["the turn"]),
+    ]

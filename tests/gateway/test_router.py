@@ -1,0 +1,126 @@
+"""Choosing a routing table for a session: at once, for good, and said at every start if unsafe."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from steersman.gateway.conversation import Conversation
+from steersman.gateway.host import Host
+from steersman.gateway.reply import Reply
+from steersman.journal.recovery import load_record
+from steersman.machines.errors import ConfigError
+from steersman.machines.policy import RoutesChoice
+from steersman.machines.routes import STEERSMAN
+from steersman.workflows.table_file import named_table
+
+Begin = Callable[..., Host]
+UNSAFE = "/routes use never-cancel --unsafe"
+
+
+def folder(host: Host) -> Path:
+    """The project of a host's test."""
+    return host.paths.config.parent / "project"
+
+
+def say(conversation: Conversation, text: str) -> Reply:
+    """Say a command and return its reply."""
+    reply = conversation.say(text)
+    assert reply is not None
+    return reply
+
+
+def test_a_choice_holds_from_the_next_message_on(begin: Begin) -> None:
+    """The running session's actors have the new table when the command has answered."""
+    host = begin()
+    conversation = host.begin(folder(host))
+    live = host.runtime.sessions[conversation.session]
+    assert live.environment.dispositions is STEERSMAN.dispositions
+    reply = say(conversation, UNSAFE)
+    assert (reply.ok, reply.data["table"]) == (True, "never-cancel")
+    assert "does not keep these rules: who wants work to stop is heard" in reply.text
+    assert live.environment.deliveries is named_table("never-cancel").deliveries
+    assert load_record(host.store, conversation.session).routes == RoutesChoice(
+        "never-cancel", may_be_unsafe=True
+    )
+    assert say(conversation, "/routes").data["table"] == "never-cancel"
+    assert say(conversation, "/routes use steersman").ok
+    assert live.environment.deliveries is STEERSMAN.deliveries
+
+
+def test_an_unsafe_table_is_refused_without_the_word(begin: Begin) -> None:
+    """The reply names the rule and an example, and nothing is journalled."""
+    host = begin()
+    conversation = host.begin(folder(host))
+    before = load_record(host.store, conversation.session).seq
+    reply = say(conversation, "/routes use cancel-on-message")
+    assert not reply.ok
+    assert "talk never stops a child; but intent converse" in reply.text
+    assert not say(conversation, "/routes use no-such-table").ok
+    assert not say(conversation, "/routes nonsense").ok
+    assert load_record(host.store, conversation.session).seq == before
+
+
+def test_every_start_says_so(begin: Begin) -> None:
+    """Whoever takes the session up gets its table, and hears that it is unsafe."""
+    host = begin()
+    conversation = host.begin(folder(host))
+    assert host.notices == []
+    say(conversation, UNSAFE)
+    conversation.leave()
+    host.resume(conversation.session)
+    live = host.runtime.sessions[conversation.session]
+    assert live.environment.deliveries is named_table("never-cancel").deliveries
+    assert any("`never-cancel`, does not keep these rules" in one for one in host.notices)
+
+
+def test_a_session_that_nobody_has_open_keeps_the_choice(begin: Begin) -> None:
+    """It is journalled by the caretaker, and counts when the session is taken up."""
+    host = begin()
+    session = host.begin(folder(host)).session
+    host.runtime.leave(session)
+    assert say(host.tend(session), UNSAFE).ok
+    host.runtime.leave(session)
+    assert load_record(host.store, session).routes == RoutesChoice("never-cancel", True)
+    host.resume(session)
+    live = host.runtime.sessions[session]
+    assert live.environment.deliveries is named_table("never-cancel").deliveries
+
+
+def test_routes_of_the_configuration_are_in_force(begin: Begin) -> None:
+    """A new session goes by the configuration's routes; a dry run in the chat uses them."""
+    route = '[[route]]\nname = "mine"\nmessage = "converse"\nwhen = { session = "idle" }\n'
+    host = begin(f'{route}deliver = [{{ to = "self", as = "queue" }}]')
+    conversation = host.begin(folder(host))
+    reply = say(conversation, "/routes explain how is it going?")
+    assert (reply.data["rule"], reply.data["action"]) == ("mine", "queue")
+    assert "row `mine`: queue" in reply.text
+    assert json.dumps(reply.data)
+
+
+def test_a_choice_that_no_longer_fits_is_loud_and_can_be_taken_back(begin: Begin) -> None:
+    """The configuration has changed since: the session does not start, but can be told otherwise."""
+    host = begin()
+    session = host.begin(folder(host)).session
+    say(host.conversation(session), UNSAFE)
+    host.close()
+    route = '[[route]]\nname = "children-go-on"\nmessage = "converse"\n'
+    again = begin_again(host, f'{route}deliver = [{{ to = "self", as = "queue" }}]')
+    with pytest.raises(ConfigError, match="`children-go-on` is the name of a shipped row"):
+        again.resume(session)
+    assert say(again.tend(session), "/routes use steersman").ok
+    again.runtime.leave(session)
+    again.resume(session)
+    again.close()
+
+
+def begin_again(host: Host, more: str) -> Host:
+    """Make another host on the same home, configured otherwise."""
+    from steersman.gateway.host import Wish
+    from steersman.workflows.config import load
+
+    file = host.paths.config_file
+    file.write_text(f"{file.read_text()}\n{more}\n")
+    environ = {"STEERSMAN_HOME": str(host.paths.config)}
+    return Host(host.paths, load(host.paths, folder(host), environ), environ, Wish())

@@ -1,0 +1,307 @@
+"""Routes of one's own: what they become, and what they cannot mean."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from steersman.machines.delivery import Cause, deliver
+from steersman.machines.disposition import dispose
+from steersman.machines.override import GIFTS, TARGETS, Gift, Misfit, Override, put_in_front
+from steersman.machines.route_check import CONVERSATIONAL, check_routes
+from steersman.machines.routes import STEERSMAN, Routes
+
+STEER_CHILDREN = (Gift(("children.active",), "steer"),)
+
+
+def in_front(*overrides: Override) -> Routes:
+    """Put routes before the shipped ones; they must make sense."""
+    routes, misfits = put_in_front(STEERSMAN, overrides)
+    assert misfits == ()
+    return routes
+
+
+def misfits_of(*overrides: Override) -> list[tuple[int, str, str]]:
+    """List what cannot be translated."""
+    _, misfits = put_in_front(STEERSMAN, overrides)
+    return [(one.route, one.key, one.message) for one in misfits]
+
+
+def said(routes: Routes, intent: str, situation: str) -> tuple[str, str, str, str]:
+    """Dispose under the default modes."""
+    row = dispose(routes.dispositions, intent, situation, "interrupt", "keyword", "off")
+    return row.name, row.action, row.cause, row.ack
+
+
+@pytest.mark.parametrize(
+    ("gifts", "situation", "expected"),
+    [
+        ([("self", "queue")], "busy", ("queue", "", "queued")),
+        ([("self", "steer")], "busy", ("steer", "steer", "steered")),
+        ([("children.active", "steer")], "delegating", ("steer", "steer_through", "steered_child")),
+        ([("self", "cancel")], "busy", ("interrupt", "message", "interrupting")),
+        ([("everybody", "cancel")], "busy", ("interrupt", "bare_word", "interrupting")),
+        ([("self", "turn")], "unattended", ("run", "", "")),
+        ([("children", "steer")], "delegating", ("steer", "route.mine", "steered_child")),
+    ],
+)
+def test_a_route_for_talk(
+    gifts: list[tuple[str, str]], situation: str, expected: tuple[str, str, str]
+) -> None:
+    """A known cause is named where it has just this reach; otherwise the route brings its own."""
+    deliveries = tuple(Gift((to,), what) for to, what in gifts)
+    mine = Override("mine", ("converse",), when={"situation": (situation,)}, deliver=deliveries)
+    assert said(in_front(mine), "converse", situation) == ("mine", *expected)
+
+
+def test_a_route_with_a_cause_of_its_own_reaches_nobody_else() -> None:
+    """Who is not named gets nothing, and the result is as safe as before."""
+    mine = Override("wide", ("converse",), deliver=(Gift(("children",), "steer"),))
+    routes = in_front(mine)
+    reach = {"foreground_child": "steer", "background_child": "steer"}
+    assert dict(routes.reach("route.wide")) == reach
+    assert deliver(routes.deliveries, "route.wide", "self").name == "wide-else"
+    assert check_routes(routes.dispositions, routes.deliveries) == ()
+
+
+def test_a_route_without_a_place_applies_where_it_is_possible() -> None:
+    """A steer for children is no rule for a session that has none, nor for one that rests."""
+    routes = in_front(Override("through", ("converse",), deliver=STEER_CHILDREN))
+    assert said(routes, "converse", "delegating")[0] == "through"
+    for situation in ("idle", "busy", "accompanied", "interrupting", "finalizing"):
+        assert said(routes, "converse", situation) == said(STEERSMAN, "converse", situation)
+
+
+def test_a_route_for_a_cause() -> None:
+    """It changes what some get, and leaves the others alone."""
+    gift = Gift(("children.background", "side_talks"), "cancel")
+    routes = in_front(Override("all", causes=("timeout",), deliver=(gift,), why="No more money."))
+    assert set(routes.reach("timeout")) == {
+        "self",
+        "foreground_child",
+        "background_child",
+        "side_talk",
+    }
+    assert deliver(routes.deliveries, "timeout", "side_talk").why == "No more money."
+    assert routes.reach("budget") == STEERSMAN.reach("budget")
+
+
+def test_a_message_knows_what_another_route_made_of_a_cause() -> None:
+    """A cause that a route widened is no longer the one that stops the turn alone."""
+    wide = Override("wide", causes=("message",), deliver=(Gift(("children",), "cancel"),))
+    plain = Override("plain", ("converse",), deliver=(Gift(("self",), "cancel"),))
+    assert said(in_front(plain), "converse", "busy")[2] == "message"
+    assert said(in_front(wide, plain), "converse", "busy")[2] == "more_word"
+
+
+def test_the_first_of_several_routes_wins() -> None:
+    """Routes are asked in their order."""
+    queue = Override(
+        "a", ("converse",), when={"busy": ("interrupt",)}, deliver=(Gift(("self",), "queue"),)
+    )
+    steer = Override("b", ("converse",), deliver=(Gift(("self",), "steer"),))
+    assert said(in_front(queue, steer), "converse", "busy")[0] == "a"
+    assert said(in_front(steer, queue), "converse", "busy")[0] == "b"
+
+
+@pytest.mark.parametrize(
+    ("route", "key", "message"),
+    [
+        (Override("a"), "", "a route is for a `message` or for a `cause`: name one of them"),
+        (
+            Override("a", ("converse",), ("stop",)),
+            "",
+            "a route is for a `message` or for a `cause`: name one of them",
+        ),
+        (Override("a", ("converse",)), "", "`deliver` is missing: who gets what"),
+        (
+            Override("steer", ("converse",), deliver=STEER_CHILDREN),
+            "name",
+            "`steer` is the name of a shipped row already",
+        ),
+        (
+            Override("a", ("converse",), deliver=(Gift(("children",), "queue"),)),
+            "deliver",
+            "`queue` goes to `self`, and to nobody beside",
+        ),
+        (
+            Override("a", ("converse",), deliver=(Gift(("self", "children"), "steer"),)),
+            "deliver",
+            "a steer is for the turn or for others, and not for both",
+        ),
+        (
+            Override(
+                "a",
+                ("converse",),
+                deliver=(Gift(("self",), "cancel"), Gift(("children",), "steer")),
+            ),
+            "deliver",
+            "a message interrupts or steers, and does not do both",
+        ),
+        (
+            Override("a", ("converse",), deliver=(Gift(("self",), "none"),)),
+            "deliver",
+            "nobody gets anything: the message would be lost",
+        ),
+        (
+            Override("a", ("converse",), deliver=(Gift(("self",), "refuse"),)),
+            "deliver",
+            "whoever is refused is told why: name an `ack`",
+        ),
+        (
+            Override("a", ("converse",), deliver=(Gift(("self",), "finalize"),)),
+            "deliver",
+            "a message can stop the session; `/finalize` ends it for good",
+        ),
+        (
+            Override("a", ("command",), deliver=(Gift(("self",), "queue"),)),
+            "message",
+            "a slash command is carried out before any route is asked",
+        ),
+        (
+            Override(
+                "a",
+                ("converse",),
+                when={"situation": ("busy",)},
+                deliver=(Gift(("self",), "turn"),),
+            ),
+            "when",
+            "while the session is busy a message cannot be run",
+        ),
+        (
+            Override(
+                "a",
+                ("converse",),
+                when={"situation": ("idle",)},
+                deliver=(Gift(("self",), "steer"),),
+            ),
+            "when",
+            "while the session is idle a message cannot be a steer: "
+            "no turn runs that could take it in",
+        ),
+        (
+            Override("a", causes=("stop",), deliver=(Gift(("self",), "queue"),)),
+            "deliver",
+            "a cause has no text that could be given as `queue`",
+        ),
+        (
+            Override("a", causes=("timeout",), deliver=(Gift(("children",), "none"),)),
+            "deliver",
+            "whoever is spared is spared for a reason: say it in `why`",
+        ),
+        (
+            Override("a", causes=("stop",), deliver=(Gift(("self",), "cancel"),), ack="queued"),
+            "ack",
+            "`ack` belongs to a route for a message, not to one for a cause",
+        ),
+    ],
+)
+def test_what_a_route_cannot_mean(route: Override, key: str, message: str) -> None:
+    """Each impossible route is told with the key that is to blame."""
+    assert (0, key, message) in misfits_of(route)
+
+
+def test_a_route_may_not_have_the_name_of_anothers_row() -> None:
+    """A route with several gifts becomes several rows, each with a name."""
+    both = (Gift(("self",), "cancel"), Gift(("children",), "cancel"))
+    first = Override("a", causes=("timeout",), deliver=both)
+    second = Override("a-2", causes=("budget",), deliver=both)
+    assert misfits_of(first, second) == [(1, "name", "`a-2` is the name of another route already")]
+
+
+def test_all_misfits_are_told_at_once_and_nothing_is_changed() -> None:
+    """Two wrong routes give two misfits, and the tables stay as they are."""
+    good = Override("c", ("converse",), deliver=STEER_CHILDREN)
+    routes, misfits = put_in_front(STEERSMAN, [Override("a"), good, Override("b")])
+    assert [one.route for one in misfits] == [0, 2]
+    assert routes is STEERSMAN
+
+
+def test_a_route_behind_one_that_takes_all_is_dead() -> None:
+    """It would never be asked; that is a mistake."""
+    first = Override("a", ("converse",), deliver=(Gift(("self",), "queue"),))
+    second = Override("b", ("converse",), deliver=STEER_CHILDREN)
+    _, misfits = put_in_front(STEERSMAN, [first, second])
+    message = "never decides anything: earlier routes match wherever it does"
+    assert misfits == (Misfit(1, "", message),)
+
+
+@pytest.mark.parametrize(
+    ("route", "kind"),
+    [
+        (Override("a", ("converse",), deliver=(Gift(("children",), "cancel"),)), "kills-child"),
+        (
+            Override("a", ("interrupt_more",), deliver=(Gift(("everybody",), "cancel"),)),
+            "kills-child",
+        ),
+        (
+            Override("a", causes=("turn_end",), deliver=(Gift(("children",), "cancel"),)),
+            "kills-child",
+        ),
+        (
+            Override("a", ("interrupt_bare",), deliver=(Gift(("self",), "queue"),), ack="queued"),
+            "unheard",
+        ),
+        (
+            Override("a", causes=("stop",), deliver=(Gift(("children",), "none"),), why="Busy."),
+            "unheard",
+        ),
+        (
+            Override(
+                "a", ("explicit_interrupt",), deliver=(Gift(("self",), "refuse"),), ack="queued"
+            ),
+            "dropped-control",
+        ),
+        (
+            Override("a", ("converse",), when={"situation": ("busy",)}, deliver=STEER_CHILDREN),
+            "lost",
+        ),
+    ],
+)
+def test_an_unsafe_route_is_found_by_the_checker(route: Override, kind: str) -> None:
+    """It can be translated, looked at and compared; the check of the result names the rule."""
+    routes, misfits = put_in_front(STEERSMAN, [route])
+    assert misfits == ()
+    assert kind in {one.kind for one in check_routes(routes.dispositions, routes.deliveries)}
+
+
+@st.composite
+def routes_of_any_kind(draw: st.DrawFn) -> Override:
+    """Make up a route of known words, sensible or not."""
+    table = STEERSMAN.dispositions.space
+    when = {
+        name: tuple(draw(st.sets(st.sampled_from(table[name]), min_size=1, max_size=3)))
+        for name in draw(st.sets(st.sampled_from(["situation", "busy", "strategy"]), max_size=1))
+    }
+    what = draw(st.sampled_from(list(GIFTS)))
+    target = "self" if what in ("turn", "queue", "refuse") else draw(st.sampled_from(list(TARGETS)))
+    gifts = [Gift((target,), what)]
+    if target != "self" and draw(st.booleans()):
+        gifts.append(Gift(("self",), draw(st.sampled_from(["steer", "cancel", "none"]))))
+    name = draw(st.sampled_from("abcdef"))
+    if draw(st.integers(0, 3)):
+        said = tuple(draw(st.sets(st.sampled_from(table["intent"][:8]), min_size=1, max_size=2)))
+        return Override(name, said, when=when, deliver=tuple(gifts), ack="queued")
+    causes = tuple(draw(st.sets(st.sampled_from(list(Cause)), min_size=1, max_size=2)))
+    return Override(name, causes=causes, deliver=tuple(gifts), why="So.")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(routes_of_any_kind(), min_size=1, max_size=2))
+def test_whatever_is_accepted_is_safe(overrides: list[Override]) -> None:
+    """No route makes the translation or the check fail, and what both accept ends no child by talk.
+
+    The look at the result is independent of the checker: every message, straight through both tables.
+    """
+    routes, misfits = put_in_front(STEERSMAN, overrides)
+    if misfits or check_routes(routes.dispositions, routes.deliveries):
+        return
+    for key in routes.dispositions.keys():
+        row = routes.dispositions.decide(key)
+        reach = routes.reach(row.cause) if row.cause else {}
+        ended = {one for one, what in reach.items() if what in ("cancel", "finalize")}
+        if key[0] in CONVERSATIONAL:
+            assert ended <= {"self"}, (key, row)
+        if key[0] == "explicit_interrupt" and key[1] in ("busy", "delegating"):
+            assert {"self", "foreground_child", "background_child", "side_talk"} <= ended
+        if row.action == "steer":
+            assert "steer" in reach.values()

@@ -1,0 +1,225 @@
+"""The routing tables in force: a named table, and the routes that files put in front of it.
+
+A route that breaks a safety rule is refused, with the rule and a counterexample, and so is a table
+that does, unless `routing.unsafe` says that it is meant. Mistakes are refused always.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..machines import check
+from ..machines.errors import UsageError
+from ..machines.override import Override, put_in_front
+from ..machines.policy import RoutesChoice
+from ..machines.route_check import SAFETY, check_routes
+from ..machines.routes import Routes
+from .declaration import Declaration, Several, known_keys
+from .document import Complaint, Document, complain, config_error, is_list, read_document
+from .fault import Fault, faults_of
+from .route import Route
+from .settings import Settings
+from .spelling import suggest
+from .table_file import named_table, read_table
+from .table_name import DEFAULT_TABLE, table_names
+
+__all__ = [
+    "Declared",
+    "Origin",
+    "RouteFile",
+    "check_words",
+    "compose",
+    "find_table",
+    "refusals",
+    "routes_for",
+    "routes_of",
+    "rule_broken",
+    "unsafe_notice",
+]
+
+Origin = tuple[Document, int]
+"""The file that a route stands in, and its number there."""
+
+
+Declared = Mapping[str, Any]
+"""A route as it stands in a file."""
+
+
+class RouteFile(Declaration, frozen=True, extra="ignore"):
+    """A file of which only the routes are looked at."""
+
+    route: Several[Route] = ()
+
+
+def routes_of(table: str, routes: Sequence[Declared]) -> Routes:
+    """Return a named table with routes in front; both have been checked."""
+    base = named_table(table)
+    return put_in_front(base, _overrides(routes))[0] if routes else base
+
+
+def check_words(document: Document) -> list[Complaint]:
+    """Check the words of a file's routes, each by itself."""
+    try:
+        RouteFile.model_validate(document.data)
+    except ValidationError as error:
+        known = tuple(known_keys(RouteFile))
+        faults = [meant for fault in faults_of(error) for meant in suggest(fault, known)]
+        return complain(document, faults)
+    return []
+
+
+def _overrides(routes: Sequence[Declared]) -> list[Override]:
+    return [Route.model_validate(one).override() for one in routes]
+
+
+def compose(
+    table: str, routes: Sequence[Declared], origins: Sequence[Origin], *, is_unsafe: bool
+) -> tuple[Routes, list[Complaint]]:
+    """Put routes in front of a named table and check the whole; the first route is asked first.
+
+    Their words have been checked.
+    """
+    base = named_table(table)
+    if not routes:
+        return base, []
+    overrides = _overrides(routes)
+    complaints = list(_misfits_of_each_file(base, overrides, origins))
+    if complaints:
+        return base, complaints
+    result, misfits = put_in_front(base, overrides)
+    faults = [one for one in misfits if one.key]  # a route may well hide one of another file
+    for one in faults:
+        complaints += _complain(origins[one.route], one.key, one.message)
+    known = {(one.kind, one.where) for one in check_routes(base.dispositions, base.deliveries)}
+    for fault in check_routes(result.dispositions, result.deliveries):
+        if (fault.kind, fault.where) in known or (is_unsafe and fault.kind in SAFETY):
+            continue
+        number = _blamed(fault, overrides)
+        name = overrides[number].name
+        place = "" if f"`{name}`" in fault.where else f" ({fault.where})"
+        message = f"route `{name}`: {rule_broken(fault)}{place}"
+        complaints += _complain(origins[number], "name", message, _hint(fault))
+    return result, complaints
+
+
+def _misfits_of_each_file(
+    base: Routes, overrides: Sequence[Override], origins: Sequence[Origin]
+) -> Iterable[Complaint]:
+    for document in dict.fromkeys(document for document, _ in origins):
+        numbers = [n for n, origin in enumerate(origins) if origin[0] is document]
+        _, misfits = put_in_front(base, [overrides[n] for n in numbers])
+        for one in misfits:
+            yield from _complain(origins[numbers[one.route]], one.key, one.message)
+
+
+def _complain(origin: Origin, key: str, message: str, hint: str = "") -> list[Complaint]:
+    document, number = origin
+    where = ("route", number, key) if key else ("route", number)
+    return complain(document, [Fault(where, message, hint)])
+
+
+def _blamed(fault: check.Fault, overrides: Sequence[Override]) -> int:
+    """Find the route whose row a fault names; the first, where it names none of them."""
+    told = f"{fault.where} {fault.message}"
+    for number, one in enumerate(overrides):
+        if f"`{one.name}`" in told or f"`{one.name}-" in told or f"`route.{one.name}`" in told:
+            return number
+    return 0
+
+
+def rule_broken(fault: check.Fault) -> str:
+    """Say which rule a fault breaks, with its counterexample."""
+    rule = SAFETY.get(fault.kind)
+    return f"{rule}; but {fault.message}" if rule else fault.message
+
+
+def _hint(fault: check.Fault) -> str:
+    return "`unsafe = true` in `[routing]` accepts that" if fault.kind in SAFETY else ""
+
+
+def refusals(table: str) -> list[Fault]:
+    """Say why a named table is not used just like that: each rule that it breaks, an example each."""
+    routes = named_table(table)
+    rules: dict[str, Fault] = {}
+    for fault in check_routes(routes.dispositions, routes.deliveries):
+        if fault.kind in SAFETY:
+            message = f"table `{table}`: {rule_broken(fault)}"
+            rules.setdefault(fault.kind, Fault(("routing", "table"), message, _hint(fault)))
+    return list(rules.values())
+
+
+def unsafe_notice(routes: Routes) -> str:
+    """Say that tables in use break safety rules, and which; empty if they do not."""
+    faults = check_routes(routes.dispositions, routes.deliveries)
+    broken = dict.fromkeys(SAFETY[one.kind] for one in faults if one.kind in SAFETY)
+    if not broken:
+        return ""
+    return (
+        f"The routing table in use, `{routes.name}`, does not keep these rules: "
+        f"{'; '.join(broken)}. `steersman routes use steersman` goes back."
+    )
+
+
+def routes_for(config: Settings, choice: RoutesChoice | None) -> tuple[Routes, str]:
+    """Return the tables that a session goes by, and what its start has to say of them.
+
+    `choice` is what was chosen for the session, if anything was; a table that is not known here is
+    not used, and that is said. Raises `ConfigError` when the configuration's routes do not fit it.
+    """
+    routing = config.routing
+    if choice is None or choice.table == routing.table:
+        is_plain = routing.table == DEFAULT_TABLE and not config.route
+        routes = routes_of(routing.table, config.route)
+        return routes, "" if is_plain else unsafe_notice(routes)
+    if choice.table not in table_names():
+        routes, notice = routes_for(config, None)
+        gone = (
+            f"This session's routing table `{choice.table}` is not known here: `{routes.name}` is."
+        )
+        return routes, f"{gone} {notice}".rstrip()
+    document = Document("routes of the configuration")
+    origins = [(document, number) for number in range(len(config.route))]
+    if not choice.may_be_unsafe and (faults := refusals(choice.table)):
+        raise config_error(complain(document, faults))
+    routes, complaints = compose(
+        choice.table, config.route, origins, is_unsafe=choice.may_be_unsafe
+    )
+    if complaints:
+        raise config_error(complaints)
+    return routes, unsafe_notice(routes)
+
+
+def find_table(name: str) -> Routes:
+    """Return a table by its name, or by its file: one of rows, or any with routes.
+
+    Raises `UsageError` when there is neither, `ConfigError` for a file that is wrong.
+    """
+    if name in table_names():
+        return named_table(name)
+    if not (Path(name).exists() or "/" in name or name.endswith(".toml")):
+        near = get_close_matches(name, table_names(), 1)
+        meant = f"did you mean `{near[0]}`? " if near else ""
+        known = f"{meant}known: {', '.join(table_names())}; or give a file"
+        raise UsageError(f"there is no routing table `{name}`", known)
+    document, complaints = read_document(Path(name))
+    if complaints:
+        raise config_error(complaints)
+    if is_list(document.data.get("route")):
+        return _with_routes(document)
+    return read_table(document)
+
+
+def _with_routes(document: Document) -> Routes:
+    """Put a file's routes in front of the default table; whether that is safe is not asked."""
+    if complaints := check_words(document):
+        raise config_error(complaints)
+    declared: list[Declared] = document.data["route"]
+    origins = [(document, number) for number in range(len(declared))]
+    routes, complaints = compose(DEFAULT_TABLE, declared, origins, is_unsafe=True)
+    if complaints:
+        raise config_error(complaints)
+    doc = f"{len(declared)} routes of {document.file}, before those of steersman."
+    return Routes(document.file, doc, routes.dispositions, routes.deliveries)

@@ -1,0 +1,216 @@
+"""A routing table as a file of rows, and the tables that are shipped in this form.
+
+    name = "never-cancel"
+    doc = "A stop ends the turn alone; children go on until they are done."
+    base = "steersman"
+
+    [[delivery]]
+    name = "children-go-on"
+    cause = ["stop", "bare_word"]
+    relation = ["foreground_child", "background_child"]
+    action = "none"
+    why = "A child has a life of its own."
+
+`[[disposition]]` rows say `action`, `cause`, `ack` and `doc`, and are narrowed by `intent`,
+`situation`, `busy`, `strategy` and `auto_queue`. The rows are asked before those of `base`; without
+one they are all there is. `table_text` writes any table in the same form, the built-in one, too.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import ValidationError
+
+from ..machines.delivery import DEFAULT_DELIVERIES, Cause, Delivery, DeliveryRow, Relation
+from ..machines.disposition import (
+    ACKS,
+    DEFAULT_DISPOSITIONS,
+    Action,
+    AutoQueue,
+    BusyMode,
+    DispositionRow,
+    Intent,
+    Situation,
+    Strategy,
+)
+from ..machines.routes import STEERSMAN, Routes
+from ..machines.routing import Row, Table
+from .declaration import Declaration, Several, known_keys
+from .document import Complaint, Document, complain, config_error, read_document
+from .fault import Fault, faults_of
+from .name import UserName
+from .spelling import suggest
+from .table_name import DEFAULT_TABLE, TABLES, table_names
+from .word import OneOf, OneOrMany
+
+__all__ = [
+    "DeliveryLine",
+    "DispositionLine",
+    "TableFile",
+    "named_table",
+    "read_table",
+    "table_text",
+]
+
+_OWN_CAUSE = "route."
+_HEAD = ("name", "doc", "base")
+
+Words = tuple[str, ...]
+
+
+class _Row(Declaration, frozen=True):
+    """What all rows have."""
+
+    name: UserName
+
+    def when(self, space: Iterable[str]) -> dict[str, Words]:
+        """Return what the row is narrowed to."""
+        return {name: words for name in space if (words := getattr(self, name))}
+
+
+class DispositionLine(_Row, frozen=True):
+    """A row of the first table."""
+
+    intent: Annotated[Words, OneOrMany(tuple(Intent))] = ()
+    situation: Annotated[Words, OneOrMany(tuple(Situation))] = ()
+    busy: Annotated[Words, OneOrMany(tuple(BusyMode))] = ()
+    strategy: Annotated[Words, OneOrMany(tuple(Strategy))] = ()
+    auto_queue: Annotated[Words, OneOrMany(tuple(AutoQueue))] = ()
+    action: Annotated[str, OneOf(tuple(Action))]
+    cause: Annotated[str, OneOf(tuple(Cause), _OWN_CAUSE)] = ""
+    ack: Annotated[str, OneOf(tuple(ACKS))] = ""
+    doc: str = ""
+
+    def row(self) -> DispositionRow:
+        """Return it in the words of the tables."""
+        when = self.when(DEFAULT_DISPOSITIONS.space)
+        return DispositionRow(self.name, when, Action(self.action), self.cause, self.ack, self.doc)
+
+
+class DeliveryLine(_Row, frozen=True):
+    """A row of the second table."""
+
+    cause: Annotated[Words, OneOrMany(tuple(Cause), _OWN_CAUSE)] = ()
+    relation: Annotated[Words, OneOrMany(tuple(Relation))] = ()
+    action: Annotated[str, OneOf(tuple(Delivery))]
+    why: str = ""
+
+    def row(self) -> DeliveryRow:
+        """Return it in the words of the tables."""
+        when = self.when(DEFAULT_DELIVERIES.space)
+        return DeliveryRow(self.name, when, Delivery(self.action), self.why)
+
+
+class TableFile(Declaration, frozen=True):
+    """A whole file."""
+
+    name: UserName
+    doc: str = ""
+    base: str = ""
+    disposition: Several[DispositionLine] = ()
+    delivery: Several[DeliveryLine] = ()
+
+
+@cache
+def named_table(name: str) -> Routes:
+    """Return a shipped table. Raises `KeyError` for a name that none has."""
+    if name == DEFAULT_TABLE:
+        return STEERSMAN
+    if name not in table_names():
+        raise KeyError(name)
+    return read_table(read_document(TABLES / f"{name}.toml")[0])
+
+
+def read_table(document: Document) -> Routes:
+    """Make a table of a parsed file. Raises one `ConfigError` that tells every fault."""
+    try:
+        declared = TableFile.model_validate(document.data)
+    except ValidationError as error:
+        known = tuple(known_keys(TableFile))
+        faults = [meant for fault in faults_of(error) for meant in suggest(fault, known)]
+        raise config_error(complain(document, faults)) from error
+    if complaints := _check(document, declared):
+        raise config_error(complaints)
+    base = named_table(declared.base) if declared.base else None
+    said = [line.row() for line in declared.disposition]
+    given = [line.row() for line in declared.delivery]
+    return Routes(
+        declared.name,
+        declared.doc,
+        _table(DEFAULT_DISPOSITIONS, said, base.dispositions if base else None),
+        _table(DEFAULT_DELIVERIES, given, base.deliveries if base else None),
+    )
+
+
+def _table(shape: Table[Any], rows: list[Any], base: Table[Any] | None) -> Table[Any]:
+    """Put rows before those of a base, and drop what they leave nothing to decide."""
+    space = dict((base or shape).space)
+    if "cause" in space:
+        made = [cause for row in rows for cause in row.when.get("cause", ())]
+        space["cause"] = tuple(dict.fromkeys((*space["cause"], *made)))
+    if base is None:
+        return Table(shape.name, space, tuple(rows))
+    whole = Table(shape.name, space, (*rows, *base.rows), len(rows)).settled()
+    return Table(shape.name, space, whole.rows)
+
+
+def _check(document: Document, declared: TableFile) -> list[Complaint]:
+    """Find what only the whole file can tell: its base, names used twice, rows that are dead."""
+    faults: list[Fault] = []
+    names = table_names()
+    if declared.base and declared.base not in names:
+        message = f"`base` names the table `{declared.base}`, which is not there"
+        faults.append(Fault(("base",), message, f"known: {', '.join(names)}"))
+        return complain(document, faults)
+    base = named_table(declared.base) if declared.base else None
+    said = [line.row() for line in declared.disposition]
+    given = [line.row() for line in declared.delivery]
+    shapes = (base.dispositions, base.deliveries) if base else (None, None)
+    faults += _check_rows("disposition", said, DEFAULT_DISPOSITIONS, shapes[0])
+    faults += _check_rows("delivery", given, DEFAULT_DELIVERIES, shapes[1])
+    return complain(document, faults)
+
+
+def _check_rows(
+    kind: str, rows: list[Any], shape: Table[Any], below: Table[Any] | None
+) -> list[Fault]:
+    """Find names used twice, and rows that earlier ones of the file leave nothing to decide."""
+    seen = {row.name for row in below.rows} if below else set[str]()
+    taken = set[tuple[str, ...]]()
+    faults: list[Fault] = []
+    for number, row in enumerate(rows):
+        where = (kind, number, "name")
+        if row.name in seen:
+            faults.append(Fault(where, f"`{row.name}` is the name of another row already"))
+        cases = shape.lay_out([row]).keys()
+        if cases and cases <= taken:
+            faults.append(Fault(where, f"`{row.name}` never decides anything: {_DEAD}"))
+        seen.add(row.name)
+        taken |= cases
+    return faults
+
+
+_DEAD = "earlier rows match wherever it does"
+
+
+def table_text(routes: Routes) -> str:
+    """Write a table as a file that reads back as the same table."""
+    import tomli_w
+
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", routes.name)[:64].strip("-") or "table"
+    head = {"name": name, "doc": routes.doc}
+    said = [_line(row, ("action", "cause", "ack", "doc")) for row in routes.dispositions.rows]
+    given = [_line(row, ("action", "why")) for row in routes.deliveries.rows]
+    return tomli_w.dumps({**head, "disposition": said, "delivery": given})
+
+
+def _line(row: Row, names: tuple[str, ...]) -> Mapping[str, Any]:
+    """Write a row; what is empty is left out, and one word goes without brackets."""
+    narrowed = {
+        name: str(words[0]) if len(words) == 1 else [str(word) for word in words]
+        for name, words in row.when.items()
+    }
+    decided = {name: str(value) for name in names if (value := getattr(row, name))}
+    return {"name": row.name, **narrowed, **decided}
