@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 from ..machines.conversation import ToolRequest
@@ -61,6 +62,14 @@ class Acting:
     def is_dead(self) -> bool:
         """Whether nothing that was started is left."""
         return not self.open and not self.companions
+
+    def take(self, items: Iterable[str]) -> bool:
+        """Note the steers that are in now; say whether the last answer had been cut off for one."""
+        self.taken.update(items)
+        if self.cut_for in self.taken:
+            self.cut_for = ""
+        was_cut, self.was_cut = self.was_cut, False
+        return was_cut
 
     def running(self) -> list[str]:
         """Return the tools of the calls that run, in order; one that is asked about does not."""

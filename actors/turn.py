@@ -127,10 +127,7 @@ class Turn(Actor):
             return
         loop = self._loop
         self._conversation.extend(message.messages)
-        loop.taken.update(message.items)
-        if loop.cut_for in loop.taken:
-            loop.cut_for = ""
-        was_cut, loop.was_cut = loop.was_cut and not message.messages, False
+        was_cut = loop.take(message.items) and not message.messages
         if loop.cancel is not None:
             self._cut(loop.cancel)
             return
