@@ -72,11 +72,11 @@ def by_word(ack: str, **fields: Any) -> dict[str, Any]:
         ),
         (
             accepted(text="exit code 2", ack="word_queued", matched="exit"),
-            '📥 Queued #2: "exit code 2"\n"exit" in it stopped nothing: /stop stops everything.',
+            '📥 Queued #2: "exit code 2"\n"exit" stopped nothing: /stop stops everything.',
         ),
         (
             accepted(text="stop", **{"as": "steer"}, ack="word_steered", matched="stop"),
-            'Steering with #2: "stop"\n"stop" in it stopped nothing: /stop stops everything.',
+            'Steering with #2: "stop"\n"stop" stopped nothing: /stop stops everything.',
         ),
         ({"type": "steered"}, "[Steered]"),
         (
@@ -97,11 +97,14 @@ def test_acknowledgements(event: dict[str, Any], text: str) -> None:
     assert acknowledgement(event) == text
 
 
-@pytest.mark.parametrize("ack", ACKS)
+UNROUTED = ("no_subagent", "side_talk")  # commands, which no row takes
+
+
+@pytest.mark.parametrize("ack", [*ACKS, *UNROUTED])
 def test_each_acknowledgement_has_words_of_its_own(ack: str) -> None:
     """No two say the same, and each is plain words where the terminal has no UTF-8."""
-    assert set(TEXTS) == set(ACKS)
-    texts = [acknowledgement(by_word(name)) for name in ACKS]
+    assert set(TEXTS) == {*ACKS, *UNROUTED}
+    texts = [acknowledgement(by_word(name)) for name in (*ACKS, *UNROUTED)]
     assert texts.count(acknowledgement(by_word(ack))) == 1
     assert acknowledgement(by_word(ack), can_utf8=False).isascii()
 

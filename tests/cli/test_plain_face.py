@@ -32,7 +32,8 @@ def printed(*events: Event, has_bar: bool = False) -> list[str]:
 def accepted(name: str, said_as: str, number: int) -> Event:
     """A message that was taken."""
     fields = {"id": name, "as": said_as, "number": number, "text": name}
-    return {"type": "accepted", **fields, "matched": None, "ack": "queued"}
+    ack = "queued" if said_as == "queue" else None
+    return {"type": "accepted", **fields, "matched": None, "ack": ack}
 
 
 def queue(state: str, *names: str) -> Event:
