@@ -32,7 +32,7 @@ def printed(*events: Event, has_bar: bool = False) -> list[str]:
 def accepted(name: str, said_as: str, number: int) -> Event:
     """A message that was taken."""
     fields = {"id": name, "as": said_as, "number": number, "text": name}
-    ack = "queued" if said_as == "queue" else None
+    ack = {"queue": "queued", "steer": "steered"}.get(said_as)
     return {"type": "accepted", **fields, "matched": None, "ack": ack}
 
 
