@@ -27,7 +27,8 @@ def acknowledgement(
             text = plain(f"🤖 {event['name']} {event['status']}", can_utf8)
         case "side_talk_ended":
             how = f"/queue steer {event['number']} brings it into the work"
-            text = plain(f"🤖 Side talk {event['status']}: {how}", can_utf8)
+            said = event["text"] or event["status"]
+            text = plain(f"🤖 Side talk: {said}\n{how}", can_utf8)
         case "steered":
             text = "[Steered]"
         case "requeued":

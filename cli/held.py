@@ -50,4 +50,5 @@ class Held:
 
     def _waiting(self, event: dict[str, Any]) -> int:
         apart = self._next | self._steers
-        return sum(one["state"] == "pending" and one["id"] not in apart for one in event["items"])
+        waiting = (one for one in event["items"] if one["state"] == "pending")
+        return sum(one["id"] not in apart and not one.get("children") for one in waiting)

@@ -34,8 +34,8 @@ def of_child(entry: e.Entry, record: SessionRecord) -> list[dict[str, Any]]:
         case e.Offered(is_answered=False):
             return [_talk(entry)]
         case e.Offered():
-            said = f"{entry.child} is done: #{entry.number} in the queue is its answer"
-            return [{"type": "notice", "text": f"{said}; /queue steer, keep or pop it"}]
+            said = f"#{entry.number} in the queue is what {entry.child} says: {entry.text}"
+            return [{"type": "notice", "text": f"{said}\n/queue steer, keep or pop it."}]
         case e.SteerArrived() if entry.turn:
             place = {"turn": entry.turn, "step": entry.step, "child": entry.child}
             return [{"type": "steered", "id": entry.item, **place}]
@@ -67,7 +67,7 @@ def _ended(
         item = record.queue.items.get(child.item)
         number = item.number if item is not None else None
         name = {"name": child.name, "item": child.item, "number": number, "status": status}
-        return {"type": "side_talk_ended", **name}
+        return {"type": "side_talk_ended", **name, "text": entry.text}
     killed = {"killed": list(entry.killed), "survivors": list(entry.survivors)}
     reason = getattr(entry, "reason", "") or getattr(entry, "why", "")
     ended = {"type": "child_ended", "name": entry.child, "status": status, **killed}

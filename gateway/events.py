@@ -58,7 +58,7 @@ def iso(time: float) -> str:
 
 
 def item_view(item: ItemRecord) -> Event:
-    """Show a queue item as programs see it."""
+    """Show a queue item as programs see it; of what is offered the answer, of a steer for whom."""
     return {
         "id": item.id,
         "number": item.number,
@@ -66,6 +66,8 @@ def item_view(item: ItemRecord) -> Event:
         "text": item.text,
         "progress": item.progress,
         "user": item.user,
+        **({"answer": item.answer} if item.state == "offered" and item.answer else {}),
+        **({"children": list(item.for_children)} if item.for_children else {}),
     }
 
 

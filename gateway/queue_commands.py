@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..machines.messages import PolicyChange, QueueChange, ResumeQueue
@@ -51,13 +51,19 @@ def _list(conversation: Conversation, rest: str) -> Reply:
     items = data["items"]
     if not items:
         return Reply(True, data, "The queue is empty.")
-    lines = [
-        f"#{one['number']} [{one['state'].upper()}]: {one['text']}{progress_text(one['progress'])}"
-        for one in items
-    ]
+    lines = [_line(one) for one in items]
     if data["state"] == "held":
         lines.append("Held. /queue resume runs them.")
     return Reply(True, data, "\n".join(lines))
+
+
+def _line(item: Mapping[str, Any]) -> str:
+    text = f"{item['text']}{progress_text(item['progress'])}"
+    if item.get("answer") not in (None, item["text"]):
+        text += f" -> {item['answer']}"
+    if item.get("children"):
+        text += f" (for {', '.join(item['children'])})"
+    return f"#{item['number']} [{item['state'].upper()}]: {text}"
 
 
 def _add(conversation: Conversation, rest: str) -> Reply:
