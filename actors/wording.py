@@ -40,6 +40,12 @@ def chosen(there: list[ItemRecord], number: int | None) -> ItemRecord | None:
     return next(iter(interrupted or there), None)
 
 
+def with_news(news: str, item: ItemRecord, resumes: str) -> str:
+    """Put what happened to the files since in front of what is said."""
+    said = opening(item) if resumes else words(item)
+    return f"{news}\n{said}" if news else said
+
+
 def opening(item: ItemRecord) -> str:
     """Tell the model where it was when it was interrupted."""
     progress, at = item.progress, ""

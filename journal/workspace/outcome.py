@@ -15,7 +15,8 @@ class RevertOrder:
     """An order to give files back; the same `id` is carried out once.
 
     `turns` are those whose changes are meant, `since` means a turn and all after it; with neither,
-    the newest turn that changed anything. `paths` narrow an undo.
+    the newest turn that changed anything. `paths` narrow an undo. `resumed` are pairs of
+    a turn and the one that it goes on from: together they are one.
     """
 
     id: str
@@ -23,6 +24,7 @@ class RevertOrder:
     turns: tuple[str, ...] = ()
     since: str = ""
     paths: tuple[str, ...] = ()
+    resumed: tuple[tuple[str, str], ...] = ()
     force: bool = False
     is_dry_run: bool = False
 

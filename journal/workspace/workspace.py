@@ -60,6 +60,7 @@ class Workspace:
         self._looker: Looker | None = None
         self._is_ready = False
         self._why_blind = ""
+        self._has_leftover = False
         self._told: set[str] = set()
         self._ledger_of_old: Ledger | None = None
         self.uncovered: tuple[str, ...] = ()
@@ -75,7 +76,7 @@ class Workspace:
             self._settle_open_call()
             if path is None:
                 self._begin_command(OpenCall(turn, call, tool, is_command=True))
-            elif ".git" not in path.split("/"):
+            elif ".git" not in path.split("/") and not path.startswith("/"):
                 before = {path: self._blobs.capture(self.folder, path, OWN_LARGEST)}
                 before |= dict.fromkeys(_missing_parents(self.folder, path))
                 self._ledger.begin(OpenCall(turn, call, tool, False, before))
@@ -134,8 +135,9 @@ class Workspace:
     def _settle_open_call(self) -> None:
         """A call that never ended: the program died. What changed since may be anybody's."""
         call = self._ledger.open
-        if call is None:
+        if call is None or not self._has_leftover:
             return
+        self._has_leftover = False
         if not call.is_command:
             self._ledger.end(self._own_touches(call, is_unsure=True))
             return
@@ -158,6 +160,7 @@ class Workspace:
             (self._place / "folder").write_bytes(os.fsencode(self.folder))
             (self._git_folder / "objects").mkdir(mode=0o700, parents=True, exist_ok=True)
             self._ledger_of_old = Ledger(self._place / f"ledger-{self._session}.jsonl")
+            self._has_leftover = self._ledger_of_old.open is not None
             self._finish_restores()
         return self._ledger_of_old
 
@@ -217,7 +220,7 @@ class Workspace:
             return ledger.last(order.turns)
         if order.since:
             return ledger.since(order.since)
-        return ledger.of(order.turns) if order.turns else ledger.newest()
+        return ledger.of(order.turns or _joined(ledger.newest(), order.resumed))
 
     def _undo(self, order: RevertOrder) -> Outcome:
         """Give back what a revert replaced; the same rule: only what still is as the revert left it."""
@@ -336,6 +339,14 @@ class Workspace:
         with suppress(LookupError):
             return self._blobs.get(state.content)
         return None
+
+
+def _joined(newest: list[Touch], resumed: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the turn of these changes, with those that it goes on from."""
+    links, names = dict(resumed), [newest[-1].turn] if newest else []
+    while names and names[-1] in links:
+        names.append(links[names[-1]])
+    return names
 
 
 def _is_bare_folder(chain: object) -> bool:
