@@ -220,7 +220,8 @@ def test_plain_text_says_it_in_the_known_words(place: Place, serve) -> None:
     """On a screen: how many, and that all is as it was."""
     fill(place.folder)
     serve(Tools([edit(0), edit(1)]), Text("Done."), rest=ALLOW)
-    said = place.run("chat", "--plain", said="go\n/revert\n")
+    assert place.run("chat", "go").returncode == 0
+    said = place.run("chat", "--plain", "--continue", said="/revert\n")
     assert "Reverting file 2 changes..." in said.stderr
     assert said.stderr.count("Reverted 2 files. Original state restored.") == 1
 
