@@ -195,6 +195,8 @@ class Restore:
     def _is_due(self, root: Path, blobs: BlobStore, put: Put) -> bool:
         """Whether the path still holds what the plan was made for; if not, it is kept and named."""
         found = look_at(root, put.path)
+        if found is None and put.target is None:
+            return False
         is_emptied = found is None or stat.S_ISDIR(found.st_mode)
         if is_emptied and _is_folder(put.now) and not _is_folder(put.target):
             return True  # what was in it is on its way out

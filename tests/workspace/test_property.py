@@ -82,7 +82,7 @@ def files(folder: Path) -> dict[str, object]:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @settings(
-    max_examples=60,
+    max_examples=30,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
