@@ -181,6 +181,17 @@ def sessions_revert(
     )
 
 
+@sessions.command("prune")
+def sessions_prune(as_json: Json = False) -> int:
+    """Free what sessions that ended long ago still take.
+
+    Example: steersman sessions prune
+    """
+    from .prune import prune_sessions
+
+    return prune_sessions(os.environ, as_json=as_json)
+
+
 @app.command()
 def inspect(
     session: Session = "last",
