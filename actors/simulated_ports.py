@@ -242,11 +242,12 @@ class SimulatedPorts:
 
     def _restore(self, effect: RestoreFiles, reply_to: ActorRef[Any] | None) -> None:
         """Give back as many files as there are dice for, or none."""
+        begin = self._delay() / 4
         counted = RestoreCounted(effect.id, 2)
-        self._timeline.after(self._delay(), lambda: self._send(reply_to, counted))
+        self._timeline.after(begin, lambda: self._send(reply_to, counted))
         is_full = self._dice.random() < 0.2
         ended = RestoreEnded(effect.id, "the disk is full" if is_full else "", ("a", "b"))
-        self._timeline.after(self._chances.longest, lambda: self._send(reply_to, ended))
+        self._timeline.after(begin + self._delay() / 4, lambda: self._send(reply_to, ended))
 
     def _delay(self) -> float:
         return self._dice.random() * self._chances.longest

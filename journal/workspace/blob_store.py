@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from .path_state import PathState, look_at, open_parent, signature
+from .path_state import Kind, PathState, look_at, open_parent, signature
 
 __all__ = ["EVERYTHING", "LARGEST", "BlobStore", "LostBlob"]
 
@@ -93,7 +93,7 @@ class BlobStore:
                 break  # nobody wrote while we read
         else:
             return PathState("odd", "it keeps changing")
-        kind = "link" if stat.S_ISLNK(found.st_mode) else "file"
+        kind: Kind = "link" if stat.S_ISLNK(found.st_mode) else "file"
         mode = 0 if kind == "link" else stat.S_IMODE(found.st_mode)
         return PathState(kind, self.put(data), mode)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from .seed import entries
 from .shadow_git import GitFault, ShadowGit, find_git
@@ -122,8 +122,10 @@ def _strings(data: Any) -> Iterator[str]:
     match data:
         case str():
             yield data
-        case list() | dict():
-            for one in data.values() if isinstance(data, dict) else data:
+        case list():
+            for one in cast("list[Any]", data):
                 yield from _strings(one)
+        case dict():
+            yield from _strings(list(cast("dict[str, Any]", data).values()))
         case _:
             return
