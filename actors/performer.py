@@ -83,6 +83,7 @@ class Performer:
         self._loop = loop
         self._calls: dict[str, asyncio.Task[None]] = {}
         self._runs: dict[str, ToolRun] = {}
+        self._awaited: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __call__(self, effect: PortEffect, reply_to: ActorRef[Any] | None) -> None:
@@ -182,7 +183,7 @@ class Performer:
             text = f"[a fault in the program: {type(error).__name__}: {error}]"
             _send(reply_to, _finished(effect, ToolResult("failed", text)))
 
-        self._task(self._await_run(run, effect, reply_to), fault)
+        self._awaited[effect.call] = self._task(self._await_run(run, effect, reply_to), fault)
 
     def _start(
         self, tool: Tool, effect: RunTool, context: ToolContext, reply_to: ActorRef[Any] | None
@@ -204,8 +205,12 @@ class Performer:
             reason = f"a fault in the program: {type(error).__name__}: {error}"
             _send(reply_to, RestoreEnded(effect.id, reason))
 
-        work = give_back(self.scene.workspace, effect, lambda said: _send(reply_to, said))
-        self._task(work, fault)
+        async def work() -> None:
+            if not effect.is_dry_run:  # a turn whose actor failed may have left some
+                await asyncio.gather(*self._awaited.values(), return_exceptions=True)
+            await give_back(self.scene.workspace, effect, lambda said: _send(reply_to, said))
+
+        self._task(work(), fault)
 
     async def _await_run(
         self, run: ToolRun, effect: RunTool, reply_to: ActorRef[Any] | None
@@ -214,6 +219,7 @@ class Performer:
             result = await run.wait()
         finally:
             self._runs.pop(effect.call, None)
+            self._awaited.pop(effect.call, None)
         _send(reply_to, _finished(effect, result))
 
     def _stop(self, effect: StopTool, reply_to: ActorRef[Any] | None) -> None:

@@ -242,6 +242,9 @@ class SimulatedPorts:
 
     def _restore(self, effect: RestoreFiles, reply_to: ActorRef[Any] | None) -> None:
         """Give back as many files as there are dice for, or none."""
+        if self.tools and not effect.is_dry_run:  # of a turn whose actor failed
+            self._timeline.after(1.0, lambda: self._restore(effect, reply_to))
+            return
         begin = self._delay() / 4
         counted = RestoreCounted(effect.id, 2)
         self._timeline.after(begin, lambda: self._send(reply_to, counted))

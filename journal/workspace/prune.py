@@ -123,7 +123,7 @@ def _strings(data: Any) -> Iterator[str]:
         case str():
             yield data
         case list():
-            for one in cast("list[Any]", data):
+            for one in data:
                 yield from _strings(one)
         case dict():
             yield from _strings(list(cast("dict[str, Any]", data).values()))

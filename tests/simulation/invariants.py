@@ -552,6 +552,8 @@ def nothing_runs_while_files_are_given_back(history: History) -> None:
                 assert not restoring, f"{turn} goes on while {restoring} gives files back"
             case Appended(_, e.ToolEnded(call=call)):
                 tools.discard(call)
+            case Appended(_, e.TurnEnded()):
+                tools.clear()  # of a turn whose actor failed; the ports wait for them
             case Performed(RestoreFiles(id=name, is_dry_run=False)):
                 assert not tools, f"{name} gives files back while {tools} run"
                 restoring = name
