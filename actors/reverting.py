@@ -30,6 +30,8 @@ class Reverting(Keeper):
     def on_receive(self, message: Any) -> Any:
         """Take in what people ask for, and what they want to know of it."""
         match message:
+            case Revert() if self.record.state in ("finalizing", "finalized"):
+                return {"ok": False, "reason": "the session has ended for good"}
             case Revert():
                 return self._revert(message)
             case RevertOutcome(name):
@@ -103,7 +105,7 @@ class Reverting(Keeper):
 
     def _begin_reverts(self) -> bool:
         """Begin what may begin now; whether anything is at work."""
-        if self._restoring or self._broken:
+        if self._restoring or self._broken or self.record.queue.state == "closed":
             return bool(self._restoring)
         for one in self.record.reverts.values():
             if one.is_open and (one.is_dry_run or self._last_turn is None):

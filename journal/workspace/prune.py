@@ -122,8 +122,8 @@ def _strings(data: Any) -> Iterator[str]:
     match data:
         case str():
             yield data
-        case list():
-            for one in data:
+        case [*items]:
+            for one in items:
                 yield from _strings(one)
         case dict():
             yield from _strings(list(cast("dict[str, Any]", data).values()))
