@@ -106,13 +106,7 @@ class Runtime:
     """Owns a home's sessions in this process."""
 
     def __init__(
-        self,
-        store: Store,
-        *,
-        grace: float = 0.2,
-        output_limit: int = 1 << 20,
-        spill: Path,
-        workspaces: Path | None = None,
+        self, store: Store, *, grace: float = 0.2, output_limit: int = 1 << 20, spill: Path
     ) -> None:
         self.store = store
         self.node = f"n{os.getpid()}-{secrets.token_hex(4)}"
@@ -127,7 +121,6 @@ class Runtime:
         self.profile_of_child: Callable[[str], AgentProfile] = _no_profile
         self.ears_of_child: Callable[[str, str], Ears] = _no_ears
         self._spill = spill
-        self._workspaces = workspaces
         self._said = itertools.count(1)
         self.dispatcher.after_pass.append(self.commits.flush)
         self._thread = threading.Thread(target=self._run, name="steersman-loop", daemon=True)
@@ -210,7 +203,7 @@ class Runtime:
             folder,
             self._spill / session,
             clean_environment(os.environ),
-            Checkpoints(self._workspaces, folder, session) if self._workspaces else None,
+            Checkpoints(self._spill.with_name("workspaces"), folder, session),
         )
         performer = Performer(self.loop, scene, SessionOffspring(self, session))
         departure = Departure(ears(session))

@@ -6,7 +6,7 @@ import re
 
 from ..journal.queue import ItemRecord
 
-__all__ = ["chosen", "opening", "words"]
+__all__ = ["chosen", "opening", "with_news", "words"]
 
 
 LEAD = re.compile(r"^(?=[ \t]*\[(New message|Result) from )", re.MULTILINE)

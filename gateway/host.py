@@ -75,7 +75,6 @@ class Host:
             grace=config.tools.grace,
             output_limit=config.tools.output_limit,
             spill=paths.state / "output",
-            workspaces=paths.state / "workspaces",
         )
         self.runtime.profile_of_child = self._profile
         self.runtime.ears_of_child = self.narrator
