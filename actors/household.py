@@ -30,10 +30,10 @@ from ..machines.messages import (
     Suspend,
 )
 from .homecoming import Homecoming, seed
-from .keeper import Keeper
 from .mailbox import tell
 from .nursery import Nursery
 from .queue import Queue
+from .reverting import Reverting
 from .supervisor import ChildSpec
 from .turn import Turn
 
@@ -42,7 +42,7 @@ __all__ = ["Household"]
 CALL_ENDED = "a fault in the program ended it"
 
 
-class Household(Keeper):
+class Household(Reverting):
     """A session's actors; the three types are what it starts, in the order in which they depend."""
 
     strategy = "rest_for_one"
@@ -77,7 +77,7 @@ class Household(Keeper):
                 self.unstash()
             case e.Stopped(turn=""):
                 self._start_next_if_idle()
-            case e.TurnEnded() | e.Stopped():
+            case e.TurnEnded() | e.Stopped() if not self._reverts_of(entry):
                 self._go_on()
             case e.Queued(for_turn=turn) | e.SteerAddressed(turn=turn) if turn:
                 if not getattr(entry, "child", ""):  # a result can wait for the end of an answer
@@ -160,7 +160,7 @@ class Household(Keeper):
         return self.queue_type.start(self.system, copy, self.actor_ref, self._environment)
 
     def _start_next_if_idle(self) -> None:
-        if self.record.state == "idle" and self.record.queue.next_item() is not None:
+        if self._is_free and self.record.queue.next_item() is not None:
             self._shift("start")
             self._start_next()
 

@@ -17,9 +17,17 @@ from pykka import ActorRef
 from ..journal import entries as e
 from ..journal.codec import encode_entry
 from ..journal.record import SessionRecord, apply
+from ..journal.revert_entries import Reverted
 from ..journal.store import StoredEntry
 from ..machines.delegation import CloseChild, Delegate, OpenChild, PassSteer, SetTimer, StopChild
-from ..machines.effects import CallModel, CancelModel, Effect, RunTool, StopTool
+from ..machines.effects import (
+    CallModel,
+    CancelModel,
+    Effect,
+    RestoreFiles,
+    RunTool,
+    StopTool,
+)
 from ..machines.facts import Fact, MessageRejected, StoreLost
 from ..machines.messages import Decided, InterruptTurn, Journalled, StoreBroke, UserMessage
 from ..machines.session import SESSION
@@ -42,6 +50,7 @@ NAMES_THE_QUEUE = (
     e.Recovered,
     e.SessionFinalized,
     e.SteerArrived,
+    Reverted,
 )
 
 
@@ -144,6 +153,8 @@ class Keeper(Supervisor):
                 tell(self._nursery, replace(effect, reply_to=turn))
             case CancelModel() | StopTool():
                 self._environment.perform(effect, turn)
+            case RestoreFiles():
+                self._environment.perform(effect, self.actor_ref)
             case _ if turn is None or self._is_overtaken(effect):
                 return
             case Delegate():
@@ -175,6 +186,9 @@ class Keeper(Supervisor):
         code = "lease_lost" if message.is_lease_lost else "store_failed"
         self._pass_on(StoreLost(code, message.reason, message.hint))
         self.unstash()
+
+    def _next_receipt(self) -> str:
+        return f"i{self.record.receipts + 1}"
 
     def _reject(self, reason: str, text: str, client_id: str) -> None:
         self._pass_on(MessageRejected(reason, text, client_id))

@@ -16,13 +16,30 @@ from pykka import ActorRef
 
 from ..machines.conversation import ToolSchema
 from ..machines.delegation import ChildLost, ChildOpened, CloseChild, OpenChild, SetTimer
-from ..machines.effects import CallModel, CancelModel, PortEffect, RunTool, StopTool
+from ..machines.effects import (
+    CallModel,
+    CancelModel,
+    PortEffect,
+    RestoreFiles,
+    RunTool,
+    StopTool,
+)
 from ..machines.errors import ModelError, SteersmanError
 from ..machines.messages import TimerFired
-from ..machines.results import ModelAnswered, ModelFailed, ModelNoticed, ModelText, ToolFinished
+from ..machines.results import (
+    ModelAnswered,
+    ModelFailed,
+    ModelNoticed,
+    ModelText,
+    RestoreEnded,
+    ToolFinished,
+)
 from ..ports.models.model import Model, ModelRequest
-from ..ports.tools.tool import ToolContext, ToolResult, ToolRun
+from ..ports.tools.tool import Tool, ToolContext, ToolResult, ToolRun
 from ..ports.tools.toolbox import Toolbox
+from ..ports.workspace.watched_run import WatchedRun, written_path
+from ..ports.workspace.workspace import Workspace
+from .giving_back import give_back
 
 __all__ = ["Offspring", "Performer", "Pieces", "Scene"]
 
@@ -41,6 +58,7 @@ class Scene:
     folder: Path
     spill_folder: Path
     environment: dict[str, str]
+    workspace: Workspace | None = None
 
 
 class Offspring(Protocol):
@@ -65,6 +83,7 @@ class Performer:
         self._loop = loop
         self._calls: dict[str, asyncio.Task[None]] = {}
         self._runs: dict[str, ToolRun] = {}
+        self._awaited: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __call__(self, effect: PortEffect, reply_to: ActorRef[Any] | None) -> None:
@@ -86,6 +105,8 @@ class Performer:
                 self._task(asyncio.to_thread(self.offspring.close, session), _ignore)
             case SetTimer():
                 self._set_timer(effect, reply_to)
+            case RestoreFiles():
+                self._restore(effect, reply_to)
 
     async def aclose(self) -> None:
         """Stop everything that still runs, and wait for it."""
@@ -96,6 +117,8 @@ class Performer:
         for timer in self._timers:
             timer.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.scene.workspace is not None:
+            await self.scene.workspace.aclose()
 
     # Models ---------------------------------------------------------------------------------------
 
@@ -153,14 +176,41 @@ class Performer:
             self.scene.environment,
             may_leave_folder=effect.may_leave_folder,
         )
-        run = tool.start(effect.arguments, context)
+        run = self._start(tool, effect, context, reply_to)
         self._runs[effect.call] = run
 
         def fault(error: BaseException) -> None:
             text = f"[a fault in the program: {type(error).__name__}: {error}]"
             _send(reply_to, _finished(effect, ToolResult("failed", text)))
 
-        self._task(self._await_run(run, effect, reply_to), fault)
+        self._awaited[effect.call] = self._task(self._await_run(run, effect, reply_to), fault)
+
+    def _start(
+        self, tool: Tool, effect: RunTool, context: ToolContext, reply_to: ActorRef[Any] | None
+    ) -> ToolRun:
+        """Start a tool; with a look at the folder around it if it may change something."""
+        scene = self.scene
+        if scene.workspace is None or not tool.is_mutating:
+            return tool.start(effect.arguments, context)
+        path = written_path(effect.tool, effect.arguments, scene.folder)
+        return WatchedRun(
+            scene.workspace,
+            (effect.turn, effect.call, effect.tool, path),
+            lambda: tool.start(effect.arguments, context),
+            lambda said: _send(reply_to, ModelNoticed(effect.turn, effect.epoch, said)),
+        )
+
+    def _restore(self, effect: RestoreFiles, reply_to: ActorRef[Any] | None) -> None:
+        def fault(error: BaseException) -> None:
+            reason = f"a fault in the program: {type(error).__name__}: {error}"
+            _send(reply_to, RestoreEnded(effect.id, reason))
+
+        async def work() -> None:
+            if not effect.is_dry_run:  # a turn whose actor failed may have left some
+                await asyncio.gather(*self._awaited.values(), return_exceptions=True)
+            await give_back(self.scene.workspace, effect, lambda said: _send(reply_to, said))
+
+        self._task(work(), fault)
 
     async def _await_run(
         self, run: ToolRun, effect: RunTool, reply_to: ActorRef[Any] | None
@@ -169,6 +219,7 @@ class Performer:
             result = await run.wait()
         finally:
             self._runs.pop(effect.call, None)
+            self._awaited.pop(effect.call, None)
         _send(reply_to, _finished(effect, result))
 
     def _stop(self, effect: StopTool, reply_to: ActorRef[Any] | None) -> None:

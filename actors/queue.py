@@ -43,7 +43,7 @@ from .actor import Actor
 from .intake import hand_back, taken_in
 from .mailbox import tell
 from .rearrangement import Rearranged, edit, imported_entries, keep, move, steer, take_back
-from .wording import chosen, opening, words
+from .wording import chosen, with_news
 
 if TYPE_CHECKING:
     from .environment import Environment
@@ -207,7 +207,7 @@ class Queue(Actor):
                 item.number,
                 message.epoch,
                 resumes,
-                (ChatMessage("user", opening(item) if resumes else words(item)),),
+                (ChatMessage("user", with_news(self.record.news, item, resumes)),),
             )
         )
 

@@ -33,6 +33,7 @@ from ..ports.process.host import ProcessHost
 from ..ports.tools.environment import clean_environment
 from ..ports.tools.permission import Permissions
 from ..ports.tools.toolbox import Toolbox
+from ..ports.workspace.checkpoints import Checkpoints
 from .caretaker import Caretaker
 from .commits import Commits, Token
 from .departure import Departure
@@ -202,6 +203,7 @@ class Runtime:
             folder,
             self._spill / session,
             clean_environment(os.environ),
+            Checkpoints(self._spill.with_name("workspaces"), folder, session),
         )
         performer = Performer(self.loop, scene, SessionOffspring(self, session))
         departure = Departure(ears(session))

@@ -46,6 +46,7 @@ from ..machines.messages import (
     UserMessage,
 )
 from ..machines.participation import CallOff
+from ..machines.results import RestoreCounted, RestoreEnded
 from ..machines.session import SESSION
 from ..machines.step import Refusal, Step, step
 from .actor import Forward
@@ -87,10 +88,9 @@ class Session(Household):
         record = self.record
         if record.seq == 0 or record.state == "finalized":
             return
-        if record.queue.order or record.state not in ("idle", "suspended"):
-            self._say(recovered(record))
-        else:
-            self._say(e.SessionResumed())
+        is_cut = record.queue.order or record.state not in ("idle", "suspended")
+        self._say(recovered(record) if is_cut else e.SessionResumed())
+        self._begin_reverts()
 
     def on_receive(self, message: Any) -> Any:
         """Route. What people say waits while it is undecided what runs."""
@@ -113,9 +113,11 @@ class Session(Household):
                 self.unstash()
             case Inspect():
                 return inspect_session(self.record, self.mailbox, self.children)
+            case RestoreCounted() | RestoreEnded():
+                self._restored(message)
             case _ if self._broken:
                 return self._turn_away(message, self._broken)
-            case _ if self.record.state == "starting" or self._cancel or not self.record.seq:
+            case _ if self._must_wait():
                 return self.stash()
             case _ if self._is_gone(message):
                 return self._turn_away(message, "session_suspended")
@@ -186,6 +188,7 @@ class Session(Household):
             case Action.STEER:
                 self._steer(message, row)
             case Action.INTERRUPT:
+                self._wish(message)
                 self._cancel_by_message(message, row)
             case Action.REFUSE | Action.COMMAND:
                 self._reject(row.ack or row.name, message.content, message.client_id)
@@ -298,9 +301,6 @@ class Session(Household):
         self._queue.tell(replace(waiting_order(newest), client_id=key))
         stopped = None if planned else self.record.turns.get(newest.turn)
         return {"ok": True, "id": newest.id, "key": key, "offered": stopped and stopped.number}
-
-    def _next_receipt(self) -> str:
-        return f"i{self.record.receipts + 1}"
 
     def _deliver_cancel(self, order: InterruptTurn) -> None:
         """Tell whom the table names. What people say next waits until the turn has answered."""

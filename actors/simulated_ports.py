@@ -17,9 +17,24 @@ from ..journal.record import SessionRecord
 from ..journal.recovery import snapshot
 from ..journal.store import Commit, Lease, SessionRow, Snapshot, Store, StoredEntry
 from ..machines.conversation import ToolRequest, Usage
-from ..machines.effects import CallModel, CancelModel, PortEffect, RunTool, StopTool
+from ..machines.effects import (
+    CallModel,
+    CancelModel,
+    PortEffect,
+    RestoreFiles,
+    RunTool,
+    StopTool,
+)
 from ..machines.messages import Committed, StoreBroke
-from ..machines.results import ModelAnswered, ModelFailed, ModelNoticed, ModelText, ToolFinished
+from ..machines.results import (
+    ModelAnswered,
+    ModelFailed,
+    ModelNoticed,
+    ModelText,
+    RestoreCounted,
+    RestoreEnded,
+    ToolFinished,
+)
 from .environment import Permit
 from .mailbox import tell
 from .simulation import Dice, Timeline
@@ -140,6 +155,8 @@ class SimulatedPorts:
                 self._run(effect, reply_to)
             case StopTool():
                 self._stop(effect, reply_to)
+            case RestoreFiles():
+                self._restore(effect, reply_to)
             case _:
                 pass
 
@@ -220,6 +237,20 @@ class SimulatedPorts:
             at.turn, at.epoch, at.call, status, "output", 0, 6, killed, progress=progress
         )
         self._send(call.reply_to, finished)
+
+    # Files ----------------------------------------------------------------------------------------
+
+    def _restore(self, effect: RestoreFiles, reply_to: ActorRef[Any] | None) -> None:
+        """Give back as many files as there are dice for, or none."""
+        if self.tools and not effect.is_dry_run:  # of a turn whose actor failed
+            self._timeline.after(1.0, lambda: self._restore(effect, reply_to))
+            return
+        begin = self._delay() / 4
+        counted = RestoreCounted(effect.id, 2)
+        self._timeline.after(begin, lambda: self._send(reply_to, counted))
+        is_full = self._dice.random() < 0.2
+        ended = RestoreEnded(effect.id, "the disk is full" if is_full else "", ("a", "b"))
+        self._timeline.after(begin + self._delay() / 4, lambda: self._send(reply_to, ended))
 
     def _delay(self) -> float:
         return self._dice.random() * self._chances.longest

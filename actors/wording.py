@@ -6,7 +6,7 @@ import re
 
 from ..journal.queue import ItemRecord
 
-__all__ = ["chosen", "opening", "words"]
+__all__ = ["chosen", "opening", "with_news", "words"]
 
 
 LEAD = re.compile(r"^(?=[ \t]*\[(New message|Result) from )", re.MULTILINE)
@@ -38,6 +38,12 @@ def chosen(there: list[ItemRecord], number: int | None) -> ItemRecord | None:
         return next((one for one in there if one.number == number), None)
     interrupted = [one for one in there if one.state == "interrupted"]
     return next(iter(interrupted or there), None)
+
+
+def with_news(news: str, item: ItemRecord, resumes: str) -> str:
+    """Put what happened to the files since in front of what is said."""
+    said = opening(item) if resumes else words(item)
+    return f"{news}\n{said}" if news else said
 
 
 def opening(item: ItemRecord) -> str:

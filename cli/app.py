@@ -152,6 +152,46 @@ def sessions_resume(session: Session) -> int:
     return chat(resume=session)
 
 
+@sessions.command("revert")
+def sessions_revert(
+    session: Session,
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[last|undo [PATH]]", help="What; the newest turn if left out."),
+    ] = None,
+    to: Annotated[
+        str, typer.Option("--to", metavar="TURN", help="This turn and all after it.")
+    ] = "",
+    force: Annotated[
+        bool, typer.Option("--force", help="Also what somebody changed since.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be done.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """Give back the files that a session changed; what others changed since stays.
+
+    Example: steersman sessions revert last --dry-run
+    """
+    from .revert import revert_session
+
+    return revert_session(
+        os.environ, session, what or [], to, force=force, dry_run=dry_run, as_json=as_json
+    )
+
+
+@sessions.command("prune")
+def sessions_prune(as_json: Json = False) -> int:
+    """Free what sessions that ended long ago still take.
+
+    Example: steersman sessions prune
+    """
+    from .prune import prune_sessions
+
+    return prune_sessions(os.environ, as_json=as_json)
+
+
 @app.command()
 def inspect(
     session: Session = "last",

@@ -14,6 +14,7 @@ from ..machines.interrupt import INTERRUPT
 from ..machines.item import ITEM
 from ..machines.machine import Machine
 from ..machines.queue import QUEUE
+from ..machines.revert import REVERT
 from ..machines.session import SESSION
 from ..machines.subagent import SUBAGENT
 from ..machines.turn import TURN
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 MACHINES: Mapping[str, Machine] = {
-    one.name: one for one in (SESSION, QUEUE, ITEM, TURN, CALL, INTERRUPT, SUBAGENT, CHILD)
+    one.name: one for one in (SESSION, QUEUE, ITEM, TURN, CALL, INTERRUPT, SUBAGENT, CHILD, REVERT)
 }
 """All machines by name, from the largest part of a session to the smallest."""
 

@@ -17,6 +17,7 @@ from ..gateway.conversation import Conversation
 from ..gateway.events import Event
 from ..gateway.host import Host
 from ..gateway.progress import progress_text
+from ..gateway.reverted import reverted_text
 from ..gateway.saved_queue import announce
 from ..gateway.terminal import clean
 from ..machines.errors import UsageError
@@ -113,6 +114,10 @@ def _line(event: dict[str, Any]) -> str:
             return str(event["text"])
         case "result" if event["name"] == "stop" and event["data"].get("interrupted"):
             return ""  # the turn's end says it
+        case "reverted":
+            return reverted_text(event)
+        case "result" if event["name"] == "revert" and event["ok"]:
+            return str(event["text"]) if event["data"]["dry_run"] else ""  # it was told above
         case "result":
             return str(event["text"])
         case _:

@@ -14,6 +14,7 @@ from ..machines.messages import Interrupt
 from .agents_commands import AGENTS_USAGE, agents_command, answer_command, smalltalk_command
 from .queue_commands import QUEUE_USAGE, queue_command
 from .reply import Reply
+from .revert_commands import REVERT_USAGE, diff_command, revert_command
 from .router import routes_command
 from .steering import busy_command, receipts_command, steer_command, undo_command
 from .tree import draw_dump
@@ -132,6 +133,14 @@ COMMANDS: dict[str, Command] = {
             routes_command,
         ),
         Command("undo", "", "Let the last message wait in the queue instead.", undo_command),
+        Command(
+            "revert",
+            REVERT_USAGE,
+            "Stop, and give back the files that the turn changed; what others changed stays.",
+            revert_command,
+            True,
+        ),
+        Command("diff", "[TURN]", "Show what a turn changed.", diff_command),
         Command("receipts", "[ID]", "Tell what became of what was said.", receipts_command),
         Command("inspect", "", "Show what every part of the session is doing.", _inspect),
         Command("new", "", "End this session for good and begin another.", _new),

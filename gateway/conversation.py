@@ -100,6 +100,7 @@ class Conversation:
             client_id=client_id,
             said=self.runtime.next_said(),
             to=to,
+            revert=found.revert,
         )
         self._post(message, text, client_id)
         return None

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..journal import entries as e
+from ..journal import revert_entries as r
 from ..journal.record import ItemRecord, QueueRecord, SessionRecord
 from ..machines.conversation import Usage
 from ..machines.facts import (
@@ -193,11 +194,44 @@ def _of_turn(entry: e.Entry, record: SessionRecord) -> list[Event]:
         case e.Stopped(turn=turn):
             killed = {"killed": list(entry.killed), "survivors": list(entry.survivors)}
             return [{"type": "stopped", "turn": turn or None, **killed}]
+        case r.RevertBegun() | r.Reverted() | r.RevertRefused():
+            return _of_revert(entry, record)
         case e.ProgressMade():
             done = {"done": entry.done, "total": entry.total, "unit": entry.unit}
             return [{"type": "progress", "turn": entry.turn, **done}]
         case _:
             return _of_call(entry)
+
+
+def _of_revert(
+    entry: r.RevertBegun | r.Reverted | r.RevertRefused, record: SessionRecord
+) -> list[Event]:
+    known = record.reverts[entry.id]
+    if known.is_dry_run:
+        return []
+    match entry:
+        case r.RevertBegun() if entry.files and known.scope != "undo":
+            return [{"type": "notice", "text": f"Reverting file {entry.files} changes..."}]
+        case r.RevertRefused():
+            text = f"not reverted: {entry.reason}"
+            return [{"type": "error", "code": "not_reverted", "text": text, "hint": ""}]
+        case r.Reverted():
+            return [
+                {
+                    "type": "reverted",
+                    "id": entry.id,
+                    "scope": entry.scope,
+                    "turns": list(entry.turns),
+                    "restored": list(entry.restored),
+                    "kept": [path for path, _ in entry.kept],
+                    "why": dict(entry.kept),
+                    "shared": list(entry.shared),
+                    "yours": list(entry.yours),
+                    "notes": list(entry.notes),
+                }
+            ]
+        case _:
+            return []
 
 
 def _of_call(entry: e.Entry) -> list[Event]:

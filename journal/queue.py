@@ -14,6 +14,8 @@ from ..machines.machine import Machine
 from ..machines.queue import QUEUE
 from ..machines.step import Refusal, step
 from . import entries as e
+from .revert_entries import Reverted
+from .revert_news import news_of
 
 __all__ = ["ItemRecord", "QueueRecord", "apply_to_queue", "move", "remember"]
 
@@ -67,7 +69,7 @@ class QueueRecord:
     """What waits and what became of it. `order` holds the ids of what has not ended, in order.
 
     `clients` maps the newest clients' own keys to the items they got; `taken` is the message that
-    was read last, as a steer or anything else.
+    was read last, as a steer or anything else; `news` is what the model has to know with the next.
     """
 
     state: str = "open"
@@ -78,6 +80,7 @@ class QueueRecord:
     number: int = 0
     clients: dict[str, str] = field(default_factory=dict[str, str])
     taken: str = ""
+    news: str = ""
 
     def live(self) -> list[ItemRecord]:
         """Return what has not ended, in order."""
@@ -184,8 +187,10 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
             for name in entry.items:
                 queue.items[name].turn, queue.items[name].step = entry.turn, entry.step
                 _end_item(queue, name, "steer", time)
+        case Reverted():
+            queue.news = "\n".join(filter(None, (queue.news, news_of(entry))))
         case e.TurnStarted():
-            item = queue.items[entry.item]
+            item, queue.news = queue.items[entry.item], ""
             move(ITEM, item, "start")
             item.turn, item.is_next = entry.turn, False
             queue.order.remove(item.id)

@@ -20,6 +20,8 @@ from . import entries as e
 from .cancel_record import CANCEL_ENDS, CancelRecord, follow_cancels, take_cancel, tell_of_child
 from .child_record import ChildRecord, apply_to_children
 from .queue import ItemRecord, QueueRecord, apply_to_queue, move
+from .revert_entries import RevertAsked
+from .revert_record import RevertRecord, apply_to_reverts
 
 __all__ = [
     "CallRecord",
@@ -114,6 +116,8 @@ class SessionRecord:
     is_auto_queue: bool | None = None
     routes: RoutesChoice | None = None
     finalize_cause: str = ""
+    reverts: dict[str, RevertRecord] = field(default_factory=dict[str, RevertRecord])
+    reverts_made: int = 0
     usage: Usage = field(default_factory=Usage)
     turns: dict[str, TurnRecord] = field(default_factory=dict[str, TurnRecord])
     queue: QueueRecord = field(default_factory=QueueRecord)
@@ -158,6 +162,8 @@ def apply(record: SessionRecord, entry: e.Entry, seq: int, time: float) -> None:
     state = record.state
     apply_to_queue(record.queue, entry, time)
     apply_to_children(record.children, entry, time)
+    apply_to_reverts(record.reverts, entry)
+    record.reverts_made += isinstance(entry, RevertAsked)
     _apply_to_session(record, entry, time)
     if record.state != state:
         record.since = time

@@ -10,7 +10,15 @@ from typing import Any
 from .conversation import ChatMessage
 from .delegation import CloseChild, Delegate, OpenChild, PassSteer, SetTimer, StopChild
 
-__all__ = ["CallModel", "CancelModel", "Effect", "PortEffect", "RunTool", "StopTool"]
+__all__ = [
+    "CallModel",
+    "CancelModel",
+    "Effect",
+    "PortEffect",
+    "RestoreFiles",
+    "RunTool",
+    "StopTool",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,28 @@ class StopTool:
     call: str
 
 
-PortEffect = CallModel | RunTool | CancelModel | StopTool | OpenChild | CloseChild | SetTimer
+@dataclass(frozen=True, slots=True)
+class RestoreFiles:
+    """Give files back; the same `id` twice is done once.
+
+    `scope` is turn, last or undo; `turns` are those that are meant, `since` one and all after it,
+    with neither the newest that changed anything; `paths` narrow an undo. `resumed` are pairs of a
+    turn and the one that it goes on from: together they are one.
+    """
+
+    id: str
+    scope: str
+    turns: tuple[str, ...] = ()
+    since: str = ""
+    paths: tuple[str, ...] = ()
+    resumed: tuple[tuple[str, str], ...] = ()
+    force: bool = False
+    is_dry_run: bool = False
+
+
+PortEffect = (
+    CallModel | RunTool | CancelModel | StopTool | OpenChild | CloseChild | SetTimer | RestoreFiles
+)
 """What the world outside the actors does."""
 
 Effect = PortEffect | Delegate | StopChild | PassSteer

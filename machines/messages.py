@@ -51,7 +51,7 @@ class UserMessage(Message):
     `intent` and `matched` are the classification, `queue_position` where to put it (none: last).
     `then` is what of an interrupting message is left to run next, empty if nothing. `said` rises
     with each thing that one client says: a cancel overtakes what was said before it. `to` names the
-    child that a steer is for, or `parent`.
+    child that a steer is for, or `parent`; `revert` is what to give back once the turn has stopped.
     """
 
     type: Literal["normal", "steer", "interrupt"]
@@ -64,6 +64,7 @@ class UserMessage(Message):
     client_id: str = ""
     said: int = 0
     to: str = ""
+    revert: Literal["", "turn", "last"] = ""
 
     @property
     def lane(self) -> Lane:  # type: ignore[override]

@@ -5,7 +5,15 @@ from dataclasses import dataclass, field
 from .conversation import ToolRequest, Usage
 from .messages import Message
 
-__all__ = ["ModelAnswered", "ModelFailed", "ModelNoticed", "ModelText", "ToolFinished"]
+__all__ = [
+    "ModelAnswered",
+    "ModelFailed",
+    "ModelNoticed",
+    "ModelText",
+    "RestoreCounted",
+    "RestoreEnded",
+    "ToolFinished",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +77,29 @@ class ToolFinished(Message):
     survivors: tuple[int, ...] = ()
     spilled: str = ""
     progress: tuple[int, int, str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreCounted(Message):
+    """So many files are about to be given back by revert `id`."""
+
+    id: str
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreEnded(Message):
+    """Revert `id` is over; `fault` says why nothing was changed, empty if all went well.
+
+    `kept` are (path, why); `shared` changed while a command ran, `yours` went back to a person's own
+    version; `notes` are sentences about what could not be looked at.
+    """
+
+    id: str
+    fault: str = ""
+    restored: tuple[str, ...] = ()
+    kept: tuple[tuple[str, str], ...] = ()
+    shared: tuple[str, ...] = ()
+    yours: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()

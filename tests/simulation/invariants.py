@@ -25,11 +25,12 @@ from steersman.actors.simulated_program import (
     Uttered,
 )
 from steersman.journal import entries as e
+from steersman.journal import revert_entries as r
 from steersman.journal.queue import QueueRecord
 from steersman.journal.record import SessionRecord, apply
 from steersman.journal.recovery import load_record
 from steersman.machines.conversation import ChatMessage
-from steersman.machines.effects import CallModel, CancelModel, RunTool, StopTool
+from steersman.machines.effects import CallModel, CancelModel, RestoreFiles, RunTool, StopTool
 from steersman.machines.facts import MessageKnown, MessageRejected
 from steersman.machines.item import ITEM
 from steersman.machines.messages import (
@@ -536,6 +537,32 @@ def every_message_is_answered(history: History) -> None:
             assert one.message.client_id in answered, f"{one.message} was never answered"
 
 
+def nothing_runs_while_files_are_given_back(history: History) -> None:
+    """A revert begins when no tool runs, and until its end no tool and no model call begins."""
+    tools, restoring = set[str](), ""
+    for one in history:
+        match one:
+            case Started() | Crashed():
+                tools.clear()
+                restoring = ""
+            case Performed(RunTool(call=call)):
+                assert not restoring, f"{call} runs while {restoring} gives files back"
+                tools.add(call)
+            case Performed(CallModel(turn=turn)):
+                assert not restoring, f"{turn} goes on while {restoring} gives files back"
+            case Appended(_, e.ToolEnded(call=call)):
+                tools.discard(call)
+            case Appended(_, e.TurnEnded()):
+                tools.clear()  # of a turn whose actor failed; the ports wait for them
+            case Performed(RestoreFiles(id=name, is_dry_run=False)):
+                assert not tools, f"{name} gives files back while {tools} run"
+                restoring = name
+            case Appended(_, r.Reverted() | r.RevertRefused()):
+                restoring = ""
+            case _:
+                pass
+
+
 HISTORY = (
     sequence_is_dense,
     nothing_is_told_before_it_is_durable,
@@ -561,6 +588,7 @@ HISTORY = (
     cancels_have_a_cause,
     first_in_first_out,
     every_message_is_answered,
+    nothing_runs_while_files_are_given_back,
 )
 
 
@@ -576,6 +604,7 @@ def check_liveness(program: SimulatedProgram) -> None:
     assert program.actor("turn") is None, "a turn's actor is left"
     live = record.queue.live()
     if record.state == "idle":
+        assert not [one for one in record.reverts.values() if one.is_open], "files wait for nothing"
         assert not [one for one in live if one.for_turn], "a steer waits for nothing"
         assert record.queue.next_item() is None, f"{record.queue.next_item()} waits for nothing"
     for item in record.queue.items.values():

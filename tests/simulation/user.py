@@ -19,6 +19,7 @@ from steersman.machines.messages import (
     TakeBack,
     UserMessage,
 )
+from steersman.machines.revert_order import Revert
 
 __all__ = ["POISON", "User"]
 
@@ -67,8 +68,11 @@ class User:
             return self._change()
         if dice < 0.82:
             return ResumeQueue(self._dice.choice((None, None, 1, 2)))
-        if dice < 0.97:
+        if dice < 0.94:
             return self.answer()
+        if dice < 0.97:
+            scope: Any = self._dice.choice(("turn", "last", "undo"))
+            return Revert(scope, is_dry_run=self._dice.random() < 0.3)
         return Suspend() if dice < 0.99 else self._farewell()
 
     def _change(self) -> Any:
@@ -112,6 +116,7 @@ class User:
             queue_position=self._dice.choice((None, None, None, 1)),
             user=self._dice.choice(("ann", "bob")),
             client_id=f"c{number}",
+            revert=self._dice.choice(("turn", "last")) if intent is Intent.REVERT else "",
         )
         self._said.append(message)
         return message

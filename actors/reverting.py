@@ -1,0 +1,185 @@
+"""Giving files back: when it may begin, and that nothing else begins meanwhile.
+
+A wish is journalled at once. It is carried out when the turn that it names has ended and everything
+the turn started is proven dead; until then the session goes on as if nobody had asked. From there to
+the end whatever is said waits, so that no turn starts among files that are being given back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..journal import entries as e
+from ..journal import revert_entries as r
+from ..journal.record import TurnRecord
+from ..journal.revert_record import RevertRecord
+from ..machines.effects import RestoreFiles
+from ..machines.messages import Decided, Interrupt, UserMessage
+from ..machines.results import RestoreCounted, RestoreEnded
+from ..machines.revert_order import Revert, RevertOutcome
+from .keeper import Keeper
+
+__all__ = ["Reverting"]
+
+
+class Reverting(Keeper):
+    """A session as far as it gives files back. `_restoring` is the revert that is at work."""
+
+    _restoring = ""
+
+    def on_receive(self, message: Any) -> Any:
+        """Take in what people ask for, and what they want to know of it."""
+        match message:
+            case Revert() if self.record.state in ("finalizing", "finalized"):
+                return {"ok": False, "reason": "the session has ended for good"}
+            case Revert():
+                return self._revert(message)
+            case RevertOutcome(name):
+                known = self.record.reverts.get(name)
+                return self.stash() if known is not None and known.is_open else _told(known)
+            case _:
+                return super().on_receive(message)
+
+    def _interrupt(self, message: Interrupt) -> dict[str, Any]:
+        """Stop what runs."""
+        raise NotImplementedError
+
+    def _go_on(self) -> None:
+        """Do what comes after a turn."""
+        raise NotImplementedError
+
+    def _must_wait(self) -> bool:
+        """Whether what is said must wait until it is decided what runs."""
+        is_undecided = self.record.state == "starting" or self._cancel is not None
+        return is_undecided or not self.record.seq or bool(self._restoring)
+
+    @property
+    def _last_turn(self) -> TurnRecord | None:
+        """The newest turn, if it or anything that it started may still change files."""
+        return self.record.unfinished
+
+    @property
+    def _is_free(self) -> bool:
+        """Whether a turn may begin."""
+        return self.record.state == "idle" and not self._restoring
+
+    def _revert(self, message: Revert) -> dict[str, Any]:
+        """Stop what runs, unless it is only asked what would be done; then give files back."""
+        turn = None if message.is_dry_run else self._last_turn
+        is_running = turn is not None and turn is self.record.running
+        if is_running:
+            self._interrupt(Interrupt("stop"))
+        asked = r.RevertAsked(
+            self._next_revert(),
+            message.scope,
+            turn.id if turn is not None else "",
+            self._one_turn() if is_running and message.scope != "undo" else (),
+            message.since,
+            message.paths,
+            message.force,
+            message.is_dry_run,
+        )
+        self._say(asked)
+        self._begin_reverts()
+        return {"ok": True, "id": asked.id}
+
+    def _wish(self, message: UserMessage) -> None:
+        """Remember that a message which stops the turn wants its files as they were, too."""
+        turn = self._last_turn
+        if message.revert and turn is not None:
+            name = self._next_revert()
+            self._say(r.RevertAsked(name, message.revert, turn.id, self._one_turn()))
+            self._begin_reverts()
+
+    def _next_revert(self) -> str:
+        return f"r{self.record.reverts_made + 1}"
+
+    def _one_turn(self) -> tuple[str, ...]:
+        """Return the newest turn, with those that it goes on from."""
+        names: list[str] = []
+        turn = self.record.turns.get(self.record.turn)
+        while turn is not None:
+            names.append(turn.id)
+            turn = self.record.turns.get(turn.resumes)
+        return tuple(names)
+
+    def _begin_reverts(self) -> bool:
+        """Begin what may begin now; whether anything is at work."""
+        if self._restoring or self._broken or self.record.queue.state == "closed":
+            return bool(self._restoring)
+        for one in self.record.reverts.values():
+            if one.is_open and (one.is_dry_run or self._last_turn is None):
+                self._restoring = one.id
+                effect = self._order(one)
+                self._journal(Decided(self.name, (), effects=(effect,)))
+                return True
+        return False
+
+    def _order(self, one: RevertRecord) -> RestoreFiles:
+        pairs = ((turn.id, turn.resumes) for turn in self.record.turns.values() if turn.resumes)
+        return RestoreFiles(
+            one.id,
+            one.scope,
+            one.turns,
+            one.since,
+            one.paths,
+            tuple(pairs),
+            one.force,
+            one.is_dry_run,
+        )
+
+    def _restored(self, message: RestoreCounted | RestoreEnded) -> None:
+        """Write down what the ports say; after the end of it the session goes on."""
+        known = self.record.reverts.get(message.id)
+        if known is None or not known.is_open:
+            return
+        if isinstance(message, RestoreCounted):
+            self._say(r.RevertBegun(message.id, message.files))
+            return
+        self._say(_ended(known, message))
+        self._restoring = ""
+        if self._begin_reverts():
+            return
+        if self._last_turn is None:
+            self._go_on()
+        else:
+            self.unstash()
+
+    def _reverts_of(self, entry: e.Entry) -> bool:
+        """Whether the end of a turn is followed by a revert before anything else."""
+        return isinstance(entry, e.TurnEnded | e.Stopped) and self._begin_reverts()
+
+
+def _ended(known: RevertRecord, message: RestoreEnded) -> r.Reverted | r.RevertRefused:
+    if message.fault:
+        return r.RevertRefused(message.id, message.fault)
+    return r.Reverted(
+        message.id,
+        known.scope,
+        known.is_dry_run,
+        message.restored,
+        message.kept,
+        message.shared,
+        message.yours,
+        message.turns,
+        message.notes,
+    )
+
+
+def _told(known: RevertRecord | None) -> dict[str, Any]:
+    if known is None:
+        return {"ok": False, "reason": "nobody asked for that"}
+    return {
+        "ok": known.state == "restored",
+        "id": known.id,
+        "scope": known.scope,
+        "dry_run": known.is_dry_run,
+        "turns": list(known.turns),
+        "restored": list(known.restored),
+        "kept": [path for path, _ in known.kept],
+        "why": dict(known.kept),
+        "shared": list(known.shared),
+        "yours": list(known.yours),
+        "notes": list(known.notes),
+        "reason": known.reason,
+    }

@@ -1,0 +1,111 @@
+"""The commands that give files back, and that show what a turn made of them."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..journal.workspace.workspace import FileChange
+from ..machines.revert_order import Revert, RevertOutcome
+from .reply import Reply
+from .reverted import reverted_text
+
+if TYPE_CHECKING:
+    from .conversation import Conversation
+
+__all__ = ["REVERT_USAGE", "diff_command", "revert_command"]
+
+REVERT_USAGE = "[last|undo [PATH]] [--to TURN] [--force] [--dry-run]"
+PATIENCE = 600.0
+"""Seconds that everything may take to die, and files to come back."""
+LONGEST = 400
+"""Lines of a diff that are shown."""
+
+
+def revert_command(conversation: Conversation, argument: str) -> Reply:
+    """Stop what runs and give its files back; or do what the words after it say."""
+    try:
+        order = _parse(shlex.split(argument))
+    except ValueError as error:
+        return Reply(False, text=f"`/revert {argument}`: {error}. /revert {REVERT_USAGE}")
+    asked = conversation.ask(order)
+    if not asked.get("ok"):
+        return Reply(False, asked, f"Not reverted: {asked.get('reason')}.")
+    question = RevertOutcome(asked["id"])
+    data: dict[str, Any] = conversation.runtime.ask(conversation.session, question, PATIENCE)
+    conversation.runtime.settle()  # nobody reads of it before it is on disk
+    conversation.runtime.inspect(conversation.session)  # behind the news that it is
+    return Reply(bool(data["ok"]), data, reverted_text(data))
+
+
+def _parse(words: list[str]) -> Revert:
+    """Read the words after the command. Raises `ValueError`."""
+    scope: Literal["turn", "last", "undo"] = "turn"
+    since, flags, rest = "", set[str](), list[str]()
+    todo = iter(words)
+    for word in todo:
+        if word == "--to":
+            since = _turn(next(todo, ""))
+        elif word in ("--force", "--dry-run"):
+            flags.add(word)
+        elif word.startswith("--") and word != "--":
+            raise ValueError(f"there is no `{word}`")
+        elif word != "--":
+            rest.append(word)
+    if rest[:1] == ["last"]:
+        scope, rest = "last", rest[1:]
+    elif rest[:1] == ["undo"]:
+        scope = "undo"
+        return Revert(scope, "", tuple(rest[1:]), "--force" in flags, "--dry-run" in flags)
+    if rest:
+        raise ValueError(f"`{rest[0]}` makes no sense here")
+    return Revert(scope, since, (), "--force" in flags, "--dry-run" in flags)
+
+
+def _turn(name: str) -> str:
+    number = name.removeprefix("t")
+    if not number.isdecimal():
+        raise ValueError(f"`{name}` is no turn (as in `--to t3`; /diff names them)")
+    return f"t{number}"
+
+
+def diff_command(conversation: Conversation, argument: str) -> Reply:
+    """Show what a turn changed, or the newest that changed anything."""
+    try:
+        turns = (_turn(argument.strip()),) if argument.strip() else ()
+    except ValueError as error:
+        return Reply(False, text=f"{error}.")
+    live = conversation.runtime.sessions.get(conversation.session)
+    workspace = live.performer.scene.workspace if live is not None else None
+    if workspace is None:
+        return Reply(False, text="Nothing is kept of the files of this session.")
+    changes = conversation.runtime.run(workspace.diff(turns))
+    data = {"files": [{"path": one.path, "change": _word(one)} for one in changes]}
+    lines = [line for one in changes for line in _lines(one)]
+    if len(lines) > LONGEST:
+        lines = [*lines[:LONGEST], f"[{len(lines) - LONGEST} more lines]"]
+    return Reply(True, data, "\n".join(lines) or "No file was changed.")
+
+
+def _word(change: FileChange) -> str:
+    if change.before is None:
+        return "created"
+    return "deleted" if change.after is None else "modified"
+
+
+def _lines(change: FileChange) -> list[str]:
+    """Write one file's change as a unified diff, or in words where there is no text."""
+    texts = [None if one is None else _text(one) for one in (change.old, change.new)]
+    if None in texts and (change.old is not None or change.new is not None):
+        texts = ["" if one is None else one for one in texts]
+    old, new = texts
+    if old is None or new is None or "\0" in old + new:
+        return [f"{_word(change)}: {change.path}"]
+    names = (f"a/{change.path}", f"b/{change.path}")
+    rows = difflib.unified_diff(old.splitlines(), new.splitlines(), *names, lineterm="", n=3)
+    return list(rows) or [f"{_word(change)}: {change.path}"]
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")

@@ -1,0 +1,60 @@
+"""How it reads that files were given back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["reverted_text"]
+
+NAMED = 10
+
+
+def reverted_text(about: dict[str, Any]) -> str:
+    """Write a `reverted` event, or what `/revert` answers, for people."""
+    if about.get("reason"):
+        return f"Not reverted: {about['reason']}."
+    lines = [_head(about)]
+    if about["kept"]:
+        lines += _kept(about)
+    if about["yours"]:
+        lines.append(f"Back to your own version: {_names(about['yours'])}.")
+    if about["shared"] and about["scope"] != "undo":
+        lines.append(
+            "Changed while a command ran, so counted as the agent's: "
+            f"{_names(about['shared'])}. `/revert undo PATH` brings one back."
+        )
+    lines += [f"Not covered: {one}." for one in about["notes"]]
+    return "\n".join(lines)
+
+
+def _head(about: dict[str, Any]) -> str:
+    restored = about["restored"]
+    files = "1 file" if len(restored) == 1 else f"{len(restored)} files"
+    if about.get("dry_run"):
+        return f"Would revert {files}{f': {_names(restored)}' if restored else ''}."
+    if not restored:
+        return "Nothing was reverted." if about["kept"] else "There is nothing to revert."
+    match about["scope"]:
+        case "undo":
+            return f"Took the revert of {files} back: {_names(restored)}."
+        case "last":
+            return f"Reverted {files}: {_names(restored)}."
+        case _:
+            return f"Reverted {files}. Original state restored."
+
+
+def _kept(about: dict[str, Any]) -> list[str]:
+    """Name what was kept, by the reason."""
+    reasons: dict[str, list[str]] = {}
+    for path in about["kept"]:
+        reasons.setdefault(about["why"][path], []).append(path)
+    lines = [f"Kept {_names(paths)}: {why}." for why, paths in reasons.items()]
+    return [*lines, "`/revert --force` reverts what can be; `/revert undo` takes that back."]
+
+
+def _names(paths: Sequence[str]) -> str:
+    shown = [one if one.isprintable() else json.dumps(one) for one in paths[:NAMED]]
+    more = len(paths) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

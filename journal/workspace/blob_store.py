@@ -1,0 +1,128 @@
+"""Blobs: the bytes of files, under the name of their content, in git's own format of loose objects.
+
+Written here directly (a process for each small file would cost more than the file), so that git finds
+them, and read here, too; what only lies in a pack, or in the repository that is borrowed from, is
+asked of git. See "Git Internals - Git Objects" for the format.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import stat
+import zlib
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from .path_state import Kind, PathState, look_at, open_parent, signature
+
+__all__ = ["EVERYTHING", "LARGEST", "BlobStore", "LostBlob"]
+
+LARGEST = 16 << 20
+"""Bytes of a file beyond which no copy of it is kept because a command might change it."""
+EVERYTHING = 1 << 62
+ATTEMPTS = 3
+LEVEL = 0
+"""No compression: it costs more time than the rest of a look."""
+
+Fetch = Callable[[list[str]], dict[str, bytes]]
+
+
+class LostBlob(LookupError):
+    """A copy that should be there is not."""
+
+
+class BlobStore:
+    """The blobs in one `objects` folder; `fetch` asks git for those that are not loose here."""
+
+    def __init__(self, objects: Path, fetch: Fetch | None = None) -> None:
+        self._objects = objects
+        self.fetch = fetch
+
+    def has(self, name: str) -> bool:
+        """Whether this folder itself holds the blob."""
+        return self._file(name).exists()
+
+    def get(self, name: str) -> bytes:
+        """Return a blob's bytes. Raises `LostBlob`."""
+        with suppress(FileNotFoundError):
+            whole = zlib.decompress(self._file(name).read_bytes())
+            return whole[whole.index(b"\0") + 1 :]
+        found = self.fetch([name]) if self.fetch else {}
+        if name not in found:
+            raise LostBlob(f"the copy {name} is gone")
+        return found[name]
+
+    def own(self, names: Iterable[str]) -> None:
+        """Copy blobs that are only borrowed: their owner may throw them away at any time."""
+        missing = [one for one in dict.fromkeys(names) if not self.has(one)]
+        if missing and self.fetch is not None:
+            for data in self.fetch(missing).values():
+                self.put(data)
+
+    def put(self, data: bytes) -> str:
+        """Keep bytes; return their name. Raises `OSError`."""
+        head = b"blob %d\0" % len(data)
+        name = hashlib.sha1(head + data, usedforsecurity=False).hexdigest()
+        if not self.has(name):
+            self._write(name, zlib.compress(head + data, LEVEL))
+        return name
+
+    def capture(self, root: Path, path: str, limit: int) -> PathState | None:
+        """Say what a path holds and keep a copy of it, if it has at most `limit` bytes.
+
+        Raises `OSError` when the copy cannot be written.
+        """
+        for _ in range(ATTEMPTS):
+            found = look_at(root, path)
+            if found is None:
+                return None
+            if stat.S_ISDIR(found.st_mode):
+                return PathState("folder")
+            if not stat.S_ISREG(found.st_mode) and not stat.S_ISLNK(found.st_mode):
+                return PathState("odd", signature(found))
+            if found.st_size > limit:
+                return PathState("large", signature(found))
+            data = self._read(root, path, found)
+            if data is None:
+                return PathState("large", signature(found))
+            after = look_at(root, path)
+            if after is not None and signature(after) == signature(found):
+                break  # nobody wrote while we read
+        else:
+            return PathState("odd", "it keeps changing")
+        kind: Kind = "link" if stat.S_ISLNK(found.st_mode) else "file"
+        mode = 0 if kind == "link" else stat.S_IMODE(found.st_mode)
+        return PathState(kind, self.put(data), mode)
+
+    def _read(self, root: Path, path: str, found: os.stat_result) -> bytes | None:
+        """Return a file's bytes or a link's target; none if it may not be read."""
+        try:
+            with open_parent(root, path) as (parent, name):
+                if stat.S_ISLNK(found.st_mode):
+                    return os.fsencode(os.readlink(name, dir_fd=parent))
+                flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+                with os.fdopen(os.open(name, flags, dir_fd=parent), "rb") as file:
+                    return file.read()
+        except PermissionError:
+            return None
+        except OSError:
+            return b""  # gone or replaced meanwhile: the second look shows it
+
+    def _file(self, name: str) -> Path:
+        return self._objects / name[:2] / name[2:]
+
+    def _write(self, name: str, packed: bytes) -> None:
+        file = self._file(name)
+        file.parent.mkdir(mode=0o700, exist_ok=True)
+        draft = file.parent / f"tmp_{secrets.token_hex(8)}"
+        try:
+            with open(draft, "xb") as out:
+                out.write(packed)
+            os.chmod(draft, 0o400)
+            os.rename(draft, file)
+        except OSError:
+            draft.unlink(missing_ok=True)
+            raise

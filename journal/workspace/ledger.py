@@ -1,0 +1,163 @@
+"""The ledger of a session: which call changed which path, from what to what. Lines are only added.
+
+A call is entered before it begins and again when its changes are known; a line that a crash cut off
+is as if it had not been written. What a revert gave back is taken out of force, and put back into
+force when the revert is undone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .path_state import PathState, from_data, to_data
+from .plan import Touch
+
+__all__ = ["Ledger", "OpenCall", "number_of"]
+
+Names = list[tuple[str, str]]
+"""Touches by call and path."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call whose changes are not known yet; `before` is what its own paths held, if it has any."""
+
+    turn: str
+    call: str
+    tool: str
+    is_command: bool
+    before: dict[str, PathState | None] = field(default_factory=dict[str, PathState | None])
+
+
+class Ledger:
+    """One session's changes of files, oldest first."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self.open: OpenCall | None = None
+        self.blind: dict[str, str] = {}
+        self._touches: dict[tuple[str, str], Touch] = {}
+        self._reverted: dict[str, set[tuple[str, str]]] = {}
+        for line in self._lines():
+            self._fold(line)
+
+    def _lines(self) -> list[dict[str, Any]]:
+        try:
+            whole = self._file.read_text("ascii").split("\n")
+        except FileNotFoundError:
+            return []
+        found: list[dict[str, Any]] = []
+        for line in whole:
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                continue  # cut off by a crash, or the end
+        return found
+
+    # What is in force -----------------------------------------------------------------------------
+
+    def touches(self) -> list[Touch]:
+        """Return the changes that no revert gave back, oldest first."""
+        gone = set[tuple[str, str]]().union(*self._reverted.values())
+        return [one for name, one in self._touches.items() if name not in gone]
+
+    def since(self, turn: str) -> list[Touch]:
+        """Return the changes in force of a turn and of all after it."""
+        first = number_of(turn)
+        return [one for one in self.touches() if number_of(one.turn) >= first]
+
+    def of(self, turns: Iterable[str]) -> list[Touch]:
+        """Return the changes in force of these turns."""
+        wanted = set(turns)
+        return [one for one in self.touches() if one.turn in wanted]
+
+    def newest(self) -> list[Touch]:
+        """Return the changes in force of the newest turn that has any."""
+        touches = self.touches()
+        return self.of([touches[-1].turn]) if touches else []
+
+    def last(self, turns: Iterable[str] = ()) -> list[Touch]:
+        """Return the changes of the newest call that has any in force, in these turns or in all."""
+        wanted = set(turns)
+        touches = [one for one in self.touches() if not wanted or one.turn in wanted]
+        return [one for one in touches if one.call == touches[-1].call]
+
+    # What is added --------------------------------------------------------------------------------
+
+    def begin(self, call: OpenCall) -> None:
+        """Enter a call that is about to start."""
+        before = [[path, to_data(state)] for path, state in call.before.items()]
+        about = [call.turn, call.call, call.tool, call.is_command]
+        self._add({"kind": "begun", "about": about, "before": before})
+
+    def end(self, touches: Iterable[Touch], blind: str = "") -> None:
+        """Enter what the open call changed; `blind` says why that is not known."""
+        rows = [
+            [one.path, to_data(one.before), to_data(one.after), one.is_shared, one.is_unsure]
+            for one in touches
+        ]
+        self._add({"kind": "ended", "touches": rows, "blind": blind})
+
+    def revert(self, name: str, given_back: Names) -> None:
+        """Take changes out of force; said twice, it is said once."""
+        self._add({"kind": "reverted", "id": name, "names": given_back})
+
+    def undo(self, name: str, paths: Iterable[str]) -> None:
+        """Put the changes of these paths into force again that a revert had given back."""
+        self._add({"kind": "undone", "id": name, "paths": list(paths)})
+
+    def _add(self, line: dict[str, Any]) -> None:
+        """Write a line, then apply it. Raises `OSError`."""
+        data = json.dumps(line) + "\n"
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        with os.fdopen(os.open(self._file, flags, 0o600), "ab") as file:
+            if file.tell() and not self._ends_a_line():
+                data = "\n" + data
+            file.write(data.encode("ascii"))
+        self._fold(json.loads(data))
+
+    def _ends_a_line(self) -> bool:
+        with open(self._file, "rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read() == b"\n"
+
+    def _fold(self, line: dict[str, Any]) -> None:
+        match line:
+            case {"kind": "begun", "about": [turn, call, tool, is_command], "before": before}:
+                states = {path: from_data(state) for path, state in before}
+                self.open = OpenCall(turn, call, tool, is_command, states)
+            case {"kind": "ended", "touches": touches, "blind": blind} if self.open is not None:
+                self._end(self.open, touches, blind)
+            case {"kind": "reverted", "id": name, "names": names}:
+                self._reverted.setdefault(name, set()).update((one[0], one[1]) for one in names)
+            case {"kind": "undone", "id": name, "paths": paths}:
+                left = self._reverted.get(name, set())
+                self._reverted[name] = {one for one in left if one[1] not in paths}
+            case _:
+                pass
+
+    def _end(self, call: OpenCall, touches: list[list[Any]], blind: str) -> None:
+        self.open = None
+        if blind:
+            self.blind[call.turn] = blind
+        for path, before, after, is_shared, is_unsure in touches:
+            self._touches[call.call, path] = Touch(
+                call.turn,
+                call.call,
+                call.tool,
+                path,
+                from_data(before),
+                from_data(after),
+                is_shared,
+                is_unsure,
+            )
+
+
+def number_of(turn: str) -> int:
+    """Return a turn's number, from its id."""
+    return int(turn[1:]) if turn[1:].isdecimal() else 0

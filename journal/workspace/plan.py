@@ -1,0 +1,139 @@
+"""The three-tree rule: which paths go back, which stay, and why. Pure.
+
+For each path three things are known: what it held before the agent changed it, what the agent left,
+and what it holds now. It goes back only if it still holds what the agent left. Where somebody else
+wrote between two changes of the agent, their version is what it goes back to, not the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from .path_state import PathState
+
+__all__ = ["Kept", "Plan", "Put", "Touch", "chains", "make_plan"]
+
+CHANGED_SINCE = "somebody changed it since"
+TOO_LARGE = "no copy of it was kept: it is too large, or not readable"
+UNSURE = "it changed about when the program died: nobody knows who did it"
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """One change of a path by a call.
+
+    `is_shared`: a command ran meanwhile, so that it may have been somebody else's. `is_unsure`: the
+    program died before it could look.
+    """
+
+    turn: str
+    call: str
+    tool: str
+    path: str
+    before: PathState | None
+    after: PathState | None
+    is_shared: bool = False
+    is_unsure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Give `path` its `target`, if it still is what it is `now`."""
+
+    path: str
+    now: PathState | None
+    target: PathState | None
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether this is about a folder alone, which counts as no file."""
+        return {one.kind for one in (self.now, self.target) if one is not None} == {"folder"}
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A path that stays as it is, and why."""
+
+    path: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do. `shared` changed while a command ran; `yours` goes back to a person's version."""
+
+    puts: tuple[Put, ...] = ()
+    kept: tuple[Kept, ...] = ()
+    shared: tuple[str, ...] = ()
+    yours: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The paths that go back, without bare folders."""
+        return tuple(one.path for one in self.puts if not one.is_folder)
+
+
+@dataclass(slots=True)
+class _Chain:
+    """The last unbroken row of an agent's changes of one path."""
+
+    first: PathState | None
+    base: PathState | None
+    left: PathState | None
+    is_shared: bool = False
+    is_unsure: bool = False
+    is_broken: bool = False
+
+
+def chains(touches: Iterable[Touch]) -> dict[str, _Chain]:
+    """Join the touches of each path, oldest first, as far as nobody came in between."""
+    found: dict[str, _Chain] = {}
+    for touch in touches:
+        chain = found.get(touch.path)
+        if chain is None:
+            chain = found[touch.path] = _Chain(touch.before, touch.before, touch.after)
+        elif touch.before != chain.left:
+            chain.base, chain.is_broken = touch.before, True
+            chain.is_shared = chain.is_unsure = False
+        chain.left = touch.after
+        chain.is_shared |= touch.is_shared
+        chain.is_unsure |= touch.is_unsure
+    return found
+
+
+def make_plan(
+    touches: Iterable[Touch], now: Mapping[str, PathState | None], *, force: bool = False
+) -> Plan:
+    """Plan how the paths of these touches go back; `now` has what each of them holds."""
+    puts: list[Put] = []
+    kept: list[Kept] = []
+    shared: list[str] = []
+    yours: list[str] = []
+    for path, chain in chains(touches).items():
+        current = now[path]
+        base = chain.first if force else chain.base
+        why = _obstacle(chain, base, current, force=force)
+        if why:
+            kept.append(Kept(path, why))
+        elif current != base:
+            put = Put(path, current, base)
+            puts.append(put)
+            if chain.is_shared and not put.is_folder:
+                shared.append(path)
+            if chain.is_broken and not force:
+                yours.append(path)
+    return Plan(tuple(puts), tuple(kept), tuple(shared), tuple(yours))
+
+
+def _obstacle(
+    chain: _Chain, base: PathState | None, current: PathState | None, *, force: bool
+) -> str:
+    """Say why a path must stay; empty if it may go back, or has nothing to go back to."""
+    if current == base:
+        return ""
+    if current != chain.left and not force:
+        return CHANGED_SINCE
+    if chain.is_unsure and not force:
+        return UNSURE
+    return "" if base is None or base.is_kept else TOO_LARGE

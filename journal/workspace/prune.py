@@ -1,0 +1,131 @@
+"""Frees what the copies of files take: those of sessions that ended long ago, and the oldest first."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from .seed import entries
+from .shadow_git import GitFault, ShadowGit, find_git
+
+__all__ = ["BUDGET", "Pruned", "prune", "size_of"]
+
+BUDGET = 4 << 30
+"""Bytes that the copies of all folders together may take."""
+FRESH = 3600.0
+"""Seconds in which a copy may be on its way into a ledger that does not name it yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """The sessions whose copies were deleted, and the bytes that were freed and are left."""
+
+    sessions: tuple[str, ...]
+    freed: int
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What is kept for one session in one store; `time` is its last change."""
+
+    store: Path
+    session: str
+    time: float
+
+
+def prune(
+    place: Path,
+    is_owned: Callable[[str], bool],
+    now: float,
+    age: float,
+    budget: int = BUDGET,
+) -> Pruned:
+    """Delete what nothing has touched for `age` seconds, and the oldest while there is too much.
+
+    A session that somebody has open is left alone.
+    """
+    before = left = size_of(place)
+    gone: list[str] = []
+    for one in sorted(_sessions(place), key=lambda kept: kept.time):
+        is_over = now - one.time > age or left > budget
+        if is_over and not is_owned(one.session):
+            _forget(one)
+            _sweep(one.store, now)
+            gone.append(one.session)
+            left = size_of(place)
+    return Pruned(tuple(gone), max(0, before - left), left)
+
+
+def size_of(place: Path) -> int:
+    """Return the bytes that lie below a folder."""
+    size = 0
+    for here, _, files in os.walk(place):
+        for name in files:
+            with suppress(OSError):
+                size += os.lstat(os.path.join(here, name)).st_size
+    return size
+
+
+def _sessions(place: Path) -> Iterator[_Kept]:
+    for ledger in place.glob("*/ledger-*.jsonl"):
+        session = ledger.stem.removeprefix("ledger-")
+        yield _Kept(ledger.parent, session, ledger.stat().st_mtime)
+
+
+def _forget(one: _Kept) -> None:
+    """Delete a session's own files; of its copies those go that nobody else needs."""
+    for pattern in ("ledger-{}.jsonl", "index-{}", "index-{}.lock", "side-{}.json"):
+        (one.store / pattern.format(one.session)).unlink(missing_ok=True)
+    for file in one.store.glob(f"restore-{one.session}-*.json"):
+        file.unlink(missing_ok=True)
+
+
+def _sweep(store: Path, now: float) -> None:
+    """Delete the copies that no session here needs any more."""
+    if not any(store.glob("ledger-*.jsonl")):
+        shutil.rmtree(store, ignore_errors=True)
+        return
+    try:
+        needed = _needed(store)
+    except (OSError, ValueError, GitFault):
+        return  # what cannot be read may name anything
+    for file in (store / "git" / "objects").glob("??/*"):
+        with suppress(OSError):
+            if f"{file.parent.name}{file.name}" not in needed and (
+                now - file.stat().st_mtime > FRESH
+            ):
+                file.unlink()
+
+
+def _needed(store: Path) -> set[str]:
+    names: set[str] = set()
+    for file in [*store.glob("ledger-*.jsonl"), *store.glob("restore-*.json")]:
+        for line in file.read_text("utf-8").split("\n"):
+            if line:
+                names.update(_strings(json.loads(line)))
+    folder = Path(os.fsdecode((store / "folder").read_bytes()))
+    for index in store.glob("index-*"):
+        git = ShadowGit(find_git(os.environ), store / "git", folder, index)
+        names.update(name for _, _, name, _ in entries(git))
+    return names
+
+
+def _strings(data: Any) -> Iterator[str]:
+    """Give all texts in JSON data: one of them may name a copy."""
+    match data:
+        case str():
+            yield data
+        case [*items]:
+            for one in items:
+                yield from _strings(one)
+        case dict():
+            yield from _strings(list(cast("dict[str, Any]", data).values()))
+        case _:
+            return

@@ -1,0 +1,369 @@
+"""A session's folder as it can be brought back: looked at around each call, restored when asked.
+
+For our own tools the path that they write is all that is looked at: it is known, so whatever else
+changes meanwhile is somebody else's. A command may change anything: the whole folder is looked at
+before and after it. One thread at a time may use a workspace.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .blob_store import EVERYTHING, LARGEST, BlobStore
+from .ledger import Ledger, OpenCall
+from .looker import Looker
+from .outcome import Outcome, RevertOrder
+from .path_state import PathState, look_at
+from .plan import Kept, Plan, Touch, chains, make_plan
+from .readiness import NotCovered, make_looker
+from .restore import STAGING, Restore, RestoreFailed, load_restore
+from .scan import TooMuch
+from .shadow_git import GitFault
+
+__all__ = ["FileChange", "Workspace"]
+
+OWN_LARGEST = 256 << 20
+"""Bytes of a file of which a copy is kept when a tool of ours replaces it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What a turn made of a path; bytes are none where there is no file or no copy."""
+
+    path: str
+    before: PathState | None
+    after: PathState | None
+    old: bytes | None
+    new: bytes | None
+
+
+class Workspace:
+    """One session's view of its folder; everything of ours lies below `place`.
+
+    `notices` are sentences that a person should read, once.
+    """
+
+    def __init__(self, place: Path, folder: Path, session: str, environ: Mapping[str, str]) -> None:
+        self.folder = Path(os.path.realpath(folder))
+        self.notices: list[str] = []
+        self._place = place / _name_of(self.folder)
+        self._session = session
+        self._environ = environ
+        self._git_folder = self._place / "git"
+        self._blobs = BlobStore(self._git_folder / "objects")
+        self._looker: Looker | None = None
+        self._is_ready = False
+        self._why_blind = ""
+        self._has_leftover = False
+        self._told: set[str] = set()
+        self._ledger_of_old: Ledger | None = None
+        self.uncovered: tuple[str, ...] = ()
+
+    # Around a call --------------------------------------------------------------------------------
+
+    def begin(self, turn: str, call: str, tool: str, path: str | None) -> None:
+        """Look, before a call begins; `path` is what it writes, none for a command.
+
+        Never raises for what cannot be kept: it is told, and the call may go on.
+        """
+        try:
+            self._settle_open_call()
+            if path is None:
+                self._begin_command(OpenCall(turn, call, tool, is_command=True))
+            elif ".git" not in path.split("/") and not path.startswith("/"):
+                before = {path: self._blobs.capture(self.folder, path, OWN_LARGEST)}
+                before |= dict.fromkeys(_missing_parents(self.folder, path))
+                self._ledger.begin(OpenCall(turn, call, tool, False, before))
+        except (OSError, GitFault) as error:
+            self._tell(f"What `{tool}` changes cannot be reverted: {_reason(error)}")
+
+    def _begin_command(self, call: OpenCall) -> None:
+        looker = self._ready_looker()
+        if looker is not None:
+            try:
+                looker.catch_up()
+            except TooMuch as limit:
+                self._looker = looker = None
+                self._why_blind = f"the folder holds {limit}"
+        if looker is None:
+            self._tell(
+                f"What commands change here cannot be reverted: {self._why_blind}. "
+                "What the agent writes and edits can."
+            )
+        self._ledger.begin(call)
+
+    def end(self) -> None:
+        """Look, after the call has ended, and enter what it changed."""
+        call = self._ledger.open
+        if call is None:
+            return
+        try:
+            if not call.is_command:
+                self._ledger.end(self._own_touches(call))
+            elif self._looker is None:
+                self._ledger.end((), self._why_blind)
+            else:
+                changes = self._looker.changes()
+                self._ledger.end(
+                    Touch(call.turn, call.call, call.tool, path, before, after, is_shared=True)
+                    for path, before, after in changes
+                    if not path.startswith(STAGING)
+                )
+                self._looker.settle()
+                self.uncovered = tuple(self._looker.side.nested)
+        except (OSError, GitFault, TooMuch) as error:
+            self._tell(f"What `{call.tool}` changed cannot be reverted: {_reason(error)}")
+            with suppress(OSError):
+                self._ledger.end((), _reason(error))
+
+    def _own_touches(self, call: OpenCall, *, is_unsure: bool = False) -> list[Touch]:
+        touches: list[Touch] = []
+        for path, before in call.before.items():
+            after = self._blobs.capture(self.folder, path, OWN_LARGEST)
+            if after != before:
+                touches.append(
+                    Touch(call.turn, call.call, call.tool, path, before, after, is_unsure=is_unsure)
+                )
+        return touches
+
+    def _settle_open_call(self) -> None:
+        """A call that never ended: the program died. What changed since may be anybody's."""
+        call = self._ledger.open
+        if call is None or not self._has_leftover:
+            return
+        self._has_leftover = False
+        if not call.is_command:
+            self._ledger.end(self._own_touches(call, is_unsure=True))
+            return
+        looker = self._ready_looker()
+        changes = looker.changes() if looker is not None and looker.has_looked else []
+        self._ledger.end(
+            Touch(call.turn, call.call, call.tool, path, before, after, is_unsure=True)
+            for path, before, after in changes
+        )
+        if changes and looker is not None:
+            looker.settle()
+
+    # Getting ready --------------------------------------------------------------------------------
+
+    @property
+    def _ledger(self) -> Ledger:
+        if self._ledger_of_old is None:
+            self._place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.chmod(self._place.parent, 0o700)
+            (self._place / "folder").write_bytes(os.fsencode(self.folder))
+            (self._git_folder / "objects").mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._ledger_of_old = Ledger(self._place / f"ledger-{self._session}.jsonl")
+            self._has_leftover = self._ledger_of_old.open is not None
+            self._finish_restores()
+        return self._ledger_of_old
+
+    def _ready_looker(self) -> Looker | None:
+        if not self._is_ready:
+            self._is_ready = True
+            _ = self._ledger
+            try:
+                self._looker = make_looker(
+                    self._place, self.folder, self._session, self._blobs, self._environ
+                )
+            except NotCovered as reason:
+                self._why_blind = str(reason)
+        return self._looker
+
+    def _tell(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            self.notices.append(text)
+
+    # Going back -----------------------------------------------------------------------------------
+
+    def count(self, order: RevertOrder) -> int:
+        """Return how many files an order is about."""
+        self._settle_open_call()
+        if order.scope == "undo":
+            restore = self._to_undo(order)
+            return len(restore.rescue) if restore else 0
+        return sum(not _is_bare_folder(one) for one in chains(self._wanted(order)).values())
+
+    def revert(self, order: RevertOrder) -> Outcome:
+        """Carry out an order, or say what it would do. Raises `RestoreFailed`.
+
+        One that was carried out before a crash, or half, is finished and told again.
+        """
+        known = self._place / f"restore-{self._session}-{order.id}.json"
+        _ = self._ledger
+        if known.exists():
+            return self._outcome(load_restore(known))
+        try:
+            self._settle_open_call()
+            return self._undo(order) if order.scope == "undo" else self._revert(order)
+        except (OSError, GitFault) as error:
+            raise RestoreFailed(f"nothing was changed: {_reason(error)}") from error
+
+    def _revert(self, order: RevertOrder) -> Outcome:
+        wanted = self._wanted(order)
+        plan = self._plan(wanted, order)
+        names = [(one.call, one.path) for one in wanted]
+        turns = list(dict.fromkeys(one.turn for one in wanted))
+        about: dict[str, Any] = {"scope": order.scope, "names": names, "turns": turns, "undoes": ""}
+        return self._carry_out(order, plan, about)
+
+    def _wanted(self, order: RevertOrder) -> list[Touch]:
+        ledger = self._ledger
+        if order.scope == "last":
+            return ledger.last(order.turns)
+        if order.since:
+            return ledger.since(order.since)
+        return ledger.of(order.turns or _joined(ledger.newest(), order.resumed))
+
+    def _undo(self, order: RevertOrder) -> Outcome:
+        """Give back what a revert replaced; the same rule: only what still is as the revert left it."""
+        restore = self._to_undo(order)
+        if restore is None:
+            return Outcome(order.id, order.scope, note="there is no revert to undo")
+        done = [one for one in restore.done if not order.paths or one.path in order.paths]
+        touches = [
+            Touch("", restore.name, "revert", one.path, restore.rescue[one.path], one.target)
+            for one in done
+            if one.path in restore.rescue
+        ]
+        missing = [one for one in order.paths if one not in {put.path for put in done}]
+        plan = self._plan(touches, order)
+        kept = (*plan.kept, *(Kept(one, "the last revert did not touch it") for one in missing))
+        plan = Plan(plan.puts, kept, plan.shared, plan.yours)
+        about: dict[str, Any] = {"scope": "undo", "names": [], "turns": restore.about["turns"]}
+        about["undoes"] = restore.name
+        return self._carry_out(order, plan, about)
+
+    def _to_undo(self, order: RevertOrder) -> Restore | None:
+        """Find the newest revert of this session that is not wholly undone."""
+        for restore in self._restores():
+            if restore.about["scope"] == "undo" or restore.phase != "done":
+                continue
+            left = set(restore.rescue) - set(restore.about.get("undone", ()))
+            if left and (not order.paths or left & set(order.paths)):
+                restore.rescue = {path: restore.rescue[path] for path in sorted(left)}
+                return restore
+        return None
+
+    def _restores(self) -> list[Restore]:
+        files = self._place.glob(f"restore-{self._session}-*.json")
+        newest = sorted(files, key=lambda one: one.stat().st_mtime_ns, reverse=True)
+        return [load_restore(one) for one in newest]
+
+    def _plan(self, touches: list[Touch], order: RevertOrder) -> Plan:
+        found = chains(touches)
+        now: dict[str, PathState | None] = {}
+        for path, chain in found.items():
+            is_loose = chain.left is not None and chain.left.kind == "large"
+            limit = LARGEST if is_loose else EVERYTHING
+            now[path] = self._blobs.capture(self.folder, path, limit)
+        return make_plan(touches, now, force=order.force)
+
+    def _carry_out(self, order: RevertOrder, plan: Plan, about: dict[str, Any]) -> Outcome:
+        about |= {"shared": list(plan.shared), "yours": list(plan.yours)}
+        file = self._place / f"restore-{self._session}-{order.id}.json"
+        restore = Restore(order.id, file, list(plan.puts), list(plan.kept), about=about)
+        if order.is_dry_run:
+            return self._outcome(restore, is_dry_run=True)
+        if plan.puts:
+            restore.carry_out(self.folder, self._blobs)
+        self._close(restore)
+        return self._outcome(restore)
+
+    def _close(self, restore: Restore) -> None:
+        """Enter into the ledger what was given back, then close the restore."""
+        done = {one.path for one in restore.done}
+        kept = {one.path for one in restore.kept}
+        about = restore.about
+        if about["undoes"]:
+            self._ledger.undo(about["undoes"], done)
+            undone = load_restore(self._place / f"restore-{self._session}-{about['undoes']}.json")
+            undone.about["undone"] = sorted({*undone.about.get("undone", ()), *done})
+            undone.save()
+        else:
+            names = [(call, path) for call, path in about["names"] if path not in kept]
+            self._ledger.revert(restore.name, names)
+        restore.phase = "done"
+        if restore.puts:
+            restore.save()
+
+    def _finish_restores(self) -> None:
+        """Finish what a crash cut off, or forget it if nothing had been moved."""
+        for restore in self._restores():
+            if restore.phase == "staging":
+                restore.abandon(self.folder)
+            elif restore.phase == "moving":
+                restore.finish(self.folder, self._blobs)
+                self._close(restore)
+
+    def _outcome(self, restore: Restore, *, is_dry_run: bool = False) -> Outcome:
+        turns = [str(one) for one in restore.about["turns"]]
+        blind = [f"{turn}: {why}" for turn, why in self._ledger.blind.items() if turn in turns]
+        return Outcome(
+            restore.name,
+            str(restore.about["scope"]),
+            tuple(one.path for one in restore.done if not one.is_folder),
+            tuple((one.path, one.why) for one in restore.kept),
+            tuple(restore.about["shared"]),
+            tuple(restore.about["yours"]),
+            tuple(turns),
+            tuple(blind),
+            self.uncovered,
+            is_dry_run,
+        )
+
+    # Showing --------------------------------------------------------------------------------------
+
+    def diff(self, turns: Iterable[str] = ()) -> list[FileChange]:
+        """Say what these turns changed, or the newest that changed anything."""
+        self._settle_open_call()
+        touches = self._ledger.of(turns) if turns else self._ledger.newest()
+        found: list[FileChange] = []
+        for path, chain in sorted(chains(touches).items()):
+            if chain.first == chain.left or _is_bare_folder(chain):
+                continue
+            old, new = self._bytes(chain.first), self._bytes(chain.left)
+            found.append(FileChange(path, chain.first, chain.left, old, new))
+        return found
+
+    def _bytes(self, state: PathState | None) -> bytes | None:
+        if state is None or state.kind not in ("file", "link"):
+            return None
+        with suppress(LookupError):
+            return self._blobs.get(state.content)
+        return None
+
+
+def _joined(newest: list[Touch], resumed: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the turn of these changes, with those that it goes on from."""
+    links, names = dict(resumed), [newest[-1].turn] if newest else []
+    while names and names[-1] in links:
+        names.append(links[names[-1]])
+    return names
+
+
+def _is_bare_folder(chain: object) -> bool:
+    states = [getattr(chain, name) for name in ("base", "left")]
+    return {one.kind for one in states if one is not None} == {"folder"}
+
+
+def _missing_parents(folder: Path, path: str) -> list[str]:
+    """List the folders that a tool will have to make for a path."""
+    parts = path.split("/")[:-1]
+    ways = ["/".join(parts[: end + 1]) for end in range(len(parts))]
+    return [one for one in ways if look_at(folder, one) is None]
+
+
+def _name_of(folder: Path) -> str:
+    return hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

@@ -1,0 +1,68 @@
+"""The workspace of a session in a thread of its own, which is started when it is first needed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from ...journal.workspace.outcome import Outcome, RevertOrder
+from ...journal.workspace.workspace import FileChange, Workspace
+
+__all__ = ["Checkpoints"]
+
+T = TypeVar("T")
+
+
+class Checkpoints:
+    """Looks at a folder in one worker thread, in order; see the protocol `Workspace`."""
+
+    def __init__(self, place: Path, folder: Path, session: str) -> None:
+        self._workspace = Workspace(place, folder, session, os.environ)
+        self._worker: ThreadPoolExecutor | None = None
+
+    async def begin(self, turn: str, call: str, tool: str, path: str | None) -> list[str]:
+        """Look before a call."""
+
+        def work() -> list[str]:
+            self._workspace.begin(turn, call, tool, path)
+            return self._notices()
+
+        return await self._run(work)
+
+    def end(self) -> None:
+        """Look, soon, at what the last call changed; nobody waits for it but the next look."""
+        self._started().submit(self._workspace.end)
+
+    async def count(self, order: RevertOrder) -> int:
+        """Return how many files an order is about."""
+        return await self._run(lambda: self._workspace.count(order))
+
+    async def revert(self, order: RevertOrder) -> Outcome:
+        """Give files back. Raises `RestoreFailed`."""
+        return await self._run(lambda: self._workspace.revert(order))
+
+    async def diff(self, turns: tuple[str, ...]) -> list[FileChange]:
+        """Say what turns changed."""
+        return await self._run(lambda: self._workspace.diff(turns))
+
+    async def aclose(self) -> None:
+        """Wait for the last look."""
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            await asyncio.to_thread(worker.shutdown)
+
+    def _notices(self) -> list[str]:
+        told, self._workspace.notices = self._workspace.notices, []
+        return told
+
+    def _started(self) -> ThreadPoolExecutor:
+        if self._worker is None:
+            self._worker = ThreadPoolExecutor(1, "steersman-workspace")
+        return self._worker
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._started(), work)

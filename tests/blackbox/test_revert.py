@@ -1,0 +1,245 @@
+"""Stop and revert: every file back, byte for byte, and nothing that a person did is touched."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from blackbox.driver import Chat, Gate, Place
+from serving import Stall, Text, Tools
+
+FILES = 60
+ALLOW = """
+[permissions]
+rules = [{ tool = "*", match = "*", do = "allow" }]
+"""
+
+
+def fill(folder: Path) -> dict[str, bytes]:
+    """Write sixty files; return what they hold."""
+    (folder / "src").mkdir()
+    for number in range(FILES):
+        ends = b"\r\n" if number % 3 else b"\n"
+        (folder / f"src/f{number:02}.txt").write_bytes(ends.join([b"use yup", b"%d" % number, b""]))
+    return content(folder)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Return what the files of a folder hold, but for git's and the gate's."""
+    paths = [one for one in folder.rglob("*") if one.is_file() and ".git" not in one.parts]
+    return {str(one.relative_to(folder)): one.read_bytes() for one in paths}
+
+
+def edit(number: int) -> dict[str, Any]:
+    """Make the call that changes one file."""
+    path = f"src/f{number:02}.txt"
+    return {"tool": "edit", "arguments": {"path": path, "old": "yup", "new": "zod"}}
+
+
+def shell(command: str) -> dict[str, Any]:
+    """Make the call that runs a command."""
+    return {"tool": "shell", "arguments": {"command": command}}
+
+
+def progress(done: int) -> dict[str, Any]:
+    """Make the call that says how far it is."""
+    return {"tool": "progress", "arguments": {"done": done, "total": FILES, "unit": "file"}}
+
+
+@pytest.mark.parametrize("is_repository", [True, False], ids=["repository", "plain folder"])
+def test_stop_and_revert_in_the_middle(place: Place, serve, gate: Gate, is_repository) -> None:
+    """Tools and commands, one created, one deleted, a person's edit; while a command still runs."""
+    before = fill(place.folder)
+    if is_repository:
+        git(place.folder, "init", "-q")
+        git(place.folder, "add", "-A", "src")
+    between = Gate(place.folder, "between")
+    many = "sed -i s/yup/zod/ src/f2*.txt src/f3*.txt src/f40.txt src/f41.txt"
+    server = serve(
+        Tools([edit(number) for number in range(20)]),
+        Tools([shell(f"{many}; rm src/f42.txt; mkdir new; echo new > new/made.txt")]),
+        Tools([shell(between.command)]),
+        Tools([progress(45), shell(f"echo x >> src/f43.txt; {gate.command}; sleep 600")]),
+        Text("Next."),
+        rest=ALLOW,
+    )
+    chat = place.chat()
+    chat.send("move to zod")
+    between.wait()
+    between.open()
+    chat.wait("tool_ended", status="ok")
+    gate.wait()
+    (place.folder / "src/f59.txt").write_bytes(b"the person's")  # while the command runs: nobody's
+    chat.send({"text": "later", "as": "queue"}, "actually stop and revert")
+    told = chat.wait("reverted")
+    assert chat.kinds("interrupted", "stopped", "reverted") == [
+        "interrupted",
+        "stopped",
+        "reverted",
+    ]
+    assert len(told["restored"]) == 20 + 22 + 2 + 1 + 1
+    assert "src/f59.txt" in told["shared"]
+    notices = [one["text"] for one in chat.seen("notice")]
+    assert "Reverting file 46 changes..." in notices
+    assert content(place.folder) == before
+    assert not (place.folder / "new").exists()
+    undone = chat.ask("/revert undo src/f59.txt")
+    assert undone["data"]["restored"] == ["src/f59.txt"]
+    assert (place.folder / "src/f59.txt").read_bytes() == b"the person's"
+    chat.send("what now?")
+    chat.wait("turn_ended", status="completed")
+    assert "reverted your changes of 46 files" in server.requests[-1].prompt
+    assert server.requests[-1].prompt.endswith("what now?")
+    assert chat.close() == 0
+    if is_repository:
+        assert git(place.folder, "diff", "--stat", "--", ".", ":!src/f59.txt") == ""
+    between.close()
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Run the person's own git."""
+    return subprocess.run(
+        ["git", *arguments], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout
+
+
+def test_what_a_person_saves_between_two_calls_is_kept(place: Place, serve) -> None:
+    """An edit on the agent's own path is named and stays, in the words that people know."""
+    before = fill(place.folder)
+    serve(
+        Tools([edit(number) for number in range(46)]),
+        Stall("Forty-six files are done, and "),
+        rest=ALLOW,
+    )
+    chat = place.chat()
+    chat.send("move to zod")
+    chat.wait("text")
+    (place.folder / "src/f45.txt").write_bytes(b"mine")
+    (place.folder / "src/new.txt").write_bytes(b"mine, too")
+    dry = chat.ask("/revert --dry-run")
+    assert len(dry["data"]["restored"]) == 45
+    assert not chat.seen("stopped")
+    shown = chat.ask("/diff")
+    assert len(shown["data"]["files"]) == 46
+    assert "-use yup" in shown["text"]
+    assert "+use zod" in shown["text"]
+    result = chat.ask("/revert")
+    assert result["text"].splitlines()[0] == "Reverted 45 files. Original state restored."
+    assert result["data"]["kept"] == ["src/f45.txt"]
+    (event,) = chat.seen("reverted")
+    assert event["restored"] == result["data"]["restored"]
+    mine = {"src/f45.txt": b"mine", "src/new.txt": b"mine, too"}
+    assert content(place.folder) == before | mine
+    again = chat.ask("/revert")
+    assert again["data"]["restored"] == []
+    assert chat.close() == 0
+    forced = place.run("sessions", "revert", "last", "--force", "--json")
+    assert forced.returncode == 0, forced.stderr
+    assert json.loads(forced.stdout)["restored"] == ["src/f45.txt"]
+    assert content(place.folder) == before | {"src/new.txt": b"mine, too"}
+
+
+def test_revert_the_last_file(place: Place, serve) -> None:
+    """The words undo one change; a bare `revert` all of the turn; `/revert undo` takes that back."""
+    before = fill(place.folder)
+    serve(Tools([edit(0), edit(1), edit(2)]), Stall("And so "), Text("Fine."), rest=ALLOW)
+    chat = place.chat()
+    chat.send("go")
+    chat.wait("text")
+    changed = content(place.folder)
+    chat.send("revert the last file")
+    assert chat.wait("reverted")["restored"] == ["src/f02.txt"]
+    assert content(place.folder) == changed | {"src/f02.txt": before["src/f02.txt"]}
+    assert chat.ask("/revert last")["data"]["restored"] == ["src/f01.txt"]
+    chat.ask("/revert undo")
+    chat.ask("/revert undo")
+    assert content(place.folder) == changed
+    chat.ask("/revert")
+    assert content(place.folder) == before
+    assert chat.close() == 0
+
+
+def test_words_that_say_more_restore_nothing(place: Place, serve) -> None:
+    """`implement undo support` interrupts by the word list, and leaves all files as they are."""
+    fill(place.folder)
+    serve(Tools([edit(0)]), Stall("And so "), Text("Fine."), rest=ALLOW)
+    chat = place.chat()
+    chat.send("go")
+    chat.wait("text")
+    changed = content(place.folder)
+    chat.send("implement undo support")
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    assert not chat.seen("reverted")
+    assert content(place.folder) == changed
+
+
+def test_a_killed_program_s_turn_can_be_reverted(place: Place, serve, gate: Gate) -> None:
+    """What was entered is known after a crash; what a command did while it died is left alone."""
+    before = fill(place.folder)
+    command = f"echo agent > src/f01.txt; {gate.command}; sleep 600"
+    serve(Tools([edit(0), shell(command)]), Text("Fine."), rest=ALLOW)
+    chat = place.chat()
+    chat.send("go")
+    gate.wait()
+    chat.kill()
+    later = place.chat("--continue")
+    later.wait("recovered")
+    done = later.ask("/revert")["data"]
+    assert (done["restored"], done["kept"]) == (["src/f00.txt"], ["src/f01.txt"])
+    later.ask("/revert --force")
+    assert content(place.folder) == before
+    assert later.close() == 0
+
+
+def test_a_resumed_turn_is_one_with_what_it_resumes(place: Place, serve) -> None:
+    """Interrupted and resumed, then reverted: the files of both parts come back."""
+    before = fill(place.folder)
+    serve(
+        Tools([edit(0)]),
+        Stall("Half of it. "),
+        Tools([edit(1)]),
+        Stall("And the rest. "),
+        rest=ALLOW,
+    )
+    chat = place.chat()
+    chat.send("go")
+    chat.wait("text")
+    chat.ask("/stop")
+    chat.wait("stopped")
+    chat.send("/queue resume")
+    chat.wait("text")
+    chat.send("stop and revert")
+    assert chat.wait("reverted")["restored"] == ["src/f00.txt", "src/f01.txt"]
+    assert content(place.folder) == before
+    assert chat.close() == 0
+
+
+def test_plain_text_says_it_in_the_known_words(place: Place, serve) -> None:
+    """On a screen: how many, and that all is as it was."""
+    fill(place.folder)
+    serve(Tools([edit(0), edit(1)]), Text("Done."), rest=ALLOW)
+    assert place.run("chat", "go").returncode == 0
+    said = place.run("chat", "--plain", "--continue", said="/revert\n")
+    assert "Reverting file 2 changes..." in said.stderr
+    assert said.stderr.count("Reverted 2 files. Original state restored.") == 1
+
+
+def test_without_git_it_is_said_once(place: Place, serve, tmp_path: Path) -> None:
+    """Everything else works, and what our own tools write comes back."""
+    before = fill(place.folder)
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("bash", "sh", "echo"):
+        os.symlink(f"/bin/{name}", tools / name)
+    place.environ["PATH"] = str(tools)
+    serve(Tools([edit(0), shell("echo x"), shell("echo y")]), Text("Done."), rest=ALLOW)
+    chat: Chat = place.chat()
+    chat.send("go")
+    chat.wait("turn_ended", status="completed")
+    assert sum("git is not installed" in one["text"] for one in chat.seen("notice")) == 1
+    chat.ask("/revert")
+    assert content(place.folder) == before
+    assert chat.close() == 0

@@ -1,0 +1,144 @@
+"""Any tree, any changes by an agent, any by a person: each path as it was, or as the person has it."""
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from workspace.conftest import Agent, content_of, git
+
+NAMES = ("a", "b", "A", "d", "d/f", "d/g", "d/e", "d/e/h", "x y", "-n", ":(top)z", "q\nr", "l.log")
+DATA = (b"", b"1", b"2", b"1\r\n", b"2\r\n", b"\x00\xff")
+
+path = st.sampled_from(NAMES)
+write = st.tuples(st.just("write"), path, st.sampled_from(DATA))
+mode = st.tuples(st.just("mode"), path, st.sampled_from((0o600, 0o644, 0o755)))
+remove = st.tuples(st.just("remove"), path, st.none())
+link = st.tuples(st.just("link"), path, st.sampled_from(("a", "d", "/nowhere")))
+change = st.one_of(write, write, write, mode, remove, link)
+step = st.tuples(
+    st.sampled_from(("command", "command", "tool", "person", "person")),
+    st.lists(change, min_size=1, max_size=4),
+)
+
+
+def apply(folder: Path, what: str, name: str, value: object) -> None:
+    """Make one change, whatever is in its way; a file in the place of a folder makes room."""
+    target = folder / name
+    for parent in reversed(target.relative_to(folder).parents[:-1]):
+        here = folder / parent
+        if here.is_symlink() or here.is_file():
+            here.unlink()
+        here.mkdir(exist_ok=True)
+    if what == "mode":
+        if target.is_file() and not target.is_symlink():
+            target.chmod(value)  # type: ignore[arg-type]
+        return
+    if target.is_dir() and not target.is_symlink():
+        shutil.rmtree(target)
+    elif os.path.lexists(target):
+        target.unlink()
+    if what == "write":
+        target.write_bytes(value)  # type: ignore[arg-type]
+    elif what == "link":
+        os.symlink(str(value), target)
+
+
+@dataclass
+class Model:
+    """What each file should go back to: the state before the agent's last unbroken row of changes."""
+
+    base: dict[str, object] = field(default_factory=dict)
+    left: dict[str, object] = field(default_factory=dict)
+
+    def changed(self, before: dict[str, object], after: dict[str, object]) -> None:
+        """Take note of what one call did."""
+        for name in before.keys() | after.keys():
+            old, new = before.get(name), after.get(name)
+            if old == new:
+                continue
+            if name not in self.left or self.left[name] != old:
+                self.base[name] = old
+            self.left[name] = new
+
+    def expected(self, now: dict[str, object]) -> dict[str, object]:
+        """Say what each path should hold after the revert."""
+        wanted = dict(now)
+        for name, left in self.left.items():
+            if now.get(name) == left:
+                wanted[name] = self.base[name]
+        return {name: state for name, state in wanted.items() if state is not None}
+
+
+def files(folder: Path) -> dict[str, object]:
+    """Return the files and links alone: folders come and go with what is in them."""
+    return {name: one for name, one in content_of(folder).items() if one != "folder"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@settings(
+    max_examples=30,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(
+    st.lists(change, max_size=8),
+    st.lists(step, min_size=1, max_size=5),
+    st.sampled_from(("plain", "repository", "ignoring")),
+    st.booleans(),
+)
+def test_each_path_as_before_the_turn_or_as_the_person_has_it(start, steps, kind, restarts) -> None:
+    """And a revert that is undone leaves what was there before it."""
+    root = Path(tempfile.mkdtemp())
+    folder = root / "project"
+    folder.mkdir()
+    try:
+        check(root, folder, start, steps, kind, restarts)
+    finally:
+        shutil.rmtree(root)
+
+
+def check(root: Path, folder: Path, start, steps, kind: str, restarts: bool) -> None:
+    """Play one story and compare it with the model."""
+    for one in start:
+        apply(folder, *one)
+    if kind != "plain":
+        git(folder, "init", "-q")
+        git(folder, "add", "-A")
+    if kind == "ignoring":
+        (folder / ".gitignore").write_text("nothing-here\n")
+    agent, model = Agent(root / "state", folder), Model()
+    for who, changes in steps:
+        before = files(folder)
+        if who == "person":
+            for one in changes:
+                apply(folder, *one)
+        elif who == "command":
+            agent.command(lambda changes=changes: [apply(folder, *one) for one in changes])
+            model.changed(before, files(folder))
+        else:
+            name, data = changes[0][1], str(changes[0][2]).encode()
+            if any((folder / one).is_symlink() for one in (name, "d", "d/e")):
+                continue  # a tool of ours follows links before it says what it writes
+            if any((folder / one).is_file() for one in ("d", "d/e")) or (folder / name).is_dir():
+                continue
+            agent.write(name, data)
+            model.changed(before, files(folder))
+        if restarts:
+            agent.restart()
+    now = content_of(folder)
+    wanted = model.expected(files(folder))
+    done = agent.revert()
+    blocked = {one for one, why in done.kept if why == "something else is in its place"}
+    found = files(folder)
+    for name in wanted.keys() | found.keys():
+        if name not in blocked:
+            assert found.get(name) == wanted.get(name), (name, done)
+    agent.revert("undo")
+    assert content_of(folder) == now
