@@ -23,13 +23,14 @@ chat:
 	@.venv/bin/steersman models fetch smollm2 --if-needed </dev/null >&2 || true
 	@exec env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS .venv/bin/steersman chat $(ARGS)
 
+# Most of a test is waiting for a program to start, so several run at a time.
 test:
 	@.ci/venv dev </dev/null
-	@.venv/bin/python -m pytest $(ARGS)
+	@.venv/bin/python -m pytest -n auto --maxprocesses 4 $(ARGS)
 
 test-fast:
 	@.ci/venv dev </dev/null
-	@.venv/bin/python -m pytest -m 'not slow' $(ARGS)
+	@.venv/bin/python -m pytest -n auto --maxprocesses 4 -m 'not slow' $(ARGS)
 
 # mypy names the package after its folder, so it looks at it through a link that has the right name.
 check:

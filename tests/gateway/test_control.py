@@ -29,11 +29,22 @@ def socket_of(host: Host) -> Path:
 
 
 @contextmanager
+def address(path: Path) -> Iterator[str]:
+    """Give a socket's address, however deep its folder lies: the kernel takes 107 bytes of it."""
+    folder = os.open(path.parent, os.O_PATH)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)
+
+
+@contextmanager
 def talking(host: Host) -> Iterator[Callable[[bytes], dict[str, Any]]]:
     """Give a way to send one raw line and read one answer."""
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(WAIT)
-        client.connect(str(socket_of(host)))
+        with address(socket_of(host)) as where:
+            client.connect(where)
         with client.makefile("rb") as answers:
 
             def talk(line: bytes) -> dict[str, Any]:
@@ -83,7 +94,8 @@ def test_a_line_without_end_is_cut_off(begin: Begin) -> None:
     host.begin(host.paths.config.parent / "project")
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(WAIT)
-        client.connect(str(socket_of(host)))
+        with address(socket_of(host)) as where:
+            client.connect(where)
         block = b"x" * 65536
         try:
             for _ in range(2 * LINE_LIMIT // len(block) + 1):
@@ -101,7 +113,8 @@ def test_a_client_that_never_reads_is_cut_off(begin: Begin) -> None:
     number = UNREAD_LIMIT // 1_000_000 + 6
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(WAIT)
-        client.connect(str(socket_of(host)))
+        with address(socket_of(host)) as where:
+            client.connect(where)
         params = json.dumps({"session": conversation.session})
         client.sendall(f'{{"id": 1, "method": "subscribe", "params": {params}}}\n'.encode())
         with client.makefile("rb") as heard:
@@ -184,7 +197,7 @@ def test_another_user_gets_nothing(begin: Begin, tmp_path: Path) -> None:
         "import socket, sys\n"
         "client = socket.socket(socket.AF_UNIX); client.settimeout(10)\n"
         "try:\n"
-        f"    client.connect({str(path)!r})\n"
+        f"    client.connect({path.name!r})\n"
         '    client.sendall(b\'{"id": 1, "method": "sessions"}\\n\')\n'
         "    print('got', client.recv(1000))\n"
         "except OSError as error:\n"
@@ -193,7 +206,7 @@ def test_another_user_gets_nothing(begin: Begin, tmp_path: Path) -> None:
     other = ["setpriv", "--reuid", "65534", "--clear-groups", "/usr/bin/env", "python3", "-c", code]
 
     def attempt() -> str:
-        done = subprocess.run(other, capture_output=True, text=True, timeout=WAIT, cwd="/")
+        done = subprocess.run(other, capture_output=True, text=True, timeout=WAIT, cwd=path.parent)
         return done.stdout.strip() or done.stderr
 
     assert attempt() == "PermissionError"
