@@ -26,13 +26,14 @@ _HEAD = ("ID", "STATE", "LAST ACTIVE", "AGENT", "WAITING", "INTERRUPTED", "FOLDE
 
 
 def list_sessions(environ: Mapping[str, str], *, as_json: bool) -> int:
-    """Print the home's sessions, newest activity first."""
+    """Print the home's sessions, newest activity first; children only as data."""
     redactor = Redactor(environ)
     with stored(environ) as store:
         rows = store.sessions()
         if as_json:
             show_document({"sessions": [_about(row, store) for row in rows]})
             return 0
+        rows = [one for one in rows if not one.parent]  # `agents list` shows the others
         states = [state_word(row, is_owned=store.is_owned(row.session)) for row in rows]
     if rows:
         now = time.time()

@@ -13,6 +13,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from ..journal import entries as e
+from ..journal.child_record import at_work
 from ..journal.codec import decode_entry, kind_of
 from ..journal.record import SessionRecord, apply
 from ..journal.recovery import fold
@@ -91,7 +92,6 @@ def _dump(store: Store, record: SessionRecord, trace: _Trace, live: Live) -> dic
     data["messages"] = len(record.conversation)
     owner = store.owner(record.id)
     data["owner"] = {"pid": owner.pid, "since": iso(owner.started)} if owner else None
-    data["children"] = [one.session for one in store.sessions() if one.parent == record.id]
     data["actors"] = _actors(record, trace.last, store.is_owned(record.id), live)
     data["transitions"] = list(trace.transitions)
     return data
@@ -103,6 +103,7 @@ def _states(record: SessionRecord) -> dict[str, str]:
     if turn := record.turns.get(record.turn):
         states[f"turn {turn.id}"] = turn.state
         states |= {f"call {one.id}": one.state for one in turn.calls.values()}
+    states |= {f"child {one.name}": one.state for one in record.children.values()}
     return states
 
 
@@ -131,11 +132,18 @@ def _actors(
 ) -> dict[str, Any]:
     turn = record.turns.get(record.turn)
     held = record.queue.state == "held"
+    busy = list(at_work(record.children))
     actors: dict[str, Any] = {
         "session": {
             **_actor("session", record.state, record.since or record.created),
             "waiting_for": _session_waits(record),
-            "children": ["queue", *(["turn"] if turn else [])],
+            "children": ["nursery", "queue", *(["turn"] if turn else [])],
+        },
+        "nursery": {
+            **_actor("subagent", "working" if busy else "idle", record.created),
+            "kind": "nursery",
+            "waiting_for": ", ".join(one.name for one in busy),
+            "children": [one.session for one in busy],
         },
         "queue": {
             **_actor("queue", record.queue.state, record.queue.since or record.created),

@@ -20,10 +20,11 @@ def open_store(paths: Paths, *, read_only: bool = False) -> SqliteStore:
 def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) -> SessionRow:
     """Find a session by `last`, its id, or a unique prefix; `folder` narrows `last`.
 
-    Raises `UsageError` that says which there are.
+    A child is meant only where its parent can't be. Raises `UsageError` that says which there are.
     """
     if name == "last":
-        begun = [one for one in rows if one.seq > 0]  # one without an entry died at its birth
+        # one without an entry died at its birth
+        begun = [one for one in rows if one.seq > 0 and not one.parent]
         here = [one for one in begun if folder is None or one.folder == str(folder)]
         open_ones = [one for one in here if one.state != "finalized"] or here
         if open_ones:
@@ -31,9 +32,10 @@ def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) 
         raise UsageError("there is no session yet", "`steersman chat` begins one")
     found = [one for one in rows if one.session.startswith(name)]
     exact = [one for one in found if one.session == name]
-    if len(exact or found) == 1:
-        return (exact or found)[0]
+    best = exact or [one for one in found if not one.parent] or found
+    if len(best) == 1:
+        return best[0]
     if not found:
         raise UsageError(f"no session `{name}`", "`steersman sessions list` shows them")
-    ids = ", ".join(one.session for one in found[:5])
+    ids = ", ".join(one.session for one in best[:5])
     raise UsageError(f"`{name}` fits several sessions: {ids}", "type more of the id")

@@ -32,6 +32,7 @@ def _session(data: dict[str, Any]) -> str:
     newest = turns.get(data.get("turn", ""))
     if newest:
         lines += _turn(newest)
+    lines += [_child(one) for one in data.get("children", {}).values()]
     for name, actor in data.get("actors", {}).items():
         mail = actor["mailbox"]
         depth = f"{mail['system']}/{mail['control']}/{mail['data']}"
@@ -58,6 +59,11 @@ def _queue(queue: dict[str, Any]) -> list[str]:
         text = clean(one["text"])[:60]
         lines.append(f"│   #{one['number']} [{state}]: {text}{progress_text(one.get('progress'))}")
     return lines
+
+
+def _child(child: dict[str, Any]) -> str:
+    task = clean(child["task"])[:60]
+    return f"├ child {child['name']}  {child['state']}  {child['session']}  {task}"
 
 
 def _turn(turn: dict[str, Any]) -> list[str]:
