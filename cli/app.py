@@ -9,8 +9,10 @@ from typing import Annotated
 import typer
 
 from ..machines.errors import SteersmanError
+from .hooks_app import hooks
 from .parameter import Json, Session
 from .queue_app import queue, send, stop
+from .restore_app import restore
 from .routes_app import routes
 
 __all__ = ["app", "run"]
@@ -38,6 +40,8 @@ app.add_typer(queue, name="queue")
 app.add_typer(routes, name="routes")
 app.command()(send)
 app.command()(stop)
+app.add_typer(hooks, name="hooks")
+app.add_typer(restore, name="restore")
 
 sessions = _group("sessions", "List, read and resume sessions.", "steersman sessions list")
 machines = _group("machines", "Show and check the state machines.", "steersman machines show turn")

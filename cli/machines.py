@@ -14,6 +14,7 @@ from ..machines.interrupt import INTERRUPT
 from ..machines.item import ITEM
 from ..machines.machine import Machine
 from ..machines.queue import QUEUE
+from ..machines.restore import RESTORE
 from ..machines.revert import REVERT
 from ..machines.session import SESSION
 from ..machines.subagent import SUBAGENT
@@ -31,7 +32,8 @@ __all__ = [
 ]
 
 MACHINES: Mapping[str, Machine] = {
-    one.name: one for one in (SESSION, QUEUE, ITEM, TURN, CALL, INTERRUPT, SUBAGENT, CHILD, REVERT)
+    one.name: one
+    for one in (SESSION, QUEUE, ITEM, TURN, CALL, INTERRUPT, SUBAGENT, CHILD, REVERT, RESTORE)
 }
 """All machines by name, from the largest part of a session to the smallest."""
 

@@ -1,4 +1,4 @@
-"""The entry point. `--version` is answered before anything else is imported."""
+"""The entry point. `--version` and what agents wait for are answered before all else is imported."""
 
 import gc
 import os
@@ -16,6 +16,10 @@ def main() -> None:
     if sys.argv[1:] in (["--version"], ["-V"]):
         print(f"steersman {__version__}")
         return
+    if sys.argv[1:3] == ["hooks", "emit"] and "--help" not in sys.argv:
+        from .emit import emit
+
+        emit(sys.argv[3:])
     signal.signal(signal.SIGINT, _leave)  # while importing there is nothing to save
     gc.disable()  # what imports make is no garbage; a chat turns it on again
     from .app import run

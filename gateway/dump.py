@@ -14,7 +14,8 @@ from typing import Any
 
 from ..journal import entries as e
 from ..journal.child_record import at_work
-from ..journal.codec import decode_entry, kind_of
+from ..journal.codec import decode_entry, encode, kind_of
+from ..journal.hook_entry import HookRan
 from ..journal.record import SessionRecord, apply
 from ..journal.recovery import fold
 from ..journal.store import SessionRow, Store, StoredEntry
@@ -40,9 +41,12 @@ class _Trace:
         self.record = record
         self.transitions: deque[dict[str, Any]] = deque(maxlen=_SHOWN)
         self.last: dict[str, str] = {}
+        self.hooks: deque[dict[str, Any]] = deque(maxlen=_SHOWN)
 
     def take(self, stored: StoredEntry) -> None:
         entry = decode_entry(stored.data)
+        if isinstance(entry, HookRan):
+            self.hooks.append({"seq": stored.seq, "time": iso(stored.time), **encode(entry)})
         before = _states(self.record)
         apply(self.record, entry, stored.seq, stored.time)
         self.last[_addressee(entry)] = kind_of(type(entry))
@@ -94,6 +98,7 @@ def _dump(store: Store, record: SessionRecord, trace: _Trace, live: Live) -> dic
     data["owner"] = {"pid": owner.pid, "since": iso(owner.started)} if owner else None
     data["actors"] = _actors(record, trace.last, store.is_owned(record.id), live)
     data["transitions"] = list(trace.transitions)
+    data["hooks"] = list(trace.hooks)
     return data
 
 

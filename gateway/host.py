@@ -15,6 +15,7 @@ from ..journal.store import Store
 from ..machines.errors import UnknownSession, UsageError
 from ..machines.policy import DelegationPolicy, Policy, RoutesChoice
 from ..machines.words import Words
+from ..ports.hooks import HookSpec
 from ..ports.models.choice import Choice, build, choose, probe_loopback
 from ..ports.models.settings import model_configs
 from ..ports.tools.permission import Permissions, Rule
@@ -24,10 +25,12 @@ from .control import ControlServer
 from .conversation import Conversation
 from .events import Event, Narrator
 from .home import open_store
+from .hooking import HookedEars, Hooking
 from .hub import Hub
 from .mirror import Mirror
 from .opening import Opening
 from .queue_file import document
+from .restorable import outlived_elsewhere
 from .router import Router
 from .saved_queue import announce_other
 from .shelf import Shelf
@@ -76,6 +79,8 @@ class Host:
             output_limit=config.tools.output_limit,
             spill=paths.state / "output",
         )
+        specs = [HookSpec(one.on, one.run, one.timeout) for one in config.hooks]
+        self._hooking = Hooking(specs, self.runtime, paths.state)
         self.runtime.profile_of_child = self._profile
         self.runtime.ears_of_child = self.narrator
         queue = config.auto_queue
@@ -96,14 +101,14 @@ class Host:
         """Begin a new session in a folder."""
         self._welcome(folder)
         profile = self._profile(self.wish.agent or self.config.default_agent)
-        live = self.runtime.open_new(folder, profile, self.narrator)
+        live = self.runtime.open_new(folder, profile, self._ears)
         self._opening.wait(live.id)
         return self._conversation(live.id, folder)
 
     def resume(self, session: str) -> Conversation:
         """Take up a session; nothing in it runs until somebody says so."""
         self._welcome()
-        live = self.runtime.open_existing(session, self._profile_of, self.narrator)
+        live = self.runtime.open_existing(session, self._profile_of, self._ears)
         self._opening.wait(live.id)
         return self._conversation(live.id, Path(live.record.folder))
 
@@ -125,12 +130,16 @@ class Host:
         """Give a session its voice on the event bus; `parent` is whose child it is."""
         return Narrator(session, self.hub.publish, time.time, parent)
 
+    def _ears(self, session: str) -> HookedEars:
+        return HookedEars(self.narrator(session), session, self._hooking)
+
     def close(self) -> None:
         """Leave all sessions, end all processes, close the store. Idempotent."""
         if self._control is not None:
             control, self._control = self._control, None
             self.runtime.run(control.aclose())
         self.runtime.leave_all()
+        self._hooking.drain()
         while self._models:
             _, model = self._models.popitem()
             self.runtime.run(model.aclose())
@@ -151,6 +160,7 @@ class Host:
             return
         self._listen()
         self.notices += self.shelf.expire(time.time(), persistence.retention_hours)
+        self.notices += outlived_elsewhere(self.paths, self.config.restore.retention_hours)
         if folder is not None and (other := announce_other(*self.shelf.newest(folder))):
             self.notices.append(other)
 

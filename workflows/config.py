@@ -4,10 +4,10 @@ shipped `config.toml` < the user's `config.toml` < `steersman.toml` in the proje
 chosen for that folder (`folder.py`) < the file that `STEERSMAN_CONFIG` names < flags of the command
 line.
 
-Tables are merged key by key, everything else is replaced, with one exception: permission rules and
-routes of a later layer are put before the earlier ones, since the first match wins. Each layer is
-checked by itself on top of the shipped one, so that a fault is found even where a later layer hides
-it, and all faults of all files are told at once.
+Tables are merged key by key, everything else is replaced, with two exceptions: permission rules and
+routes of a later layer are put before the earlier ones, since the first match wins; and hooks are
+added. Each layer is checked by itself on top of the shipped one, so that a fault is found even where
+a later layer hides it, and all faults of all files are told at once.
 """
 
 from collections.abc import Mapping
@@ -202,6 +202,8 @@ def _merge(
             _merge(into[name], value, place, layer, setters)
         elif place in IN_FRONT and is_list(value):
             into[name] = [*value, *into.get(name, [])]
+        elif place == ("hooks",) and is_list(value):
+            into[name] = [*into.get(name, []), *value]
         else:
             into[name] = value
         setters[place] = layer

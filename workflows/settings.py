@@ -21,6 +21,8 @@ __all__ = [
     "BusyInputMode",
     "Delegation",
     "Goals",
+    "HookEvent",
+    "HookSettings",
     "InterruptAt",
     "InterruptStrategy",
     "ModelSettings",
@@ -29,6 +31,7 @@ __all__ = [
     "Permissions",
     "Persistence",
     "Provider",
+    "Restore",
     "Routing",
     "Settings",
     "SteerWhileStreaming",
@@ -50,6 +53,19 @@ OnParentInterrupt = Literal["cancel", "detach"]
 Provider = Literal["openai", "anthropic", "local", "scripted"]
 ToolDialect = Literal["native", "json"]
 Verb = Literal["allow", "ask", "deny"]
+HookEvent = Literal[
+    "session_start",
+    "session_resume",
+    "turn_start",
+    "agent_response",
+    "turn_end",
+    "subagent_start",
+    "subagent_end",
+    "goal_achieved",
+    "goal_stopped",
+    "session_suspend",
+    "session_finalize",
+]
 ToolName = Literal[
     "read", "write", "edit", "list", "search", "shell", "delegate", "progress", "defer"
 ]
@@ -164,6 +180,20 @@ class ToolSettings(Declaration, frozen=True):
     output_limit: _Size
 
 
+class HookSettings(Declaration, frozen=True):
+    """A command that is run when something happens in a session; `timeout` in seconds."""
+
+    on: HookEvent
+    run: Annotated[Several[str], Field(min_length=1)]
+    timeout: Annotated[float, Field(gt=0, le=3600)] = 10.0
+
+
+class Restore(Declaration, frozen=True):
+    """How long sessions of external agents are kept."""
+
+    retention_hours: Annotated[float, Field(ge=0)]
+
+
 class ModelSettings(Declaration, frozen=True):
     """A model that agents can use by name."""
 
@@ -231,6 +261,8 @@ class Settings(Declaration, frozen=True):
     delegation: Delegation
     permissions: Permissions
     tools: ToolSettings
+    restore: Restore
+    hooks: Several[HookSettings]
     routing: Routing
     models: dict[UserName, ModelSettings] = Field(default_factory=dict[str, ModelSettings])
     agents: dict[UserName, AgentSettings]

@@ -21,6 +21,7 @@ __all__ = ["GUARDED", "PROJECT_FILE", "is_trusted", "trust", "withhold"]
 PROJECT_FILE = "steersman.toml"
 
 GUARDED: tuple[Where, ...] = (
+    ("hooks",),
     ("permissions",),
     ("tools",),
     ("models",),

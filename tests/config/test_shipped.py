@@ -19,14 +19,12 @@ NAMED = {"models": "main", "agents": "assistant"}
 def wanted_keys() -> set[Where]:
     """List every key that can be set, with the names that the shipped file uses.
 
-    Lists of tables are explained as wholes: permission rules by their comment, routes by an example.
+    Lists of tables are explained as wholes: permission rules and hooks by their comment, routes by an
+    example.
     """
-    keys = {
-        key
-        for key in known_keys(Settings)
-        if key[:2] != ("permissions", "rules") and key[0] != "route"
-    }
-    keys |= {("permissions", "rules")}
+    lists = {("permissions", "rules"), ("hooks",), ("route",)}
+    keys = {key for key in known_keys(Settings) if not {key[:1], key[:2]} & lists}
+    keys |= lists - {("route",)}
     named = {tuple(NAMED[str(key[0])] if part == "*" else part for part in key) for key in keys}
     tables = {key[:length] for key in named for length in range(len(key))}
     return named - tables
@@ -94,6 +92,7 @@ def test_schema_asks_only_for_what_has_no_default() -> None:
     parts = {"": whole, **whole["$defs"]}
     required = {name: part["required"] for name, part in parts.items() if "required" in part}
     assert required == {
+        "HookSettings": ["on", "run"],
         "ModelSettings": ["provider"],
         "PermissionRule": ["tool", "do"],
         "Route": ["name"],

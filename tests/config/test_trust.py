@@ -113,3 +113,18 @@ def test_records_are_private(load_with: Load, paths: Paths, project: Path) -> No
         os.umask(before)
     modes = [path.stat().st_mode & 0o777 for path in (record, record.parent, paths.state)]
     assert modes == [0o600, 0o700, 0o700]
+
+
+def test_a_projects_hooks_are_added_once_it_is_trusted(
+    load_with: Load, paths: Paths, project: Path
+) -> None:
+    """A downloaded folder runs nothing; trusted, its hooks come behind the person's own."""
+    own, other = (
+        '[[hooks]]\non = "turn_end"\nrun = ["' + name + '"]\n' for name in ("own", "other")
+    )
+    config = load_with(user=own, project_file=other)
+    assert [one.run for one in config.hooks] == [("own",)]
+    assert "`hooks` not applied" in config.notices[0]
+    trust(paths, project)
+    config = load_with(user=own, project_file=other)
+    assert [one.run for one in config.hooks] == [("own",), ("other",)]

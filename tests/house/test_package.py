@@ -15,7 +15,10 @@ import pytest
 
 import steersman
 
-NAMES = {"tomli-w": "tomli_w"}  # distributions whose module has another name
+NAMES = {
+    "ruamel.yaml": "ruamel",
+    "tomli-w": "tomli_w",
+}  # distributions whose module has another name
 
 
 @pytest.fixture

@@ -1,0 +1,231 @@
+"""`steersman hooks emit`: what the hooks of other agents call; it only writes down what they said.
+
+An agent waits for this at every event, so nothing of the program is imported: no parser, no journal,
+no configuration. It answers `{}` whatever happens, exits 0, and gives up its input after `PATIENCE`
+seconds or `LIMIT` bytes. What the words mean is decided by whoever reads them (`journal/restore.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn  # importing it takes longer than all the rest
+
+__all__ = ["emit"]
+
+EVENTS = (
+    "session-start",
+    "prompt-submit",
+    "agent-response",
+    "session-end",
+    "session-finalize",
+    "notification",
+)
+SYNCED = ("session-start", "session-end", "session-finalize")
+PATIENCE = 2.0
+LIMIT = 16 * 1024 * 1024
+_CHUNK = 1 << 16
+
+
+def emit(arguments: list[str]) -> NoReturn:
+    """Take one event from an agent, answer, and end the process: with 0, whatever happened."""
+    is_told = False
+    try:
+        is_told = _hear(arguments)
+    finally:
+        try:
+            os.write(1, b"{}\n")
+            if is_told and arguments[1] in (*SYNCED, "agent-response"):
+                _wake_hooks()
+        finally:
+            os._exit(0)
+
+
+def _hear(arguments: list[str]) -> bool:
+    """Write the event down; whether it was one of a session that is known."""
+    heard = time.time()
+    payload = _payload(_drain())
+    if payload is not None and len(arguments) == 2 and arguments[1] in EVENTS:
+        return _take(arguments[0].strip().lower(), arguments[1], payload, heard)
+    return False
+
+
+def _wake_hooks() -> None:
+    """Let a process of its own tell hooks of it, if this person has any; nobody waits for it."""
+    files = [os.path.join(_place("config", "XDG_CONFIG_HOME", ".config"), "config.toml")]
+    files += [os.environ.get("STEERSMAN_CONFIG", "")]
+    if not any(b"[[hooks]]" in _content(file) for file in files if file):
+        return
+    command = [sys.executable, "-m", "steersman", "hooks", "tell"]
+    nowhere = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
+    os.posix_spawn(sys.executable, command, os.environ, file_actions=nowhere, setsid=True)
+
+
+def _content(file: str) -> bytes:
+    try:
+        with open(file, "rb") as opened:
+            return opened.read(1 << 20)
+    except OSError:
+        return b""
+
+
+def _take(agent: str, event: str, payload: dict[str, Any], heard: float) -> bool:
+    from ..journal.spool import append, file_of
+
+    agent = _name_of(agent)
+    names: tuple[str, ...] = ("session_id", "sessionId", "sessionID")
+    session = _text(payload, *names) or _text(_inner(payload, "session"), "id")
+    if not session:
+        session = _text(payload, *_other_names(agent)) if agent else ""
+    is_odd = not session and any(payload.get(name) not in (None, "") for name in names)
+    if not agent or is_odd or not _is_id(session):
+        return False  # an id that cannot be used is not the same as none
+    is_start = event == "session-start"
+    path = file_of(_state(), agent, session)
+    if not session and not is_start and not os.path.isdir(os.path.dirname(path)):
+        return False
+    create = is_start or not session
+    if not create and not os.path.exists(path):
+        return False  # nobody knows this session
+    line = _line(agent, event, session, payload, heard)
+    return append(path, line, create=create, sync=event in SYNCED)
+
+
+def _line(agent: str, event: str, session: str, payload: dict[str, Any], heard: float) -> bytes:
+    from ..ports.agents.ancestry import ancestors, process, terminal
+
+    own = os.getpid()
+    told = payload.get("pid")
+    is_told = isinstance(told, int) and not isinstance(told, bool) and told > 1
+    folder = _text(payload, "cwd", "workspaceRoot", "workspace_root", limit=4096)
+    data = {
+        "time": heard,
+        "event": event,
+        "agent": agent,
+        "session": session,
+        "cwd": folder or os.getcwd(),
+        "transcript": _text(payload, "transcript_path", "transcriptPath", limit=4096),
+        "why": _text(payload, "source", "reason", limit=100),
+        "told": process(told) if is_told and told is not None else None,
+        "chain": ancestors(own),
+        "terminal": terminal(own),
+        "pane": os.environ.get("TMUX_PANE", "") or os.environ.get("STY", ""),
+    }
+    return json.dumps(data, separators=(",", ":")).encode() + b"\n"
+
+
+def _drain() -> bytes:
+    """Read standard input to its end, within bounds; what is beyond them is thrown away."""
+    import select
+
+    if os.isatty(0):
+        return b""
+    kept: list[bytes] = []
+    size, end = 0, time.monotonic() + PATIENCE
+    while size < 4 * LIMIT:
+        left = end - time.monotonic()
+        if left <= 0 or not select.select([0], [], [], left)[0]:
+            break
+        chunk = os.read(0, _CHUNK)
+        if not chunk:
+            break
+        size += len(chunk)
+        if size <= LIMIT:
+            kept.append(chunk)
+    return b"".join(kept)
+
+
+def _payload(text: bytes) -> dict[str, Any] | None:
+    """Read what was said; none if it says nothing that can be read."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return _table(data) if isinstance(data, dict) else None
+
+
+def _inner(payload: dict[str, Any], name: str) -> dict[str, Any]:
+    inner = payload.get(name)
+    return _table(inner) if isinstance(inner, dict) else {}
+
+
+def _table(data: Any) -> dict[str, Any]:
+    found: dict[str, Any] = data
+    return found
+
+
+def _text(payload: dict[str, Any], *names: str, limit: int = 256) -> str:
+    """Take the first of these that is a text or a number; too long a text is none."""
+    for name in names:
+        value = payload.get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            value = str(value)
+        if isinstance(value, str) and value and len(value) <= limit:
+            return value
+    return ""
+
+
+def _is_id(session: str) -> bool:
+    """Whether an id can be handed to a command as an argument and be nothing else there."""
+    return not session.startswith("-") and session.isprintable() and " " not in session
+
+
+def _name_of(agent: str) -> str:
+    """Find an agent's own name: it has a file of that name; only an alias needs a look inside."""
+    if not agent.replace("-", "").replace("_", "").isalnum() or not agent.isascii():
+        return ""
+    folders = _folders()
+    if any(os.path.exists(os.path.join(folder, f"{agent}.toml")) for folder in folders):
+        return agent
+    for folder in folders:
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+            if name.endswith(".toml") and agent in _declared(folder, name).get("aliases", ()):
+                return name.removesuffix(".toml")
+    return ""
+
+
+def _other_names(agent: str) -> tuple[str, ...]:
+    """Look up under which other names an agent tells its session's id."""
+    found: list[str] = []
+    for folder in _folders():
+        payload = _inner(_declared(folder, f"{agent}.toml"), "payload")
+        names = payload.get("session_id", [])
+        found += [name for name in names if isinstance(name, str)] if names else []
+    return tuple(found)
+
+
+def _declared(folder: str, name: str) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        with open(os.path.join(folder, name), "rb") as file:
+            data = tomllib.load(file)
+    except (OSError, ValueError):
+        return {}
+    return _inner(data, "agent")
+
+
+def _folders() -> tuple[str, str]:
+    """Name the folders of definitions: a person's own, and those that are shipped."""
+    shipped = os.path.join(os.path.dirname(os.path.dirname(__file__)), "workflows", "agents")
+    return os.path.join(_place("config", "XDG_CONFIG_HOME", ".config"), "agents"), shipped
+
+
+def _state() -> str:
+    return _place("state", "XDG_STATE_HOME", ".local/state")
+
+
+def _place(kind: str, variable: str, below: str) -> str:
+    """Find a folder as `Paths.of` does, without its imports."""
+    if home := os.environ.get("STEERSMAN_HOME"):
+        home = os.path.abspath(os.path.expanduser(home))
+        return home if kind == "config" else os.path.join(home, kind)
+    if sys.platform == "darwin":
+        return os.path.expanduser("~/Library/Application Support/steersman")
+    base = os.environ.get(variable, "").strip() or os.path.expanduser(f"~/{below}")
+    return os.path.join(base, "steersman")

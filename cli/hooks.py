@@ -1,0 +1,157 @@
+"""`steersman hooks …`: our hooks in the configurations of other agents."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..gateway.redaction import Redactor
+from ..machines.errors import ConfigError, UsageError
+from ..ports.agents.installation import Change, Installation
+from ..workflows.agent_definition import AgentDefinition, find_agent, load_agents
+from ..workflows.paths import Paths
+from .page import show, show_document, warn
+from .table import draw_table
+
+__all__ = ["install_hooks", "list_hooks", "tell", "uninstall_hooks"]
+
+_HEAD = ("AGENT", "HOOKS", "A SESSION ENDS BY", "CONFIGURATION")
+
+
+def list_hooks(environ: Mapping[str, str], *, as_json: bool) -> int:
+    """Print for each agent whether our hooks are in its configuration."""
+    paths = Paths.of(environ)
+    views = [_view(one, _installation(one, paths, environ)) for one in load_agents(paths).values()]
+    if as_json:
+        show_document({"hooks": views})
+        return 0
+    redactor = Redactor(environ)
+    cells = [
+        tuple(
+            redactor.line(str(text))
+            for text in (
+                one["agent"],
+                one["state"],
+                one["ends_by"],
+                one["config"],
+            )
+        )
+        for one in views
+    ]
+    show(draw_table(_HEAD, cells, environ))
+    for one in views:
+        if one["error"]:
+            warn(redactor.line(f"{one['agent']}: {one['error']}"))
+    return 0
+
+
+def install_hooks(environ: Mapping[str, str], name: str, *, is_dry: bool) -> int:
+    """Write our hooks into an agent's configuration. Raises `ConfigError`, `UsageError`."""
+    paths = Paths.of(environ)
+    agent = find_agent(load_agents(paths), name)
+    installation = _installation(agent, paths, environ)
+    changes = installation.install()
+    if is_dry:
+        return _show(changes)
+    copies = installation.apply(changes, is_install=True)
+    redactor = Redactor(environ)
+    for change in changes:
+        show(redactor.line(f"Wrote {change.path}"))
+    for copy in copies:
+        show(redactor.line(f"What was there before is kept: {copy}"))
+    if not changes:
+        show(redactor.line(f"The hooks are in {installation.path} already."))
+    elif agent.hooks.note:
+        show(agent.hooks.note)
+    return 0
+
+
+def uninstall_hooks(environ: Mapping[str, str], name: str, *, is_dry: bool) -> int:
+    """Take our hooks out again. Raises `ConfigError`, `UsageError`."""
+    paths = Paths.of(environ)
+    agent = find_agent(load_agents(paths), name)
+    installation = _installation(agent, paths, environ)
+    changes = installation.uninstall()
+    if is_dry:
+        return _show(changes)
+    installation.apply(changes, is_install=False)
+    redactor = Redactor(environ)
+    for change in changes:
+        show(redactor.line(f"{'Removed' if change.after is None else 'Wrote'} {change.path}"))
+    if not changes:
+        show(redactor.line(f"There are no hooks of ours in {installation.path}."))
+    return 0
+
+
+def tell(environ: Mapping[str, str]) -> int:
+    """Run a person's own hooks for what none of them has heard of yet."""
+    from ..gateway.external_hooks import tell_hooks
+    from ..gateway.restorable import Restorable
+    from ..ports.hooks import HookSpec
+    from ..workflows.config import load
+
+    paths = Paths.of(environ)
+    config = load(paths, paths.config, environ)
+    specs = [HookSpec(one.on, one.run, one.timeout) for one in config.hooks]
+    restorable = Restorable(paths, config.restore.retention_hours)
+    count = tell_hooks(restorable, paths.state, specs, environ)
+    show(f"Hooks run: {count}.")
+    return 0
+
+
+def _show(changes: list[Change]) -> int:
+    for change in changes:
+        show(change.diff())
+    if not changes:
+        warn("Nothing would change.")
+    return 0
+
+
+def _view(agent: AgentDefinition, installation: Installation) -> dict[str, Any]:
+    state, error = "", ""
+    try:
+        state = installation.status()
+    except ConfigError as fault:
+        state, error = "not understood", str(fault)
+    return {
+        "agent": agent.name,
+        "aliases": list(agent.aliases),
+        "state": state,
+        "error": error or None,
+        "config": str(installation.path),
+        "is_there": shutil.which(agent.start[0]) is not None,
+        "session_end_is_turn_boundary": agent.session_end_is_turn_boundary,
+        "ends_by": _ends_by(agent),
+        "publishes_stop_notification": agent.publishes_stop_notification,
+        "events": dict(agent.events),
+    }
+
+
+def _ends_by(agent: AgentDefinition) -> str:
+    """Say which event tears a session's record down; without one a person or its age does."""
+    ends = set(agent.events.values())
+    if "session-finalize" in ends:
+        return "session-finalize"
+    is_end = "session-end" in ends and not agent.session_end_is_turn_boundary
+    return "session-end" if is_end else "forget, or age"
+
+
+def _installation(agent: AgentDefinition, paths: Paths, environ: Mapping[str, str]) -> Installation:
+    return Installation(agent, _program(), paths.state, environ)
+
+
+def _program() -> list[str]:
+    """Say how this program is called by others: its script, by its whole path."""
+    beside = Path(sys.executable).parent / "steersman"
+    found = shutil.which("steersman")
+    for path in (Path(sys.argv[0]).absolute(), beside, *([Path(found)] if found else [])):
+        if path.name == "steersman" and os.access(path, os.X_OK) and path.is_file():
+            return [str(path)]
+    raise UsageError(
+        "this program has no command of its own that an agent could call",
+        "install it: `pip install steersman`, or `make chat` in its checkout",
+    )

@@ -1,0 +1,72 @@
+"""`steersman restore …`: sessions of other agents, and how they go on."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..gateway.age import age
+from ..gateway.redaction import Redactor
+from ..gateway.restorable import Restorable, can_resume, lives, restore_view
+from ..machines.errors import SteersmanError
+from ..workflows.config import load
+from ..workflows.paths import Paths
+from .page import show, show_document, warn
+from .table import draw_table
+
+__all__ = ["forget_record", "list_records", "run_record"]
+
+_HEAD = ("SESSION", "AGENT", "STATE", "LAST EVENT", "STOPPED AT", "RESUME WITH")
+
+
+def list_records(environ: Mapping[str, str], *, as_json: bool) -> int:
+    """Print what is not finalized, newest sign first; changes nothing."""
+    restorable = _restorable(environ)
+    now = time.time()
+    records = restorable.kept(now)
+    redactor = Redactor(environ)
+    if as_json:
+        views = [restore_view(one, restorable.agents) for one in records]
+        show_document({"restore": views})
+        return 0
+    if not records:
+        warn("There is nothing to restore; `steersman hooks install AGENT` lets an agent report.")
+        return 0
+    rows: list[tuple[str, ...]] = []
+    for one in records:
+        state = f"{one.state}, alive" if lives(one) else one.state
+        command = restorable.agents[one.agent].resume_command(one.session)
+        how = shlex.join(command) if can_resume(one) else "its id is not known"
+        stopped = age(now - one.last_boundary) if one.last_boundary else "-"
+        cells = (one.session, one.agent, state, age(now - one.updated), stopped)
+        rows.append((*map(redactor.line, cells), redactor.line(f"cd {one.cwd} && {how}")))
+    show(draw_table(_HEAD, rows, environ))
+    return 0
+
+
+def run_record(environ: Mapping[str, str], name: str) -> int:
+    """Become the agent's own resume command, in its folder. Raises `SteersmanError`."""
+    resumption = _restorable(environ).resume(name)
+    os.chdir(resumption.folder)
+    try:
+        os.execvpe(resumption.command[0], resumption.command, dict(environ))
+    except OSError as error:
+        raise SteersmanError(
+            f"`{resumption.command[0]}` cannot be started: {error.strerror}",
+            "install it, or put its folder into PATH; the record is kept",
+        ) from error
+
+
+def forget_record(environ: Mapping[str, str], name: str) -> int:
+    """Drop a record for good."""
+    record = _restorable(environ).forget(name)
+    show(Redactor(environ).line(f"Forgot session {record.session} of {record.agent}."))
+    return 0
+
+
+def _restorable(environ: Mapping[str, str]) -> Restorable:
+    paths = Paths.of(environ)
+    return Restorable(paths, load(paths, Path.cwd(), environ).restore.retention_hours)

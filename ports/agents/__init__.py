@@ -1,0 +1,1 @@
+"""External agents: their processes, their configurations, and how our hooks get into them."""

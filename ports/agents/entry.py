@@ -1,0 +1,65 @@
+"""What is to stand in an agent's configuration: for each of its events the command that reports it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...workflows.agent_definition import AgentDefinition
+
+__all__ = ["HookEntry", "HookSyntax", "is_ours", "wanted_entries"]
+
+_EMIT = re.compile(r"(?:^|[\s/'\"])steersman['\"]? hooks emit ([a-z0-9_-]+) ([a-z-]+)$")
+_HOME = "STEERSMAN_HOME"
+
+
+@dataclass(frozen=True, slots=True)
+class HookEntry:
+    """One line of ours: the agent's event, and the command; `event` is what we call it."""
+
+    name: str
+    command: str
+    event: str
+
+
+class HookSyntax:
+    """How one kind of configuration holds hooks; texts in, texts out.
+
+    Each method raises `NotUnderstood` for a text that it would have to guess about.
+    """
+
+    def found(self, text: str, agent: str) -> list[tuple[str, str]]:
+        """List what of ours is there: event of the agent, command; in the order of the text."""
+        raise NotImplementedError
+
+    def added(self, text: str, agent: AgentDefinition, entries: Sequence[HookEntry]) -> str:
+        """Return the text with the entries, which are not there yet."""
+        raise NotImplementedError
+
+    def removed(self, text: str, agent: str) -> str:
+        """Return the text without anything of ours."""
+        raise NotImplementedError
+
+
+def wanted_entries(
+    agent: AgentDefinition, program: Sequence[str], environ: Mapping[str, str]
+) -> list[HookEntry]:
+    """Say what should be installed for an agent.
+
+    A home of one's own is part of the command, since some agents clear the environment.
+    """
+    words = list(program)
+    if home := environ.get(_HOME):
+        words = ["env", f"{_HOME}={home}", *words]
+    return [
+        HookEntry(name, shlex.join([*words, "hooks", "emit", agent.name, event]), event)
+        for name, event in agent.events.items()
+    ]
+
+
+def is_ours(command: object, agent: str) -> bool:
+    """Whether a command is one that an installation wrote, of today or of earlier."""
+    found = _EMIT.search(command) if isinstance(command, str) else None
+    return found is not None and found[1] == agent

@@ -1,0 +1,123 @@
+"""Hooks of a person on their own sessions: in order, within limits, and never in the session's way."""
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from blackbox.driver import Place
+from serving import Text
+
+LIFE = ["session_start", "turn_start", "agent_response", "turn_end", "session_suspend"]
+
+
+def hook(on: str, *command: str, timeout: float = 10.0) -> str:
+    """Write one hook as it stands in a configuration."""
+    return f'[[hooks]]\non = "{on}"\nrun = {json.dumps(list(command))}\ntimeout = {timeout}\n'
+
+
+def keep(on: str, log: Path) -> str:
+    """Write a hook that keeps what it is told."""
+    return hook(on, "sh", "-c", f"cat >> {log}")
+
+
+def told(log: Path) -> list[dict[str, Any]]:
+    """Read what hooks wrote down."""
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def attach(packages: Path, log: Path) -> None:
+    """Make an installed package whose entry point hears of turn ends."""
+    info = packages / "sample-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sample\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[steersman.hooks]\nturn_end.sample = sample:hear\n")
+    (packages / "sample.py").write_text(
+        f"import json\ndef hear(told):\n    open({str(log)!r}, 'a').write(json.dumps(told) + '\\n')\n"
+    )
+
+
+@pytest.mark.slow
+def test_hooks_hear_a_sessions_life_in_order(place: Place, serve, tmp_path: Path) -> None:
+    """Each event comes as JSON, in order, after it was durable, without secrets; to functions, too."""
+    log, point = tmp_path / "log", tmp_path / "point"
+    attach(tmp_path / "packages", point)
+    place.environ["PYTHONPATH"] = str(tmp_path / "packages")
+    events = [*LIFE, "session_resume", "session_finalize"]
+    secret = hook("turn_end", "sh", "-c", "env | grep -c API_KEY; exit 3")
+    serve(Text("hello"), Text("again"), rest="".join(keep(one, log) for one in events) + secret)
+    place.environ["SOME_API_KEY"] = "sk-0123456789"
+    assert place.run("chat", "--json", said="hi\n").returncode == 0
+    first = told(log)
+    assert [one["event"] for one in first] == LIFE
+    assert len({one["session"] for one in first}) == 1
+    assert (first[1]["text"], first[2]["text"], first[3]["status"]) == ("hi", "hello", "completed")
+    assert [one["event"] for one in told(point)] == ["turn_end"]
+    ran = place.stored()["hooks"]
+    assert [one["event"] for one in ran if one["command"].startswith("sh -c 'cat")] == LIFE
+    (denied,) = [one for one in ran if "grep" in one["command"]]
+    assert (denied["status"], denied["exit_code"], denied["output"]) == ("exited", 3, "0\n")
+    chat = place.chat("--continue")
+    chat.send("go on")
+    chat.wait("turn_ended")
+    chat.send("/new")
+    assert chat.close() == 0
+    later = told(log)[len(first) :]
+    mine = [one["event"] for one in later if one["session"] == first[0]["session"]]
+    assert mine == [
+        "session_resume",
+        "turn_start",
+        "agent_response",
+        "turn_end",
+        "session_finalize",
+    ]
+    (end,) = [one for one in later if one["event"] == "session_finalize"]
+    assert (end["finalize"], end["cause"]) == (f"finalize-{end['session']}", "new")
+
+
+@pytest.mark.slow
+def test_a_bad_hook_harms_no_session(place: Place, serve) -> None:
+    """One that is missing, fails, hangs or floods is cut off and noted; the answer does not wait."""
+    rest = hook("turn_start", "/not/there")
+    rest += hook("turn_start", "sh", "-c", "yes", timeout=0.3)
+    rest += hook("turn_start", "sh", "-c", "sleep 60 & sleep 60", timeout=0.3)
+    rest += hook("turn_end", "sh", "-c", "echo last")
+    serve(Text("hello"), rest=rest)
+    chat = place.chat()
+    chat.send("hi")
+    ended = chat.wait("turn_ended")
+    assert ended["status"] == "completed"
+    assert chat.close() == 0
+    ran = place.stored()["hooks"]
+    assert [one["status"] for one in ran] == ["failed", "timed_out", "timed_out", "exited"]
+    assert all(len(one.get("output", "")) < 5000 for one in ran)
+    assert place.processes() == {}
+
+
+@pytest.mark.slow
+def test_nothing_runs_at_a_restart_until_somebody_speaks(
+    place: Place, serve, tmp_path: Path
+) -> None:
+    """The end of a session whose program died is due: told with the next word, under the same id."""
+    log, pid = tmp_path / "log", tmp_path / "pid"
+    kill = f"cat >> {log}; while [ ! -s {pid} ]; do :; done; kill -9 $(cat {pid})"
+    serve(Text("hello"), rest=hook("session_finalize", "sh", "-c", kill))
+    chat = place.chat()
+    chat.send("/new")
+    pid.write_text(f"{chat.process.pid}\n")
+    assert chat.process.wait(30) == -signal.SIGKILL
+    (first,) = told(log)
+    serve(Text("hello"), rest=keep("session_finalize", log) + keep("session_resume", log))
+    chat = place.chat("--continue")
+    chat.wait("session_started")
+    chat.send("/queue list")
+    chat.wait("result")
+    assert told(log) == [first]
+    chat.send("go on")
+    chat.wait("turn_ended")
+    assert chat.close() == 0
+    later = told(log)[1:]
+    assert sorted(one["event"] for one in later) == ["session_finalize", "session_resume"]
+    (again,) = [one for one in later if one["event"] == "session_finalize"]
+    assert again == first

@@ -1,0 +1,281 @@
+"""Sessions of other agents: kept over turn ends and crashes, gone after their end, resumed by id.
+
+The agents are fakes: shell scripts that call `steersman hooks emit` as the real ones do.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steersman.workflows.agent_definition import AgentDefinition, load_agents
+from steersman.workflows.paths import Paths
+
+AGENTS = load_agents(Paths(Path("/nonexistent"), Path("/nonexistent"), Path("/nonexistent")))
+EMIT = f"{sys.executable} -m steersman hooks emit"
+ENDS = {True: "session-end", False: "agent-response"}
+
+Emit = Callable[..., str]
+
+
+@pytest.fixture
+def environ(home: Path) -> dict[str, str]:
+    """What a shell of this person has in its environment."""
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home.parent),
+        "STEERSMAN_HOME": str(home),
+        "LANG": "C.UTF-8",
+    }
+
+
+@pytest.fixture
+def emit(environ: dict[str, str], folder: Path) -> Emit:
+    """Call the hook once, as an agent would; returns what it answers."""
+
+    def call(agent: str, event: str, **payload: Any) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "steersman", "hooks", "emit", agent, event],
+            input=json.dumps(payload),
+            env=environ,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    return call
+
+
+def listed(command: Any) -> list[dict[str, Any]]:
+    """Read what `restore list` shows to programs."""
+    found: list[dict[str, Any]] = json.loads(command("restore", "list", "--json").out)["restore"]
+    return found
+
+
+def agent_script(agent: AgentDefinition, session: str, *, turns: int) -> str:
+    """Write an agent that begins, ends some turns, and then waits to be killed."""
+    said = json.dumps({"session_id": session})
+    ends = ENDS[agent.session_end_is_turn_boundary]
+    lines = ["#!/bin/sh", f"echo '{said}' | {EMIT} {agent.name} session-start"]
+    lines += [f"echo '{said}' | {EMIT} {agent.name} {ends}"] * turns
+    return "\n".join([*lines, "echo ready", "exec 1>&-", "read forever", ""])
+
+
+def run_and_kill(script: Path, environ: dict[str, str], folder: Path) -> None:
+    """Run an agent until it has said everything, and pull its plug."""
+    process = subprocess.Popen(
+        ["sh", str(script)],
+        env=environ,
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.read().splitlines()[-1] == "ready"
+        process.send_signal(signal.SIGKILL)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("agent", AGENTS.values(), ids=lambda one: one.name)
+def test_a_killed_agent_is_offered_until_it_is_finalized(
+    agent: AgentDefinition,
+    environ: dict[str, str],
+    folder: Path,
+    tmp_path: Path,
+    emit: Emit,
+    command: Any,
+) -> None:
+    """Three turn ends and a kill -9 keep the record, with the agent's own command; its end does not."""
+    script = tmp_path / f"{agent.name}-fake"
+    script.write_text(agent_script(agent, "s-1", turns=3))
+    run_and_kill(script, environ, folder)
+    (record,) = listed(command)
+    assert (record["id"], record["agent"], record["cwd"]) == ("s-1", agent.name, str(folder))
+    assert record["command"] == [word.replace("{session_id}", "s-1") for word in agent.resume]
+    assert record["last_boundary"] is not None
+    assert record["alive"] is False
+    end = "session-finalize" if agent.session_end_is_turn_boundary else "session-end"
+    assert emit(agent.name, end, session_id="s-1") == "{}\n"
+    assert listed(command) == []
+
+
+def test_an_event_of_nobody_changes_nothing(emit: Emit, command: Any, home: Path) -> None:
+    """Events of an unknown session, agent or kind leave no trace, and are answered all the same."""
+    for event in (
+        "prompt-submit",
+        "agent-response",
+        "session-end",
+        "session-finalize",
+        "notification",
+    ):
+        assert emit("claude", event, session_id="nobody") == "{}\n"
+    assert emit("clod", "session-start", session_id="x") == "{}\n"
+    assert emit("claude", "session-begin", session_id="x") == "{}\n"
+    assert listed(command) == []
+    assert not (home / "state").exists()
+
+
+def test_finalize_twice_is_one_end(emit: Emit, command: Any, home: Path, tmp_path: Path) -> None:
+    """Two ends, and a crash between the end and its hooks, are one end with one id."""
+    log = tmp_path / "log"
+    hook = f'[[hooks]]\non = "session_finalize"\nrun = ["sh", "-c", "cat >> {log}"]\n'
+    emit("hermes", "session-start", session_id="s-1")
+    for _ in range(2):  # nobody is told: as if the program had died right after
+        emit("hermes", "session-finalize", session_id="s-1")
+    assert listed(command) == []
+    (home / "config.toml").write_text(hook)
+    assert command("hooks", "tell").out == "Hooks run: 1.\n"
+    assert command("hooks", "tell").out == "Hooks run: 0.\n"
+    (line,) = log.read_text().splitlines()
+    told = json.loads(line)
+    assert (told["finalize"], told["cause"]) == ("finalize-hermes-s-1-1", "session-finalize")
+
+
+def test_a_crash_while_hooks_hear_of_an_end_tells_them_again(
+    emit: Emit, command: Any, home: Path, tmp_path: Path, environ: dict[str, str]
+) -> None:
+    """Killed between the hook and the note that it ran, the end is told once more, under its id."""
+    log, pid = tmp_path / "log", tmp_path / "pid"
+    emit("claude", "session-start", session_id="s-1")
+    emit("claude", "session-end", session_id="s-1")
+    kill = f"cat >> {log}; while [ ! -s {pid} ]; do :; done; kill -9 $(cat {pid})"
+    hook = '[[hooks]]\non = "session_finalize"\nrun = ["sh", "-c", "{}"]\n'
+    (home / "config.toml").write_text(hook.format(kill))
+    telling = subprocess.Popen([sys.executable, "-m", "steersman", "hooks", "tell"], env=environ)
+    pid.write_text(f"{telling.pid}\n")
+    assert telling.wait(30) == -signal.SIGKILL
+    (home / "config.toml").write_text(hook.format(f"cat >> {log}"))
+    assert command("hooks", "tell").out == "Hooks run: 1.\n"
+    assert command("hooks", "tell").out == "Hooks run: 0.\n"
+    first, second = [json.loads(line) for line in log.read_text().splitlines()]
+    assert first["finalize"] == second["finalize"]
+
+
+def test_hooks_hear_where_a_prompt_stopped(
+    emit: Emit, command: Any, home: Path, tmp_path: Path
+) -> None:
+    """A turn's end of another agent reaches hooks by itself, once, and its record stays."""
+    log = tmp_path / "log"
+    os.mkfifo(log)
+    emit("grok", "session-start", session_id="s-1")
+    (home / "config.toml").write_text(
+        f'[[hooks]]\non = "turn_end"\nrun = ["sh", "-c", "cat > {log}"]\n'
+    )
+    emit("grok", "session-end", session_id="s-1")
+    told = json.loads(log.read_text())
+    assert (told["event"], told["agent"], told["external"]) == ("turn_end", "grok", True)
+    assert told["command"] == ["grok", "--resume", "s-1"]
+    (record,) = listed(command)
+    assert record["last_boundary"] is not None
+
+
+def test_an_inner_agent_changes_nothing_of_the_outer_one(
+    environ: dict[str, str], folder: Path, tmp_path: Path, command: Any
+) -> None:
+    """Started inside another session, even under the outer id, an agent only has its own record."""
+    outer, inner, same = tmp_path / "claude", tmp_path / "hermes", tmp_path / "in" / "claude"
+    same.parent.mkdir()
+    same.write_text(f'echo \'{{"session_id":"out"}}\' | {EMIT} claude session-end\n')
+    inner.write_text(
+        "#!/bin/sh\n"
+        f'echo \'{{"session_id":"in"}}\' | {EMIT} hermes session-start\n'
+        f'echo \'{{"session_id":"out"}}\' | {EMIT} claude session-end\n'  # inherited by mistake
+        f"echo '{{}}' | {EMIT} claude session-end\n"
+        f'echo \'{{"session_id":"in"}}\' | {EMIT} hermes session-end\n'
+    )
+    outer.write_text(
+        "#!/bin/sh\n"
+        f'echo \'{{"session_id":"out"}}\' | {EMIT} claude session-start\n'
+        f"sh {inner}\nsh {same}\necho ready\nexec 1>&-\nread forever\n"
+    )
+    run_and_kill(outer, environ, folder)
+    records = {one["id"]: one for one in listed(command)}
+    assert set(records) == {"in", "out"}
+    assert records["in"]["inside"] == "out"
+    assert records["out"]["last_boundary"] is None
+    assert records["in"]["last_boundary"] is not None
+
+
+def test_run_becomes_the_agents_own_command(
+    environ: dict[str, str], folder: Path, tmp_path: Path, emit: Emit, command: Any
+) -> None:
+    """`restore run` resumes in the session's folder, and over generations under new ids."""
+    emit("claude", "session-start", session_id="first")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    program = programs / "claude"
+    program.write_text(
+        f'#!/bin/sh\npwd\necho "$@"\necho "{{\\"session_id\\":\\"after-$2\\"}}" | '
+        f"{EMIT} claude session-start\n"
+    )
+    program.chmod(0o755)
+    path = f"{programs}:{environ['PATH']}"
+    for session in ("first", "after-first"):
+        done = subprocess.run(
+            [sys.executable, "-m", "steersman", "restore", "run", session],
+            env={**environ, "PATH": path},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+        assert done.stdout.splitlines() == [str(folder), f"--resume {session}", "{}"], done.stderr
+        (record,) = listed(command)
+        assert record["id"] == f"after-{session}"
+    assert record["previous"] == ["first", "after-first"]
+
+
+def test_what_cannot_be_resumed_is_refused(emit: Emit, command: Any, home: Path) -> None:
+    """Without an id, an agent or a folder there is a sentence, and no plain agent is started."""
+    emit("claude", "session-start", cwd="/", pid=os.getpid())
+    (record,) = listed(command)
+    assert record["command"] is None
+    done = command("restore", "run", record["id"])
+    assert (done.code, done.out) == (1, "")
+    assert "never told the id" in done.err
+    emit("claude", "session-start", session_id="gone", cwd=str(home / "not-there"))
+    assert "is not there" in command("restore", "run", "gone").err
+    emit("codex", "session-start", session_id="alive", pid=os.getpid())
+    assert "still runs" in command("restore", "run", "alive").err
+    assert "nothing is kept" in command("restore", "run", "nobody").err
+
+
+def test_forget_is_an_end(emit: Emit, command: Any) -> None:
+    """A person can drop a record; what the agent says afterwards does not bring it back."""
+    emit("codex", "session-start", session_id="s-1")
+    assert command("restore", "forget", "s-").out == "Forgot session s-1 of codex.\n"
+    emit("codex", "agent-response", session_id="s-1")
+    assert listed(command) == []
+    emit("codex", "session-start", session_id="s-1")
+    assert [one["id"] for one in listed(command)] == ["s-1"]
+
+
+def test_an_old_record_expires_once_with_a_notice(
+    emit: Emit, command: Any, home: Path, configure: Any, program: Any
+) -> None:
+    """After `restore.retention_hours` a record is stale, and the next chat finalizes it and says so."""
+    emit("gemini", "session-start", session_id="s-1")
+    (file,) = (home / "state" / "agents" / "gemini").glob("*.jsonl")
+    old = {**json.loads(file.read_text()), "time": time.time() - 200 * 3600}
+    file.write_text(json.dumps(old) + "\n")
+    (record,) = listed(command)
+    assert (record["state"], record["alive"]) == ("stale", True)
+    configure()
+    first, second = program("chat", "hello"), program("chat", "hello")
+    assert "Forgot session s-1 of gemini" in first.err
+    assert "Forgot" not in second.err
+    assert listed(command) == []

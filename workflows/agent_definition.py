@@ -1,0 +1,204 @@
+"""External agents, as people declare them: one TOML file an agent, in a folder of such files.
+
+The built-in ones lie beside this module, a person's own in `agents/` of the config folder; one of the
+same name replaces a built-in one. Adding an agent is adding a file: no code knows any of them by name.
+"""
+
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, ValidationError
+
+from ..machines.errors import UsageError
+from .declaration import Declaration, Several, known_keys
+from .document import Complaint, Document, complain, config_error, read_document
+from .fault import Fault, faults_of
+from .paths import Paths
+from .spelling import suggest
+
+__all__ = [
+    "BUILT_IN",
+    "AgentDefinition",
+    "AgentHooks",
+    "AgentPayload",
+    "EventName",
+    "find_agent",
+    "load_agents",
+    "read_agent",
+]
+
+BUILT_IN = Path(__file__).parent / "agents"
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+EventName = Literal[
+    "session-start",
+    "prompt-submit",
+    "agent-response",
+    "session-end",
+    "session-finalize",
+    "notification",
+]
+HookFormat = Literal[
+    "antigravity-json",
+    "claude-json",
+    "copilot-json",
+    "hermes-yaml",
+    "opencode-plugin",
+    "scripts",
+    "toml-tables",
+]
+
+
+def _check_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ValueError("is not a name: use a-z, 0-9, `_` and `-`, at most 64 characters")
+    return name
+
+
+def _check_command(words: tuple[str, ...]) -> tuple[str, ...]:
+    if not words or not words[0]:
+        raise ValueError("must begin with a program")
+    return words
+
+
+def _check_resume(words: tuple[str, ...]) -> tuple[str, ...]:
+    _check_command(words)
+    if not any("{session_id}" in word for word in words):
+        raise ValueError("must say where the session's id goes: `{session_id}`")
+    return words
+
+
+_Command = Annotated[Several[str], AfterValidator(_check_command)]
+_Resume = Annotated[Several[str], AfterValidator(_check_resume)]
+_AgentName = Annotated[str, AfterValidator(_check_name)]
+
+
+class AgentHooks(Declaration, frozen=True):
+    """Where an agent's hooks are configured: a file, or for `scripts` a folder with a file each.
+
+    `home_env` names the variable that replaces `home` at the start of `config`. `timeout` is what
+    the agent is told, in its own unit. `note` is what a person has to know after an installation.
+    """
+
+    config: Annotated[str, Field(min_length=1)]
+    format: HookFormat
+    home: str = ""
+    home_env: str = ""
+    timeout: Annotated[int, Field(ge=1)] = 10
+    note: str = ""
+
+    def path(self, environ: Mapping[str, str]) -> Path:
+        """Say where the file is, for whoever has this environment."""
+        written = self.config
+        inside = self.home and written.startswith(f"{self.home}/")
+        if inside and (moved := environ.get(self.home_env, "").strip()):
+            written = moved.rstrip("/") + written[len(self.home) :]
+        home = environ.get("HOME") or str(Path.home())
+        return Path(home + written[1:] if written.startswith("~/") else written)
+
+
+class AgentPayload(Declaration, frozen=True):
+    """Names under which this agent's hooks tell things, besides the usual ones."""
+
+    session_id: Several[str] = ()
+
+
+class AgentDefinition(Declaration, frozen=True):
+    """One external agent; `events` maps its names of hooks to ours.
+
+    `session_end_is_turn_boundary`: its session-end comes after turns, and tears nothing down.
+    `prompt_reopens`: a resumed session's first word is a prompt. `publishes_stop_notification`: it
+    tells the person itself when a turn is over.
+    """
+
+    name: _AgentName
+    aliases: Several[_AgentName] = ()
+    start: _Command
+    resume: _Resume
+    publishes_stop_notification: bool = True
+    create_config_dir_if_missing: bool = False
+    session_end_is_turn_boundary: bool = False
+    prompt_reopens: bool = False
+    hooks: AgentHooks
+    payload: AgentPayload = AgentPayload.model_construct()
+    events: Annotated[dict[str, EventName], Field(min_length=1)]
+
+    @property
+    def programs(self) -> frozenset[str]:
+        """Names that its process may have."""
+        return frozenset({Path(self.start[0]).name, Path(self.resume[0]).name})
+
+    def resume_command(self, session: str) -> tuple[str, ...]:
+        """Put a session's id into the command that resumes it."""
+        return tuple(word.replace("{session_id}", session) for word in self.resume)
+
+
+class _File(Declaration, frozen=True):
+    """A definition file."""
+
+    agent: AgentDefinition
+
+
+def load_agents(paths: Paths) -> dict[str, AgentDefinition]:
+    """Read all definitions, by name. Raises one `ConfigError` with every fault of every file."""
+    found: dict[str, AgentDefinition] = {}
+    complaints: list[Complaint] = []
+    for folder in (BUILT_IN, paths.config / "agents"):
+        for path in sorted(folder.glob("*.toml")):
+            agent, document, wrong = read_agent(path)
+            complaints += wrong
+            if agent is not None:
+                complaints += _check_aliases(agent, document, found)
+                found[agent.name] = agent
+    if complaints:
+        raise config_error(complaints)
+    return dict(sorted(found.items()))
+
+
+def read_agent(path: Path) -> tuple[AgentDefinition | None, Document, list[Complaint]]:
+    """Read one definition file; none, and complaints, if something is wrong in it."""
+    document, complaints = read_document(path)
+    if complaints:
+        return None, document, complaints
+    try:
+        agent = _File.model_validate(document.data).agent
+    except ValidationError as error:
+        known = tuple(known_keys(_File))
+        faults = [meant for fault in faults_of(error) for meant in suggest(fault, known)]
+        return None, document, complain(document, faults)
+    if agent.name != path.stem:
+        message = f"`agent.name` must be that of the file, `{path.stem}`, not `{agent.name}`"
+        fault = Fault(("agent", "name"), message, f"rename the file to {agent.name}.toml")
+        return None, document, complain(document, [fault])
+    return agent, document, []
+
+
+def _check_aliases(
+    agent: AgentDefinition, document: Document, found: Mapping[str, AgentDefinition]
+) -> list[Complaint]:
+    """Find names that two agents would share; of two equal names the later file counts."""
+    for other in found.values():
+        if other.name == agent.name:
+            continue
+        shared = {agent.name, *agent.aliases} & {other.name, *other.aliases}
+        if shared:
+            name = min(shared)
+            where = ("agent", "name") if name == agent.name else ("agent", "aliases")
+            message = f"`{name}` is a name of `{other.name}` already"
+            return complain(document, [Fault(where, message, "choose another one")])
+    return []
+
+
+def find_agent(agents: Mapping[str, AgentDefinition], name: str) -> AgentDefinition:
+    """Find a definition by name or alias, case aside. Raises `UsageError` with the nearest one."""
+    wanted = name.strip().lower()
+    for agent in agents.values():
+        if wanted in (agent.name, *agent.aliases):
+            return agent
+    names = [one for agent in agents.values() for one in (agent.name, *agent.aliases)]
+    near = get_close_matches(wanted, names, 1)
+    meant = f"did you mean `{near[0]}`? " if near else ""
+    raise UsageError(f"there is no agent `{name}`", f"{meant}known: {', '.join(agents)}")
