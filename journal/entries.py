@@ -11,7 +11,7 @@ from typing import Any
 
 from ..machines.conversation import ChatMessage, Usage
 from ..machines.policy import RoutesChoice
-from .cancels import (
+from .cancel_entries import (
     InterruptCalledOff,
     Interrupted,
     InterruptPlanned,
