@@ -35,6 +35,7 @@ from ..ports.tools.permission import Permissions
 from ..ports.tools.toolbox import Toolbox
 from ..ports.workspace.checkpoints import Checkpoints
 from .caretaker import Caretaker
+from .claims import Claims
 from .commits import Commits, Token
 from .departure import Departure
 from .dispatcher import LoopDispatcher
@@ -118,6 +119,7 @@ class Runtime:
         self.processes = ProcessHost()
         self.toolbox = Toolbox(self.processes, grace=grace, output_limit=output_limit)
         self.sessions: dict[str, LiveSession] = {}
+        self._claims = Claims(self.sessions)
         self.profile_of_child: Callable[[str], AgentProfile] = _no_profile
         self.ears_of_child: Callable[[str, str], Ears] = _no_ears
         self._spill = spill
@@ -211,7 +213,9 @@ class Runtime:
             self.commits,
             performer,
             departure,
-            SessionToolbook(self.toolbox, profile.tools, profile.permissions, folder),
+            SessionToolbook(
+                self.toolbox, profile.tools, profile.permissions, folder, session, self._claims
+            ),
             profile.policy,
             profile.max_steps,
             profile.routes.dispositions,

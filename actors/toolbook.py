@@ -1,32 +1,57 @@
-"""What a session may do with its tools: arguments checked, permissions looked up."""
+"""What a session may do with its tools: arguments checked, files claimed, permissions looked up."""
 
 from pathlib import Path
 
 from ..machines.conversation import ToolRequest
+from ..machines.errors import ToolError
 from ..ports.tools.permission import Permissions, exact_rule
+from ..ports.tools.place import find_place
 from ..ports.tools.toolbox import Toolbox
+from .claims import Claims
 from .environment import Permit
 
 __all__ = ["SessionToolbook"]
+
+
+CHANGES = ("write", "edit")
+"""The tools that change one file, the one at `path`."""
 
 
 class SessionToolbook:
     """One session's tools: those its agent has, in its folder, under its permissions."""
 
     def __init__(
-        self, toolbox: Toolbox, names: tuple[str, ...], permissions: Permissions, folder: Path
+        self,
+        toolbox: Toolbox,
+        names: tuple[str, ...],
+        permissions: Permissions,
+        folder: Path,
+        session: str,
+        claims: Claims,
     ) -> None:
         self._toolbox = toolbox
         self._names = names
         self._permissions = permissions
         self._folder = folder
+        self._session = session
+        self._claims = claims
 
     def fault(self, request: ToolRequest) -> str:
         """Say what is wrong with a call; empty when nothing is."""
         tool = self._toolbox.get(request.tool) if request.tool in self._names else None
         if tool is None:
             return f"there is no tool `{request.tool}`; there are {', '.join(self._names)}"
-        return tool.fault(request.arguments)
+        return tool.fault(request.arguments) or self._claim(request)
+
+    def _claim(self, request: ToolRequest) -> str:
+        """Claim the file that a call changes, or say who has it."""
+        if request.tool not in CHANGES:
+            return ""
+        try:
+            place = find_place(request.arguments["path"], self._folder)
+        except ToolError:
+            return ""  # the tool itself says what is wrong with it
+        return self._claims.fault(self._session, place.path)
 
     def permit(self, request: ToolRequest) -> Permit:
         """Look the call up in the permission rules."""
