@@ -96,7 +96,7 @@ class Household(Reverting):
                 self._start_talk(entry)
             case e.Withdrawn(item=item):
                 self._end_talk(item)
-            case e.ChildResumed() | e.ChildInterrupted() | e.ChildEnded():
+            case e.ChildAdmitted() | e.ChildResumed() | e.ChildInterrupted() | e.ChildEnded():
                 self._follow_child(entry)
             case _:
                 pass
@@ -230,10 +230,12 @@ class Household(Reverting):
             if child.item == item:
                 self._nursery.tell(EndChild(child.name))
 
-    def _follow_child(self, entry: e.ChildResumed | e.ChildInterrupted | e.ChildEnded) -> None:
+    def _follow_child(
+        self, entry: e.ChildAdmitted | e.ChildResumed | e.ChildInterrupted | e.ChildEnded
+    ) -> None:
         """Hand on what waits for a child, or give its result to whoever is there for it."""
         waiting = self.record.queue.handed_on(entry.child)
-        if isinstance(entry, e.ChildResumed):
+        if isinstance(entry, e.ChildAdmitted | e.ChildResumed):
             for item in waiting:
                 self._nursery.tell(PassSteer(item.id, (entry.child,), item.text, item.user))
             return

@@ -8,7 +8,7 @@ https://trio.readthedocs.io/en/stable/reference-core.html#nurseries-and-spawning
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..journal import entries as e
 from ..journal.child_record import ChildRecord, apply_to_children, at_work
@@ -42,9 +42,6 @@ from ..machines.messages import (
 from ..machines.results import ToolFinished
 from .actor import Forward
 from .ward import Ward, say_to_child
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Nursery"]
 
@@ -273,9 +270,10 @@ class Nursery(Ward):
         late = self._environment.delegation.steer_deadline
         for name in message.names:
             child, crib = self.records.get(name), self.cribs.get(name)
+            if child is not None and child.state in ("waiting", "interrupted"):
+                continue  # it is handed on again when the child begins or goes on
             if child is None or not child.is_at_work or crib is None:
-                if child is None or child.state != "interrupted":
-                    self._decide(e.SteerArrived(message.item, name))
+                self._decide(e.SteerArrived(message.item, name))
                 continue
             crib.steers = (*crib.steers, message)
             crib.tell(self._steer(message))
