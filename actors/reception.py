@@ -16,6 +16,7 @@ from ..machines.routing import Table
 from .rearrangement import MOMENT
 
 __all__ = [
+    "addressed",
     "decided",
     "enqueue_order",
     "interrupt_order",
@@ -51,6 +52,13 @@ def situation(record: SessionRecord) -> Situation:
             return Situation.UNATTENDED
         case _:
             return Situation.HELD if record.queue.state == "held" else Situation.IDLE
+
+
+def addressed(doing: Situation, to: str) -> Situation:
+    """Say what the session does to a steer that names somebody: a child, or the agent itself."""
+    if to not in ("", "parent"):
+        return Situation.DELEGATING
+    return Situation.ACCOMPANIED if to and doing is Situation.DELEGATING else doing
 
 
 def is_asked_here(record: SessionRecord, question: str) -> bool:

@@ -54,6 +54,7 @@ from .household import Household
 from .inspection import inspect_session
 from .mailbox import tell
 from .reception import (
+    addressed,
     decided,
     enqueue_order,
     interrupt_order,
@@ -169,7 +170,7 @@ class Session(Household):
             return
         policy = policy_of(self.record, self._environment.policy)
         is_named = message.to not in ("", "parent")
-        doing = Situation.DELEGATING if is_named else situation(self.record)
+        doing = addressed(situation(self.record), message.to)
         if message.intent in OVERTAKEN_TALK and 0 < message.said < self._cut:
             doing = Situation.OVERTAKEN
         row, message = decided(self._environment.dispositions, message, doing, policy)
@@ -195,8 +196,7 @@ class Session(Household):
 
     def _steer(self, message: UserMessage, row: DispositionRow) -> None:
         """Hand it to whoever the table names for its cause: the turn, or children of it."""
-        is_own = row.cause == Cause.STEER or message.to == "parent"
-        names = () if is_own else self._steered(row.cause)
+        names = () if row.cause == Cause.STEER else self._steered(row.cause)
         turn = "" if names else self.record.turn
         self._queue.tell(enqueue_order(message, row, "steer", for_turn=turn, for_children=names))
 
