@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ..machines.errors import SteersmanError
+from .agents_app import agents
 from .hooks_app import hooks
 from .parameter import Json, Session
 from .queue_app import queue, send, stop
@@ -37,6 +38,7 @@ def _group(name: str, doc: str, example: str) -> typer.Typer:
 
 
 app.add_typer(queue, name="queue")
+app.add_typer(agents, name="agents")
 app.add_typer(routes, name="routes")
 app.command()(send)
 app.command()(stop)

@@ -20,7 +20,15 @@ from ..workflows.paths import Paths
 from .page import show, show_document, warn
 from .stored import stored
 
-__all__ = ["WAYS_TO_SAY", "change_queue", "list_queue", "list_saved", "say_to", "stop_session"]
+__all__ = [
+    "WAYS_TO_SAY",
+    "change_queue",
+    "find",
+    "list_queue",
+    "list_saved",
+    "say_to",
+    "stop_session",
+]
 
 WAYS_TO_SAY = ("auto", "queue", "steer", "interrupt")
 FILES = ("export", "import")
@@ -29,7 +37,7 @@ FILES = ("export", "import")
 def list_queue(environ: Mapping[str, str], session: str, *, as_json: bool) -> int:
     """Print a session's queue from the store, also while another process runs it."""
     with stored(environ) as store:
-        data = _stored_queue(store, _find(store, session))
+        data = _stored_queue(store, find(store, session))
     if as_json:
         show_document(data)
         return 0
@@ -87,7 +95,7 @@ def say_to(
     if not text.strip():
         raise UsageError("there is nothing to say", 'steersman send last "and the tests"')
     with stored(environ) as store:
-        row = _find(store, session)
+        row = find(store, session)
         receipt = Errand(Paths.of(environ), environ, store, row.session).say(text, explicit)
     return _print(receipt, as_json=as_json)
 
@@ -97,8 +105,11 @@ def stop_session(environ: Mapping[str, str], session: str, *, as_json: bool) -> 
     return say_to(environ, session, "/stop", "auto", as_json=as_json)
 
 
-def _find(store: SqliteStore, name: str) -> SessionRow:
-    """Find a session; without a name the newest of this folder, else the newest of all."""
+def find(store: SqliteStore, name: str) -> SessionRow:
+    """Find a session; without a name the newest of this folder, else the newest of all.
+
+    Raises `UsageError`.
+    """
     rows = store.sessions()
     if name:
         return find_session(rows, name)

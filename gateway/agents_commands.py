@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..journal.codec import encode
-from ..journal.recovery import load_record
+from ..journal.record import apply
+from ..journal.recovery import is_cut_off, load_record, recovered
 from ..machines.delegation import EndChild
 from ..machines.errors import UnknownSession
 from ..machines.subagent import AT_WORK
+from .redaction import Redactor
 from .reply import Reply
 
 if TYPE_CHECKING:
     from ..actors.runtime import Runtime
+    from ..journal.store import Store
     from .conversation import Conversation
 
 __all__ = [
@@ -22,7 +28,10 @@ __all__ = [
     "answer_command",
     "draw_agents",
     "smalltalk_command",
+    "stored_state",
 ]
+
+State = Callable[[str], dict[str, Any]]
 
 AGENTS_USAGE = "[stop NAME|wrap-up NAME]"
 CHOICES = ("allow", "always", "deny")
@@ -35,7 +44,7 @@ def agents_command(conversation: Conversation, argument: str) -> Reply:
     verb, _, name = argument.strip().partition(" ")
     match verb.lower():
         case "" | "list":
-            agents = agents_of(conversation.runtime, conversation.session)
+            agents = agents_of(_live_state(conversation.runtime), conversation.session)
             return Reply(True, {"agents": agents}, draw_agents(agents))
         case "stop" | "wrap-up" if name.strip():
             return _end(conversation, name.strip().removeprefix("@"), verb.lower() == "wrap-up")
@@ -70,28 +79,51 @@ def answer_command(conversation: Conversation, argument: str) -> Reply:
     return Reply(True, {"id": question, "choice": choice}, f"{question}: {choice}.")
 
 
-def agents_of(runtime: Runtime, session: str, depth: int = 0) -> list[dict[str, Any]]:
+def agents_of(state: State, session: str) -> list[dict[str, Any]]:
     """List a session's children and theirs, parents first, as machine interfaces get them.
 
-    A child that is open here is asked; of one that is not, the store tells.
+    `state` gives a session's state as plain data, by its id; empty where it was never opened.
     """
-    found = list[dict[str, Any]]()
-    for child in _state(runtime, session).get("children", {}).values():
-        own = _state(runtime, child["session"])
-        found.append({**_view(child, own, runtime.system.now()), "depth": depth})
-        found += agents_of(runtime, child["session"], depth + 1) if own else []
+    redactor = Redactor(os.environ)
+    found = list(_below(state, session, 0))
+    for one in found:
+        one["task"] = redactor.text(one["task"])
+        one["reason"] = redactor.text(one["reason"]) if one["reason"] else None
     return found
 
 
-def _state(runtime: Runtime, session: str) -> dict[str, Any]:
-    """Return a session's state as plain data; empty where it was never opened."""
-    if session in runtime.sessions:
-        return runtime.inspect(session)
-    try:
-        data: dict[str, Any] = encode(load_record(runtime.store, session))
-    except UnknownSession:
-        return {}
-    return data
+def _below(state: State, session: str, depth: int) -> Iterator[dict[str, Any]]:
+    for child in state(session).get("children", {}).values():
+        own = state(child["session"])
+        yield {**_view(child, own, time.time()), "depth": depth}
+        if own:
+            yield from _below(state, child["session"], depth + 1)
+
+
+def stored_state(store: Store) -> State:
+    """Look in the store; a session that nobody has open is as its next owner will find it."""
+
+    def look(session: str) -> dict[str, Any]:
+        try:
+            record = load_record(store, session)
+        except UnknownSession:
+            return {}
+        if is_cut_off(record) and not store.is_owned(session):
+            apply(record, recovered(record), record.seq + 1, record.updated)
+        data: dict[str, Any] = encode(record)
+        return data
+
+    return look
+
+
+def _live_state(runtime: Runtime) -> State:
+    """Ask a session that is open here; of one that is not, the store tells."""
+    look = stored_state(runtime.store)
+
+    def ask(session: str) -> dict[str, Any]:
+        return runtime.inspect(session) if session in runtime.sessions else look(session)
+
+    return ask
 
 
 def _view(child: dict[str, Any], own: dict[str, Any], now: float) -> dict[str, Any]:
@@ -119,7 +151,8 @@ def draw_agents(agents: list[dict[str, Any]]) -> str:
 
 
 def _line(one: dict[str, Any]) -> str:
-    task = one["task"] if len(one["task"]) <= SHOWN else f"{one['task'][: SHOWN - 3]}..."
+    task = " ".join(one["task"].split())
+    task = task if len(task) <= SHOWN else f"{task[: SHOWN - 3]}..."
     kind = {"background_child": ", background", "side_talk": ", side talk"}.get(one["relation"], "")
     why = f" ({one['reason']})" if one["reason"] and one["state"] not in AT_WORK else ""
     spent = f"{one['elapsed']:.0f} s, {one['steps']} steps, {one['tokens']} tokens"

@@ -1,0 +1,34 @@
+"""`steersman agents …`: a session's subagents, from another terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..gateway.agents_commands import agents_of, draw_agents, stored_state
+from ..gateway.terminal import clean
+from ..machines.errors import UsageError
+from .page import show, show_document
+from .queue import find, say_to
+from .stored import stored
+
+__all__ = ["end_agent", "list_agents"]
+
+
+def list_agents(environ: Mapping[str, str], session: str, *, as_json: bool) -> int:
+    """Print a session's subagents and theirs from the store, also while another process runs it."""
+    with stored(environ) as store:
+        agents = agents_of(stored_state(store), find(store, session).session)
+    if as_json:
+        show_document({"agents": agents})
+    else:
+        show(clean(draw_agents(agents)))
+    return 0
+
+
+def end_agent(
+    environ: Mapping[str, str], session: str, verb: str, name: str, *, as_json: bool
+) -> int:
+    """End one subagent where it runs: `verb` is stop, or wrap-up. Raises `UsageError`."""
+    if not name.strip():
+        raise UsageError("which one?", f"steersman agents {verb} last NAME")
+    return say_to(environ, session, f"/agents {verb} {name}", "auto", as_json=as_json)
