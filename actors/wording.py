@@ -9,7 +9,7 @@ from ..journal.queue import ItemRecord
 __all__ = ["chosen", "opening", "with_news", "words"]
 
 
-LEAD = re.compile(r"^(?=[ \t]*\[(New message|Result) from )", re.MULTILINE)
+LEAD = re.compile(r"^(?=[ \t]*\[((New message|Result) from |Asked beside the work:))", re.MULTILINE)
 
 
 def words(item: ItemRecord, is_steer: bool = False) -> str:
@@ -19,9 +19,10 @@ def words(item: ItemRecord, is_steer: bool = False) -> str:
     for somebody else.
     """
     if item.said_as == "side_talk" or (item.answer and item.answer != item.text):
-        return f"[Asked beside the work: {item.text}] The answer was:\n{item.answer}"
+        asked, answer = (LEAD.sub("> ", one) for one in (item.text, item.answer))
+        return f"[Asked beside the work: {asked}] The answer was:\n{answer}"
     if item.child:
-        return f"[Result from {item.child}] {item.text}"
+        return f"[Result from {item.child}] {LEAD.sub('> ', item.text)}"
     if is_steer:
         return f"[New message from {_name(item.user)}] {LEAD.sub('> ', item.text)}"
     return item.text
