@@ -18,7 +18,9 @@ from blackbox.driver import Gate
 
 from .stage import Stage
 from .terminal import Reel
+from .test_beside_the_road import beside_the_main_road
 from .test_change_of_direction import a_change_of_direction
+from .test_helper_at_work import the_helper_at_work
 from .test_long_job import a_long_job
 from .test_plug_is_pulled import the_plug_is_pulled
 from .test_several_things import several_things
@@ -34,12 +36,19 @@ def _pull_the_plug(stage: Stage) -> None:
         the_plug_is_pulled(stage, gate)
 
 
+def _help(stage: Stage) -> None:
+    with closing(Gate(stage.place.folder)) as gate:
+        the_helper_at_work(stage, gate)
+
+
 STORIES: dict[str, tuple[str, Callable[[Stage], None]]] = {
     "1": ("a-long-job", a_long_job),
     "2": ("a-change-of-direction", a_change_of_direction),
     "3": ("several-things", several_things),
     "4": ("the-plug-is-pulled", _pull_the_plug),
     "5": ("words", some_words),
+    "6": ("the-helper-at-work", _help),
+    "8": ("beside-the-main-road", beside_the_main_road),
 }
 
 

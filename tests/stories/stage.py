@@ -74,6 +74,12 @@ class Stage:
         """Return what the journal says of the session."""
         return self.place.stored()
 
+    def left(self) -> list[str]:
+        """Return what runs beside the program itself and the guard of its processes."""
+        own = ("steersman", "ports/process/__main__.py")
+        found = self.place.processes().values()
+        return [one for one in found if not any(part in one for part in own)]
+
     def times_done(self) -> list[int]:
         """Return how often each file was rewritten, by its own marks."""
         paths = sorted(self.place.folder.glob("schema*.ts"))
