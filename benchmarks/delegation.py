@@ -1,0 +1,236 @@
+"""What delegation costs: many children in one process, and a steer to who waits for a child.
+
+Run it as `python benchmarks/delegation.py`, with the package installed. The children are real sessions
+on a real store; their model never answers. Beside each measure stands the same without delegation, from
+the same run.
+"""
+
+import asyncio
+import gc
+import statistics
+import sys
+import tempfile
+import threading
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from table import head, row
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+from blackbox.driver import Gate, Place
+from serving import Behaviour, ModelServer, Text, Tools
+
+from steersman.actors.runtime import AgentProfile, LiveSession, Runtime
+from steersman.journal.sqlite import SqliteStore
+from steersman.machines.conversation import ToolRequest, Usage
+from steersman.machines.delivery import Cause
+from steersman.machines.disposition import Intent
+from steersman.machines.messages import Interrupt, UserMessage
+from steersman.machines.policy import DelegationPolicy
+from steersman.ports.models.model import ModelAnswer
+from steersman.ports.tools.permission import Permissions
+
+CHILDREN = 1_000
+RUNS = 15
+WAIT = 120.0
+
+
+class Deaf:
+    """A model that delegates to as many as it is told to; those never get an answer."""
+
+    name = "deaf"
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self._change = threading.Condition()
+
+    async def answer(self, request: Any, on_text: Any, on_notice: Any) -> ModelAnswer:
+        """Delegate, or hang."""
+        said = request.messages[-1].text
+        if said.startswith("delegate"):
+            calls = tuple(
+                ToolRequest(f"{request.call_prefix}{n}", "delegate", {"task": f"task {n}"})
+                for n in range(int(said.split()[1]))
+            )
+            return ModelAnswer("", calls, Usage(), "tool_calls")
+        with self._change:
+            self.asked += 1
+            self._change.notify_all()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    def wait(self, count: int) -> None:
+        """Wait until so many hang."""
+        with self._change:
+            assert self._change.wait_for(lambda: self.asked >= count, WAIT), self.asked
+
+
+class Ears:
+    """Notes that something was stopped."""
+
+    def __init__(self) -> None:
+        self.stopped = threading.Event()
+
+    def hear(self, entry: Any, *_rest: Any) -> tuple[Any, ...]:
+        """Take an entry."""
+        return (entry,) if type(entry).__name__ == "Stopped" else ()
+
+    def tell(self, told: tuple[Any, ...]) -> None:
+        """It is durable."""
+        if told:
+            self.stopped.set()
+
+    def pass_on(self, fact: Any) -> None:
+        """Tell nobody."""
+
+
+class Home:
+    """A runtime on a store in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.model = Deaf()
+        self.runtime = Runtime(SqliteStore.open(folder), spill=folder / "spill")
+        self.profile = AgentProfile(
+            "assistant",
+            self.model,
+            "",
+            ("delegate",),
+            permissions=Permissions((), default_yes=True),
+            delegation=DelegationPolicy(("assistant",), max_children=CHILDREN),
+        )
+        self.runtime.profile_of_child = lambda name: self.profile
+        self.runtime.ears_of_child = lambda session, parent: Ears()
+        self.folder = folder
+
+    def open(self) -> tuple[LiveSession, Ears]:
+        """Begin a session."""
+        ears = Ears()
+        return self.runtime.open_new(self.folder, self.profile, lambda _: ears), ears
+
+    def say(self, live: LiveSession, text: str) -> None:
+        """Say something to it."""
+        self.runtime.tell(live.id, UserMessage("normal", text, Intent.CONVERSE))
+
+
+def measured(begin: Callable[[], None]) -> tuple[float, float]:
+    """Return the seconds that something took, and the bytes that are held since."""
+    gc.collect()
+    before, _ = tracemalloc.get_traced_memory()
+    started = time.monotonic()
+    begin()
+    spent = time.monotonic() - started
+    gc.collect()
+    return spent, tracemalloc.get_traced_memory()[0] - before
+
+
+def crowd() -> None:
+    """Weigh a thousand children and a thousand sessions beside each other, then stop them."""
+    with tempfile.TemporaryDirectory() as name:
+        for title, work in {"children": children, "plain sessions": plain}.items():
+            folder = Path(name) / title.split()[0]
+            folder.mkdir(mode=0o700)
+            spent: dict[bool, float] = {}
+            for is_traced in (False, True):  # tracing slows: time and memory are apart
+                home = Home(folder / str(is_traced))
+                if is_traced:
+                    tracemalloc.start()
+                seconds, held, stop = work(home)
+                tracemalloc.stop()
+                spent[is_traced] = held
+                if not is_traced:
+                    head(f"{CHILDREN:,} {title}, each with a turn that waits for its model")
+                    row("milliseconds to begin one", seconds / CHILDREN * 1e3)
+                    row("seconds until all are stopped, and it is durable", stop)
+                home.runtime.close()
+            row("kilobytes of one", spent[True] / CHILDREN / 1e3)
+
+
+def children(home: Home) -> tuple[float, float, float]:
+    """One agent, a thousand subagents, one stop."""
+    live, ears = home.open()
+
+    def begin() -> None:
+        home.say(live, f"delegate {CHILDREN}")
+        home.model.wait(CHILDREN)
+
+    seconds, held = measured(begin)
+    started = time.monotonic()
+    home.runtime.ask(live.id, Interrupt(Cause.STOP), WAIT)
+    assert ears.stopped.wait(WAIT)
+    return seconds, held, time.monotonic() - started
+
+
+def plain(home: Home) -> tuple[float, float, float]:
+    """A thousand sessions that nobody owns, each stopped by itself."""
+    opened: list[tuple[LiveSession, Ears]] = []
+
+    def begin() -> None:
+        for _ in range(CHILDREN):
+            opened.append(home.open())
+            home.say(opened[-1][0], "work")
+        home.model.wait(CHILDREN)
+
+    seconds, held = measured(begin)
+    started = time.monotonic()
+    for live, _ in opened:
+        home.runtime.tell(live.id, Interrupt(Cause.STOP))
+    assert all(ears.stopped.wait(WAIT) for _, ears in opened)
+    return seconds, held, time.monotonic() - started
+
+
+def steers() -> None:
+    """Steer a plain turn, and a turn that waits for a child, at the same kind of boundary."""
+    head(f"a steer, median of {RUNS}")
+    found = {name: steered(is_child) for name, is_child in (("turn", False), ("child", True))}
+    row("a plain turn: from the boundary to the request with it", found["turn"] * 1e3, unit="ms")
+    value = found["child"] * 1e3
+    row("through the parent: the same, at the child", value, "<= 50 ms", ok=value <= 50)
+
+
+def steered(is_child: bool) -> float:
+    """Seconds from the end of a tool to the request that has the steer."""
+    work = Tools(
+        [{"tool": "shell", "arguments": {"command": "echo $$ > gate.here; read w < gate.go"}}]
+    )
+    calls: list[Behaviour] = []
+    for _ in range(RUNS):
+        if is_child:
+            calls.append(Tools([{"tool": "delegate", "arguments": {"task": "the work"}}]))
+        calls += [work, Text("Done.")] + ([Text("All done.")] if is_child else [])
+    found: list[float] = []
+    with tempfile.TemporaryDirectory() as name, ModelServer(calls) as server:
+        place = Place(Path(name) / "root")
+        place.configure(server.base_url)
+        gate = Gate(place.folder)
+        chat = place.chat("--yes")
+        offset = time.monotonic() - server.now()
+        for _ in range(RUNS):
+            chat.send("work")
+            gate.wait()
+            chat.send({"text": "use tabs", "as": "steer"})
+            accepted = chat.wait("accepted", session=chat.session, **{"as": "steer"})
+            if is_child:
+                chat.wait("accepted", client_id=f"{chat.session}:{accepted['id']}")
+            asked, began = len(server.requests), time.monotonic()
+            gate.open()
+            request = server.wait_requests(asked + 1)[asked]
+            assert "use tabs" in request.prompt
+            found.append(request.at + offset - began)
+            chat.wait("turn_ended", session=chat.session)
+        place.close()
+        gate.close()
+    return statistics.median(found)
+
+
+def main() -> None:
+    """Print the tables."""
+    crowd()
+    steers()
+
+
+if __name__ == "__main__":
+    main()
