@@ -7,7 +7,8 @@ one changes nothing meanwhile, so its claims do not bind those that work for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -38,6 +39,10 @@ class Claims:
     def __init__(self, sessions: Mapping[str, Claimant]) -> None:
         self._sessions = sessions
         self._held: dict[str, tuple[str, set[Path]]] = {}
+
+    def of(self, session: str) -> Callable[[Path], str]:
+        """Return what claims files for one session."""
+        return partial(self.fault, session)
 
     def fault(self, session: str, path: Path) -> str:
         """Claim a resolved path for a session's turn; or say who has it, and claim nothing."""

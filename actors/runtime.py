@@ -209,13 +209,12 @@ class Runtime:
         )
         performer = Performer(self.loop, scene, SessionOffspring(self, session))
         departure = Departure(ears(session))
+        claim = self._claims.of(session)
         environment = Environment(
             self.commits,
             performer,
             departure,
-            SessionToolbook(
-                self.toolbox, profile.tools, profile.permissions, folder, session, self._claims
-            ),
+            SessionToolbook(self.toolbox, profile.tools, profile.permissions, folder, claim),
             profile.policy,
             profile.max_steps,
             profile.routes.dispositions,
@@ -266,21 +265,19 @@ class Runtime:
 
     def ask(self, session: str, message: Any, timeout: float = 10.0) -> Any:
         """Send a message and return the actor's reply; not for the loop's own thread."""
-        live = self.sessions.get(session)
-        if live is None or live.ref is None:
-            raise UnknownSession(
-                f"session `{session}` is not open here", "`steersman sessions list`"
-            )
-        return live.ref.ask(message, timeout=timeout)
+        return self._ref(session).ask(message, timeout=timeout)
 
     def tell(self, session: str, message: Any) -> None:
         """Send a message. Raises `AdmissionRefused` when its mailbox is full."""
+        self._ref(session).tell(message)
+
+    def _ref(self, session: str) -> ActorRef[Any]:
         live = self.sessions.get(session)
         if live is None or live.ref is None:
             raise UnknownSession(
                 f"session `{session}` is not open here", "`steersman sessions list`"
             )
-        live.ref.tell(message)
+        return live.ref
 
     def next_said(self) -> int:
         """Number what is said, in the order in which it is: a cancel overtakes what came before."""

@@ -1,5 +1,6 @@
 """What a session may do with its tools: arguments checked, files claimed, permissions looked up."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from ..machines.conversation import ToolRequest
@@ -7,7 +8,6 @@ from ..machines.errors import ToolError
 from ..ports.tools.permission import Permissions, exact_rule
 from ..ports.tools.place import find_place
 from ..ports.tools.toolbox import Toolbox
-from .claims import Claims
 from .environment import Permit
 
 __all__ = ["SessionToolbook"]
@@ -18,7 +18,10 @@ CHANGES = ("write", "edit")
 
 
 class SessionToolbook:
-    """One session's tools: those its agent has, in its folder, under its permissions."""
+    """One session's tools: those its agent has, in its folder, under its permissions.
+
+    `claim` claims a file for the running turn, or says who has it.
+    """
 
     def __init__(
         self,
@@ -26,15 +29,13 @@ class SessionToolbook:
         names: tuple[str, ...],
         permissions: Permissions,
         folder: Path,
-        session: str,
-        claims: Claims,
+        claim: Callable[[Path], str],
     ) -> None:
         self._toolbox = toolbox
         self._names = names
         self._permissions = permissions
         self._folder = folder
-        self._session = session
-        self._claims = claims
+        self._fault_of = claim
 
     def fault(self, request: ToolRequest) -> str:
         """Say what is wrong with a call; empty when nothing is."""
@@ -51,7 +52,7 @@ class SessionToolbook:
             place = find_place(request.arguments["path"], self._folder)
         except ToolError:
             return ""  # the tool itself says what is wrong with it
-        return self._claims.fault(self._session, place.path)
+        return self._fault_of(place.path)
 
     def permit(self, request: ToolRequest) -> Permit:
         """Look the call up in the permission rules."""
