@@ -10,7 +10,7 @@ from steersman.journal.child_record import ChildRecord
 from steersman.journal.record import SessionRecord, TurnRecord
 from steersman.machines.delivery import Relation
 
-FILE = Path("/work/notes.txt")
+FILE = Path("/project/notes.txt")
 
 
 @dataclass

@@ -26,7 +26,8 @@ def beside_the_main_road(stage: Stage) -> None:
         "🤖 Side talk spawned (will notify when ready)", accepted={"as": "side_talk", "number": 2}
     )
     chat.shows(
-        "🤖 Side talk completed: /queue steer 2 brings it into the work",
+        f"🤖 Side talk: {ANSWER}",
+        "/queue steer 2 brings it into the work",
         side_talk_ended={"number": 2, "status": "completed"},
     )
     chat.types("/queue")
