@@ -308,8 +308,7 @@ def crash(stage: Stage, chat: Chat) -> Chat:
     """Kill the program at work, and take the session up: nothing runs by itself."""
     pids = stage.begin(chat)
     chat.kill()
-    assert not wait_gone(pids.values())
-    assert not stage.place.processes()
+    assert not wait_gone([*pids.values(), *stage.place.processes()])
     asked = len(stage.server.requests)
     again = stage.place.chat("--yes", "--continue")
     again.wait("recovered")
