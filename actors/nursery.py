@@ -8,6 +8,7 @@ https://trio.readthedocs.io/en/stable/reference-core.html#nurseries-and-spawning
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ..journal import entries as e
@@ -221,7 +222,11 @@ class Nursery(Ward):
             case _:
                 pass
 
-    def _end_one(self, message: EndChild) -> dict[str, Any]:
+    def _end_one(self, message: EndChild) -> Any:
+        head, _, rest = message.child.partition("/")
+        crib = self.cribs.get(head)
+        if rest and crib is not None and crib.ref is not None:
+            return Forward(crib.ref, replace(message, child=rest))
         child = self.records.get(message.child)
         if child is None or not (child.is_at_work or child.state == "interrupted"):
             there = ", ".join(one.name for one in at_work(self.records)) or "none"

@@ -55,7 +55,12 @@ def agents_command(conversation: Conversation, argument: str) -> Reply:
 
 
 def _end(conversation: Conversation, name: str, is_gentle: bool) -> Reply:
-    answer = conversation.ask(EndChild(name, is_gentle, conversation.user))
+    there = agents_of(_live_state(conversation.runtime), conversation.session)
+    paths = [one["path"] for one in there if one["name"] == name and one["state"] in AT_WORK]
+    if len(paths) > 1:
+        return Reply(False, {}, f"Several are called `{name}`. Which one: {', '.join(paths)}?")
+    meant = paths[0] if paths else name
+    answer = conversation.ask(EndChild(meant, is_gentle, conversation.user))
     if not answer.get("ok"):
         return Reply(False, answer, f"{answer.get('reason', 'Refused')}.")
     if is_gentle:
@@ -85,19 +90,20 @@ def agents_of(state: State, session: str) -> list[dict[str, Any]]:
     `state` gives a session's state as plain data, by its id; empty where it was never opened.
     """
     redactor = Redactor(os.environ)
-    found = list(_below(state, session, 0))
+    found = list(_below(state, session, ()))
     for one in found:
         one["task"] = redactor.text(one["task"])
         one["reason"] = redactor.text(one["reason"]) if one["reason"] else None
     return found
 
 
-def _below(state: State, session: str, depth: int) -> Iterator[dict[str, Any]]:
+def _below(state: State, session: str, above: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     for child in state(session).get("children", {}).values():
-        own = state(child["session"])
-        yield {**_view(child, own, time.time()), "depth": depth}
+        own, path = state(child["session"]), (*above, child["name"])
+        place = {"path": "/".join(path), "depth": len(above)}
+        yield {**_view(child, own, time.time()), **place}
         if own:
-            yield from _below(state, child["session"], depth + 1)
+            yield from _below(state, child["session"], path)
 
 
 def stored_state(store: Store) -> State:

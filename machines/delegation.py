@@ -142,7 +142,10 @@ class ResumeChildren(Message):
 
 @dataclass(frozen=True, slots=True)
 class EndChild(Message):
-    """A person ends one child: at once, or after it has summed up what it has (`is_gentle`)."""
+    """A person ends one child: at once, or after it has summed up what it has (`is_gentle`).
+
+    `child` is its name, or the names that lead to a child of a child, with `/` between them.
+    """
 
     lane: ClassVar[Lane] = Lane.CONTROL
     child: str

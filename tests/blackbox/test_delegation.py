@@ -141,6 +141,27 @@ def test_one_child_is_stopped_alone(place: Place, family) -> None:
     assert not of(chat, "interrupting")
 
 
+def test_a_child_of_a_child_is_stopped_by_its_name(place: Place, serve, gate: Gate) -> None:
+    """`/agents stop NAME` finds it wherever it is in the tree; those above it go on."""
+    serve(
+        delegate({"task": "lead kid", "name": "boss"}),
+        delegate({"task": KID, "name": "kid"}, match="lead kid"),
+        shell(f"sleep 600 & {gate.command}"),
+        Text("All is well."),
+    )
+    chat = place.chat("--yes")
+    chat.send(PARENT)
+    pid = gate.wait()
+    agents = chat.ask("/agents")["data"]["agents"]
+    assert [(one["path"], one["depth"]) for one in agents] == [("boss", 0), ("boss/kid", 1)]
+    assert chat.ask("/agents stop kid")["ok"]
+    assert chat.wait("child_ended", name="boss")["status"] == "completed"
+    chat.wait("turn_ended", status="completed", session=chat.session)
+    assert not wait_gone([pid], 0.0)
+    assert [one["status"] for one in chat.seen("child_ended", name="kid")] == ["cancelled"]
+    assert chat.close() == 0
+
+
 def test_a_word_in_talk_spares_the_child(family, gate: Gate) -> None:
     """An interrupt word in a message that says more is talk while a child works."""
     chat, _, _ = family()
