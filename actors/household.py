@@ -246,6 +246,10 @@ class Household(Reverting):
         turn = self._turn
         if turn is not None:
             tell(turn, ChildReturned(entry.child, entry.killed, entry.survivors))
+        if self.record.state not in ("leaving", "finalizing"):  # then it begins at the next start
+            self._begin_reverts()
+        if not self._must_wait():
+            self.unstash()
         self._start_next_if_idle()
 
     def _give_back(

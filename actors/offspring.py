@@ -19,6 +19,7 @@ from ..machines.delegation import ChildOpened, ChildReport, OpenChild
 from ..machines.delivery import Relation
 from ..machines.errors import UnknownSession
 from ..ports.tools.permission import Permissions, Rule
+from ..ports.workspace.child_workspace import ChildWorkspace
 from .mailbox import tell
 from .report import ReportingEars, last_report
 
@@ -96,12 +97,24 @@ class SessionOffspring:
         live.parent = parent.id
         above = parent.environment
         live.environment.delegation = replace(above.delegation, depth=above.delegation.depth + 1)
+        self._share_folder(live, parent, order.name)
         live.environment.path = f"{above.path}{order.name}-"
         live.environment.dispositions = above.dispositions
         live.environment.deliveries = above.deliveries
         live.environment.returns = above.returns
         live.environment.amend(can_ask=above.policy.can_ask)
         return live
+
+    def _share_folder(self, live: LiveSession, parent: LiveSession, name: str) -> None:
+        """What the child changes is entered as its parent's turn's that delegated to it."""
+
+        def turn() -> str:
+            child = parent.record.children.get(name)
+            return (child.turn if child is not None else "") or parent.record.turn
+
+        above = parent.performer.scene.workspace
+        if above is not None:
+            live.performer.scene.workspace = ChildWorkspace(above, live.id, turn)
 
     def _profile(self, order: OpenChild, parent: LiveSession) -> AgentProfile:
         """Say what the child is: an agent of its own, or its parent with hands behind its back."""

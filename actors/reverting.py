@@ -1,8 +1,9 @@
 """Giving files back: when it may begin, and that nothing else begins meanwhile.
 
-A wish is journalled at once. It is carried out when the turn that it names has ended and everything
-the turn started is proven dead; until then the session goes on as if nobody had asked. From there to
-the end whatever is said waits, so that no turn starts among files that are being given back.
+A wish is journalled at once. It is carried out when the turn that it names has ended, everything the
+turn started is proven dead, and no child is at work; until then the session goes on as if nobody had
+asked. While children are being stopped for it, and from there to the end, whatever is said waits, so
+that no turn starts among files that are being given back.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from typing import Any
 
 from ..journal import entries as e
 from ..journal import revert_entries as r
+from ..journal.child_record import ChildRecord, at_work
 from ..journal.record import TurnRecord
 from ..journal.revert_record import RevertRecord
+from ..machines.delivery import Delivery, Relation
 from ..machines.effects import RestoreFiles
 from ..machines.messages import Decided, Interrupt, UserMessage
 from ..machines.results import RestoreCounted, RestoreEnded
@@ -26,6 +29,8 @@ class Reverting(Keeper):
     """A session as far as it gives files back. `_restoring` is the revert that is at work."""
 
     _restoring = ""
+    _stopped: tuple[str, ...] = ()
+    """The children that were told to stop for a revert while no turn ran."""
 
     def on_receive(self, message: Any) -> Any:
         """Take in what people ask for, and what they want to know of it."""
@@ -44,6 +49,10 @@ class Reverting(Keeper):
         """Stop what runs."""
         raise NotImplementedError
 
+    def _reached(self, cause: str, *what: Delivery) -> tuple[str, ...]:
+        """Name the children at work that get any of these from a cause."""
+        raise NotImplementedError
+
     def _go_on(self) -> None:
         """Do what comes after a turn."""
         raise NotImplementedError
@@ -51,7 +60,23 @@ class Reverting(Keeper):
     def _must_wait(self) -> bool:
         """Whether what is said must wait until it is decided what runs."""
         is_undecided = self.record.state == "starting" or self._cancel is not None
-        return is_undecided or not self.record.seq or bool(self._restoring)
+        is_reverting = bool(self._restoring) or self._is_stopping_children
+        return is_undecided or not self.record.seq or is_reverting
+
+    @property
+    def _workers(self) -> list[ChildRecord]:
+        """The children that may change files: all at work but side talks, which only look."""
+        found = at_work(self.record.children)
+        return [one for one in found if one.relation != Relation.SIDE_TALK]
+
+    @property
+    def _is_stopping_children(self) -> bool:
+        """Whether a revert is wanted, and begins when the children have stopped."""
+        is_wanted = any(one.is_open and not one.is_dry_run for one in self.record.reverts.values())
+        is_next = is_wanted and self._last_turn is None
+        return is_next and any(
+            one.state == "stopping" or one.name in self._stopped for one in self._workers
+        )
 
     @property
     def _last_turn(self) -> TurnRecord | None:
@@ -61,19 +86,23 @@ class Reverting(Keeper):
     @property
     def _is_free(self) -> bool:
         """Whether a turn may begin."""
-        return self.record.state == "idle" and not self._restoring
+        is_reverting = bool(self._restoring) or self._is_stopping_children
+        return self.record.state == "idle" and not is_reverting
 
     def _revert(self, message: Revert) -> dict[str, Any]:
         """Stop what runs, unless it is only asked what would be done; then give files back."""
         turn = None if message.is_dry_run else self._last_turn
         is_running = turn is not None and turn is self.record.running
-        if is_running:
+        is_stop = is_running or bool(self._workers and not message.is_dry_run)
+        turns = self._meant() if is_stop and message.scope != "undo" else ()
+        if is_stop:
+            self._stop_children("stop")
             self._interrupt(Interrupt("stop"))
         asked = r.RevertAsked(
             self._next_revert(),
             message.scope,
             turn.id if turn is not None else "",
-            self._one_turn() if is_running and message.scope != "undo" else (),
+            turns,
             message.since,
             message.paths,
             message.force,
@@ -83,21 +112,38 @@ class Reverting(Keeper):
         self._begin_reverts()
         return {"ok": True, "id": asked.id}
 
-    def _wish(self, message: UserMessage) -> None:
-        """Remember that a message which stops the turn wants its files as they were, too."""
+    def _wish(self, message: UserMessage, cause: str) -> None:
+        """Remember that a message which stops what runs wants its files as they were, too."""
         turn = self._last_turn
-        if message.revert and turn is not None:
-            name = self._next_revert()
-            self._say(r.RevertAsked(name, message.revert, turn.id, self._one_turn()))
+        if message.revert and (turn is not None or self._workers):
+            name, turns = self._next_revert(), self._meant()
+            self._stop_children(cause)
+            self._say(r.RevertAsked(name, message.revert, turn.id if turn else "", turns))
             self._begin_reverts()
+
+    def _stop_children(self, cause: str) -> None:
+        """Note who is being stopped, until they have: nothing begins meanwhile."""
+        ends = (Delivery.CANCEL, Delivery.FINALIZE)
+        self._stopped = self._reached(cause, *ends) if self._last_turn is None else ()
+
+    def _meant(self) -> tuple[str, ...]:
+        """Return the turns that a stop with a revert is about: what runs, or whose children do."""
+        if self._last_turn is not None:
+            return self._one_turn()
+        turns = [name for one in self._workers for name in self._resumed(one.turn)]
+        return tuple(dict.fromkeys(turns))
 
     def _next_revert(self) -> str:
         return f"r{self.record.reverts_made + 1}"
 
     def _one_turn(self) -> tuple[str, ...]:
         """Return the newest turn, with those that it goes on from."""
+        return self._resumed(self.record.turn)
+
+    def _resumed(self, name: str) -> tuple[str, ...]:
+        """Return a turn, with those that it goes on from."""
         names: list[str] = []
-        turn = self.record.turns.get(self.record.turn)
+        turn = self.record.turns.get(name)
         while turn is not None:
             names.append(turn.id)
             turn = self.record.turns.get(turn.resumes)
@@ -108,7 +154,8 @@ class Reverting(Keeper):
         if self._restoring or self._broken or self.record.queue.state == "closed":
             return bool(self._restoring)
         for one in self.record.reverts.values():
-            if one.is_open and (one.is_dry_run or self._last_turn is None):
+            is_over = self._last_turn is None and not self._workers
+            if one.is_open and (one.is_dry_run or is_over):
                 self._restoring = one.id
                 effect = self._order(one)
                 self._journal(Decided(self.name, (), effects=(effect,)))

@@ -189,7 +189,7 @@ class Session(Household):
             case Action.STEER:
                 self._steer(message, row)
             case Action.INTERRUPT:
-                self._wish(message)
+                self._wish(message, row.cause)
                 self._cancel_by_message(message, row)
             case Action.REFUSE | Action.COMMAND:
                 self._reject(row.ack or row.name, message.content, message.client_id)

@@ -70,10 +70,10 @@ def ours(state: Path, folder: Path) -> dict[str, float]:
         shutil.rmtree(state, ignore_errors=True)
         space = Workspace(state, folder, "s", os.environ)
         found["first"].append(timed(lambda s=space: s.begin("t1", "c1", "shell", None)))
-        space.end()
+        space.end("c1")
         found["same"].append(timed(lambda s=space: s.begin("t1", "c2", "shell", None)))
         change(folder)
-        found["changed"].append(timed(space.end))
+        found["changed"].append(timed(lambda s=space: s.end("c2")))
         order = RevertOrder(f"r{number}", "turn")
         found["restore"].append(timed(lambda s=space, o=order: s.revert(o)))
     return {name: statistics.median(times) for name, times in found.items()}
@@ -109,11 +109,11 @@ async def delay(state: Path, folder: Path) -> float:
     """Return the longest time that a loop was kept from its work, in milliseconds."""
     shutil.rmtree(state, ignore_errors=True)
     space = Checkpoints(state, folder, "s")
-    await space.begin("t1", "c1", "shell", None)
+    await space.begin("t1", "n-1", "shell", None)
     worst = 0.0
     for number in range(ROUNDS):
         change(folder)
-        space.end()
+        space.end(f"n{number - 1}")
         looking = asyncio.ensure_future(space.begin("t1", f"n{number}", "shell", None))
         while not looking.done():
             begin = time.perf_counter()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..journal.workspace.workspace import FileChange
 from ..machines.revert_order import Revert, RevertOutcome
+from ..ports.workspace.workspace import Workspace
 from .reply import Reply
 from .reverted import reverted_text
 
@@ -19,6 +20,7 @@ __all__ = ["REVERT_USAGE", "diff_command", "revert_command"]
 REVERT_USAGE = "[last|undo [PATH]] [--to TURN] [--force] [--dry-run]"
 PATIENCE = 600.0
 """Seconds that everything may take to die, and files to come back."""
+BELONGS = "belongs to the turn of `{0}` that delegated to it: ask there"
 LONGEST = 400
 """Lines of a diff that are shown."""
 
@@ -29,6 +31,9 @@ def revert_command(conversation: Conversation, argument: str) -> Reply:
         order = _parse(shlex.split(argument))
     except ValueError as error:
         return Reply(False, text=f"`/revert {argument}`: {error}. /revert {REVERT_USAGE}")
+    owner = _owner(conversation)
+    if owner:
+        return Reply(False, text=f"Not reverted: what it changed {BELONGS.format(owner)}.")
     asked = conversation.ask(order)
     if not asked.get("ok"):
         return Reply(False, asked, f"Not reverted: {asked.get('reason')}.")
@@ -76,16 +81,35 @@ def diff_command(conversation: Conversation, argument: str) -> Reply:
         turns = (_turn(argument.strip()),) if argument.strip() else ()
     except ValueError as error:
         return Reply(False, text=f"{error}.")
-    live = conversation.runtime.sessions.get(conversation.session)
-    workspace = live.performer.scene.workspace if live is not None else None
+    workspace = _workspace(conversation)
     if workspace is None:
         return Reply(False, text="Nothing is kept of the files of this session.")
+    owner = _owner(conversation)
+    if owner:
+        return Reply(False, text=f"What it changed {BELONGS.format(owner)}.")
     changes = conversation.runtime.run(workspace.diff(turns))
     data = {"files": [{"path": one.path, "change": _word(one)} for one in changes]}
     lines = [line for one in changes for line in _lines(one)]
     if len(lines) > LONGEST:
         lines = [*lines[:LONGEST], f"[{len(lines) - LONGEST} more lines]"]
     return Reply(True, data, "\n".join(lines) or "No file was changed.")
+
+
+def _workspace(conversation: Conversation) -> Workspace | None:
+    live = conversation.runtime.sessions.get(conversation.session)
+    return live.performer.scene.workspace if live is not None else None
+
+
+def _owner(conversation: Conversation) -> str:
+    """Name the session whose turns have what a subagent changed; none if it has changes of its own."""
+    parents = {one.session: one.parent for one in conversation.runtime.store.sessions()}
+    owner = parents.get(conversation.session, "")
+    workspace = _workspace(conversation)
+    if not owner or workspace is None or conversation.runtime.run(workspace.diff(())):
+        return ""
+    while parents.get(owner):
+        owner = parents[owner]
+    return owner
 
 
 def _word(change: FileChange) -> str:

@@ -1,8 +1,8 @@
 """The ledger of a session: which call changed which path, from what to what. Lines are only added.
 
-A call is entered before it begins and again when its changes are known; a line that a crash cut off
-is as if it had not been written. What a revert gave back is taken out of force, and put back into
-force when the revert is undone.
+A call is entered before it begins and again when its changes are known; calls may overlap, since the
+children of a session work beside it. A line that a crash cut off is as if it had not been written. What
+a revert gave back is taken out of force, and put back into force when the revert is undone.
 """
 
 from __future__ import annotations
@@ -25,26 +25,36 @@ Names = list[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class OpenCall:
-    """A call whose changes are not known yet; `before` is what its own paths held, if it has any."""
+    """A call whose changes are not known yet; `before` is what its own paths held, if it has any.
+
+    Calls with the same `window` overlapped, or others between them did with both.
+    """
 
     turn: str
     call: str
     tool: str
     is_command: bool
     before: dict[str, PathState | None] = field(default_factory=dict[str, PathState | None])
+    window: int = 0
 
 
 class Ledger:
-    """One session's changes of files, oldest first."""
+    """One session's changes of files, oldest first.
+
+    `open` are the calls that run now, by name; `left` are those that a process left which died.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self.open: OpenCall | None = None
+        self.open: dict[str, OpenCall] = {}
         self.blind: dict[str, str] = {}
         self._touches: dict[tuple[str, str], Touch] = {}
         self._reverted: dict[str, set[tuple[str, str]]] = {}
+        self._window = 0
         for line in self._lines():
             self._fold(line)
+        self.left = tuple(self.open.values())
+        self.open.clear()
 
     def _lines(self) -> list[dict[str, Any]]:
         try:
@@ -78,8 +88,8 @@ class Ledger:
 
     def newest(self) -> list[Touch]:
         """Return the changes in force of the newest turn that has any."""
-        touches = self.touches()
-        return self.of([touches[-1].turn]) if touches else []
+        turns = [one.turn for one in self.touches()]
+        return self.of([max(turns, key=number_of)]) if turns else []
 
     def last(self, turns: Iterable[str] = ()) -> list[Touch]:
         """Return the changes of the newest call that has any in force, in these turns or in all."""
@@ -93,15 +103,17 @@ class Ledger:
         """Enter a call that is about to start."""
         before = [[path, to_data(state)] for path, state in call.before.items()]
         about = [call.turn, call.call, call.tool, call.is_command]
-        self._add({"kind": "begun", "about": about, "before": before})
+        window = self._window if self.open else self._window + 1
+        self._add({"kind": "begun", "about": about, "before": before, "window": window})
 
-    def end(self, touches: Iterable[Touch], blind: str = "") -> None:
-        """Enter what the open call changed; `blind` says why that is not known."""
+    def end(self, call: OpenCall, touches: Iterable[Touch], blind: str = "") -> None:
+        """Enter what a call changed; `blind` says why that is not known."""
         rows = [
             [one.path, to_data(one.before), to_data(one.after), one.is_shared, one.is_unsure]
             for one in touches
         ]
-        self._add({"kind": "ended", "touches": rows, "blind": blind})
+        about = [call.turn, call.call, call.tool, call.window]
+        self._add({"kind": "ended", "about": about, "touches": rows, "blind": blind})
 
     def revert(self, name: str, given_back: Names) -> None:
         """Take changes out of force; said twice, it is said once."""
@@ -130,9 +142,12 @@ class Ledger:
         match line:
             case {"kind": "begun", "about": [turn, call, tool, is_command], "before": before}:
                 states = {path: from_data(state) for path, state in before}
-                self.open = OpenCall(turn, call, tool, is_command, states)
-            case {"kind": "ended", "touches": touches, "blind": blind} if self.open is not None:
-                self._end(self.open, touches, blind)
+                self._window = line.get("window", self._window + 1)
+                self.open[call] = OpenCall(turn, call, tool, is_command, states, self._window)
+            case {"kind": "ended", "about": [turn, call, tool, window], "touches": touches}:
+                self._end(OpenCall(turn, call, tool, False, window=window), touches, line["blind"])
+            case {"kind": "ended", "touches": touches} if self.open:  # of one call at a time
+                self._end(next(iter(self.open.values())), touches, line["blind"])
             case {"kind": "reverted", "id": name, "names": names}:
                 self._reverted.setdefault(name, set()).update((one[0], one[1]) for one in names)
             case {"kind": "undone", "id": name, "paths": paths}:
@@ -142,7 +157,7 @@ class Ledger:
                 pass
 
     def _end(self, call: OpenCall, touches: list[list[Any]], blind: str) -> None:
-        self.open = None
+        self.open.pop(call.call, None)
         if blind:
             self.blind[call.turn] = blind
         for path, before, after, is_shared, is_unsure in touches:
@@ -155,6 +170,7 @@ class Ledger:
                 from_data(after),
                 is_shared,
                 is_unsure,
+                call.window,
             )
 
 

@@ -24,7 +24,7 @@ class Touch:
     """One change of a path by a call.
 
     `is_shared`: a command ran meanwhile, so that it may have been somebody else's. `is_unsure`: the
-    program died before it could look.
+    program died before it could look. `window` numbers the time in which calls overlapped, or one ran.
     """
 
     turn: str
@@ -35,6 +35,7 @@ class Touch:
     after: PathState | None
     is_shared: bool = False
     is_unsure: bool = False
+    window: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,23 @@ class _Chain:
     is_shared: bool = False
     is_unsure: bool = False
     is_broken: bool = False
+    window: int = 0
+
+    def _is_continued_by(self, touch: Touch) -> bool:
+        """Whether calls that overlapped changed it: a look among them can meet a file half written."""
+        return 0 < touch.window == self.window
+
+    def add(self, touch: Touch) -> None:
+        """Join the next change of the path; if somebody came in between, the row begins anew."""
+        if touch.before != self.left:
+            if self._is_continued_by(touch):
+                self.is_shared = True
+            else:
+                self.base, self.is_broken = touch.before, True
+                self.is_shared = self.is_unsure = False
+        self.left, self.window = touch.after, touch.window
+        self.is_shared |= touch.is_shared
+        self.is_unsure |= touch.is_unsure
 
 
 def chains(touches: Iterable[Touch]) -> dict[str, _Chain]:
@@ -92,13 +110,8 @@ def chains(touches: Iterable[Touch]) -> dict[str, _Chain]:
     for touch in touches:
         chain = found.get(touch.path)
         if chain is None:
-            chain = found[touch.path] = _Chain(touch.before, touch.before, touch.after)
-        elif touch.before != chain.left:
-            chain.base, chain.is_broken = touch.before, True
-            chain.is_shared = chain.is_unsure = False
-        chain.left = touch.after
-        chain.is_shared |= touch.is_shared
-        chain.is_unsure |= touch.is_unsure
+            chain = found[touch.path] = _Chain(touch.before, touch.before, touch.before)
+        chain.add(touch)
     return found
 
 

@@ -2,7 +2,8 @@
 
 For our own tools the path that they write is all that is looked at: it is known, so whatever else
 changes meanwhile is somebody else's. A command may change anything: the whole folder is looked at
-before and after it. One thread at a time may use a workspace.
+before and after it. Calls may overlap; what changed while several commands ran is entered for the one
+that ends first, in the newest turn of them. One thread at a time may use a workspace.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from .blob_store import EVERYTHING, LARGEST, BlobStore
-from .ledger import Ledger, OpenCall
+from .ledger import Ledger, OpenCall, number_of
 from .looker import Looker
 from .outcome import Outcome, RevertOrder
 from .path_state import PathState, look_at
@@ -60,7 +61,8 @@ class Workspace:
         self._looker: Looker | None = None
         self._is_ready = False
         self._why_blind = ""
-        self._has_leftover = False
+        self._own: dict[str, PathState | None] = {}
+        """What our own tools left since the last look."""
         self._told: set[str] = set()
         self._ledger_of_old: Ledger | None = None
         self.uncovered: tuple[str, ...] = ()
@@ -73,7 +75,7 @@ class Workspace:
         Never raises for what cannot be kept: it is told, and the call may go on.
         """
         try:
-            self._settle_open_call()
+            self._settle_leftovers()
             if path is None:
                 self._begin_command(OpenCall(turn, call, tool, is_command=True))
             elif ".git" not in path.split("/") and not path.startswith("/"):
@@ -84,10 +86,17 @@ class Workspace:
             self._tell(f"What `{tool}` changes cannot be reverted: {_reason(error)}")
 
     def _begin_command(self, call: OpenCall) -> None:
-        looker = self._ready_looker()
-        if looker is not None:
+        looker, others = self._ready_looker(), self._commands()
+        if looker is not None and others:
+            newest = _newest(others)
+            if number_of(call.turn) > number_of(
+                newest.turn
+            ):  # what was until now is not its turn's
+                self._enter(looker, replace(newest, call=f"{newest.call}<{call.call}"))
+        elif looker is not None:
             try:
                 looker.catch_up()
+                self._own.clear()
             except TooMuch as limit:
                 self._looker = looker = None
                 self._why_blind = f"the folder holds {limit}"
@@ -98,29 +107,41 @@ class Workspace:
             )
         self._ledger.begin(call)
 
-    def end(self) -> None:
-        """Look, after the call has ended, and enter what it changed."""
-        call = self._ledger.open
+    def end(self, name: str) -> None:
+        """Look, after a call has ended, and enter what it changed."""
+        call = self._ledger.open.get(name)
         if call is None:
             return
         try:
             if not call.is_command:
-                self._ledger.end(self._own_touches(call))
+                touches = self._own_touches(call)
+                self._ledger.end(call, touches)
+                self._own |= {one.path: one.after for one in touches}
             elif self._looker is None:
-                self._ledger.end((), self._why_blind)
+                self._ledger.end(call, (), self._why_blind)
             else:
-                changes = self._looker.changes()
-                self._ledger.end(
-                    Touch(call.turn, call.call, call.tool, path, before, after, is_shared=True)
-                    for path, before, after in changes
-                    if not path.startswith(STAGING)
-                )
-                self._looker.settle()
-                self.uncovered = tuple(self._looker.side.nested)
+                self._enter(self._looker, replace(call, turn=_newest(self._commands()).turn))
         except (OSError, GitFault, TooMuch) as error:
             self._tell(f"What `{call.tool}` changed cannot be reverted: {_reason(error)}")
             with suppress(OSError):
-                self._ledger.end((), _reason(error))
+                self._ledger.end(call, (), _reason(error))
+
+    def _commands(self) -> list[OpenCall]:
+        return [one for one in self._ledger.open.values() if one.is_command]
+
+    def _enter(self, looker: Looker, call: OpenCall) -> None:
+        """Look at the folder, and enter what changed since the last look, but for our own tools'."""
+        touches: list[Touch] = []
+        for path, was, after in looker.changes():
+            before = self._own.get(path, was)
+            if before != after and not path.startswith(STAGING):
+                touches.append(
+                    Touch(call.turn, call.call, call.tool, path, before, after, is_shared=True)
+                )
+        self._ledger.end(call, touches)
+        looker.settle()
+        self._own.clear()
+        self.uncovered = tuple(looker.side.nested)
 
     def _own_touches(self, call: OpenCall, *, is_unsure: bool = False) -> list[Touch]:
         touches: list[Touch] = []
@@ -132,21 +153,23 @@ class Workspace:
                 )
         return touches
 
-    def _settle_open_call(self) -> None:
-        """A call that never ended: the program died. What changed since may be anybody's."""
-        call = self._ledger.open
-        if call is None or not self._has_leftover:
+    def _settle_leftovers(self) -> None:
+        """Calls that never ended: the program died. What changed since may be anybody's."""
+        left, self._ledger.left = self._ledger.left, ()
+        for call in left:
+            if not call.is_command:
+                self._ledger.end(call, self._own_touches(call, is_unsure=True))
+        commands = [one for one in left if one.is_command]
+        if not commands:
             return
-        self._has_leftover = False
-        if not call.is_command:
-            self._ledger.end(self._own_touches(call, is_unsure=True))
-            return
-        looker = self._ready_looker()
+        looker, newest = self._ready_looker(), _newest(commands)
         changes = looker.changes() if looker is not None and looker.has_looked else []
-        self._ledger.end(
-            Touch(call.turn, call.call, call.tool, path, before, after, is_unsure=True)
+        touches = [
+            Touch(newest.turn, newest.call, newest.tool, path, before, after, is_unsure=True)
             for path, before, after in changes
-        )
+        ]
+        for call in commands:
+            self._ledger.end(call, touches if call is newest else ())
         if changes and looker is not None:
             looker.settle()
 
@@ -160,7 +183,6 @@ class Workspace:
             (self._place / "folder").write_bytes(os.fsencode(self.folder))
             (self._git_folder / "objects").mkdir(mode=0o700, parents=True, exist_ok=True)
             self._ledger_of_old = Ledger(self._place / f"ledger-{self._session}.jsonl")
-            self._has_leftover = self._ledger_of_old.open is not None
             self._finish_restores()
         return self._ledger_of_old
 
@@ -185,7 +207,7 @@ class Workspace:
 
     def count(self, order: RevertOrder) -> int:
         """Return how many files an order is about."""
-        self._settle_open_call()
+        self._settle_leftovers()
         if order.scope == "undo":
             restore = self._to_undo(order)
             return len(restore.rescue) if restore else 0
@@ -201,7 +223,7 @@ class Workspace:
         if known.exists():
             return self._outcome(load_restore(known))
         try:
-            self._settle_open_call()
+            self._settle_leftovers()
             return self._undo(order) if order.scope == "undo" else self._revert(order)
         except (OSError, GitFault) as error:
             raise RestoreFailed(f"nothing was changed: {_reason(error)}") from error
@@ -323,7 +345,7 @@ class Workspace:
 
     def diff(self, turns: Iterable[str] = ()) -> list[FileChange]:
         """Say what these turns changed, or the newest that changed anything."""
-        self._settle_open_call()
+        self._settle_leftovers()
         touches = self._ledger.of(turns) if turns else self._ledger.newest()
         found: list[FileChange] = []
         for path, chain in sorted(chains(touches).items()):
@@ -339,6 +361,10 @@ class Workspace:
         with suppress(LookupError):
             return self._blobs.get(state.content)
         return None
+
+
+def _newest(calls: Iterable[OpenCall]) -> OpenCall:
+    return max(calls, key=lambda one: number_of(one.turn))
 
 
 def _joined(newest: list[Touch], resumed: Iterable[tuple[str, str]]) -> list[str]:

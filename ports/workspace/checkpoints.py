@@ -23,9 +23,14 @@ class Checkpoints:
     def __init__(self, place: Path, folder: Path, session: str) -> None:
         self._workspace = Workspace(place, folder, session, os.environ)
         self._worker: ThreadPoolExecutor | None = None
+        self._calls = set[str]()
+        self._is_still = asyncio.Event()
+        self._is_still.set()
 
     async def begin(self, turn: str, call: str, tool: str, path: str | None) -> list[str]:
         """Look before a call."""
+        self._calls.add(call)
+        self._is_still.clear()
 
         def work() -> list[str]:
             self._workspace.begin(turn, call, tool, path)
@@ -33,16 +38,21 @@ class Checkpoints:
 
         return await self._run(work)
 
-    def end(self) -> None:
-        """Look, soon, at what the last call changed; nobody waits for it but the next look."""
-        self._started().submit(self._workspace.end)
+    def end(self, call: str) -> None:
+        """Look, soon, at what a call changed; nobody waits for it but the next look."""
+        self._started().submit(self._workspace.end, call)
+        self._calls.discard(call)
+        if not self._calls:
+            self._is_still.set()
 
     async def count(self, order: RevertOrder) -> int:
         """Return how many files an order is about."""
+        await self._stillness(order)
         return await self._run(lambda: self._workspace.count(order))
 
     async def revert(self, order: RevertOrder) -> Outcome:
         """Give files back. Raises `RestoreFailed`."""
+        await self._stillness(order)
         return await self._run(lambda: self._workspace.revert(order))
 
     async def diff(self, turns: tuple[str, ...]) -> list[FileChange]:
@@ -54,6 +64,11 @@ class Checkpoints:
         worker, self._worker = self._worker, None
         if worker is not None:
             await asyncio.to_thread(worker.shutdown)
+
+    async def _stillness(self, order: RevertOrder) -> None:
+        """Wait for the end of all calls; a child whose actor failed may have left one."""
+        if not order.is_dry_run:
+            await self._is_still.wait()
 
     def _notices(self) -> list[str]:
         told, self._workspace.notices = self._workspace.notices, []

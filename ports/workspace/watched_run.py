@@ -48,15 +48,15 @@ class WatchedRun:
         start: Callable[[], ToolRun],
         told: Callable[[str], None],
     ) -> ToolResult:
-        for text in await workspace.begin(*about):
-            told(text)
         try:
+            for text in await workspace.begin(*about):
+                told(text)
             if self._is_stopped:
                 return ToolResult("killed", "Stopped before it started.")
             self._inner = start()
             return await self._inner.wait()
         finally:
-            workspace.end()
+            workspace.end(about[1])
 
 
 def written_path(tool: str, arguments: dict[str, Any], folder: Path) -> str | None:

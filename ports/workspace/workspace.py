@@ -19,12 +19,12 @@ class Workspace(Protocol):
         """Look before a call; returns what a person should be told. `path` none: it may be any."""
         ...
 
-    def end(self) -> None:
-        """Look, soon, at what the call that began last has changed."""
+    def end(self, call: str) -> None:
+        """Look, soon, at what a call has changed."""
         ...
 
     async def count(self, order: RevertOrder) -> int:
-        """Return how many files an order is about."""
+        """Return how many files an order is about, once no call runs any more."""
         ...
 
     async def revert(self, order: RevertOrder) -> Outcome:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from blackbox.driver import Chat, Gate, Place
+from blackbox.driver import Chat, Gate, Place, wait_gone
 from serving import Stall, Text, Tools
 
 FILES = 60
@@ -241,5 +241,85 @@ def test_without_git_it_is_said_once(place: Place, serve, tmp_path: Path) -> Non
     chat.wait("turn_ended", status="completed")
     assert sum("git is not installed" in one["text"] for one in chat.seen("notice")) == 1
     chat.ask("/revert")
+    assert content(place.folder) == before
+    assert chat.close() == 0
+
+
+def kid(name: str, *, background: bool = False) -> dict[str, Any]:
+    """Make the call that delegates to a child."""
+    arguments = {"task": f"you are {name}", "name": name, "background": background}
+    return {"tool": "delegate", "arguments": arguments}
+
+
+def write(path: str, text: str) -> dict[str, Any]:
+    """Make the call that writes one file."""
+    return {"tool": "write", "arguments": {"path": path, "content": text}}
+
+
+def test_what_children_changed_comes_back_with_their_parent_s_turn(place: Place, serve) -> None:
+    """Two at once, with commands that overlap, one of them still running; a person's edit stays."""
+    before = fill(place.folder)
+    one, two, end = (Gate(place.folder, name) for name in ("one", "two", "end"))
+    serve(
+        Tools([edit(0)], match="do it"),
+        Tools([kid("ann"), kid("bob")], match="do it"),
+        Tools([shell(f"echo a > src/f10.txt; {one.command}; echo a > src/f11.txt")], match="ann"),
+        Tools([write("src/f12.txt", "a"), edit(13)], match="ann"),
+        Tools([shell(f"{end.command}; sleep 600")], match="ann"),
+        Tools([shell(f"rm src/f20.txt; {two.command}; sleep 600")], match="bob"),
+        rest=ALLOW,
+    )
+    chat = place.chat()
+    chat.send("do it")
+    pids = [one.wait(), two.wait()]
+    one.open()
+    pids.append(end.wait())  # ann's first command and her files are done, bob's command runs on
+    (place.folder / "src/f12.txt").write_bytes(b"mine")
+    shown = chat.ask("/diff")["data"]["files"]
+    assert "src/f11.txt" in [found["path"] for found in shown]
+    chat.send("stop and revert")
+    told = chat.wait("reverted")
+    names = [f"src/f{number:02}.txt" for number in (0, 10, 11, 12, 13, 20)]
+    assert sorted(told["restored"]) == names
+    assert told["turns"] == ["t1"]
+    assert "src/f12.txt" in told["shared"]  # commands ran meanwhile
+    assert content(place.folder) == before
+    assert not wait_gone(pids, 0.0)
+    undone = chat.ask("/revert undo src/f12.txt")
+    assert undone["ok"]
+    assert (place.folder / "src/f12.txt").read_bytes() == b"mine"
+    assert chat.close() == 0
+    refused = place.run("sessions", "revert", f"{chat.session}-1")
+    assert f"belongs to the turn of `{chat.session}`" in refused.stdout + refused.stderr
+    for gate in (one, two, end):
+        gate.close()
+
+
+@pytest.mark.parametrize("said", ["/revert", "stop and revert"])
+def test_children_alone_are_stopped_and_their_files_come_back(
+    place: Place, serve, gate: Gate, said: str
+) -> None:
+    """No turn runs, but a child in the background does; what is said next waits for the files."""
+    before = fill(place.folder)
+    serve(
+        Tools([kid("ann", background=True)], match="do it"),
+        Text("Off it goes.", match="do it"),
+        Tools([edit(1)], match="ann"),
+        Tools([shell(f"rm src/f02.txt; {gate.command}; sleep 600")], match="ann"),
+        Tools([shell("cat src/f01.txt")], match="what now"),
+        Text("Fine."),
+        rest=ALLOW,
+    )
+    chat = place.chat()
+    chat.send("do it")
+    chat.wait("turn_ended", status="completed", session=chat.session)
+    gate.wait()
+    chat.send(said, "what now?")
+    told = chat.wait("reverted")
+    assert "src/f01.txt" in told["restored"]
+    assert "src/f02.txt" in told["restored"]
+    chat.wait("turn_ended", status="completed", turn="t2")
+    kinds = chat.kinds("reverted", "turn_started")
+    assert kinds.index("reverted") < len(kinds) - 1
     assert content(place.folder) == before
     assert chat.close() == 0

@@ -55,7 +55,7 @@ class Agent:
         self._calls += 1
         self.workspace.begin(turn, f"{turn}.c{self._calls}", "shell", None)
         act()
-        self.workspace.end()
+        self.workspace.end(f"{turn}.c{self._calls}")
 
     def write(self, path: str, data: bytes, turn: str = "t1") -> None:
         """Write one file, as a tool of ours does."""
@@ -64,7 +64,7 @@ class Agent:
         target = self.folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
-        self.workspace.end()
+        self.workspace.end(f"{turn}.c{self._calls}")
 
     def revert(self, scope="turn", **fields) -> Outcome:
         """Give an order."""
