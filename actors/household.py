@@ -16,7 +16,7 @@ from ..journal.codec import decode, encode
 from ..journal.queue import QueueRecord
 from ..journal.recovery import closing_messages
 from ..machines.delegation import ChildReturned, EndChild, PassSteer, ResumeChildren, StartTalk
-from ..machines.delivery import Relation
+from ..machines.delivery import Cause, Relation
 from ..machines.facts import Noticed
 from ..machines.messages import (
     CutAnswer,
@@ -56,6 +56,10 @@ class Household(Keeper):
         self.start_child(ChildSpec("nursery", self._start_nursery))
         self.start_child(ChildSpec("queue", self._start_queue))
 
+    def _stop_late_child(self, entry: e.ChildStarted) -> None:
+        """Stop a child that was asked for before a cancel that reaches it, and came after."""
+        raise NotImplementedError
+
     def _acknowledge(self, order: InterruptTurn, receipt: str) -> None:
         """Tell whoever gave an order what it got."""
         raise NotImplementedError
@@ -94,6 +98,8 @@ class Household(Keeper):
                 self._start_next_if_idle()
             case e.Offered(is_answered=False):
                 self._start_talk(entry)
+            case e.ChildStarted():
+                self._stop_late_child(entry)
             case e.Withdrawn(item=item):
                 self._end_talk(item)
             case e.ChildResumed() | e.ChildInterrupted() | e.ChildEnded():
@@ -124,7 +130,8 @@ class Household(Keeper):
         self._pass_on(Noticed("The turn had just ended by itself."))
         if self.record.state == "idle":
             self._shift("start")
-            self._start_next(must_hold=self._environment.policy.after_interrupt == "hold")
+            is_hold = self._environment.policy.after_interrupt == "hold"
+            self._start_next(must_hold=is_hold or order.cause == Cause.PARENT)
 
     # The end --------------------------------------------------------------------------------------
 

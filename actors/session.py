@@ -80,6 +80,8 @@ class Session(Household):
 
     _cut = 0
     """What was said before this number, a cancel has overtaken."""
+    _newest: tuple[InterruptTurn, int] | None = None
+    """The newest cancel, and the epoch in which it was given."""
 
     def on_start(self) -> None:
         """Start the household, and put in order what a dead owner left. Nothing runs by itself."""
@@ -87,7 +89,8 @@ class Session(Household):
         record = self.record
         if record.seq == 0 or record.state == "finalized":
             return
-        if record.queue.order or record.state not in ("idle", "suspended"):
+        is_at_work = record.state not in ("idle", "suspended") or any(at_work(record.children))
+        if record.queue.order or is_at_work:
             self._say(recovered(record))
         else:
             self._say(e.SessionResumed())
@@ -305,6 +308,7 @@ class Session(Household):
     def _deliver_cancel(self, order: InterruptTurn) -> None:
         """Tell whom the table names. What people say next waits until the turn has answered."""
         record, table = self.record, self._environment.deliveries
+        self._newest = order, record.epoch
         moved = step(SESSION, record.state, "interrupt")
         is_cancel = deliver(table, order.cause, Relation.SELF).action in ENDS
         is_cancel = is_cancel and order.turn == record.turn
@@ -334,6 +338,15 @@ class Session(Household):
         if names:
             alone = order if is_alone else None
             self._nursery.tell(CancelChildren(names, order.cause, order.receipt, alone))
+
+    def _stop_late_child(self, entry: e.ChildStarted) -> None:
+        """Stop a child that was asked for before a cancel that reaches it, and came after."""
+        order, epoch = self._newest or (None, 0)
+        if order is None or not (order is self._cancel or entry.epoch <= epoch):
+            return
+        is_patient = order.is_patient and order is not self._cancel
+        if not is_patient and entry.child in self._reached(order.cause, *ENDS):
+            self._cancel_children((entry.child,), order)
 
     def _is_detached(self, name: str) -> bool:
         """Whether a child goes on by its agent's declaration when its parent's turn is stopped."""
