@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pykka import ActorRef
-
 from ..journal import entries as e
 from ..journal.memory import MemoryStore, SimulatedCrash
 from ..journal.record import SessionRecord

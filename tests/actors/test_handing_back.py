@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from steersman.actors.intake import hand_back, taken_in
 from steersman.actors.happening import Appended
+from steersman.actors.intake import hand_back, taken_in
 from steersman.actors.simulated_ports import Chances
 from steersman.actors.simulated_program import SimulatedProgram
 from steersman.actors.simulated_session import Plan

@@ -1,8 +1,8 @@
 """One run from one seed: a program, a person, crashes, and quiet at the end."""
 
 from random import Random
-from typing import Any
 
+from simulation.family import check_families, check_family_at_rest, check_talk
 from simulation.invariants import check_history, check_liveness, check_replay, check_state
 from simulation.user import POISON, User, open_questions
 
@@ -88,8 +88,13 @@ class Scenario:
         else:
             raise AssertionError(f"no quiet after {MOST_STEPS} steps")
         assert program.timeline.now - began < MOST_SECONDS
-        check_history(program.history)
+        for session, history in program.chronicle.of.items():
+            check_history(history, is_child=session != ROOT)
+        check_families(program.chronicle, self.plan.delegation.detached)
+        if self.user.only_talks and not self.is_poisoned:
+            check_talk(program.chronicle)
         check_liveness(program)
+        check_family_at_rest(program)
         check_replay(program)
 
     def _go_on(self) -> bool:
