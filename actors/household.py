@@ -49,6 +49,8 @@ class Household(Keeper):
     nursery_type: type[Nursery] = Nursery
     queue_type: type[Queue] = Queue
     turn_type: type[Turn] = Turn
+    _newest: tuple[InterruptTurn, int] | None = None
+    """The newest cancel that reaches children, and the epoch in which it was given."""
     _unsettled: frozenset[str] = frozenset()
     """Who has still to say that nothing is left to decide."""
 
@@ -77,8 +79,12 @@ class Household(Keeper):
                     self._end_children(True, self.record.finalize_cause)
                     self._settle()
             case e.Interrupted() | e.InterruptPlanned():
+                if isinstance(entry, e.InterruptPlanned):
+                    self._newest = None  # who is asked for from now on is none of its business
                 self._cancel = None
                 self.unstash()
+            case e.InterruptRequested(turn=""):
+                self._newest = None  # whoever was asked for before it has begun by now
             case e.Stopped(turn=""):
                 self._start_next_if_idle()
             case e.TurnEnded() | e.Stopped():

@@ -72,6 +72,7 @@ __all__ = ["Session"]
 
 
 ENDS = (Delivery.CANCEL, Delivery.FINALIZE)
+BELOW = (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD, Relation.SIDE_TALK)
 OVERTAKEN_TALK = (Intent.CONVERSE, Intent.STEER_WORD, Intent.EXPLICIT_QUEUE)
 
 
@@ -80,8 +81,6 @@ class Session(Household):
 
     _cut = 0
     """What was said before this number, a cancel has overtaken."""
-    _newest: tuple[InterruptTurn, int] | None = None
-    """The newest cancel, and the epoch in which it was given."""
 
     def on_start(self) -> None:
         """Start the household, and put in order what a dead owner left. Nothing runs by itself."""
@@ -308,7 +307,8 @@ class Session(Household):
     def _deliver_cancel(self, order: InterruptTurn) -> None:
         """Tell whom the table names. What people say next waits until the turn has answered."""
         record, table = self.record, self._environment.deliveries
-        self._newest = order, record.epoch
+        if any(deliver(table, order.cause, one).action in ENDS for one in BELOW):
+            self._newest = order, record.epoch
         moved = step(SESSION, record.state, "interrupt")
         is_cancel = deliver(table, order.cause, Relation.SELF).action in ENDS
         is_cancel = is_cancel and order.turn == record.turn
@@ -342,11 +342,9 @@ class Session(Household):
     def _stop_late_child(self, entry: e.ChildStarted) -> None:
         """Stop a child that was asked for before a cancel that reaches it, and came after."""
         order, epoch = self._newest or (None, 0)
-        if order is None or not (order is self._cancel or entry.epoch <= epoch):
-            return
-        is_patient = order.is_patient and order is not self._cancel
-        if not is_patient and entry.child in self._reached(order.cause, *ENDS):
-            self._cancel_children((entry.child,), order)
+        if order is not None and entry.epoch <= epoch:
+            if entry.child in self._reached(order.cause, *ENDS):
+                self._cancel_children((entry.child,), order)
 
     def _is_detached(self, name: str) -> bool:
         """Whether a child goes on by its agent's declaration when its parent's turn is stopped."""

@@ -67,7 +67,7 @@ class Home:
             case e.TurnStarted(epoch=epoch):
                 self.epoch = epoch
             case e.InterruptRequested(turn=turn, cause=cause):
-                self.epoch += 1
+                self.epoch += bool(turn)
                 if self.is_leaving:  # then everybody is waited for at its end
                     return
                 self.stops[turn] = self.epoch, str(cause)
@@ -119,6 +119,7 @@ class Family:
         self.late: set[str] = set()
         self.owned: set[str] = set()
         self.may_run = True
+        self.acted: set[str] = set()
         self.early: dict[str, Happening] = {}
 
     def see(self, session: str, happening: Happening) -> None:
@@ -169,6 +170,8 @@ class Family:
             case e.Stopped(turn=turn):
                 left = home.reached.pop(turn, set[str]())
                 busy = {one.session for one in at_work(home.children)} & left
+                self.late |= busy - self.acted  # they may be stopped later, if they never begin
+                busy &= self.acted
                 assert not busy, f"{session}: {turn or 'all'} is stopped, and {busy} are at work"
             case e.SessionFinalized() | e.SessionSuspended():
                 for child in home.children.values():
@@ -190,6 +193,7 @@ class Family:
     def _act(self, session: str, happening: Happening) -> None:
         if session == ROOT:
             return
+        self.acted.add(session)
         assert self.may_run, f"{session} acts after a restart: {happening}"
         assert session not in self.late, f"{session} was attached after a stop: {happening}"
         parent, name = self.parents[session]
