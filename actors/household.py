@@ -51,10 +51,13 @@ class Household(Keeper):
     turn_type: type[Turn] = Turn
     _newest: tuple[InterruptTurn, int] | None = None
     """The newest cancel that reaches children, and the epoch in which it was given."""
+    _given: set[str]
+    """Receipts of stops of children alone, which the nursery has still to write."""
     _unsettled: frozenset[str] = frozenset()
     """Who has still to say that nothing is left to decide."""
 
     def _start_household(self) -> None:
+        self._given = set()
         self.start_child(ChildSpec("nursery", self._start_nursery))
         self.start_child(ChildSpec("queue", self._start_queue))
 
@@ -84,6 +87,7 @@ class Household(Keeper):
                 self._cancel = None
                 self.unstash()
             case e.InterruptRequested(turn=""):
+                self._given.discard(entry.receipt)
                 self._newest = None  # whoever was asked for before it has begun by now
             case e.Stopped(turn=""):
                 self._start_next_if_idle()

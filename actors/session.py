@@ -302,7 +302,10 @@ class Session(Household):
         return {"ok": True, "id": newest.id, "key": key, "offered": stopped and stopped.number}
 
     def _next_receipt(self) -> str:
-        return f"i{self.record.receipts + 1}"
+        number = self.record.receipts + 1
+        while f"i{number}" in self._given or f"i{number}" in self.record.interrupts:
+            number += 1
+        return f"i{number}"
 
     def _deliver_cancel(self, order: InterruptTurn) -> None:
         """Tell whom the table names. What people say next waits until the turn has answered."""
@@ -328,6 +331,7 @@ class Session(Household):
             self._cancel_children(order.companions, order)
             self._end_turn(order)
         elif reached and any(record.children[one].state != "stopping" for one in reached):
+            self._given.add(order.receipt)
             self._cancel_children(reached, order, is_alone=True)
         else:
             self._acknowledge(order, f"i{record.receipts}")

@@ -13,6 +13,10 @@ from steersman.actors.session import Session
 SEEDS = 2_000
 FOUND = {
     55: "a child that is stopped with its parent is cut off with its nursery",
+    489: "a model hands back what was handed on to its child",
+    756: "two stops of children cross, and get one receipt",
+    1083: "a side talk that was asked for before two cancels begins after them",
+    2415: "a turn begins while children alone are being stopped",
     67: "a name is wanted again while the child that bore it is just ending",
     71: "a stopped child goes on by itself with what its own child found",
     141: "a side talk begins while a stop is on its way to the turn",
