@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pykka import ActorRef
+
 from ..journal import entries as e
 from ..journal.memory import MemoryStore, SimulatedCrash
 from ..journal.record import SessionRecord
 from ..journal.store import SessionRow
 from .actor import Actor
+from .environment import Environment
 from .happening import Chronicle, Happening, Uttered
 from .mailbox import tell
 from .session import Session
@@ -90,6 +93,22 @@ class SimulatedProgram:
     def ports(self) -> SimulatedPorts:
         """The first session's ports."""
         return self.root.ports
+
+    @property
+    def environment(self) -> Environment:
+        """What the first session was handed."""
+        return self.root.environment
+
+    @property
+    def session(self) -> ActorRef[Any]:
+        """The first session."""
+        assert self.root.ref is not None
+        return self.root.ref
+
+    @property
+    def durable(self) -> int:
+        """The number of the first session's newest entry in the store."""
+        return self.root.durable
 
     @property
     def record(self) -> SessionRecord:
