@@ -41,7 +41,7 @@ class Acting:
         "was_cut",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, awaited: Iterable[str] = ()) -> None:
         self.todo: deque[ToolRequest] = deque()
         self.open: dict[str, ToolRequest] = {}
         self.questions: dict[str, ToolRequest] = {}
@@ -54,7 +54,7 @@ class Acting:
         self.taken: set[str] = set()
         self.was_cut = False
         self.companions: set[str] = set()
-        self.awaited: set[str] = set()
+        self.awaited = set(awaited)
         self.is_waiting = False
         self.owes_word = False
 
@@ -62,6 +62,10 @@ class Acting:
     def is_dead(self) -> bool:
         """Whether nothing that was started is left."""
         return not self.open and not self.companions
+
+    def spare(self, calls: Iterable[str]) -> list[ToolRequest]:
+        """Let go of these calls: their children go on without the turn."""
+        return [self.open.pop(one) for one in calls if one in self.open]
 
     def take(self, items: Iterable[str]) -> bool:
         """Note the steers that are in now; say whether the last answer had been cut off for one."""

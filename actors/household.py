@@ -16,7 +16,7 @@ from ..journal.codec import decode, encode
 from ..journal.queue import QueueRecord
 from ..journal.recovery import closing_messages
 from ..machines.delegation import ChildReturned, EndChild, PassSteer, ResumeChildren, StartTalk
-from ..machines.delivery import Relation
+from ..machines.delivery import Cause, Relation
 from ..machines.facts import Noticed
 from ..machines.messages import (
     CutAnswer,
@@ -49,12 +49,21 @@ class Household(Reverting):
     nursery_type: type[Nursery] = Nursery
     queue_type: type[Queue] = Queue
     turn_type: type[Turn] = Turn
+    _newest: tuple[InterruptTurn, int] | None = None
+    """The newest cancel that reaches children, and the epoch in which it was given."""
+    _given: set[str]
+    """Receipts of stops of children alone, which the nursery has still to write."""
     _unsettled: frozenset[str] = frozenset()
     """Who has still to say that nothing is left to decide."""
 
     def _start_household(self) -> None:
+        self._given = set()
         self.start_child(ChildSpec("nursery", self._start_nursery))
         self.start_child(ChildSpec("queue", self._start_queue))
+
+    def _stop_late_child(self, entry: e.ChildStarted) -> None:
+        """Stop a child that was asked for before a cancel that reaches it, and came after."""
+        raise NotImplementedError
 
     def _acknowledge(self, order: InterruptTurn, receipt: str) -> None:
         """Tell whoever gave an order what it got."""
@@ -63,6 +72,8 @@ class Household(Reverting):
     # What follows ---------------------------------------------------------------------------------
 
     def _react(self, entry: e.Entry) -> None:
+        if isinstance(entry, e.InterruptRequested | e.InterruptPlanned):
+            self._given.discard(entry.receipt)
         match entry:
             case e.TurnStarted():
                 self._start_turn(entry)
@@ -73,8 +84,12 @@ class Household(Reverting):
                     self._end_children(True, self.record.finalize_cause)
                     self._settle()
             case e.Interrupted() | e.InterruptPlanned():
+                if isinstance(entry, e.InterruptPlanned):
+                    self._newest = None  # who is asked for from now on is none of its business
                 self._cancel = None
                 self.unstash()
+            case e.InterruptRequested(turn=""):
+                self._newest = None  # whoever was asked for before it has begun by now
             case e.Stopped(turn=""):
                 self._start_next_if_idle()
             case e.TurnEnded() | e.Stopped() if not self._reverts_of(entry):
@@ -94,6 +109,8 @@ class Household(Reverting):
                 self._start_next_if_idle()
             case e.Offered(is_answered=False):
                 self._start_talk(entry)
+            case e.ChildStarted():
+                self._stop_late_child(entry)
             case e.Withdrawn(item=item):
                 self._end_talk(item)
             case e.ChildAdmitted() | e.ChildResumed() | e.ChildInterrupted() | e.ChildEnded():
@@ -120,11 +137,13 @@ class Household(Reverting):
 
     def _too_late(self, order: InterruptTurn) -> None:
         """The turn ended by itself before the cancel reached it: what waits may be held, even so."""
+        self._given.discard(order.receipt)
         self._acknowledge(order, order.receipt)
         self._pass_on(Noticed("The turn had just ended by itself."))
         if self.record.state == "idle":
             self._shift("start")
-            self._start_next(must_hold=self._environment.policy.after_interrupt == "hold")
+            is_hold = self._environment.policy.after_interrupt == "hold"
+            self._start_next(must_hold=is_hold or order.cause == Cause.PARENT)
 
     # The end --------------------------------------------------------------------------------------
 

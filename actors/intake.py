@@ -46,7 +46,9 @@ def hand_back(record: QueueRecord, message: HandBack) -> Rearranged:
     mine = [
         one
         for one in record.items.values()
-        if one.state == "steered" and one.turn == message.turn and not one.child
+        if one.state == "steered"
+        and one.turn == message.turn
+        and not (one.child or one.for_children)
     ]
     there = [one for one in mine if not one.deferred_to]
     found = _meant(there, message.words)

@@ -187,9 +187,6 @@ class Keeper(Supervisor):
         self._pass_on(StoreLost(code, message.reason, message.hint))
         self.unstash()
 
-    def _next_receipt(self) -> str:
-        return f"i{self.record.receipts + 1}"
-
     def _reject(self, reason: str, text: str, client_id: str) -> None:
         self._pass_on(MessageRejected(reason, text, client_id))
 

@@ -41,6 +41,7 @@ from ..machines.messages import (
     TimerFired,
 )
 from ..machines.results import ToolFinished
+from ..machines.subagent import SUBAGENT
 from .actor import Forward
 from .ward import Ward, say_to_child
 
@@ -89,8 +90,10 @@ class Nursery(Ward):
             case ChildOpened():
                 self._opened(message)
             case ChildLost(name=name):
-                del self.cribs[name]
-                self._over(name, "failed", reason=message.reason)
+                if self.cribs.pop(name, None) is not None:
+                    if self.records[name].state not in SUBAGENT.final:
+                        self._over(name, "failed", reason=message.reason)
+                    self._settle_if_empty()
             case ChildReport():
                 self._report(message)
             case TimerFired(name=name):
@@ -115,7 +118,7 @@ class Nursery(Ward):
     def _delegate(self, message: Delegate) -> None:
         wanted, policy = message.arguments, self._environment.delegation
         agent = str(wanted.get("agent") or self._environment.agent)
-        name = str(wanted.get("name") or self._free_name(agent))
+        name = self._name(str(wanted.get("name") or ""), agent)
         is_full = self._is_full()
         fault = self._fault(name, agent, is_full)
         if fault:
@@ -169,11 +172,18 @@ class Nursery(Ward):
             if crib is not None:
                 crib.tell(ResumeQueue())
 
-    def _free_name(self, agent: str) -> str:
-        number = 1 + sum(one.agent == agent for one in self.records.values())
-        while f"{agent}-{number}" in self.records:
+    def _name(self, wanted: str, agent: str) -> str:
+        """Return the name that was wanted, or one like it while another child can still bear that."""
+        known = self.records.get(wanted)
+        is_kept = known is not None and known.state == "interrupted"
+        is_ending = wanted in self.cribs and known is not None and not known.is_at_work
+        if wanted and not is_kept and not is_ending:
+            return wanted
+        base = wanted or agent
+        number = 2 if wanted else 1 + sum(one.agent == agent for one in self.records.values())
+        while f"{base}-{number}" in self.records or f"{base}-{number}" in self.cribs:
             number += 1
-        return f"{agent}-{number}"
+        return f"{base}-{number}"
 
     def _fault(self, name: str, agent: str, is_full: bool) -> str:
         policy = self._environment.delegation
@@ -212,12 +222,15 @@ class Nursery(Ward):
         match child.state:
             case "waiting" if is_kept:
                 self._decide(e.ChildInterrupted(child.name, cause))
+                self._answer_orders(child.name, None)
             case "waiting" | "interrupted" if not is_kept:
                 self._over(child.name, "cancelled", reason=cause)
             case "working":
                 self._decide(e.ChildCancelled(child.name, cause, receipt, is_kept))
                 crib = self.cribs.get(child.name)
-                if crib is not None:
+                if crib is None or crib.ref is None:
+                    self._stopped(child)  # it has not begun anything, and never will
+                else:
                     self._tell_to_stop(child, crib)
             case _:
                 pass
@@ -275,9 +288,9 @@ class Nursery(Ward):
         late = self._environment.delegation.steer_deadline
         for name in message.names:
             child, crib = self.records.get(name), self.cribs.get(name)
-            if child is not None and child.state in ("waiting", "interrupted"):
+            if child is not None and child.state in ("waiting", "stopping", "interrupted"):
                 continue  # it is handed on again when the child begins or goes on
-            if child is None or not child.is_at_work or crib is None:
+            if child is None or child.state != "working" or crib is None:
                 self._decide(e.SteerArrived(message.item, name))
                 continue
             crib.steers = (*crib.steers, message)

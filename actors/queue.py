@@ -15,6 +15,7 @@ from ..journal import entries as e
 from ..journal.queue import ItemRecord, QueueRecord, apply_to_queue
 from ..machines.conversation import ChatMessage
 from ..machines.delegation import AnswerOffer, Offer, PassSteer, Recall
+from ..machines.delivery import Cause
 from ..machines.disposition import LATE_ACK
 from ..machines.effects import Effect
 from ..machines.facts import MessageKnown, MessageRejected
@@ -249,8 +250,12 @@ class Queue(Actor):
             self._take_back_missed(entry.item)
         if self._is_held_in_vain():
             self._decide()
-        if isinstance(entry, e.Interrupted) and self._environment.policy.after_interrupt == "hold":
-            self._hold()
+        if isinstance(entry, e.Interrupted):
+            is_hold = self._environment.policy.after_interrupt == "hold"
+            if (
+                is_hold or entry.cause == Cause.PARENT
+            ):  # a child goes on only when its parent says so
+                self._hold()
 
     def _take_back_steers(self) -> None:
         is_person = not self._environment.delegation.depth

@@ -38,6 +38,8 @@ def edit(record: QueueRecord, message: QueueChange) -> Rearranged:
         return _missing(message.number)
     if item.state == "running":
         return _no(f"#{item.number} is running: say it as a message")
+    if item.state == "offered":
+        return _no(f"#{item.number} {_doing(item)}")
     if not message.text.strip():
         return _no(f"#{item.number} needs a text: /queue pop {item.number} takes it back")
     return Rearranged(_yes(item, text=message.text), (e.Edited(item.id, message.text),))

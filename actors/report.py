@@ -60,6 +60,7 @@ class ReportingEars:
                     )
             case StoreLost():
                 self._report(ChildReport(self._name, "ended", "failed", reason=fact.text))
+                self._report(ChildReport(self._name, "closed"))
             case _:
                 pass
 

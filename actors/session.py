@@ -74,6 +74,7 @@ __all__ = ["Session"]
 
 
 ENDS = (Delivery.CANCEL, Delivery.FINALIZE)
+BELOW = (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD, Relation.SIDE_TALK)
 OVERTAKEN_TALK = (Intent.CONVERSE, Intent.STEER_WORD, Intent.EXPLICIT_QUEUE)
 
 
@@ -89,7 +90,8 @@ class Session(Household):
         record = self.record
         if record.seq == 0 or record.state == "finalized":
             return
-        is_cut = record.queue.order or record.state not in ("idle", "suspended")
+        is_at_work = record.state not in ("idle", "suspended") or any(at_work(record.children))
+        is_cut = record.queue.order or is_at_work
         self._say(recovered(record) if is_cut else e.SessionResumed())
         self._begin_reverts()
 
@@ -302,9 +304,19 @@ class Session(Household):
         stopped = None if planned else self.record.turns.get(newest.turn)
         return {"ok": True, "id": newest.id, "key": key, "offered": stopped and stopped.number}
 
+    def _next_receipt(self) -> str:
+        """Return a receipt that nobody has; it is taken until its order is journalled, or dropped."""
+        number = self.record.receipts + 1
+        while f"i{number}" in self._given or f"i{number}" in self.record.interrupts:
+            number += 1
+        self._given.add(f"i{number}")
+        return f"i{number}"
+
     def _deliver_cancel(self, order: InterruptTurn) -> None:
         """Tell whom the table names. What people say next waits until the turn has answered."""
         record, table = self.record, self._environment.deliveries
+        if any(deliver(table, order.cause, one).action in ENDS for one in BELOW):
+            self._newest = order, record.epoch
         moved = step(SESSION, record.state, "interrupt")
         is_cancel = deliver(table, order.cause, Relation.SELF).action in ENDS
         is_cancel = is_cancel and order.turn == record.turn
@@ -326,6 +338,7 @@ class Session(Household):
         elif reached and any(record.children[one].state != "stopping" for one in reached):
             self._cancel_children(reached, order, is_alone=True)
         else:
+            self._given.discard(order.receipt)
             self._acknowledge(order, f"i{record.receipts}")
 
     def _cancel_children(
@@ -334,6 +347,13 @@ class Session(Household):
         if names:
             alone = order if is_alone else None
             self._nursery.tell(CancelChildren(names, order.cause, order.receipt, alone))
+
+    def _stop_late_child(self, entry: e.ChildStarted) -> None:
+        """Stop a child that was asked for before a cancel that reaches it, and came after."""
+        order, epoch = self._newest or (None, 0)
+        if order is not None and entry.epoch <= epoch:
+            if entry.child in self._reached(order.cause, *ENDS):
+                self._cancel_children((entry.child,), order)
 
     def _is_detached(self, name: str) -> bool:
         """Whether a child goes on by its agent's declaration when its parent's turn is stopped."""

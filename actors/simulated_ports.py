@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from pykka import ActorRef
 
@@ -17,6 +17,7 @@ from ..journal.record import SessionRecord
 from ..journal.recovery import snapshot
 from ..journal.store import Commit, Lease, SessionRow, Snapshot, Store, StoredEntry
 from ..machines.conversation import ToolRequest, Usage
+from ..machines.delegation import ChildOpened, CloseChild, OpenChild, SetTimer
 from ..machines.effects import (
     CallModel,
     CancelModel,
@@ -25,7 +26,7 @@ from ..machines.effects import (
     RunTool,
     StopTool,
 )
-from ..machines.messages import Committed, StoreBroke
+from ..machines.messages import Committed, StoreBroke, TimerFired
 from ..machines.results import (
     ModelAnswered,
     ModelFailed,
@@ -38,10 +39,12 @@ from ..machines.results import (
 from .environment import Permit
 from .mailbox import tell
 from .simulation import Dice, Timeline
+from .turn_effect import DELEGATE
 
 __all__ = [
     "Chances",
     "ModelCall",
+    "Offspring",
     "SimulatedJournal",
     "SimulatedPorts",
     "SimulatedToolbook",
@@ -57,6 +60,7 @@ class Chances:
     model_fails: float = 0.05
     answers_after_cancel: float = 0.3
     bad_arguments: float = 0.05
+    delegates: float = 0.0
     longest: float = 4.0
 
 
@@ -96,16 +100,25 @@ class SimulatedJournal:
 
 @dataclass(slots=True)
 class SimulatedToolbook:
-    """Tools by their names: `write…` change something, `ask…` need permission, `deny…` get none."""
+    """Tools by their names: `write…` change something, `ask…` need permission, `deny…` get none.
+
+    `only_looks`: whatever is not `read` gets none, as beside the work of a parent.
+    """
 
     allowed: set[str] = field(default_factory=set[str])
+    only_looks: bool = False
+    may_delegate: bool = True
 
     def fault(self, request: ToolRequest) -> str:
         """Say what is wrong with a call."""
+        if request.tool == DELEGATE and not self.may_delegate:
+            return "there is no such tool"
         return "it makes no sense" if request.arguments.get("bad") else ""
 
     def permit(self, request: ToolRequest) -> Permit:
         """Look at the name."""
+        if self.only_looks:
+            return Permit("allow" if request.tool == "read" else "deny")
         if request.tool in self.allowed:
             return Permit("allow", "always")
         if request.tool.startswith("ask"):
@@ -125,6 +138,18 @@ class SimulatedToolbook:
         return tool == ""
 
 
+class Offspring(Protocol):
+    """Opens and closes the sessions of one session's children."""
+
+    def open_child(self, order: OpenChild, nursery: ActorRef[Any]) -> ChildOpened:
+        """Open a child's session, new or known."""
+        ...
+
+    def close_child(self, session: str) -> None:
+        """Let go of a child's session."""
+        ...
+
+
 TOOLS = ("read", "read", "write", "ask_read", "ask_write", "deny_write", "defer")
 
 
@@ -137,9 +162,14 @@ class SimulatedPorts:
         dice: Dice,
         chances: Chances,
         performed: Callable[[PortEffect], None],
+        offspring: Offspring,
+        has_room: Callable[[], bool],
     ) -> None:
         self.models: dict[str, ModelCall] = {}
         self.tools: dict[str, ToolCall] = {}
+        self._offspring, self._has_room = offspring, has_room
+        self._doors: dict[str, float] = {}
+        self._is_closed = False
         self._timeline, self._dice, self._chances = timeline, dice, chances
         self._performed = performed
 
@@ -157,8 +187,36 @@ class SimulatedPorts:
                 self._stop(effect, reply_to)
             case RestoreFiles():
                 self._restore(effect, reply_to)
-            case _:
-                pass
+            case OpenChild():
+                if reply_to is not None:
+                    self._at_door(effect.session, lambda: self._open(effect, reply_to))
+            case CloseChild(session):
+                self._at_door(session, lambda: self._offspring.close_child(session))
+            case SetTimer():
+                fired = TimerFired(effect.name, effect.epoch)
+                self._later(effect.seconds, lambda: self._send(reply_to, fired))
+
+    def close(self) -> None:
+        """End whatever still runs."""
+        self._is_closed = True
+        for turn in list(self.models):
+            self._cancel(turn)
+        self.tools.clear()
+
+    def _later(self, seconds: float, event: Callable[[], None]) -> None:
+        self._timeline.after(seconds, lambda: None if self._is_closed else event())
+
+    # Children -------------------------------------------------------------------------------------
+
+    def _at_door(self, session: str, event: Callable[[], None]) -> None:
+        """Open or close a child's session after a while, one after the other."""
+        now = self._timeline.now
+        due = max(now + self._delay() / 4, self._doors.get(session, 0.0))
+        self._doors[session] = due
+        self._later(due - now, event)
+
+    def _open(self, effect: OpenChild, nursery: ActorRef[Any]) -> None:
+        self._send(nursery, self._offspring.open_child(effect, nursery))
 
     # The model ------------------------------------------------------------------------------------
 
@@ -168,8 +226,8 @@ class SimulatedPorts:
         delay = 0.0
         for number in range(self._dice.randrange(0, 4)):
             delay += self._delay() / 10
-            self._timeline.after(delay, lambda number=number: self._stream(call, number))  # type: ignore[misc]
-        self._timeline.after(delay + self._delay() / 10, lambda: self._answer(call))
+            self._later(delay, lambda number=number: self._stream(call, number))  # type: ignore[misc]
+        self._later(delay + self._delay() / 10, lambda: self._answer(call))
 
     def _stream(self, call: ModelCall, number: int) -> None:
         at = call.effect
@@ -198,9 +256,22 @@ class SimulatedPorts:
 
     def _request(self, at: CallModel, number: int) -> ToolRequest:
         is_bad = self._dice.random() < self._chances.bad_arguments
-        arguments = {"bad": True} if is_bad else {"path": f"{number}"}
         name = f"{at.turn}.s{at.step}.c{number + 1}"
+        chance = self._chances.delegates
+        if chance and self._dice.random() < chance and self._has_room():
+            arguments = {"bad": True} if is_bad else self._task(name)
+            return ToolRequest(name, DELEGATE, arguments, f"wire-{name}")
+        arguments = {"bad": True} if is_bad else {"path": f"{number}"}
         return ToolRequest(name, self._dice.choice(TOOLS), arguments, f"wire-{name}")
+
+    def _task(self, name: str) -> dict[str, Any]:
+        dice = self._dice
+        return {
+            "task": f"task {name}",
+            "agent": dice.choice(("", "scout", "scout", "nobody" if dice.random() < 0.1 else "")),
+            "name": dice.choice(("", "", "twin", "all" if dice.random() < 0.1 else "other")),
+            "background": dice.choice((True, False, False)),
+        }
 
     def _cancel(self, turn: str) -> None:
         call = self.models.pop(turn, None)
@@ -212,7 +283,7 @@ class SimulatedPorts:
     def _run(self, effect: RunTool, reply_to: ActorRef[Any] | None) -> None:
         call = ToolCall(effect, reply_to)
         self.tools[effect.call] = call
-        self._timeline.after(2 * self._delay(), lambda: self._end(call, "ok"))
+        self._later(2 * self._delay(), lambda: self._end(call, "ok"))
 
     def _stop(self, effect: StopTool, reply_to: ActorRef[Any] | None) -> None:
         call = self.tools.get(effect.call)
@@ -221,7 +292,7 @@ class SimulatedPorts:
             missing = ToolFinished(effect.turn, effect.epoch, effect.call, "killed", text)
             self._send(reply_to, missing)
         else:  # it may take its time, or end by itself before that
-            self._timeline.after(self._delay(), lambda: self._end(call, "killed"))
+            self._later(self._delay(), lambda: self._end(call, "killed"))
 
     def _end(self, call: ToolCall, status: str) -> None:
         at = call.effect

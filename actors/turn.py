@@ -77,10 +77,8 @@ class Turn(Actor):
         self.state: str = TURN.initial
         self.step = 0
         self._conversation = list(conversation)
-        self._session, self._queue = session, queue
-        self._environment = environment
-        self._loop = Acting()
-        self._loop.awaited.update(awaited)
+        self._session, self._queue, self._environment = session, queue, environment
+        self._loop = Acting(awaited)
 
     def on_start(self) -> None:
         """Begin at a boundary."""
@@ -322,9 +320,9 @@ class Turn(Actor):
     # The end by cancel ----------------------------------------------------------------------------
 
     def _interrupt(self, message: InterruptTurn) -> None:
+        loop = self._loop
         if isinstance(step(TURN, self.state, "interrupt"), Refusal):
             return
-        loop = self._loop
         loop.companions.update(message.companions)
         if self.state == "boundary" and not loop.is_waiting:  # steers are entering just now
             if loop.cancel is None or not loop.cancel.text:  # one that says nothing needs no answer
@@ -336,8 +334,11 @@ class Turn(Actor):
 
     def _plan_cut(self, message: InterruptTurn) -> None:
         """Answer the order now, and end when the tools that run have."""
+        spared = goes_on(self.turn, self._loop.spare(message.spares))
+        self._decide([planned(self.turn, message, self._loop.running()), *spared])
         self._loop.cancel = replace(message, client_id="", text="")  # its receipt is written
-        self._decide([planned(self.turn, message, self._loop.running())])
+        if not self._loop.running():
+            self._cut(self._loop.cancel)
 
     def _call_off(self, receipt: str) -> None:
         """Go on after all, unless the order has taken effect in the meantime."""
@@ -350,8 +351,7 @@ class Turn(Actor):
         """End here, in one commit; what runs is told to stop, and its results are awaited."""
         loop = self._loop
         withdrawn = [e.QuestionAnswered(self.turn, one, "withdrawn") for one in loop.questions]
-        spared = [loop.open.pop(one) for one in message.spares if one in loop.open]
-        results = [*(goes_on(self.turn, one) for one in spared), *skipped(self.turn, loop)]
+        results = [*goes_on(self.turn, loop.spare(message.spares)), *skipped(self.turn, loop)]
         self._move("interrupt")
         words = last_words(self._conversation, loop, bool(results))
         loop.owes_word = bool(loop.open)
@@ -380,8 +380,8 @@ class Turn(Actor):
 
     # Small things ---------------------------------------------------------------------------------
 
-    def _move(self, event: str, facts: set[str] | None = None) -> str:
-        moved = step(TURN, self.state, event, facts or frozenset())
+    def _move(self, event: str, facts: set[str] | frozenset[str] = frozenset()) -> str:
+        moved = step(TURN, self.state, event, facts)
         assert not isinstance(moved, Refusal), moved
         self.state = moved.state
         return self.state

@@ -80,11 +80,19 @@ def last_words(
     return (ChatMessage("assistant", f"{text}\n{INTERRUPTED}" if text else INTERRUPTED),)
 
 
-def goes_on(turn: str, request: ToolRequest) -> e.ToolEnded:
-    """Tell that the child of a call works on in the background, though its turn ends."""
+def goes_on(turn: str, requests: Sequence[ToolRequest]) -> list[e.ToolEnded]:
+    """Tell that the children of these calls work on in the background, though their turn ends."""
     text = "[It goes on in the background; its result comes as a message.]"
-    said = ChatMessage("tool", text, call=request.call, wire_id=request.wire_id)
-    return e.ToolEnded(turn, request.call, request.tool, "ok", messages=(said,))
+    return [
+        e.ToolEnded(
+            turn,
+            one.call,
+            one.tool,
+            "ok",
+            messages=(ChatMessage("tool", text, call=one.call, wire_id=one.wire_id),),
+        )
+        for one in requests
+    ]
 
 
 def denial(do: str, rule: str) -> str:

@@ -92,9 +92,9 @@ class Ward(Supervisor):
         return OpenChild(name, child.session, child.agent, child.relation, said)
 
     def _opened(self, message: ChildOpened) -> None:
-        child, crib = self.records[message.name], self.cribs[message.name]
-        if child.state != "working" or self._roll.is_ending:
-            del self.cribs[child.name]
+        child, crib = self.records[message.name], self.cribs.get(message.name)
+        if crib is None or child.state != "working" or self._roll.is_ending:
+            self.cribs.pop(child.name, None)  # none: it was asked for before the nursery failed
             self._decide(effects=[CloseChild(child.session)])
             self._stopped(child)
             self._settle_if_empty()

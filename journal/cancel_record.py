@@ -47,7 +47,7 @@ def take_cancel(
 ) -> None:
     """Write the receipt; one that was planned has it already."""
     is_planned = isinstance(entry, e.InterruptPlanned)
-    if not is_planned:
+    if not is_planned and entry.turn:  # a turn that begins beside a stop of children goes on
         record.epoch += 1
     known = record.interrupts.get(entry.receipt)
     if known is not None:

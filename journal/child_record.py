@@ -157,7 +157,7 @@ def _return(children: Children, entry: Entry) -> None:
     """Note that a result has gone where it goes."""
     for child in children.values():
         match entry:
-            case e.ToolEnded() if child.call == entry.call and not child.is_at_work:
+            case e.ToolEnded() if child.call == entry.call and child.state in SUBAGENT.final:
                 child.is_returned = True
             case e.Queued() if child.name == entry.child:
                 child.is_returned = True

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from steersman.actors.happening import Appended
 from steersman.actors.intake import hand_back, taken_in
 from steersman.actors.simulated_ports import Chances
-from steersman.actors.simulated_program import Appended, Plan, SimulatedProgram
+from steersman.actors.simulated_program import SimulatedProgram
+from steersman.actors.simulated_session import Plan
 from steersman.journal import entries as e
 from steersman.journal.queue import ItemRecord, QueueRecord
 from steersman.machines.conversation import ToolRequest

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from steersman.actors.happening import Appended, Passed, Performed
 from steersman.actors.simulated_ports import Chances
-from steersman.actors.simulated_program import Appended, Passed, Performed, Plan, SimulatedProgram
+from steersman.actors.simulated_program import SimulatedProgram
+from steersman.actors.simulated_session import Plan
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.effects import CallModel, CancelModel, StopTool

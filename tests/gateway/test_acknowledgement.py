@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from steersman.actors.simulated_ports import Chances
-from steersman.actors.simulated_program import Plan, SimulatedProgram
+from steersman.actors.simulated_program import SimulatedProgram
+from steersman.actors.simulated_session import Plan
 from steersman.gateway.events import Event, Narrator
 from steersman.machines.disposition import (
     DEFAULT_DISPOSITIONS,

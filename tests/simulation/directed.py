@@ -6,9 +6,11 @@ from typing import Any
 
 from simulation.invariants import check_history, check_liveness, check_replay
 
+from steersman.actors.happening import Appended
 from steersman.actors.session import Session
 from steersman.actors.simulated_ports import Chances
-from steersman.actors.simulated_program import Appended, Plan, SimulatedProgram
+from steersman.actors.simulated_program import SimulatedProgram
+from steersman.actors.simulated_session import Plan
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import Interrupt, UserMessage
@@ -17,7 +19,7 @@ from steersman.machines.policy import Policy
 __all__ = ["interrupt_while_steers_enter"]
 
 TALK = Chances(calls=0.0, model_fails=0.0)
-RANKS = {"": 0, "queue": 1, "turn": 2, "writer": 3, "time": 4}
+RANKS = {"": 0, "nursery": 1, "queue": 1, "turn": 2, "writer": 3, "time": 4}
 
 
 def session_first(names: Sequence[str]) -> int:

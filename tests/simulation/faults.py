@@ -5,21 +5,25 @@ from typing import Any
 
 from simulation.scenario import Scenario
 
+from steersman.actors.nursery import Nursery
 from steersman.actors.queue import Queue
 from steersman.actors.rearrangement import Rearranged
 from steersman.actors.session import Session
 from steersman.actors.turn import Turn
 from steersman.journal import entries as e
+from steersman.machines.delivery import Cause, Delivery, DeliveryRow, Relation
 from steersman.machines.effects import CallModel, Effect, RunTool, StopTool
 from steersman.machines.messages import (
     Decided,
     Enqueue,
     InterruptTurn,
     QueueChange,
+    Settled,
     StartNext,
     UserMessage,
 )
 from steersman.machines.results import ToolFinished
+from steersman.machines.routing import when
 
 __all__ = ["FAULTS", "CutsTooSoon", "run_with"]
 
@@ -186,7 +190,89 @@ class ForgetsToStop(Session):
     turn_type = GoesOnAfterATool
 
 
+class StopsChildrenByTalk(Session):
+    """Goes by a table in which a message that interrupts cancels the children, too."""
+
+    def on_start(self) -> None:
+        """Put a row of its own in front."""
+        row = DeliveryRow(
+            "talk-kills",
+            when(cause=(Cause.MESSAGE, Cause.MORE_WORD), relation=Relation.BACKGROUND_CHILD),
+            Delivery.CANCEL,
+            "",
+        )
+        table = self._environment.deliveries
+        if not table.overrides:
+            self._environment.deliveries = table.override((row,))
+        super().on_start()
+
+
+class AttachesLateChildren(Session):
+    """Lets a child begin that was asked for before a stop, and came after."""
+
+    def _stop_late_child(self, entry: e.ChildStarted) -> None:
+        pass
+
+
+class ForgetsItsCalls(Turn):
+    """Ends without the children of its calls."""
+
+    def _start_calls(self) -> None:
+        super()._start_calls()
+        if any(one.tool == "delegate" for one in self._loop.open.values()):
+            self._finish("interrupt", "completed")
+
+
+class EndsBeforeItsChild(Session):
+    """Has such a turn."""
+
+    turn_type = ForgetsItsCalls
+
+
+class LeavesWithoutThem(Nursery):
+    """Forgets its children when the session is left."""
+
+    def _leave(self, cause: str) -> None:
+        self._roll.is_ending = True
+
+    def _settle_if_empty(self) -> None:
+        if self._roll.is_asked:
+            self._roll.is_asked = False
+            self._session.tell(Settled("nursery"))
+
+
+class ForgetsChildren(Session):
+    """Has such a nursery."""
+
+    nursery_type = LeavesWithoutThem
+
+
+class GivesTwice(Session):
+    """Gives each result to two places."""
+
+    def _give_back(
+        self, name: str, killed: tuple[int, ...] = (), survivors: tuple[int, ...] = ()
+    ) -> None:
+        super()._give_back(name, killed, survivors)
+        super()._give_back(name, killed, survivors)
+
+
+class ResumesChildrenByThemselves(Session):
+    """Lets children go on after a restart, though nobody said so."""
+
+    def on_start(self) -> None:
+        """Recover, and wake them."""
+        super().on_start()
+        self._resume_children()
+
+
 FAULTS: dict[str, type[Session]] = {
+    "lets talk cancel a child": StopsChildrenByTalk,
+    "attaches a child after a stop": AttachesLateChildren,
+    "ends before its child": EndsBeforeItsChild,
+    "forgets its children when it is left": ForgetsChildren,
+    "delivers a result twice": GivesTwice,
+    "resumes children after a restart": ResumesChildrenByThemselves,
     "tells before durable": TellsTooEarly,
     "skips the epoch check": ForgetsTheEpoch,
     "resumes after recovery": ResumesByItself,

@@ -1,17 +1,20 @@
 """One run from one seed: a program, a person, crashes, and quiet at the end."""
 
 from random import Random
-from typing import Any
 
+from simulation.family import check_families, check_family_at_rest, check_talk
 from simulation.invariants import check_history, check_liveness, check_replay, check_state
 from simulation.user import POISON, User, open_questions
 
+from steersman.actors.happening import Appended, Poisoned
 from steersman.actors.session import Session
 from steersman.actors.simulated_ports import Chances
-from steersman.actors.simulated_program import Plan, SimulatedProgram
+from steersman.actors.simulated_program import ROOT, SimulatedProgram
+from steersman.actors.simulated_session import AGENTS, Plan
 from steersman.actors.simulation import PriorityChooser, UniformChooser
-from steersman.machines.messages import Answer
-from steersman.machines.policy import Policy
+from steersman.journal import entries as e
+from steersman.machines.messages import Answer, Interrupt
+from steersman.machines.policy import DelegationPolicy, Policy
 
 MOST_STEPS = 20_000
 MOST_SECONDS = 1_000.0
@@ -35,20 +38,35 @@ class Scenario:
         )
         self.plan = Plan(
             policy,
-            Chances(calls=dice.choice((0.4, 0.9)), longest=dice.choice((1.0, 4.0, 10.0))),
+            Chances(
+                calls=dice.choice((0.4, 0.9)),
+                longest=dice.choice((1.0, 4.0, 10.0)),
+                delegates=dice.choice((0.0, 0.2, 0.5)),
+            ),
             crash_at=dice.randrange(3, 40) if dice.random() < 0.25 else None,
             crash_side=dice.choice(("before", "after")),
             max_steps=dice.choice((2, 8)),
             longest_batch=dice.choice((1, 1, 8)),
             haste=dice.choice((0.01, 0.1, 1.0)),
             session_type=session_type,
+            delegation=DelegationPolicy(
+                AGENTS,
+                max_children=dice.choice((1, 2, 4)),
+                when_full=dice.choice(("wait", "refuse")),
+                detached=dice.choice(((), (), ("scout",))),
+                steer_deadline=dice.choice((0.0, 5.0, 60.0)),
+                wrap_up=dice.choice((2.0, 30.0)),
+                timeout=dice.choice((0.0, 0.0, 0.0, 20.0)),
+            ),
         )
         self.program = SimulatedProgram(self.plan, dice, chooser)
-        self.user = User(self.program, dice, dice.choice((4, 10, 25)))
+        self.user = User(self.program, dice, dice.choice((4, 10, 25)), dice.random() < 0.1)
         self.crash_step = dice.randrange(5, 200) if dice.random() < 0.2 else -1
         self.poison_step = dice.randrange(5, 150) if dice.random() < 0.15 else -1
         self.break_step = dice.randrange(5, 150) if dice.random() < 0.05 else -1
+        self.stops_spawns = dice.choice((0.0, 0.0, 0.3)) if not self.user.only_talks else 0.0
         self.is_poisoned = False
+        self._seen = 0
 
     def run(self) -> SimulatedProgram:
         """Play it to its end, and check every promise on the way."""
@@ -70,14 +88,19 @@ class Scenario:
         else:
             raise AssertionError(f"no quiet after {MOST_STEPS} steps")
         assert program.timeline.now - began < MOST_SECONDS
-        check_history(program.history)
+        for session, history in program.chronicle.of.items():
+            check_history(history, is_child=session != ROOT)
+        check_families(program.chronicle, self.plan.delegation.detached)
+        if self.user.only_talks and not self.is_poisoned:
+            check_talk(program.chronicle)
         check_liveness(program)
+        check_family_at_rest(program)
         check_replay(program)
 
     def _go_on(self) -> bool:
         """When nothing moves any more, answer what is asked; leave a program whose store broke."""
         program = self.program
-        if program.journal.is_broken:
+        if any(one.journal.is_broken for one in program.world.open.values()):
             program.crash()
             program.restart()
             return True
@@ -90,18 +113,44 @@ class Scenario:
         program = self.program
         if step == self.crash_step and program.is_running:
             program.crash()
-        if step == self.break_step:
-            program.journal.is_broken = True
-        if step == self.poison_step:
-            victim: Any = program.actor(self.dice.choice(("queue", "turn")))
-            if victim is not None:
-                self.is_poisoned = True
-                victim.actor_ref.tell(POISON)
+        if step == self.break_step and program.world.open:
+            broken = self.dice.choice(list(program.world.open.values()))
+            broken.journal.is_broken = True
+        if step == self.poison_step and program.is_running:
+            self._poison()
+        self._stop_a_spawn()
+
+    def _poison(self) -> None:
+        """Kill an actor of any session; the first session itself has nobody above it here."""
+        program = self.program
+        paths = {program.path(one): one for one in program.system.living()}
+        victim = paths[self.dice.choice(sorted(paths))]
+        if victim.supervisor is not None:
+            self.is_poisoned = True
+            program.chronicle.note(ROOT, Poisoned())
+            victim.actor_ref.tell(POISON)
+
+    def _stop_a_spawn(self) -> None:
+        """Say stop within a step of a child's start, where that is most awkward."""
+        chronicle = self.program.chronicle.all
+        news, self._seen = chronicle[self._seen :], len(chronicle)
+        for _, one in news:
+            is_spawn = isinstance(one, Appended) and isinstance(one.entry, e.ChildStarted)
+            is_spawn = is_spawn or (
+                isinstance(one, Appended)
+                and isinstance(one.entry, e.ToolIntended)
+                and one.entry.tool == "delegate"
+            )
+            if is_spawn and self.dice.random() < self.stops_spawns:
+                self.program.say(Interrupt("stop"))
 
     def _restart_if_dead(self) -> None:
         program = self.program
         is_left = program.is_running and program.record.state == "suspended"
-        if is_left and not program.journal.pending and self.dice.random() < 0.2:
+        if is_left and not self._is_writing() and self.dice.random() < 0.2:
             program.crash()  # an exit is the same as a crash in this state
         if not program.is_running:
             program.restart()
+
+    def _is_writing(self) -> bool:
+        return any(one.journal.pending for one in self.program.world.open.values())

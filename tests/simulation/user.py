@@ -7,6 +7,8 @@ from typing import Any
 from pykka.messages import ProxyCall
 
 from steersman.actors.simulated_program import SimulatedProgram
+from steersman.journal.child_record import at_work
+from steersman.machines.delegation import EndChild, SideTalk
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import (
     Answer,
@@ -31,19 +33,27 @@ INTERRUPTS = (
 )
 STEERS = (Intent.STEER_WORD, Intent.EXPLICIT_STEER)
 BARE = (Intent.INTERRUPT_BARE, Intent.REVERT)
+TALK = (*STEERS, Intent.CONVERSE, Intent.INTERRUPT_MORE, Intent.EXPLICIT_QUEUE)
 POISON = ProxyCall(attr_path=("missing",), args=(), kwargs={})
 """A message that kills whoever handles it."""
 
 
 class User:
-    """Says `words` things to a program, at random moments, and answers its questions."""
+    """Says `words` things to a program, at random moments, and answers its questions.
 
-    def __init__(self, program: SimulatedProgram, dice: Random, words: int) -> None:
+    One who `only_talks` never asks anybody to stop.
+    """
+
+    def __init__(
+        self, program: SimulatedProgram, dice: Random, words: int, only_talks: bool = False
+    ) -> None:
         self.program = program
         self.left = words
+        self.only_talks = only_talks
         self._dice = dice
         self._patience = dice.choice((3.0, 10.0, 40.0))  # seconds
         self._said: list[UserMessage] = []
+        self._asked = 0
         self._plan()
 
     def _plan(self) -> None:
@@ -59,11 +69,12 @@ class User:
 
     def _thing(self) -> Any:
         dice = self._dice.random()
-        if dice < 0.55:
+        if dice < 0.5 or (self.only_talks and dice >= 0.75):
             return self._message()
-        if dice < 0.63:
-            turn = self._dice.choice(("", "", "t1", "t2", "t99"))
-            return Interrupt("stop", turn, client_id=self._dice.choice(("", "k1")))
+        if dice < 0.55:
+            return self._beside()
+        if dice < 0.63 and not self.only_talks:
+            return self._stop()
         if dice < 0.75:
             return self._change()
         if dice < 0.82:
@@ -75,20 +86,43 @@ class User:
             return Revert(scope, is_dry_run=self._dice.random() < 0.3)
         return Suspend() if dice < 0.99 else self._farewell()
 
+    def _stop(self) -> Any:
+        if self._dice.random() < 0.25:
+            return EndChild(self._child() or "nobody", self._dice.random() < 0.5, "ann")
+        turn = self._dice.choice(("", "", "t1", "t2", "t99"))
+        return Interrupt("stop", turn, client_id=self._dice.choice(("", "k1")))
+
+    def _beside(self) -> Any:
+        """Ask something beside the work, or decide about an answer."""
+        if self._dice.random() < 0.5 and self.program.world.has_room():
+            self._asked += 1
+            return SideTalk(f"question {self._asked}", "ann", f"s{self._asked}")
+        return self._offer()
+
+    def _offer(self) -> Any:
+        op: Any = self._dice.choice(("steer", "keep"))
+        offered = [one.number for one in self.program.record.queue.live() if one.state == "offered"]
+        return QueueChange(op, offered[0] if offered else None)
+
+    def _child(self) -> str:
+        """Name somebody at work, if there is anybody."""
+        names = [one.name for one in at_work(self.program.record.children)]
+        return self._dice.choice(names) if names else ""
+
     def _change(self) -> Any:
         """Change the queue, or how messages are taken; or take the last one back."""
         dice = self._dice
-        op: Any = dice.choice(
-            ("withdraw", "clear", "hold", "release", "edit", "move", "steer", "steer", "", "undo")
-        )
-        if op == "undo":
+        ops = ("hold", "release", "edit", "move", "steer", "steer", "", "undo", "withdraw", "clear")
+        op: Any = dice.choice(ops[:-2] if self.only_talks else ops)
+        if op == "undo" and not self.only_talks:
             return TakeBack()
-        if not op:
+        if op in ("", "undo"):
             mode: Any = dice.choice(("", "interrupt", "steer", "queue"))
             return PolicyChange(mode, dice.choice((None, True, False)))
         live = [one.number for one in self.program.record.queue.live()]
         number, place = dice.choice((1, 2, 3, *live, *live)), dice.choice((1, 2, 9))
-        return QueueChange(op, None if op == "withdraw" else number, "said anew", place)
+        to = dice.choice(("", "", "parent", self._child() or "all"))
+        return QueueChange(op, None if op == "withdraw" else number, "said anew", place, to)
 
     def _farewell(self) -> Any:
         return Finalize() if self._dice.random() < 0.5 else Interrupt("stop")
@@ -102,11 +136,15 @@ class User:
     def _message(self) -> UserMessage:
         if self._said and self._dice.random() < 0.1:
             return self._dice.choice(self._said)  # sent again, with the key it had
-        intent = self._dice.choice(tuple(Intent)[: -1 if self._dice.random() < 0.9 else None])
+        intents = tuple(Intent)[: -1 if self._dice.random() < 0.9 else None]
+        intent = self._dice.choice(TALK if self.only_talks else intents)
         number = len(self._said) + 1
         kind: Any = (
             "interrupt" if intent in INTERRUPTS else "steer" if intent in STEERS else "normal"
         )
+        to = ""
+        if intent == Intent.EXPLICIT_STEER and self._dice.random() < 0.5:
+            to = self._dice.choice(("parent", "all", "nobody", self._child()))
         text = f"words {number}"
         message = UserMessage(
             kind,
@@ -117,15 +155,17 @@ class User:
             user=self._dice.choice(("ann", "bob")),
             client_id=f"c{number}",
             revert=self._dice.choice(("turn", "last")) if intent is Intent.REVERT else "",
+            to=to,
         )
         self._said.append(message)
         return message
 
 
 def open_questions(program: SimulatedProgram) -> Iterator[str]:
-    """List what the running turn asks."""
-    record = program.record
-    turn = record.turns.get(record.turn)
-    for call in turn.calls.values() if turn else ():
-        if call.state == "asking":
-            yield call.question
+    """List what the running turns ask, of every session."""
+    for session in list(program.world.open):
+        record = program.record_of(session)
+        turn = record.turns.get(record.turn) if record is not None else None
+        for call in turn.calls.values() if turn else ():
+            if call.state == "asking":
+                yield call.question
