@@ -53,6 +53,11 @@ class Homecoming:
             survivors=survivors,
         )
 
+    @property
+    def was_stopped(self) -> bool:
+        """Whether it was told to stop together with its parent, and ended by itself meanwhile."""
+        return self._child.is_kept
+
     def order(self) -> Enqueue | Offer | AnswerOffer | None:
         """Return what the queue is to do with it, if anything; what was interrupted isn't over."""
         child, action = self._child, self._row.action

@@ -21,9 +21,11 @@ from ..machines.facts import Noticed
 from ..machines.messages import (
     CutAnswer,
     Down,
+    Enqueue,
     Finalize,
     InterruptTurn,
     Journalled,
+    QueueChange,
     Settle,
     Settled,
     StartNext,
@@ -283,6 +285,8 @@ class Household(Reverting):
         order = coming.order()
         if order is not None:
             self._queue.tell(order)
+        if isinstance(order, Enqueue) and not order.for_turn and coming.was_stopped:
+            self._queue.tell(QueueChange("hold"))  # who was stopped with it does not go on by it
 
     def _give_back_all(self) -> None:
         """After a crash: results that had not reached anybody."""
