@@ -48,6 +48,54 @@ def a_long_job(stage: Stage) -> None:
     assert chat.leaves() == 0
 
 
+def a_job_taken_back(stage: Stage) -> None:
+    """A refactor is stopped at file 45 of 50 and taken back; the one that the person saved is kept."""
+    files, agent = stage.files(), stage.agent
+    before = {path: path.read_bytes() for path in files}
+    halts = {12: agent.door("twelve"), 45: agent.door("forty-five")}
+    agent.when(WISH, Rewriting(files, halts))
+    agent.when("zod syntax", says("z.string().optional()"))
+    chat = stage.opens()
+
+    chat.types("/queue on")
+    chat.shows("Auto-queue is on")
+    chat.types(WISH)
+    chat.counts(12, 50)
+    chat.types(QUESTION)
+    chat.shows('📥 Queued #2: "what\'s the zod syntax..."', accepted={"as": "queue", "number": 2})
+    saved = files[2]  # the agent has rewritten it; the person goes on from there
+    saved.write_bytes(saved.read_bytes() + b"// a word of the person's own\n")
+    before[saved] = saved.read_bytes()
+
+    agent.door("twelve").open()
+    chat.counts(45, 50)
+    chat.types("actually stop and revert")
+    chat.shows('⚠️ Interrupt detected: "stop"', accepted={"as": "interrupt", "matched": "stop"})
+    chat.shows(
+        "Reverted 44 files. Original state restored.",
+        reverted={
+            "restored": [one.name for one in files[:45] if one != saved],
+            "kept": [saved.name],
+        },
+    )
+    if stage.kind == "screen":
+        chat.shows(saved.name)
+    assert {path: path.read_bytes() for path in files} == before
+
+    agent.door("forty-five").open()
+    chat.types("/queue resume 2")
+    chat.shows("z.string().optional()")
+    chat.rests()
+    assert chat.leaves() == 0
+
+
+@pytest.mark.slow
+def test_a_long_job_is_taken_back(stage: Stage) -> None:
+    """Every file is as it was, but for what the person saved; the question still runs."""
+    a_job_taken_back(stage)
+    assert len(stage.requests("zod syntax")) == 1
+
+
 @pytest.mark.slow
 def test_a_long_job_and_a_question(stage: Stage) -> None:
     """The question waits and is run; the stop loses nothing; no file is done twice."""
