@@ -49,6 +49,7 @@ from ..machines.participation import CallOff
 from ..machines.results import RestoreCounted, RestoreEnded
 from ..machines.session import SESSION
 from ..machines.step import Refusal, Step, step
+from ..machines.subagent import meant
 from .actor import Forward
 from .household import Household
 from .inspection import inspect_session
@@ -213,7 +214,7 @@ class Session(Household):
     def _steered(self, cause: str, name: str = "") -> tuple[str, ...]:
         """Name the children that a steer reaches by the table; of these, if given, the one named."""
         reached = self._reached(cause, Delivery.STEER)
-        return tuple(one for one in reached if name in ("", "all", one))
+        return reached if name in ("", "all") else meant(reached, name)
 
     def _reached(self, cause: str, *what: Delivery) -> tuple[str, ...]:
         """Name the children at work that get any of these from a cause."""

@@ -12,7 +12,7 @@ from ..journal.record import apply
 from ..journal.recovery import is_cut_off, load_record, recovered
 from ..machines.delegation import EndChild
 from ..machines.errors import UnknownSession
-from ..machines.subagent import AT_WORK
+from ..machines.subagent import AT_WORK, meant
 from .redaction import Redactor
 from .reply import Reply
 
@@ -56,11 +56,13 @@ def agents_command(conversation: Conversation, argument: str) -> Reply:
 
 def _end(conversation: Conversation, name: str, is_gentle: bool) -> Reply:
     there = agents_of(_live_state(conversation.runtime), conversation.session)
-    paths = [one["path"] for one in there if one["name"] == name and one["state"] in AT_WORK]
+    working = [one for one in there if one["state"] in AT_WORK]
+    wanted = meant([one["name"] for one in working], name)
+    paths = [one["path"] for one in working if one["name"] in wanted]
     if len(paths) > 1:
         return Reply(False, {}, f"Several are called `{name}`. Which one: {', '.join(paths)}?")
-    meant = paths[0] if paths else name
-    answer = conversation.ask(EndChild(meant, is_gentle, conversation.user))
+    which = paths[0] if paths else name
+    answer = conversation.ask(EndChild(which, is_gentle, conversation.user))
     if not answer.get("ok"):
         return Reply(False, answer, f"{answer.get('reason', 'Refused')}.")
     if is_gentle:

@@ -4,9 +4,11 @@ A side talk is one, too. What the child session itself does is a matter of its o
 what its parent may rely on, across crashes.
 """
 
+from collections.abc import Iterable
+
 from .machine import Machine, State, Transition
 
-__all__ = ["AT_WORK", "SUBAGENT"]
+__all__ = ["AT_WORK", "SUBAGENT", "meant"]
 
 SUBAGENT = Machine(
     name="subagent",
@@ -41,3 +43,16 @@ SUBAGENT = Machine(
 
 AT_WORK = ("waiting", "working", "stopping")
 """The states in which a child counts as one that works."""
+
+
+def meant(names: Iterable[str], name: str) -> tuple[str, ...]:
+    """Return who of those at work is meant by a name.
+
+    A name that an interrupted child still bears is given on with a number: `kid-2` is meant by
+    `kid`, too, while no `kid` works.
+    """
+    there = tuple(names)
+    exact = tuple(one for one in there if one == name)
+    return exact or tuple(
+        one for one in there if one.startswith(f"{name}-") and one[len(name) + 1 :].isdecimal()
+    )
