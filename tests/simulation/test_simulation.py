@@ -15,7 +15,6 @@ OPEN = {
     **dict.fromkeys(
         (620, 763, 962, 1264, 1619, 1681, 1975), "the queue's copy differs in its order"
     ),
-    283: "a stopped child acts once more",
     771: "a child that was poisoned is still owned",
     1403: "a child that was poisoned is waited for",
     1848: "a child acts though its parent is gone",
