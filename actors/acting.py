@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..machines.conversation import ToolRequest
-from ..machines.messages import InterruptTurn
+from ..machines.orders import InterruptTurn
 
 __all__ = ["Acting"]
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pykka
 from pykka import ActorRef, ActorRegistry, ThreadingFuture
 
-from ..machines.messages import Down, Kill, Watch
+from ..machines.orders import Down, Kill, Watch
 from .mailbox import Mailbox, tell
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from ..journal.record import SessionRecord
 from ..journal.recovery import snapshot
 from ..journal.store import Commit, Lease, SessionRow, StoredEntry
 from ..machines.errors import SteersmanError
-from ..machines.messages import Committed, StoreBroke
+from ..machines.orders import Committed, StoreBroke
 
 __all__ = ["Commits", "Owned", "Submit", "Token", "row_of"]
 

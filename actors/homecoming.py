@@ -13,7 +13,7 @@ from ..journal.record import CALL_ENDS, SessionRecord
 from ..machines.conversation import ChatMessage
 from ..machines.delegation import AnswerOffer, Offer
 from ..machines.delivery import Relation
-from ..machines.messages import Enqueue
+from ..machines.orders import Enqueue
 from ..machines.results import ToolFinished
 from ..machines.returning import Awaited, Owner, Return, give_back
 

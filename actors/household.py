@@ -18,18 +18,16 @@ from ..journal.recovery import closing_messages
 from ..machines.delegation import ChildReturned, EndChild, PassSteer, ResumeChildren, StartTalk
 from ..machines.delivery import Cause, Relation
 from ..machines.facts import Noticed
-from ..machines.messages import (
+from ..machines.messages import Finalize, QueueChange, Suspend
+from ..machines.orders import (
     CutAnswer,
     Down,
     Enqueue,
-    Finalize,
     InterruptTurn,
     Journalled,
-    QueueChange,
     Settle,
     Settled,
     StartNext,
-    Suspend,
 )
 from .homecoming import Homecoming, seed
 from .mailbox import tell

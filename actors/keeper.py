@@ -29,7 +29,8 @@ from ..machines.effects import (
     StopTool,
 )
 from ..machines.facts import Fact, MessageRejected, StoreLost
-from ..machines.messages import Decided, InterruptTurn, Journalled, StoreBroke, UserMessage
+from ..machines.messages import UserMessage
+from ..machines.orders import Decided, InterruptTurn, Journalled, StoreBroke
 from ..machines.session import SESSION
 from ..machines.step import Refusal, step
 from .mailbox import tell

@@ -15,7 +15,8 @@ from pykka import ActorDeadError, ActorRef
 from pykka.messages import _ActorStop  # pyright: ignore[reportPrivateUsage]
 
 from ..machines.errors import AdmissionRefused
-from ..machines.messages import Down, Lane, Watch
+from ..machines.messages import Lane
+from ..machines.orders import Down, Watch
 
 if TYPE_CHECKING:
     from pykka._envelope import Envelope

@@ -29,17 +29,8 @@ from ..machines.delegation import (
     StopChild,
 )
 from ..machines.delivery import Relation
-from ..machines.messages import (
-    Answer,
-    Down,
-    Finalize,
-    Inspect,
-    Journalled,
-    ResumeQueue,
-    Settle,
-    Suspend,
-    TimerFired,
-)
+from ..machines.messages import Answer, Finalize, ResumeQueue, Suspend
+from ..machines.orders import Down, Inspect, Journalled, Settle, TimerFired
 from ..machines.results import ToolFinished
 from ..machines.subagent import SUBAGENT
 from .actor import Forward

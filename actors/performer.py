@@ -25,7 +25,7 @@ from ..machines.effects import (
     StopTool,
 )
 from ..machines.errors import ModelError, SteersmanError
-from ..machines.messages import TimerFired
+from ..machines.orders import TimerFired
 from ..machines.results import (
     ModelAnswered,
     ModelFailed,

@@ -20,21 +20,18 @@ from ..machines.disposition import LATE_ACK
 from ..machines.effects import Effect
 from ..machines.facts import MessageKnown, MessageRejected
 from ..machines.item import ITEM
-from ..machines.messages import (
+from ..machines.messages import QueueChange, QueueImport, ResumeQueue, TakeBack
+from ..machines.orders import (
     Decided,
     Enqueue,
     Inspect,
     InterruptTurn,
     Journalled,
     NothingToStart,
-    QueueChange,
-    QueueImport,
-    ResumeQueue,
     Settle,
     Settled,
     StartNext,
     SteersTaken,
-    TakeBack,
     TakeSteers,
 )
 from ..machines.participation import HandBack

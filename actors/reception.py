@@ -10,7 +10,8 @@ from ..journal.record import CancelRecord, SessionRecord
 from ..machines.delivery import Cause
 from ..machines.disposition import DispositionRow, Intent, Situation, dispose
 from ..machines.facts import MessageKnown
-from ..machines.messages import Enqueue, InterruptTurn, UserMessage
+from ..machines.messages import UserMessage
+from ..machines.orders import Enqueue, InterruptTurn
 from ..machines.policy import Policy
 from ..machines.routing import Table
 from .rearrangement import MOMENT

@@ -17,7 +17,8 @@ from ..journal.record import TurnRecord
 from ..journal.revert_record import RevertRecord
 from ..machines.delivery import Delivery, Relation
 from ..machines.effects import RestoreFiles
-from ..machines.messages import Decided, Interrupt, UserMessage
+from ..machines.messages import Interrupt, UserMessage
+from ..machines.orders import Decided
 from ..machines.results import RestoreCounted, RestoreEnded
 from ..machines.revert_order import Revert, RevertOutcome
 from .keeper import Keeper

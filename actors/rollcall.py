@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..journal import entries as e
 from ..machines.delegation import ChildReport
-from ..machines.messages import InterruptTurn
+from ..machines.orders import InterruptTurn
 from .turn_entry import requested
 
 __all__ = ["Awaited", "RollCall"]

@@ -26,7 +26,8 @@ from ..journal.recovery import load_record
 from ..journal.store import Lease, SessionRow, Store
 from ..journal.writer import Result, Writer
 from ..machines.errors import StoreBusy, StoreError, UnknownSession, UsageError
-from ..machines.messages import Finalize, Inspect, Suspend
+from ..machines.messages import Finalize, Suspend
+from ..machines.orders import Inspect
 from ..machines.policy import DelegationPolicy, Policy
 from ..machines.routes import STEERSMAN, Routes
 from ..ports.process.host import ProcessHost

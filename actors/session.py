@@ -26,24 +26,26 @@ from ..machines.delivery import Cause, Delivery, Relation, deliver
 from ..machines.disposition import Action, DispositionRow, Intent, Situation
 from ..machines.messages import (
     Answer,
-    Committed,
-    Decided,
-    Down,
     Finalize,
-    Inspect,
     Interrupt,
-    InterruptTurn,
     Lane,
-    NothingToStart,
     PolicyChange,
     QueueChange,
     QueueImport,
     ResumeQueue,
-    Settled,
-    StoreBroke,
     Suspend,
     TakeBack,
     UserMessage,
+)
+from ..machines.orders import (
+    Committed,
+    Decided,
+    Down,
+    Inspect,
+    InterruptTurn,
+    NothingToStart,
+    Settled,
+    StoreBroke,
 )
 from ..machines.participation import CallOff
 from ..machines.results import RestoreCounted, RestoreEnded

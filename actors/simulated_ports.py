@@ -26,7 +26,7 @@ from ..machines.effects import (
     RunTool,
     StopTool,
 )
-from ..machines.messages import Committed, StoreBroke, TimerFired
+from ..machines.orders import Committed, StoreBroke, TimerFired
 from ..machines.results import (
     ModelAnswered,
     ModelFailed,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pykka import ActorRef
 
 from ..machines.child import CHILD
-from ..machines.messages import Down, Kill
+from ..machines.orders import Down, Kill
 from ..machines.step import Refusal, step
 from .actor import Actor
 from .mailbox import Mailbox

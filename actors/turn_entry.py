@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..journal import entries as e
 from ..machines.conversation import ChatMessage, ToolRequest
-from ..machines.messages import InterruptTurn
+from ..machines.orders import InterruptTurn
 from ..machines.results import ToolFinished
 from .acting import Acting
 

@@ -26,16 +26,8 @@ from ..machines.delegation import (
 )
 from ..machines.disposition import Intent
 from ..machines.effects import Effect
-from ..machines.messages import (
-    Decided,
-    Down,
-    Finalize,
-    Interrupt,
-    ResumeQueue,
-    Settled,
-    Suspend,
-    UserMessage,
-)
+from ..machines.messages import Finalize, Interrupt, ResumeQueue, Suspend, UserMessage
+from ..machines.orders import Decided, Down, Settled
 from .crib import Crib
 from .rollcall import RollCall
 from .supervisor import ChildSpec, GaveUp, Supervisor

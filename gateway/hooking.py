@@ -31,7 +31,7 @@ from ..journal.recovery import load_record
 from ..journal.store import Commit, SessionRow, StoredEntry
 from ..machines.errors import AdmissionRefused, StoreError, UnknownSession
 from ..machines.facts import Fact
-from ..machines.messages import Decided
+from ..machines.orders import Decided
 from ..ports.hooks import HookCall, HookResult, HookSpec, entry_point_hooks, run_hook
 from ..workflows.paths import make_private, write_private
 from .lifecycle import hook_call

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from .conversation import ChatMessage, Usage
-from .messages import InterruptTurn, Lane, Message
+from .messages import Lane, Message
+from .orders import InterruptTurn
 
 __all__ = [
     "AnswerOffer",

@@ -9,7 +9,8 @@ from steersman.actors.actor import Actor, Forward
 from steersman.actors.simulation import SimulatedDispatcher
 from steersman.actors.supervisor import ChildSpec, Supervisor
 from steersman.actors.system import ActorSystem
-from steersman.machines.messages import Down, Lane
+from steersman.machines.messages import Lane
+from steersman.machines.orders import Down
 
 __all__ = [
     "Boom",

@@ -9,7 +9,7 @@ from pykka import ActorDeadError
 
 from steersman.actors.actor import Actor, Forward
 from steersman.actors.system import ActorSystem
-from steersman.machines.messages import Down, Kill
+from steersman.machines.orders import Down, Kill
 
 
 @pytest.mark.parametrize(

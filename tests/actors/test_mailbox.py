@@ -10,7 +10,8 @@ from pykka import ActorDeadError
 from steersman.actors.mailbox import BOUND, Mailbox, lane_of
 from steersman.actors.system import ActorSystem
 from steersman.machines.errors import AdmissionRefused
-from steersman.machines.messages import Committed, Interrupt, Kill, Lane, UserMessage
+from steersman.machines.messages import Interrupt, Lane, UserMessage
+from steersman.machines.orders import Committed, Kill
 from steersman.machines.results import ToolFinished
 
 

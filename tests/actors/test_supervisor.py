@@ -8,7 +8,7 @@ from pykka import ActorDeadError, ActorRef, ActorRegistry
 
 from steersman.actors.actor import Actor
 from steersman.actors.supervisor import ChildSpec
-from steersman.machines.messages import Down, Kill
+from steersman.machines.orders import Down, Kill
 
 NAMES = ("a", "b", "c")
 

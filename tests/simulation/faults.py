@@ -13,15 +13,8 @@ from steersman.actors.turn import Turn
 from steersman.journal import entries as e
 from steersman.machines.delivery import Cause, Delivery, DeliveryRow, Relation
 from steersman.machines.effects import CallModel, Effect, RunTool, StopTool
-from steersman.machines.messages import (
-    Decided,
-    Enqueue,
-    InterruptTurn,
-    QueueChange,
-    Settled,
-    StartNext,
-    UserMessage,
-)
+from steersman.machines.messages import QueueChange, UserMessage
+from steersman.machines.orders import Decided, Enqueue, InterruptTurn, Settled, StartNext
 from steersman.machines.results import ToolFinished
 from steersman.machines.routing import when
 

@@ -32,13 +32,7 @@ from steersman.machines.conversation import ChatMessage
 from steersman.machines.effects import CallModel, CancelModel, RestoreFiles, RunTool, StopTool
 from steersman.machines.facts import MessageKnown, MessageRejected
 from steersman.machines.item import ITEM
-from steersman.machines.messages import (
-    Finalize,
-    QueueChange,
-    ResumeQueue,
-    TakeBack,
-    UserMessage,
-)
+from steersman.machines.messages import Finalize, QueueChange, ResumeQueue, TakeBack, UserMessage
 from steersman.machines.turn import TURN
 
 __all__ = [
