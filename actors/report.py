@@ -112,7 +112,7 @@ def _steered(name: str, item: str, record: SessionRecord) -> ChildReport:
 def _ended(name: str, status: str, reason: str, record: SessionRecord) -> ChildReport:
     text = _last_word(record) if status == "completed" else _so_far(record)
     return ChildReport(
-        name, "ended", status, text, reason, steps=_steps(record), usage=record.usage
+        name, "ended", status, text, reason, steps=_steps(record), usage=record.whole_usage
     )
 
 
@@ -122,7 +122,7 @@ def _stopped(name: str, entry: e.Stopped, record: SessionRecord) -> ChildReport:
         "stopped",
         text=_so_far(record),
         steps=_steps(record),
-        usage=record.usage,
+        usage=record.whole_usage,
         killed=entry.killed,
         survivors=entry.survivors,
     )

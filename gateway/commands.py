@@ -18,6 +18,7 @@ from .revert_commands import REVERT_USAGE, diff_command, revert_command
 from .router import routes_command
 from .steering import busy_command, receipts_command, steer_command, undo_command
 from .tree import draw_dump
+from .usage_command import usage_command
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -142,6 +143,12 @@ COMMANDS: dict[str, Command] = {
         ),
         Command("diff", "[TURN]", "Show what a turn changed.", diff_command),
         Command("receipts", "[ID]", "Tell what became of what was said.", receipts_command),
+        Command(
+            "usage",
+            "",
+            "Show what was used: tokens, time, and cost where prices are known.",
+            usage_command,
+        ),
         Command("inspect", "", "Show what every part of the session is doing.", _inspect),
         Command("new", "", "End this session for good and begin another.", _new),
         Command("exit", "", "Save everything and leave.", _exit),

@@ -85,6 +85,7 @@ def usage_view(usage: Usage) -> Event:
         "cache_read": usage.cache_read,
         "cache_write": usage.cache_write,
         "reasoning": usage.reasoning,
+        "cost": round(usage.cost, 6),
     }
 
 
@@ -357,7 +358,7 @@ def _turn_ended(turn: str, status: str, record: SessionRecord) -> Event:
         "turn": turn,
         "item": known.item,
         "status": status,
-        "usage": usage_view(known.usage),
+        "usage": {**usage_view(known.usage), "seconds": round(known.ended - known.started, 3)},
         **({"reason": known.reason} if known.reason else {}),
     }
 

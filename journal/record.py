@@ -91,7 +91,9 @@ class SessionRecord:
 
     `cancels` maps the newest clients' own keys to the receipts that their interrupts got, and
     `interrupts` the newest receipts to what became of them. `busy_mode`, `is_auto_queue` and
-    `routes` are what a person chose for this session; empty or none, if nobody did.
+    `routes` are what a person chose for this session; empty or none, if nobody did. `usage` is what
+    its own model calls took, `below` what those of its children did, as far as they have told;
+    `seconds` is how long its turns ran.
     """
 
     id: str = ""
@@ -119,6 +121,8 @@ class SessionRecord:
     reverts: dict[str, RevertRecord] = field(default_factory=dict[str, RevertRecord])
     reverts_made: int = 0
     usage: Usage = field(default_factory=Usage)
+    below: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
     turns: dict[str, TurnRecord] = field(default_factory=dict[str, TurnRecord])
     queue: QueueRecord = field(default_factory=QueueRecord)
     children: dict[str, ChildRecord] = field(default_factory=dict[str, ChildRecord])
@@ -126,6 +130,11 @@ class SessionRecord:
     seeded: int = 0
     conversation: list[ChatMessage] = field(default_factory=list[ChatMessage])
     sources: list[int] = field(default_factory=list[int])
+
+    @property
+    def whole_usage(self) -> Usage:
+        """What was used here and beneath."""
+        return self.usage + self.below
 
     @property
     def is_quiet(self) -> bool:
@@ -161,6 +170,8 @@ def apply(record: SessionRecord, entry: e.Entry, seq: int, time: float) -> None:
     record.updated = time
     state = record.state
     apply_to_queue(record.queue, entry, time)
+    if isinstance(entry, e.ChildInterrupted | e.ChildEnded):
+        record.below += entry.usage - record.children[entry.child].usage
     apply_to_children(record.children, entry, time)
     apply_to_reverts(record.reverts, entry)
     record.reverts_made += isinstance(entry, RevertAsked)
@@ -191,7 +202,7 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             record.finalize_cause = entry.cause
             move(SESSION, record, "finalize")
         case e.Recovered():
-            _recover(record, time)
+            _recover(record, entry, time)
         case e.TurnStarted():
             _start_turn(record, entry, time)
         case e.PolicyChanged():
@@ -243,6 +254,7 @@ def _end_turn(
         move(SESSION, record, "stopped")
         return
     turn.ended = turn.since = time
+    record.seconds += max(0.0, time - turn.started)
     if isinstance(entry, e.Interrupted):
         move(TURN, turn, "interrupt")
         turn.cause = entry.cause
@@ -319,11 +331,12 @@ def _apply_to_call(turn: TurnRecord, call: CallRecord, entry: e.Entry, time: flo
         move(TURN, turn, "calls_done")
 
 
-def _recover(record: SessionRecord, time: float) -> None:
+def _recover(record: SessionRecord, entry: e.Recovered, time: float) -> None:
     turn = record.running
     if turn is not None:
         move(TURN, turn, "interrupt")
         turn.cause, turn.ended, turn.since = "crash", time, time
+        record.seconds += max(0.0, entry.last_active - turn.started)
     newest = record.turns.get(record.turn)
     if newest is not None:
         newest.is_over = True

@@ -40,13 +40,22 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one model call, or a sum of calls; `cache_read` is a part of `input`."""
+    """Tokens of one model call, or a sum of calls; `cache_read` and `cache_write` are parts of `input`.
+
+    `cost` is in the currency of the configured prices; 0 where none are.
+    """
 
     input: int = 0
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
     reasoning: int = 0
+    cost: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, in and out."""
+        return self.input + self.output
 
     def __add__(self, other: "Usage") -> "Usage":
         """Add field by field."""
@@ -56,6 +65,18 @@ class Usage:
             self.cache_read + other.cache_read,
             self.cache_write + other.cache_write,
             self.reasoning + other.reasoning,
+            self.cost + other.cost,
+        )
+
+    def __sub__(self, other: "Usage") -> "Usage":
+        """Subtract field by field: what was used since `other` was counted."""
+        return Usage(
+            self.input - other.input,
+            self.output - other.output,
+            self.cache_read - other.cache_read,
+            self.cache_write - other.cache_write,
+            self.reasoning - other.reasoning,
+            self.cost - other.cost,
         )
 
 

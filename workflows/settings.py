@@ -25,6 +25,7 @@ __all__ = [
     "HookSettings",
     "InterruptAt",
     "InterruptStrategy",
+    "ModelPrice",
     "ModelSettings",
     "OnParentInterrupt",
     "PermissionRule",
@@ -116,6 +117,7 @@ _Never = Annotated[
 _Turns = Annotated[
     int, AfterValidator(_check_turns), WithJsonSchema({"type": "integer", "minimum": 1})
 ]
+_Amount = Annotated[float, Field(ge=0)]
 
 
 class Persistence(Declaration, frozen=True):
@@ -194,6 +196,15 @@ class Restore(Declaration, frozen=True):
     retention_hours: Annotated[float, Field(ge=0)]
 
 
+class ModelPrice(Declaration, frozen=True):
+    """What a million tokens of a model cost."""
+
+    input: _Amount
+    output: _Amount
+    cached: _Amount | None = None
+    cache_write: _Amount | None = None
+
+
 class ModelSettings(Declaration, frozen=True):
     """A model that agents can use by name."""
 
@@ -206,6 +217,7 @@ class ModelSettings(Declaration, frozen=True):
     context_window: Annotated[int, Field(ge=1)] | None = None
     temperature: Annotated[float, Field(ge=0)] | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
+    price: ModelPrice | None = None
 
 
 class AgentSettings(Declaration, frozen=True):

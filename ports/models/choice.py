@@ -24,6 +24,7 @@ from .chat import ChatModel
 from .dialect import JsonDialect
 from .fetch import fetched
 from .local import LocalModel
+from .metered import MeteredModel
 from .model import Model
 from .scripted import ScriptedModel, load_script
 from .settings import ModelConfig
@@ -141,6 +142,11 @@ def build(config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> Model
 
     `cache` is the cache folder, in whose `models/` fetched weights lie. Raises `ConfigError`.
     """
+    model = _bare(config, cache, environ)
+    return MeteredModel(model, config.price) if config.price else model
+
+
+def _bare(config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> Model:
     match config.provider:
         case "local":
             return _local(config, cache)

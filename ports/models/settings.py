@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from ...machines.metering import Price
 from ...workflows.settings import ModelSettings, Provider, ToolDialect
 
 __all__ = ["ModelConfig", "model_configs"]
@@ -15,7 +17,7 @@ class ModelConfig:
     `api_key_env` names an environment variable, never the key itself. `model` is the name that the
     server knows; for `local` a name of the catalogue or the path of a GGUF file. `script` is the
     file of a scripted model. `context_window` and `max_tokens` count tokens; none leaves it to the
-    server.
+    server. Without a `price` nothing is said of cost.
     """
 
     name: str
@@ -28,8 +30,15 @@ class ModelConfig:
     context_window: int | None = None
     temperature: float | None = None
     max_tokens: int | None = None
+    price: Price | None = None
 
 
 def model_configs(models: Mapping[str, ModelSettings]) -> dict[str, ModelConfig]:
     """Return the configured models, by name, as the model ports know them."""
-    return {name: ModelConfig(name, **dict(one)) for name, one in models.items()}
+    return {name: _config(name, one) for name, one in models.items()}
+
+
+def _config(name: str, one: ModelSettings) -> ModelConfig:
+    settings: dict[str, Any] = dict(one)
+    settings["price"] = Price(**dict(one.price)) if one.price else None
+    return ModelConfig(name, **settings)

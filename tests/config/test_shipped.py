@@ -93,6 +93,7 @@ def test_schema_asks_only_for_what_has_no_default() -> None:
     required = {name: part["required"] for name, part in parts.items() if "required" in part}
     assert required == {
         "HookSettings": ["on", "run"],
+        "ModelPrice": ["input", "output"],
         "ModelSettings": ["provider"],
         "PermissionRule": ["tool", "do"],
         "Route": ["name"],

@@ -1,0 +1,33 @@
+"""A model whose answers say what they cost."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ...machines.metering import Price
+from .model import Model, ModelAnswer, ModelRequest
+
+__all__ = ["MeteredModel"]
+
+
+class MeteredModel:
+    """Asks the model beneath, and adds the cost to the usage of its answers."""
+
+    def __init__(self, inner: Model, price: Price) -> None:
+        self._inner = inner
+        self._price = price
+        self.name = inner.name
+
+    async def answer(
+        self,
+        request: ModelRequest,
+        on_text: Callable[[str], None],
+        on_notice: Callable[[str], None],
+    ) -> ModelAnswer:
+        """Ask the model beneath. Raises `ModelError`."""
+        answer = await self._inner.answer(request, on_text, on_notice)
+        usage = replace(answer.usage, cost=self._price.cost(answer.usage))
+        return replace(answer, usage=usage)
+
+    async def aclose(self) -> None:
+        """Close the model beneath. Idempotent."""
+        await self._inner.aclose()

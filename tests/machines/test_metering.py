@@ -1,0 +1,28 @@
+"""Prices of model calls."""
+
+import pytest
+
+from steersman.machines.conversation import Usage
+from steersman.machines.metering import Price
+
+
+@pytest.mark.parametrize(
+    ("price", "cost"),
+    [
+        (Price(), 0.0),
+        (Price(input=2.0, output=10.0), 0.0003),
+        (Price(input=2.0, output=10.0, cached=0.2), 0.000192),
+        (Price(input=2.0, output=10.0, cached=0.2, cache_write=4.0), 0.000212),
+    ],
+)
+def test_each_kind_of_token_has_its_price(price: Price, cost: float) -> None:
+    """Cached tokens are a part of the input and cost what is said, or as much as the others."""
+    usage = Usage(input=100, output=10, cache_read=60, cache_write=10)
+    assert price.cost(usage) == pytest.approx(cost)
+
+
+def test_usage_adds_and_subtracts() -> None:
+    """What was used since is what was used less what was known."""
+    first, second = Usage(3, 4, 1, 1, 2, 0.5), Usage(1, 1, 1, 0, 1, 0.25)
+    assert first + second - second == first
+    assert first.tokens == 7
