@@ -20,6 +20,7 @@ class Acting:
     `was_cut` says that the last answer was. `companions` are children that are being stopped with the
     turn, apart from those of its calls; `awaited` those that were resumed with it: the turn does not
     end without them, and `is_waiting` for them at a boundary once there is nothing else to do.
+    `outside` are the questions whose calls lead out of the folder.
     `owes_word`: the conversation still needs an end, after the results of the calls.
     """
 
@@ -32,6 +33,7 @@ class Acting:
         "is_waiting",
         "killed",
         "open",
+        "outside",
         "owes_word",
         "partial",
         "questions",
@@ -45,6 +47,7 @@ class Acting:
         self.todo: deque[ToolRequest] = deque()
         self.open: dict[str, ToolRequest] = {}
         self.questions: dict[str, ToolRequest] = {}
+        self.outside: set[str] = set()
         self.partial: list[str] = []
         self.checkpoint: dict[str, Any] | None = None
         self.killed: tuple[int, ...] = ()

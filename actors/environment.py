@@ -60,11 +60,12 @@ class Ears(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """Whether a tool call may run, and by which rule."""
+    """Whether a tool call may run, and by which rule of which file."""
 
     do: Literal["allow", "ask", "deny"]
     rule: str = ""
     may_leave_folder: bool = False
+    source: str = ""
 
 
 class Toolbook(Protocol):
@@ -78,8 +79,16 @@ class Toolbook(Protocol):
         """Look the call up in the permission rules."""
         ...
 
-    def always_allow(self, request: ToolRequest) -> None:
-        """Remember for this session that calls like this one are allowed."""
+    def allowance(self, request: ToolRequest, pattern: str = "") -> tuple[str, str] | str:
+        """Give tool and pattern that allow calls like this one, or say why `pattern` does not fit."""
+        ...
+
+    def allow(self, tool: str, pattern: str) -> None:
+        """Allow what was said `always` to, for this session."""
+        ...
+
+    def disallow(self, tool: str, pattern: str) -> None:
+        """Ask again about what was allowed for this session."""
         ...
 
     def is_mutating(self, tool: str) -> bool:

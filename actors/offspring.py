@@ -24,8 +24,9 @@ from .mailbox import tell
 from .report import ReportingEars, last_report
 
 if TYPE_CHECKING:
+    from .agent_profile import AgentProfile
     from .environment import Ears
-    from .runtime import AgentProfile, LiveSession, Runtime
+    from .runtime import LiveSession, Runtime
 
 __all__ = ["SessionOffspring"]
 
@@ -103,6 +104,7 @@ class SessionOffspring:
         live.environment.deliveries = above.deliveries
         live.environment.returns = above.returns
         live.environment.amend(can_ask=above.policy.can_ask)
+        live.toolbook.allowed.above = parent.toolbook.allowed
         return live
 
     def _share_folder(self, live: LiveSession, parent: LiveSession, name: str) -> None:

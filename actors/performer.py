@@ -59,6 +59,7 @@ class Scene:
     spill_folder: Path
     environment: dict[str, str]
     workspace: Workspace | None = None
+    hidden: tuple[tuple[str, bool], ...] = ()
 
 
 class Offspring(Protocol):
@@ -175,6 +176,7 @@ class Performer:
             self.scene.spill_folder,
             self.scene.environment,
             may_leave_folder=effect.may_leave_folder,
+            hidden=self.scene.hidden,
         )
         run = self._start(tool, effect, context, reply_to)
         self._runs[effect.call] = run

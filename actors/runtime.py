@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,13 +28,12 @@ from ..journal.writer import Result, Writer
 from ..machines.errors import StoreBusy, StoreError, UnknownSession, UsageError
 from ..machines.messages import Finalize, Suspend
 from ..machines.orders import Inspect
-from ..machines.policy import DelegationPolicy, Policy
-from ..machines.routes import STEERSMAN, Routes
+from ..machines.routes import Routes
 from ..ports.process.host import ProcessHost
 from ..ports.tools.environment import clean_environment
-from ..ports.tools.permission import Permissions
 from ..ports.tools.toolbox import Toolbox
 from ..ports.workspace.checkpoints import Checkpoints
+from .agent_profile import AgentProfile
 from .caretaker import Caretaker
 from .claims import Claims
 from .commits import Commits, Token
@@ -48,29 +47,11 @@ from .supervisor import ChildSpec, Supervisor
 from .system import ActorSystem
 from .toolbook import SessionToolbook
 
-__all__ = ["AgentProfile", "LiveSession", "Root", "Runtime", "new_session_id"]
+__all__ = ["LiveSession", "Root", "Runtime", "new_session_id"]
 
 T = TypeVar("T")
 
 Hook = Callable[["LiveSession"], Ears]
-
-
-@dataclass(frozen=True, slots=True)
-class AgentProfile:
-    """What a session's agent is: its model (built), its instructions, its tools and limits.
-
-    `routes` are the routing tables that its session goes by.
-    """
-
-    name: str
-    model: Any
-    system: str
-    tools: tuple[str, ...]
-    max_steps: int = 50
-    permissions: Permissions = field(default_factory=Permissions)
-    policy: Policy = field(default_factory=Policy)
-    delegation: DelegationPolicy = field(default_factory=DelegationPolicy)
-    routes: Routes = STEERSMAN
 
 
 @dataclass(slots=True)
@@ -84,6 +65,7 @@ class LiveSession:
     performer: Performer
     departure: Departure
     profile: AgentProfile
+    toolbook: SessionToolbook
     parent: str = ""
     ref: ActorRef[Any] | None = None
     kind: type[Session] = Session
@@ -207,15 +189,23 @@ class Runtime:
             self._spill / session,
             clean_environment(os.environ),
             Checkpoints(self._spill.with_name("workspaces"), folder, session),
+            profile.permissions.hidden(),
         )
         performer = Performer(self.loop, scene, SessionOffspring(self, session))
         departure = Departure(ears(session))
-        claim = self._claims.of(session)
+        book = SessionToolbook(
+            self.toolbox,
+            profile.tools,
+            profile.permissions,
+            folder,
+            self._claims.of(session),
+            record.allowed,
+        )
         environment = Environment(
             self.commits,
             performer,
             departure,
-            SessionToolbook(self.toolbox, profile.tools, profile.permissions, folder, claim),
+            book,
             profile.policy,
             profile.max_steps,
             profile.routes.dispositions,
@@ -223,7 +213,7 @@ class Runtime:
             delegation=profile.delegation,
             agent=profile.name,
         )
-        live = LiveSession(session, lease, record, environment, performer, departure, profile)
+        live = LiveSession(session, lease, record, environment, performer, departure, profile, book)
         self.sessions[session] = live
         self.commits.own(live.lease, lambda message: self._tell(live, message), live.record.seq)
         return live

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..journal import entries as e
 from ..journal.child_record import at_work
+from ..journal.permission_entries import AllowanceForgotten, AllowanceGiven
 from ..journal.recovery import recovered
 from ..machines.delegation import (
     CancelChildren,
@@ -25,6 +26,7 @@ from ..machines.delegation import (
 from ..machines.delivery import Cause, Delivery, Relation, deliver
 from ..machines.disposition import Action, DispositionRow, Intent, Situation
 from ..machines.messages import (
+    Allow,
     Answer,
     Finalize,
     Interrupt,
@@ -155,6 +157,10 @@ class Session(Household):
                 self._say(e.PolicyChanged(message.busy_mode, message.is_auto_queue, message.routes))
             case TakeBack():
                 return self._take_back()
+            case Allow(tool, pattern, is_given):
+                book = self._environment.toolbook
+                (book.allow if is_given else book.disallow)(tool, pattern)
+                self._say((AllowanceGiven if is_given else AllowanceForgotten)(tool, pattern))
             case Answer():
                 is_own = is_asked_here(self.record, message.question)
                 return Forward(self._turn if is_own and self._turn else self._nursery)

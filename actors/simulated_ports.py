@@ -125,9 +125,17 @@ class SimulatedToolbook:
             return Permit("ask", "ask first")
         return Permit("deny", "never") if request.tool.startswith("deny") else Permit("allow")
 
-    def always_allow(self, request: ToolRequest) -> None:
+    def allowance(self, request: ToolRequest, pattern: str = "") -> tuple[str, str] | str:
+        """Allow the tool, whatever the pattern."""
+        return request.tool, pattern or "*"
+
+    def allow(self, tool: str, pattern: str) -> None:
         """Remember."""
-        self.allowed.add(request.tool)
+        self.allowed.add(tool)
+
+    def disallow(self, tool: str, pattern: str) -> None:
+        """Forget."""
+        self.allowed.discard(tool)
 
     def is_mutating(self, tool: str) -> bool:
         """Look at the name."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pykka import ActorRef
 
 from ..journal import entries as e
+from ..journal.permission_entries import AllowanceGiven
 from ..machines.conversation import ChatMessage, ToolRequest, Usage
 from ..machines.effects import Effect
 from ..machines.messages import Answer
@@ -18,14 +19,10 @@ from .acting import Acting
 from .actor import Actor
 from .intake import HAND_BACK, handing_back
 from .turn_effect import start_effect
-from .turn_entry import (
-    denial,
-    intended,
-    refused,
-)
+from .turn_entry import asked, denial, intended, refused
 
 if TYPE_CHECKING:
-    from .environment import Environment
+    from .environment import Environment, Permit
     from .system import ActorSystem
 
 __all__ = ["ToolCalls"]
@@ -79,18 +76,18 @@ class ToolCalls(Actor):
         if fault:
             self._refuse(request, "failed", fault)
             return
-        if request.tool == HAND_BACK:
+        permit = book.permit(request)
+        if request.tool == HAND_BACK and permit.do != "deny":
             self._loop.open[request.call] = request
             self._decide([intended(self.turn, self.step, request, False)])
             order = handing_back(self.turn, self.epoch, self.step, request, self.actor_ref)
-            self._queue.tell(order)  # what waits is the queue's to decide; needs no permission
+            self._queue.tell(order)  # what waits is the queue's to decide; nobody need be asked
             return
-        permit = book.permit(request)
         match permit.do:
             case "allow":
                 self._intend(request, permit.may_leave_folder)
             case "ask" if self._environment.policy.can_ask:
-                self._ask(request)
+                self._ask(request, permit)
             case _:
                 self._refuse(request, "denied", denial(permit.do, permit.rule))
 
@@ -100,26 +97,31 @@ class ToolCalls(Actor):
         run = start_effect(self.turn, self.epoch, request, may_leave_folder)
         self._decide([intended(self.turn, self.step, request, is_idempotent)], [run])
 
-    def _ask(self, request: ToolRequest) -> None:
+    def _ask(self, request: ToolRequest, permit: Permit) -> None:
         question = f"q-{self._environment.path}{request.call}"
         self._loop.open[request.call] = request
         self._loop.questions[question] = request
-        self._decide(
-            [e.QuestionAsked(self.turn, request.call, question, request.tool, request.arguments)]
-        )
+        if permit.may_leave_folder:
+            self._loop.outside.add(question)
+        self._decide([asked(self.turn, question, request, permit)])
 
     def _question_answered(self, message: Answer) -> dict[str, Any]:
         if self._loop.cancel is not None:
             return {"ok": False, "reason": "the turn is being stopped"}
-        request = self._loop.questions.pop(message.question, None)
+        request = self._loop.questions.get(message.question)
         if request is None:
             return {"ok": False, "reason": f"no question `{message.question}` is open"}
+        given: list[e.Entry] = []
         if message.choice == "always":
-            self._environment.toolbook.always_allow(request)
-        self._decide([e.QuestionAnswered(self.turn, message.question, message.choice)])
-        del self._loop.open[request.call]
+            found = self._environment.toolbook.allowance(request, message.reason)
+            if isinstance(found, str):
+                return {"ok": False, "reason": found}
+            self._environment.toolbook.allow(*found)
+            given.append(AllowanceGiven(*found))
+        del self._loop.questions[message.question], self._loop.open[request.call]
+        self._decide([e.QuestionAnswered(self.turn, message.question, message.choice), *given])
         if message.choice in ("allow", "always"):
-            self._intend(request, may_leave_folder=True)
+            self._intend(request, message.question in self._loop.outside)
         else:
             why = f"the user said no{': ' + message.reason if message.reason else ''}"
             self._refuse(request, "denied", why)

@@ -1,11 +1,11 @@
 """What a session may do with its tools: arguments checked, files claimed, permissions looked up."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ..machines.conversation import ToolRequest
 from ..machines.errors import ToolError
-from ..ports.tools.permission import Permissions, exact_rule
+from ..ports.tools.permission import Allowances, Permissions, exact_rule, misfit, wider_rule
 from ..ports.tools.place import find_place
 from ..ports.tools.toolbox import Toolbox
 from .environment import Permit
@@ -20,7 +20,8 @@ CHANGES = ("write", "edit")
 class SessionToolbook:
     """One session's tools: those its agent has, in its folder, under its permissions.
 
-    `claim` claims a file for the running turn, or says who has it.
+    `claim` claims a file for the running turn, or says who has it. `allowed` is what a person allowed
+    for the rest of the session: tools with patterns.
     """
 
     def __init__(
@@ -30,7 +31,9 @@ class SessionToolbook:
         permissions: Permissions,
         folder: Path,
         claim: Callable[[Path], str],
+        allowed: Iterable[tuple[str, str]] = (),
     ) -> None:
+        self.allowed = Allowances(wider_rule(*one) for one in allowed)
         self._toolbox = toolbox
         self._names = names
         self._permissions = permissions
@@ -56,13 +59,28 @@ class SessionToolbook:
 
     def permit(self, request: ToolRequest) -> Permit:
         """Look the call up in the permission rules."""
-        decision = self._permissions.decide(request.tool, request.arguments, self._folder)
-        return Permit(decision.do, decision.rule, decision.is_outside)
+        decision = self._permissions.decide(
+            request.tool, request.arguments, self._folder, self.allowed
+        )
+        return Permit(decision.do, decision.rule, decision.is_outside, decision.source)
 
-    def always_allow(self, request: ToolRequest) -> None:
-        """Remember for this session that calls like this one are allowed."""
-        rule = exact_rule(request.tool, request.arguments, self._folder)
-        self._permissions = self._permissions.with_rule(rule)
+    def allowance(self, request: ToolRequest, pattern: str = "") -> tuple[str, str] | str:
+        """Give tool and pattern that allow calls like this one, or say why `pattern` does not fit."""
+        if not pattern:
+            exact = exact_rule(request.tool, request.arguments, self._folder)
+            return exact.tool, exact.match
+        why = misfit(
+            wider_rule(request.tool, pattern), request.tool, request.arguments, self._folder
+        )
+        return f"`{pattern}` {why}" if why else (request.tool, pattern)
+
+    def allow(self, tool: str, pattern: str) -> None:
+        """Allow what was said `always` to, for this session."""
+        self.allowed.add(wider_rule(tool, pattern))
+
+    def disallow(self, tool: str, pattern: str) -> None:
+        """Ask again about what was allowed for this session."""
+        self.allowed.remove(wider_rule(tool, pattern))
 
     def is_mutating(self, tool: str) -> bool:
         """Whether it may change something, so that it runs alone and in order."""

@@ -9,9 +9,11 @@ from ..machines.conversation import ChatMessage, ToolRequest
 from ..machines.orders import InterruptTurn
 from ..machines.results import ToolFinished
 from .acting import Acting
+from .environment import Permit
 
 __all__ = [
     "INTERRUPTED",
+    "asked",
     "denial",
     "goes_on",
     "intended",
@@ -30,6 +32,20 @@ SKIPPED = "[Not run: the turn was interrupted before this call could start.]"
 def intended(turn: str, step: int, request: ToolRequest, is_idempotent: bool) -> e.ToolIntended:
     """Tell that a call is about to start."""
     return e.ToolIntended(turn, step, request.call, request.tool, request.arguments, is_idempotent)
+
+
+def asked(turn: str, question: str, request: ToolRequest, permit: Permit) -> e.QuestionAsked:
+    """Tell that a person is asked about a call, and by which rule."""
+    return e.QuestionAsked(
+        turn,
+        request.call,
+        question,
+        request.tool,
+        request.arguments,
+        permit.rule,
+        permit.source,
+        permit.may_leave_folder,
+    )
 
 
 def tool_ended(turn: str, request: ToolRequest, finished: ToolFinished) -> e.ToolEnded:
@@ -99,7 +115,8 @@ def denial(do: str, rule: str) -> str:
     """Say why a call may not run."""
     if do == "deny":
         return f"a rule forbids it: {rule}"
-    return f"it needs permission ({rule}) and nobody can be asked"
+    allowing = "`--yes` or a rule of [permissions] allows it"
+    return f"it needs permission ({rule}) and nobody can be asked; {allowing}"
 
 
 def requested(turn: str, order: InterruptTurn) -> e.InterruptRequested:

@@ -24,7 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from blackbox.driver import Gate, Place
 from serving import Behaviour, ModelServer, Text, Tools
 
-from steersman.actors.runtime import AgentProfile, LiveSession, Runtime
+from steersman.actors.agent_profile import AgentProfile
+from steersman.actors.runtime import LiveSession, Runtime
 from steersman.journal.sqlite import SqliteStore
 from steersman.machines.conversation import ToolRequest, Usage
 from steersman.machines.delivery import Cause

@@ -15,6 +15,7 @@ from .hooks_app import hooks
 from .machines_app import machines
 from .models_app import models
 from .parameter import Json, Session
+from .permissions_app import permissions
 from .queue_app import queue, send, stop
 from .restore_app import restore
 from .routes_app import routes
@@ -42,6 +43,7 @@ app.add_typer(sessions, name="sessions")
 app.add_typer(machines, name="machines")
 app.add_typer(config, name="config")
 app.add_typer(models, name="models")
+app.add_typer(permissions, name="permissions")
 
 
 def run(arguments: list[str]) -> int:

@@ -10,6 +10,7 @@ from typing import Any, cast
 from ..gateway.conversation import Conversation
 from ..gateway.events import Event
 from ..gateway.host import Host
+from ..machines.messages import Answer
 from .leaving import Leaving
 from .options import ChatOptions
 from .printer import Printer
@@ -36,7 +37,8 @@ class Lines:
             self._complain(line)
             return False
         if "answer" in said:
-            self._answer(str(said["answer"]), str(said.get("choice", "deny")))
+            choice, reason = said.get("choice", "deny"), said.get("reason") or ""
+            self._answer(str(said["answer"]), str(choice), str(reason))
             return False
         reply = self.conversation.say(
             str(said["text"]),
@@ -58,13 +60,16 @@ class Lines:
             self.conversation.answer(question, "deny", "nobody is there to answer")
         self._questions.clear()
 
-    def _answer(self, question: str, choice: str) -> None:
-        self._questions.discard(question)
+    def _answer(self, question: str, choice: str, reason: str) -> None:
         if choice not in ("allow", "always", "deny"):
             text = f"`{choice}` is no choice"
             self._error("bad_line", text, "choices: allow, always, deny")
-        elif not self.conversation.answer(question, choice):
-            self._error("no_question", f"no question `{question}` is open", "")
+            return
+        answer = self.conversation.ask(Answer(question, choice, reason))
+        if answer.get("ok"):
+            self._questions.discard(question)
+        else:
+            self._error("no_question", str(answer.get("reason")), "it was not answered")
 
     def _complain(self, line: str) -> None:
         hint = 'give {"text": "…", "as": "auto"}, {"answer": ID, "choice": "allow"}, or plain text'

@@ -12,6 +12,7 @@ from ..journal.record import apply
 from ..journal.recovery import is_cut_off, load_record, recovered
 from ..machines.delegation import EndChild
 from ..machines.errors import UnknownSession
+from ..machines.messages import Answer
 from ..machines.subagent import AT_WORK, meant
 from .redaction import Redactor
 from .reply import Reply
@@ -79,10 +80,14 @@ def answer_command(conversation: Conversation, argument: str) -> Reply:
     """Answer a question that a tool call, anybody's, waits for."""
     words = argument.split(maxsplit=2)
     if len(words) < 2 or words[1].lower() not in CHOICES:
-        return Reply(False, text=f"/answer ID {'|'.join(CHOICES)} [REASON]")
+        return Reply(
+            False, text="/answer ID allow, /answer ID always [PATTERN], /answer ID deny [WHY]"
+        )
     question, choice, reason = words[0], words[1].lower(), " ".join(words[2:])
-    if not conversation.answer(question, choice, reason):
-        return Reply(False, {"id": question}, f"No question `{question}` is open.")
+    answer = conversation.ask(Answer(question, choice, reason))
+    if not answer.get("ok"):
+        why = str(answer.get("reason", f"no question `{question}` is open"))
+        return Reply(False, {"id": question, "reason": why}, f"{why[:1].upper()}{why[1:]}.")
     return Reply(True, {"id": question, "choice": choice}, f"{question}: {choice}.")
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..machines.messages import Interrupt
 from .agents_commands import AGENTS_USAGE, agents_command, answer_command, smalltalk_command
+from .permission import PERMISSIONS_USAGE, permissions_command
 from .queue_commands import QUEUE_USAGE, queue_command
 from .reply import Reply
 from .revert_commands import REVERT_USAGE, diff_command, revert_command
@@ -116,10 +117,16 @@ COMMANDS: dict[str, Command] = {
         ),
         Command(
             "answer",
-            "ID allow|always|deny [REASON]",
-            "Answer the question of a tool call.",
+            "ID allow|always [PATTERN]|deny [REASON]",
+            "Answer the question of a tool call: once, for this session, or no, and why.",
             answer_command,
             True,
+        ),
+        Command(
+            "permissions",
+            PERMISSIONS_USAGE,
+            "Show what runs without asking and by which rule; try a call; allow more, or ask again.",
+            permissions_command,
         ),
         Command(
             "busy",

@@ -246,6 +246,9 @@ def _of_call(entry: e.Entry) -> list[Event]:
                     "tool": entry.tool,
                     "arguments": entry.arguments,
                     "options": ["allow", "always", "deny"],
+                    "rule": entry.rule or None,
+                    "source": entry.source or None,
+                    "outside": entry.is_outside,
                 }
             ]
         case e.ToolIntended():

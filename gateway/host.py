@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..actors.runtime import AgentProfile, Runtime
+from ..actors.agent_profile import AgentProfile
+from ..actors.runtime import Runtime
 from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord
 from ..journal.store import Store
@@ -18,7 +19,7 @@ from ..machines.words import Words
 from ..ports.hooks import HookSpec
 from ..ports.models.choice import Choice, build, choose, probe_loopback
 from ..ports.models.settings import model_configs
-from ..ports.tools.permission import Permissions, Rule
+from ..ports.tools.permission import Permissions
 from ..workflows.config import Config
 from ..workflows.paths import Paths
 from .control import ControlServer
@@ -29,6 +30,7 @@ from .hooking import HookedEars, Hooking
 from .hub import Hub
 from .mirror import Mirror
 from .opening import Opening
+from .permission import rules_of
 from .queue_file import document
 from .restorable import outlived_elsewhere
 from .router import Router
@@ -233,14 +235,13 @@ class Host:
         routes, notice = self._router.routes(choice)
         if notice and notice not in self.notices:
             self.notices.append(notice)
-        rules = [Rule(one.tool, one.match, one.do) for one in self.config.permissions.rules]
         return AgentProfile(
             name,
             model,
             agent.system + STEERING.format(otherwise=_otherwise(tools)),
             tools,
             agent.max_steps,
-            Permissions(rules, self.wish.is_yes),
+            Permissions(rules_of(self.config), self.wish.is_yes),
             policy,
             self._delegation(),
             routes,

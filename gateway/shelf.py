@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..actors.runtime import AgentProfile, Runtime
+from ..actors.agent_profile import AgentProfile
+from ..actors.runtime import Runtime
 from ..journal.queue import ItemRecord
 from ..journal.record import SessionRecord
 from ..journal.recovery import load_record

@@ -260,13 +260,19 @@ class ModelCallFailed(Entry):
 
 @dataclass(frozen=True, slots=True)
 class QuestionAsked(Entry):
-    """A person is asked whether a tool call may run."""
+    """A person is asked whether a tool call may run: by which rule, of which file.
+
+    `is_outside`: it leads outside the session's folder.
+    """
 
     turn: str
     call: str
     question: str
     tool: str
     arguments: dict[str, Any]
+    rule: str = ""
+    source: str = ""
+    is_outside: bool = False
 
 
 @dataclass(frozen=True, slots=True)

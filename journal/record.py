@@ -19,6 +19,7 @@ from ..machines.turn import TURN
 from . import entries as e
 from .cancel_record import CANCEL_ENDS, CancelRecord, follow_cancels, take_cancel, tell_of_child
 from .child_record import ChildRecord, apply_to_children
+from .permission_entries import AllowanceForgotten, AllowanceGiven
 from .queue import ItemRecord, QueueRecord, apply_to_queue, move
 from .revert_entries import RevertAsked
 from .revert_record import RevertRecord, apply_to_reverts
@@ -91,9 +92,9 @@ class SessionRecord:
 
     `cancels` maps the newest clients' own keys to the receipts that their interrupts got, and
     `interrupts` the newest receipts to what became of them. `busy_mode`, `is_auto_queue` and
-    `routes` are what a person chose for this session; empty or none, if nobody did. `usage` is what
-    its own model calls took, `below` what those of its children did, as far as they have told;
-    `seconds` is how long its turns ran.
+    `routes` are what a person chose for this session; empty or none, if nobody did. `allowed` are tool
+    and pattern of what is not asked about any more. `usage` is what its own model calls took, `below`
+    what those of its children did, as far as they have told; `seconds` is how long its turns ran.
     """
 
     id: str = ""
@@ -117,6 +118,7 @@ class SessionRecord:
     busy_mode: str = ""
     is_auto_queue: bool | None = None
     routes: RoutesChoice | None = None
+    allowed: tuple[tuple[str, str], ...] = ()
     finalize_cause: str = ""
     reverts: dict[str, RevertRecord] = field(default_factory=dict[str, RevertRecord])
     reverts_made: int = 0
@@ -210,6 +212,10 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             if entry.is_auto_queue is not None:
                 record.is_auto_queue = entry.is_auto_queue
             record.routes = entry.routes or record.routes
+        case AllowanceGiven(tool, pattern) | AllowanceForgotten(tool, pattern):
+            others = tuple(one for one in record.allowed if one != (tool, pattern))
+            is_given = isinstance(entry, AllowanceGiven)
+            record.allowed = (*others, (tool, pattern)) if is_given else others
         case e.InterruptPlanned() | e.InterruptRequested():
             take_cancel(record, entry, time)
         case e.Stopped(turn=""):

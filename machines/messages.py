@@ -7,6 +7,7 @@ from .message import Lane, Message
 from .policy import RoutesChoice
 
 __all__ = [
+    "Allow",
     "Answer",
     "Finalize",
     "Interrupt",
@@ -72,12 +73,25 @@ class Interrupt(Message):
 
 @dataclass(frozen=True, slots=True)
 class Answer(Message):
-    """A person's answer to a question: `choice` is allow, always or deny."""
+    """A person's answer to a question: `choice` is allow, always or deny.
+
+    `reason` is why not; with `always` the pattern that is allowed from now on, empty for this call.
+    """
 
     lane: ClassVar[Lane] = Lane.CONTROL
     question: str
     choice: str
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Allow(Message):
+    """A person lets calls of `tool` that match `pattern` run unasked; without `is_given` no more."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+    tool: str
+    pattern: str
+    is_given: bool = True
 
 
 @dataclass(frozen=True, slots=True)

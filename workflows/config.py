@@ -50,12 +50,14 @@ class Config(Settings, frozen=True):
     """All settings, and where they come from.
 
     `data` is the merged document as people write it, `sources` names the layer that set each dotted
-    key, `notices` are sentences for the user, such as what an untrusted folder could not set.
+    key, `rule_sources` the one of each permission rule, `notices` are sentences for the user, such as
+    what an untrusted folder could not set.
     """
 
     data: dict[str, Any] = Field(repr=False)
     sources: dict[str, str] = Field(repr=False)
     notices: tuple[str, ...]
+    rule_sources: tuple[str, ...] = ()
 
     def agent(self, name: str) -> AgentSettings:
         """Settings of an agent, the general ones where it has none of its own. Raises KeyError."""
@@ -92,14 +94,16 @@ def load(
     settings = _settings(merged)
     if complaints := [*_check_names(settings, setters), *_check_routes(settings, layers, setters)]:
         raise config_error(complaints)
-    return _config(settings, merged, setters, notices)
+    sources = [layer for layer in (*reversed(layers), _shipped_document()) for _ in _rules(layer)]
+    return _config(settings, merged, setters, notices, sources)
 
 
 @cache
 def shipped() -> Config:
     """The configuration of somebody who has set nothing."""
     merged, setters = _merge_layers([_shipped_document()])
-    return _config(_settings(merged), merged, setters, ())
+    sources = [_shipped_document() for _ in _rules(_shipped_document())]
+    return _config(_settings(merged), merged, setters, (), sources)
 
 
 def shipped_text() -> str:
@@ -247,11 +251,23 @@ def _check_routes(
     return complaints
 
 
+def _rules(layer: Document) -> list[Any]:
+    """List a layer's own permission rules."""
+    rules: list[Any] = layer.data.get("permissions", {}).get("rules", [])
+    return rules
+
+
 def _config(
     settings: Settings,
     merged: dict[str, Any],
     setters: dict[Where, Document],
     notices: tuple[str, ...],
+    rule_layers: list[Document],
 ) -> Config:
-    sources = {dotted(where): layer.file for where, layer in setters.items()}
-    return Config.model_construct(**dict(settings), data=merged, sources=sources, notices=notices)
+    return Config.model_construct(
+        **dict(settings),
+        data=merged,
+        sources={dotted(where): layer.file for where, layer in setters.items()},
+        notices=notices,
+        rule_sources=tuple(layer.file for layer in rule_layers),
+    )

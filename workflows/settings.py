@@ -5,7 +5,7 @@ rest the shipped `config.toml`, which is always the first layer, is the only pla
 """
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
@@ -15,6 +15,7 @@ from .name import UserName
 from .table_name import DEFAULT_TABLE
 
 __all__ = [
+    "TOOLS",
     "AfterInterrupt",
     "AgentSettings",
     "AutoQueue",
@@ -70,6 +71,9 @@ HookEvent = Literal[
 ToolName = Literal[
     "read", "write", "edit", "list", "search", "shell", "delegate", "progress", "defer"
 ]
+
+TOOLS: tuple[str, ...] = get_args(ToolName)
+"""The names of all tools."""
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 

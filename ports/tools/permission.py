@@ -14,12 +14,15 @@ So `git status*` does not allow `git status; rm -rf /`. (`*` alone allows every 
 that **denies** or **asks** errs to the wide side: it covers a path if it matches as written or as
 resolved, and a command line if it matches any part of it.
 
+What a person allowed for the rest of a session stands behind the rules: it turns a question into a
+yes, and never a no.
+
 Rules keep an honest model from mistakes. They are no sandbox: whoever may run a shell may do much.
 """
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -29,18 +32,31 @@ from ...workflows.settings import Verb
 from .command_line import operators, parts
 from .place import find_place
 
-__all__ = ["Decision", "Permissions", "Rule", "exact_rule"]
+__all__ = [
+    "SESSION",
+    "Allowances",
+    "Decision",
+    "Permissions",
+    "Rule",
+    "exact_rule",
+    "misfit",
+    "wider_rule",
+]
+
+SESSION = "this session"
+"""The source of what was allowed by an answer."""
 
 _FILE_TOOLS = frozenset({"edit", "list", "read", "search", "write"})
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One line of the rules; `tool` may be a glob, too."""
+    """One line of the rules; `tool` may be a glob, too. `source` is the file that has it."""
 
     tool: str
     match: str = "*"
     do: Verb = "ask"
+    source: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         """Say it as people read it: `shell "git status*": allow`."""
@@ -49,14 +65,41 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do, the rule that says so, and whether the call leads outside the folder."""
+    """What to do, the rule that says so and where it stands, and whether it leads outside."""
 
     do: Verb
     rule: str
     is_outside: bool = False
+    source: str = field(default="", compare=False)
 
 
-_FALLBACK = Rule("*", "*", "ask")
+_FALLBACK = Rule("*", "*", "ask", "built in")
+
+
+class Allowances:
+    """What a person allowed for the rest of a session, oldest first.
+
+    `above` are those of the session that it works for: they hold here, too.
+    """
+
+    def __init__(self, rules: Iterable[Rule] = (), above: "Allowances | None" = None) -> None:
+        self.own = list(rules)
+        self.above = above
+
+    def __iter__(self) -> Iterator[Rule]:
+        yield from self.own
+        if self.above is not None:
+            yield from self.above
+
+    def add(self, rule: Rule) -> None:
+        """Allow what a rule covers from now on."""
+        if rule not in self.own:
+            self.own.append(rule)
+
+    def remove(self, rule: Rule) -> None:
+        """Ask again."""
+        if rule in self.own:
+            self.own.remove(rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,27 +119,62 @@ class Permissions:
         self.rules = tuple(rules)
         self.default_yes = default_yes
 
-    def decide(self, tool: str, arguments: dict[str, Any], folder: Path) -> Decision:
+    def decide(
+        self, tool: str, arguments: dict[str, Any], folder: Path, allowed: Iterable[Rule] = ()
+    ) -> Decision:
         """Decide one call. Never raises: what makes no sense is asked about, and fails later."""
         subject = _subject(tool, arguments, folder)
-        rule = next(
-            rule
-            for rule in (*self.rules, _FALLBACK)
-            if fnmatchcase(tool, rule.tool) and _is_covered(subject, rule)
-        )
+        rule = _first(subject, tool, (*self.rules, _FALLBACK)) or _FALLBACK
+        if rule.do == "ask":
+            rule = _first(subject, tool, allowed) or rule
         do: Verb = "allow" if rule.do == "ask" and self.default_yes else rule.do
-        return Decision(do, str(rule), subject.is_outside)
+        return Decision(do, str(rule), subject.is_outside, rule.source)
 
-    def with_rule(self, rule: Rule) -> "Permissions":
-        """Give the same permissions with one more rule, which comes first."""
-        return Permissions((rule, *self.rules), self.default_yes)
+    def hidden(self) -> tuple[tuple[str, bool], ...]:
+        """Give what a search passes over: patterns of paths in order, true for one that hides.
+
+        The first that matches a file decides. What is asked about is passed over, too: a search
+        asks once, and may come by many files.
+        """
+        kept = [one for one in self.rules if fnmatchcase("search", one.tool) or one.tool == "read"]
+        hides = [one.do == "deny" or (one.do == "ask" and one.match != "*") for one in kept]
+        if not any(hides):
+            return ()
+        return tuple((one.match, is_hidden) for one, is_hidden in zip(kept, hides, strict=True))
+
+
+def misfit(rule: Rule, tool: str, arguments: dict[str, Any], folder: Path) -> str:
+    """Say why a rule does not cover a call; empty when it does."""
+    subject = _subject(tool, arguments, folder)
+    if not fnmatchcase(tool, rule.tool):
+        return "is for another tool"
+    if _is_covered(subject, rule):
+        return ""
+    if rule.do == "allow" and fnmatchcase(subject.narrow, rule.match):
+        if subject.is_outside:
+            return "allows only inside the folder; a pattern that begins with / allows outside"
+        found = [one for one in operators(subject.narrow) if one not in operators(rule.match)]
+        signs = " ".join(one if one.isprintable() else repr(one) for one in found)
+        return f"allows one plain command; this line also has {signs or 'another order of signs'}"
+    return "matches something else"
 
 
 def exact_rule(tool: str, arguments: dict[str, Any], folder: Path) -> Rule:
     """Make the rule that allows this very call again, for the answer `always`."""
     subject = _subject(tool, arguments, folder)
     literal = "".join(f"[{sign}]" if sign in "*?[" else sign for sign in subject.narrow)
-    return Rule(tool, literal or "*", "allow")
+    return Rule(tool, literal or "*", "allow", SESSION)
+
+
+def wider_rule(tool: str, pattern: str) -> Rule:
+    """Make the rule that allows calls of a tool by a pattern, for the answer `always PATTERN`."""
+    return Rule(tool, pattern, "allow", SESSION)
+
+
+def _first(subject: _Subject, tool: str, rules: Iterable[Rule]) -> Rule | None:
+    return next(
+        (one for one in rules if fnmatchcase(tool, one.tool) and _is_covered(subject, one)), None
+    )
 
 
 def _subject(tool: str, arguments: dict[str, Any], folder: Path) -> _Subject:

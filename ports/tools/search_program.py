@@ -2,9 +2,12 @@
 
 A regular expression can take forever, and Python holds its interpreter lock all that time: in a
 thread it would stop the whole runtime. Reads one JSON object from stdin: `pattern`, `root` (where
-to look, resolved), `folder` (what paths are shown relative to), `glob`. Prints `path:line: text`.
+to look, resolved), `folder` (what paths are shown relative to), `glob`, `hidden` (patterns in order,
+each with whether it hides: the first that matches a file decides). Prints `path:line: text`.
 Only the standard library is imported here.
 """
+
+from __future__ import annotations
 
 import json
 import os
@@ -13,6 +16,10 @@ import stat
 import sys
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__: list[str] = []
 
@@ -52,18 +59,28 @@ def _is_wanted(path: str, glob: str) -> bool:
     return any(fnmatchcase(text, glob.removeprefix("**/")) for text in (path, name))
 
 
+def _is_hidden(path: str, relative: str, hidden: list[list[Any]]) -> bool:
+    """Whether the permission rules deny a look into a file."""
+    for pattern, is_denied in hidden:
+        if fnmatchcase(relative, pattern) or fnmatchcase(path, pattern):
+            return bool(is_denied)
+    return False
+
+
 def _shown(path: str) -> str:
     text = os.fsencode(path).decode(errors="backslashreplace")
     return text if text.isprintable() else json.dumps(text)
 
 
-def _search(request: dict[str, str]) -> str:
+def _search(request: dict[str, Any]) -> str:
     """Print the matches as they come; return what to say at the end."""
     pattern = re.compile(request["pattern"])
     matches = looked_into = 0
     for path in _files(request["root"]):
         relative = os.path.relpath(path, request["folder"])
         if request["glob"] and not _is_wanted(relative, request["glob"]):
+            continue
+        if _is_hidden(path, relative, request["hidden"]):
             continue
         content = _content(path)
         looked_into += bool(content)

@@ -81,6 +81,7 @@ def _request(arguments: dict[str, Any], context: ToolContext) -> bytes:
         "root": str(place.path),
         "folder": "/" if place.is_outside else str(find_place(".", context.folder).path),
         "glob": arguments.get("glob") or "",
+        "hidden": context.hidden,
     }
     return json.dumps(request).encode()
 

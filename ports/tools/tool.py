@@ -38,7 +38,10 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """Where a run takes place: the session's folder, the call's id, where long output is kept."""
+    """Where a run takes place: the session's folder, the call's id, where long output is kept.
+
+    `hidden` are patterns of paths that a search passes over, or not; see `Permissions.hidden`.
+    """
 
     folder: Path
     call: str
@@ -46,6 +49,7 @@ class ToolContext:
     environment: dict[str, str] = field(default_factory=dict[str, str])
     on_output: Callable[[str], None] | None = None
     may_leave_folder: bool = False
+    hidden: tuple[tuple[str, bool], ...] = ()
 
 
 class ToolRun(Protocol):

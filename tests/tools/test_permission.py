@@ -2,7 +2,15 @@
 
 import pytest
 
-from steersman.ports.tools.permission import Decision, Permissions, Rule, exact_rule
+from steersman.ports.tools.permission import (
+    Allowances,
+    Decision,
+    Permissions,
+    Rule,
+    exact_rule,
+    misfit,
+    wider_rule,
+)
 from steersman.workflows.config import shipped
 
 SHIPPED = [Rule(one.tool, one.match, one.do) for one in shipped().permissions.rules]
@@ -169,9 +177,46 @@ def test_default_yes(tmp_path):
 )
 def test_always(tmp_path, tool, arguments, others):
     """The answer `always` allows this very call again, and no other."""
-    permissions = Permissions().with_rule(exact_rule(tool, arguments, tmp_path))
+    allowed = Allowances([exact_rule(tool, arguments, tmp_path)])
 
-    assert permissions.decide(tool, arguments, tmp_path).do == "allow"
-    assert [permissions.decide(tool, other, tmp_path).do for other in others] == ["ask"] * len(
-        others
-    )
+    def decided(call):
+        return Permissions().decide(tool, call, tmp_path, allowed).do
+
+    assert decided(arguments) == "allow"
+    assert [decided(other) for other in others] == ["ask"] * len(others)
+
+
+def test_always_by_a_pattern_turns_no_no_into_a_yes(tmp_path):
+    """What was allowed for a session answers questions, never what a rule denies; it can go again."""
+    permissions, allowed = Permissions([NO_RM, ASK_PUSH]), Allowances()
+    wide = wider_rule("shell", "*")
+    allowed.add(wide)
+    below = Allowances(above=allowed)
+
+    def decided(command, by=allowed):
+        return permissions.decide("shell", {"command": command}, tmp_path, by).do
+
+    calls = ("ls", "git push", "rm x", "ls; rm x")
+    assert [decided(one) for one in calls] == ["allow", "allow", "deny", "deny"]
+    assert decided("ls", below) == "allow"
+    allowed.remove(wide)
+    assert [decided(one) for one in calls] == ["ask", "ask", "deny", "deny"]
+    assert decided("ls", below) == "ask"
+
+
+@pytest.mark.parametrize(
+    ("rule", "tool", "arguments", "why"),
+    [
+        (GIT, "shell", {"command": "git status -s"}, ""),
+        (GIT, "read", {"path": "a"}, "is for another tool"),
+        (GIT, "shell", {"command": "git push"}, "matches something else"),
+        (GIT, "shell", {"command": "git status; rm x"}, "allows one plain command; this line also"),
+        (GIT, "shell", {"command": "git status\nrm x"}, "this line also has '\\n'"),
+        (WRITE_SRC, "write", {"path": "src/../../x"}, "matches something else"),
+        (Rule("write", "*", "allow"), "write", {"path": "../x"}, "allows only inside the folder"),
+    ],
+)
+def test_why_a_rule_does_not_cover(tmp_path, rule, tool, arguments, why):
+    """A dry run says of each rule why it is not the one."""
+    said = misfit(rule, tool, arguments, tmp_path)
+    assert why in said if why else not said

@@ -1,0 +1,28 @@
+"""What an agent is, once its configuration has been read and its model built."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..machines.policy import DelegationPolicy, Policy
+from ..machines.routes import STEERSMAN, Routes
+from ..ports.tools.permission import Permissions
+
+__all__ = ["AgentProfile"]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentProfile:
+    """What a session's agent is: its model (built), its instructions, its tools and limits.
+
+    `routes` are the routing tables that its session goes by.
+    """
+
+    name: str
+    model: Any
+    system: str
+    tools: tuple[str, ...]
+    max_steps: int = 50
+    permissions: Permissions = field(default_factory=Permissions)
+    policy: Policy = field(default_factory=Policy)
+    delegation: DelegationPolicy = field(default_factory=DelegationPolicy)
+    routes: Routes = STEERSMAN

@@ -1,0 +1,45 @@
+"""`steersman permissions`: the rules in force in a folder, and a dry run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..gateway.permission import draw_rules, explained, rules_of, rules_view
+from ..gateway.redaction import Redactor
+from ..machines.errors import UsageError
+from ..ports.tools.permission import Permissions
+from ..workflows.config import load
+from ..workflows.paths import Paths
+from ..workflows.settings import TOOLS
+from .page import show, show_document, warn
+
+__all__ = ["explain_permission", "list_permissions"]
+
+
+def list_permissions(environ: Mapping[str, str], *, as_json: bool) -> int:
+    """Print the rules of this folder, each with its file. Raises `ConfigError`."""
+    config = load(Paths.of(environ), Path.cwd(), environ)
+    rules = rules_of(config)
+    if as_json:
+        show_document(Redactor(environ).data({"rules": rules_view(rules)}))
+    else:
+        show(Redactor(environ).text(draw_rules((), rules)))
+    for notice in config.notices:
+        warn(notice)
+    return 0
+
+
+def explain_permission(environ: Mapping[str, str], tool: str, text: str, *, as_json: bool) -> int:
+    """Print what would happen to a call here, and why. Raises `ConfigError`, `UsageError`."""
+    if tool not in TOOLS:
+        raise UsageError(f"there is no tool `{tool}`", f"there are {', '.join(TOOLS)}")
+    config = load(Paths.of(environ), Path.cwd(), environ)
+    data, said = explained(Permissions(rules_of(config)), (), tool, text, Path.cwd())
+    if as_json:
+        show_document(Redactor(environ).data(data))
+    else:
+        show(Redactor(environ).text(said))
+    for notice in config.notices:
+        warn(notice)
+    return 0

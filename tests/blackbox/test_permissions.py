@@ -1,0 +1,104 @@
+"""Questions of tool calls: asked by a rule, answered late, remembered, taken back, never in the way."""
+
+import subprocess
+
+from blackbox.driver import Place
+from serving import Text, Tools
+
+ECHO = {"tool": "shell", "arguments": {"command": "echo again"}}
+OTHER = {"tool": "shell", "arguments": {"command": "echo again; touch made"}}
+
+
+def said_to_model(server) -> str:
+    """What the model was sent last."""
+    return str(server.requests[-1].body["messages"])
+
+
+def test_an_allowance_lasts_for_the_session_and_is_taken_back(place: Place, serve) -> None:
+    """`always` with a pattern holds over a kill -9, covers no more than it says, and can be forgotten."""
+    server = serve(
+        Tools([ECHO]), Text("One."), Tools([ECHO, OTHER]), Text("Two."), Tools([ECHO]), Text("End.")
+    )
+    chat = place.chat()
+    chat.send("begin")
+    question = chat.wait("question")
+    assert (question["rule"], question["outside"]) == ('* "*": ask', False)
+    assert question["source"].endswith("config.toml")
+    chat.send({"answer": question["id"], "choice": "always", "reason": "rm *"})
+    assert "`rm *` matches something else" in chat.wait("error")["text"]
+    assert chat.ask(f"/answer {question['id']} always echo *")["ok"]
+    chat.wait("turn_ended", status="completed")
+    chat.kill()
+
+    chat = place.chat("--continue")
+    listed = chat.ask("/permissions")
+    assert [(one["tool"], one["match"]) for one in listed["data"]["allowed"]] == [
+        ("shell", "echo *")
+    ]
+    chat.send("again")
+    question = chat.wait("question")
+    assert question["arguments"] == OTHER["arguments"]
+    answer = f"/answer {question['id']} deny because made is mine"
+    assert chat.ask(answer)["ok"]
+    chat.wait("turn_ended", status="completed")
+    assert "the user said no: because made is mine" in said_to_model(server)
+    assert chat.ask("/permissions forget 1")["ok"]
+    assert chat.ask("/permissions")["data"]["allowed"] == []
+    chat.send("once more")
+    chat.wait("question")
+    chat.send("/stop")
+    chat.wait("turn_ended", status="interrupted")
+    assert not chat.ask(f"/answer {question['id']} allow")["ok"]
+    assert chat.close() == 0
+    assert not (place.folder / "made").exists()
+
+
+def test_deny_rules_hold_for_every_tool(place: Place, serve) -> None:
+    """A denied `defer` or `delegate` does not run, and a search does not tell what may not be read."""
+    rules = """
+[permissions]
+rules = [
+    { tool = "defer", do = "deny" }, { tool = "delegate", do = "deny" },
+    { tool = "read", match = "secrets/*", do = "deny" },
+]
+"""
+    calls = [
+        {"tool": "defer", "arguments": {"why": "busy"}},
+        {"tool": "delegate", "arguments": {"task": "count"}},
+        {"tool": "read", "arguments": {"path": "x/../secrets/key"}},
+        {"tool": "search", "arguments": {"pattern": "sesame"}},
+    ]
+    server = serve(Tools(calls), Text("Done."), rest=rules)
+    (place.folder / "secrets").mkdir()
+    (place.folder / "secrets/key").write_text("open sesame 4711\n")
+    (place.folder / "tale.txt").write_text("open sesame, he said\n")
+    chat = place.chat("--yes")
+    chat.send("go")
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    assert [one["status"] for one in chat.seen("tool_ended")] == ["denied"] * 3 + ["ok"]
+    said = said_to_model(server)
+    assert "tale.txt:1: open sesame, he said" in said
+    assert "4711" not in said
+
+
+def test_where_nobody_can_be_asked_it_says_what_would_help(place: Place, serve) -> None:
+    """A question with nobody there is a no, and the next step is named, to the person and the model."""
+    server = serve(Tools([ECHO]), Text("So be it."))
+    ran = place.run("chat", "say it again", stdin=subprocess.DEVNULL)
+    assert ran.returncode == 0
+    assert "nobody can be asked; `--yes` or a rule of [permissions] allows it" in ran.stderr
+    assert "nobody can be asked" in said_to_model(server)
+
+
+def test_a_dry_run_names_the_rule(place: Place, serve) -> None:
+    """`permissions explain` says what would happen to a call, by which rule, and runs nothing."""
+    serve(rest='[permissions]\nrules = [{ tool = "shell", match = "git status*", do = "allow" }]')
+    fine = place.run("permissions", "explain", "git status --short")
+    assert fine.returncode == 0
+    assert "shell git status --short: allow, by shell" in fine.stdout
+    tricked = place.run("permissions", "explain", "git status; rm -rf x")
+    assert "allows one plain command; this line also has ;" in tricked.stdout
+    assert "shell git status; rm -rf x: ask" in tricked.stdout
+    wrong = place.run("permissions", "explain", "x", "--tool", "fly")
+    assert (wrong.returncode, "there is no tool `fly`" in wrong.stderr) == (2, True)
