@@ -13,6 +13,7 @@
     │   ├── UnknownSession                       no session has this id
     │   └── LeaseLost                            somebody else took the session over
     ├── ModelError                      exit 1   a model did not answer usefully
+    ├── TemplateError                   exit 1   a template of a workflow cannot be filled in
     └── ToolError                       exit 1   a tool cannot do what it was asked
 
 A rejected command is a typed reply and part of the protocol; these are for what a program or a file
@@ -31,6 +32,7 @@ __all__ = [
     "StoreError",
     "StoreFailed",
     "StoreTooNew",
+    "TemplateError",
     "ToolError",
     "UnknownSession",
     "UsageError",
@@ -126,6 +128,14 @@ class ModelError(SteersmanError):
         super().__init__(message, hint)
         self.retryable = retryable
         self.retry_after = retry_after  # seconds, as the server asked
+
+
+class TemplateError(SteersmanError):
+    """A template or a condition of a workflow cannot be filled in; `line` is its own, from 1."""
+
+    def __init__(self, message: str, hint: str = "", *, line: int = 1) -> None:
+        super().__init__(message, hint)
+        self.line = line
 
 
 class ToolError(SteersmanError):

@@ -1,8 +1,8 @@
 """The configuration in force, made of layers; later wins.
 
 shipped `config.toml` < the user's `config.toml` < `steersman.toml` in the project folder < what was
-chosen for that folder (`folder.py`) < the file that `STEERSMAN_CONFIG` names < flags of the command
-line.
+chosen for that folder (`folder.py`) < the file that `STEERSMAN_CONFIG` names < the workflow that is
+run < flags of the command line.
 
 Tables are merged key by key, everything else is replaced, with two exceptions: permission rules and
 routes of a later layer are put before the earlier ones, since the first match wins; and hooks are
@@ -10,7 +10,7 @@ added. Each layer is checked by itself on top of the shipped one, so that a faul
 a later layer hides it, and all faults of all files are told at once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -37,7 +37,7 @@ from .spelling import suggest
 from .table_name import DEFAULT_TABLE
 from .trust import PROJECT_FILE, is_trusted, withhold
 
-__all__ = ["COMMAND_LINE", "SHIPPED", "Config", "load", "shipped", "shipped_text"]
+__all__ = ["COMMAND_LINE", "SHIPPED", "Config", "check_layer", "load", "shipped", "shipped_text"]
 
 SHIPPED = "shipped config.toml"
 COMMAND_LINE = "command line"
@@ -76,17 +76,19 @@ def load(
     folder: Path,
     environ: Mapping[str, str],
     overrides: Mapping[str, Any] | None = None,
+    workflow: Document | None = None,
 ) -> Config:
     """Read all layers for a session in `folder`; `overrides` are flags, by dotted key.
 
-    Raises one `ConfigError` that tells every fault of every file.
+    `workflow` is what a workflow's file says for the configuration while it runs. Raises one
+    `ConfigError` that tells every fault of every file.
     """
     project = folder / PROJECT_FILE
     chosen = folder_file(paths, folder)
     files = [path for path in (paths.config_file, project, chosen) if path.exists()]
     if named := environ.get("STEERSMAN_CONFIG"):
         files.append(Path(named).expanduser())
-    layers, complaints = _read_layers(files, overrides or {})
+    layers, complaints = _read_layers(files, workflow, overrides or {})
     if complaints:
         raise config_error(complaints)
     layers, notices = _without_untrusted(layers, paths, project)
@@ -120,7 +122,7 @@ def _shipped_document() -> Document:
 
 
 def _read_layers(
-    files: list[Path], overrides: Mapping[str, Any]
+    files: list[Path], workflow: Document | None, overrides: Mapping[str, Any]
 ) -> tuple[list[Document], list[Complaint]]:
     layers: list[Document] = []
     complaints: list[Complaint] = []
@@ -128,10 +130,12 @@ def _read_layers(
         document, unreadable = read_document(path)
         layers.append(document)
         complaints += unreadable
+    if workflow:
+        layers.append(workflow)
     if overrides:
         layers.append(Document(COMMAND_LINE, data=_nest(overrides)))
     for layer in layers:
-        complaints += _check_layer(layer)
+        complaints += check_layer(layer)
     return layers, complaints
 
 
@@ -161,12 +165,13 @@ def _nest(overrides: Mapping[str, Any]) -> dict[str, Any]:
     return data
 
 
-def _check_layer(layer: Document) -> list[Complaint]:
+def check_layer(layer: Document, known: Sequence[Where] = ()) -> list[Complaint]:
+    """Check a layer by itself on top of the shipped one; `known` are keys that others check."""
     merged, _ = _merge_layers([_shipped_document(), layer])
     try:
         Settings.model_validate(merged)
     except ValidationError as error:
-        known = tuple(known_keys(Settings))
+        known = (*known, *known_keys(Settings))
         faults = [meant for fault in faults_of(error) for meant in suggest(fault, known)]
         return complain(layer, faults)
     if "route" not in layer.data:

@@ -1,0 +1,141 @@
+"""The order of steps: who needs whom, and what can't be so."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ..fault import Fault
+from .spec import StepSpec
+
+__all__ = ["ancestors", "find_cycle", "levels", "order_faults", "waits_for"]
+
+
+def waits_for(steps: Sequence[StepSpec]) -> dict[str, tuple[str, ...]]:
+    """Say for each step which ones must have ended before it; those at the end wait for all others."""
+    usual = tuple(step.id for step in steps if not step.is_final)
+    return {
+        step.id: (*usual, *(need for need in step.needs if need not in usual))
+        if step.is_final
+        else step.needs
+        for step in steps
+    }
+
+
+def find_cycle(needs: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return one circle of needs, its first name repeated at the end; empty if there is none.
+
+    A name that `needs` has no entry for needs nothing.
+    """
+    done: set[str] = set()
+    for start in needs:
+        path: dict[str, None] = {}
+        waiting: list[tuple[str, bool]] = [(start, True)]
+        while waiting:
+            name, is_new = waiting.pop()
+            if not is_new:
+                del path[name]
+                done.add(name)
+            elif name in path:
+                names = list(path)
+                return [*names[names.index(name) :], name]
+            elif name not in done:
+                path[name] = None
+                waiting.append((name, False))
+                waiting += [(need, True) for need in needs.get(name, ())]
+    return []
+
+
+def ancestors(needs: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
+    """Return all that each step needs, directly or not; in a circle each needs all of it."""
+    found: dict[str, frozenset[str]] = {}
+    for names in levels(needs):
+        for name in names:
+            above = needs[name]
+            found[name] = frozenset(above).union(*(found.get(one, ()) for one in above))
+    for name in needs.keys() - found:
+        found[name] = _reachable(name, needs)
+    return found
+
+
+def _reachable(start: str, needs: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    found: set[str] = set()
+    waiting = list(needs[start])
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += needs.get(name, ())
+    return frozenset(found)
+
+
+def levels(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """Sort names so that each stands in the first level behind all it needs.
+
+    A name that `needs` has no entry for needs nothing; those in or behind a circle are in no level.
+    """
+    missing = {
+        name: len([one for one in set(above) if one in needs]) for name, above in needs.items()
+    }
+    users: dict[str, list[str]] = {}
+    for name, above in needs.items():
+        for one in set(above):
+            users.setdefault(one, []).append(name)
+    found: list[list[str]] = []
+    level = [name for name, count in missing.items() if not count]
+    while level:
+        found.append(level)
+        freed: dict[str, None] = {}
+        for name in level:
+            for user in users.get(name, ()):
+                missing[user] -= 1
+                if not missing[user]:
+                    freed[user] = None
+        level = list(freed)
+    return found
+
+
+def order_faults(steps: Sequence[StepSpec]) -> Iterator[Fault]:
+    """Find ids that two steps have, needs that are not there, and circles."""
+    first: dict[str, StepSpec] = {}
+    for step in steps:
+        if step.id in first:
+            hint = "each step has an id of its own"
+            yield Fault(("step", step.number, "id"), f"there are two steps `{step.id}`", hint)
+        first.setdefault(step.id, step)
+    for step in steps:
+        yield from _needs_faults(step, first)
+    known = {name: [need for need in step.needs if need in first] for name, step in first.items()}
+    while cycle := find_cycle(known):
+        yield _cycle_fault(cycle, first)
+        known = {name: [n for n in needs if n not in cycle] for name, needs in known.items()}
+
+
+def _needs_faults(step: StepSpec, steps: Mapping[str, StepSpec]) -> Iterator[Fault]:
+    from difflib import get_close_matches
+
+    for number, need in enumerate(step.needs):
+        where = ("step", step.number, "needs", number)
+        if need in step.needs[:number]:
+            yield Fault(where, f"step `{step.id}` names `{need}` twice in `needs`")
+        elif need not in steps:
+            near = get_close_matches(need, steps, 1)
+            hint = f"did you mean `{near[0]}`?" if near else f"steps: {_listed(steps)}"
+            yield Fault(where, f"step `{step.id}` needs `{need}`, which is not there", hint)
+        elif steps[need].is_final and not step.is_final:
+            message = f"step `{step.id}` needs `{need}`, which runs at the very end (`finally`)"
+            yield Fault(where, message, "add `finally = true` here, or take it away there")
+
+
+def _listed(names: Mapping[str, object]) -> str:
+    listed = ", ".join(f"`{name}`" for name in list(names)[:8])
+    return listed + (", …" if len(names) > 8 else "")
+
+
+def _cycle_fault(cycle: list[str], steps: Mapping[str, StepSpec]) -> Fault:
+    begin = min(range(len(cycle) - 1), key=lambda at: steps[cycle[at]].number)
+    names = [*cycle[begin:-1], *cycle[: begin + 1]]
+    step = steps[names[0]]
+    path = " needs ".join(f"`{name}`" for name in names[:12]) + (" …" if len(names) > 12 else "")
+    message = f"steps wait for each other for ever: {path}"
+    if len(names) == 2:
+        message = f"step `{step.id}` needs itself"
+    where = ("step", step.number, "needs", step.needs.index(names[1]))
+    return Fault(where, message, "take one of these needs away")

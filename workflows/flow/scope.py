@@ -1,0 +1,267 @@
+"""What the templates of a workflow may refer to, and what they refer to that is not there."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, Final
+
+from ...machines.errors import TemplateError
+from ..document import is_list, is_table
+from ..fault import Fault, Where
+from .graph import ancestors, waits_for
+from .kind import FIELDS, ITEM_FIELDS, OUTCOME_FIELDS, STATUSES, VERDICTS
+from .spec import AgentAction, AskAction, JudgeAction, RunAction, StepSpec, WorkflowAction
+from .template import is_template, parse_expression, parse_template
+from .usage import Reference, references
+
+__all__ = [
+    "RUN_FIELDS",
+    "Slot",
+    "TemplateUse",
+    "fields_of",
+    "handled",
+    "read_templates",
+    "slots_of",
+    "use_faults",
+]
+
+RUN_FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
+    "run": {"id": "the id of the run", "folder": "the folder that it works in"},
+    "workflow": {"name": "its name", "folder": "the folder of its file"},
+}
+"""Names that every template has besides `vars` and `steps`, and their fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A place in the file where a template or an expression stands; `step` is None in `[workflow]`."""
+
+    where: Where
+    text: str
+    step: StepSpec | None
+    is_expression: bool = False
+    has_item: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateUse:
+    """A slot and all that it refers to; a fault instead where it is no template."""
+
+    slot: Slot
+    references: tuple[Reference, ...] = ()
+    faults: tuple[Fault, ...] = field(default=())
+
+
+def slots_of(step: StepSpec) -> Iterator[Slot]:
+    """List all places of a step that are filled in."""
+    where = ("step", step.number)
+    if step.when:
+        yield Slot((*where, "when"), step.when, step, is_expression=True)
+    if isinstance(step.for_each, str):
+        yield Slot((*where, "for_each"), step.for_each, step, is_expression=True)
+    elif step.for_each is not None:
+        for place, text in _texts(list(step.for_each), (*where, "for_each")):
+            yield Slot(place, text, step)
+    has_item = step.for_each is not None
+    for place, text in [*_action_texts(step, where), *_texts(dict(step.env), (*where, "env"))]:
+        yield Slot(place, text, step, has_item=has_item)
+    if step.cwd:
+        yield Slot((*where, "cwd"), step.cwd, step, has_item=has_item)
+
+
+def _action_texts(step: StepSpec, where: Where) -> Iterator[tuple[Where, str]]:
+    match step.action:
+        case RunAction(words):
+            yield from _texts(list(words), (*where, "run"))
+        case AgentAction(prompt, _, goal):
+            yield (*where, "prompt"), prompt
+            if goal:
+                yield (*where, "goal", "text"), goal.text
+                yield from _texts([list(gate) for gate in goal.gates], (*where, "goal", "gates"))
+        case JudgeAction(text, of):
+            yield (*where, "judge", "text"), text
+            yield (*where, "judge", "of"), of
+        case AskAction(text, options, default):
+            yield (*where, "ask", "text"), text
+            yield from _texts(list(options), (*where, "ask", "options"))
+            yield (*where, "ask", "default"), default or ""
+        case WorkflowAction(_, variables):
+            yield from _texts(dict(variables), (*where, "vars"))
+        case _:
+            pass
+
+
+def _texts(value: Any, where: Where) -> Iterator[tuple[Where, str]]:
+    """List the texts in a value, with their places."""
+    if isinstance(value, str):
+        yield where, value
+    elif is_table(value):
+        for name, inner in value.items():
+            yield from _texts(inner, (*where, name))
+    elif is_list(value):
+        for number, inner in enumerate(value):
+            yield from _texts(inner, (*where, number))
+
+
+def read_templates(slots: Sequence[Slot]) -> Iterator[TemplateUse]:
+    """Parse what there is to parse; equal texts once."""
+    seen: dict[tuple[str, bool], tuple[Reference, ...]] = {}
+    for slot in slots:
+        if not slot.is_expression and not is_template(slot.text):
+            continue
+        key = (slot.text, slot.is_expression)
+        try:
+            if key not in seen:
+                parse = parse_expression if slot.is_expression else parse_template
+                seen[key] = tuple(references(parse(slot.text)))
+            yield TemplateUse(slot, seen[key])
+        except TemplateError as error:
+            yield TemplateUse(slot, (), (_fault(slot, error.message, error.hint, error.line),))
+
+
+def _fault(slot: Slot, message: str, hint: str, line: int = 1) -> Fault:
+    place = f" (line {line} of it)" if line > 1 else ""
+    name = next(part for part in reversed(slot.where) if isinstance(part, str))
+    return Fault(slot.where, f"`{name}` {message}{place}", hint)
+
+
+def fields_of(step: StepSpec) -> Mapping[str, str]:
+    """List the fields that templates find under a step's name."""
+    fields = FIELDS[step.kind]
+    return {**fields, **ITEM_FIELDS} if step.for_each is not None else fields
+
+
+def use_faults(
+    uses: Sequence[TemplateUse], steps: Sequence[StepSpec], variables: Sequence[str]
+) -> Iterator[Fault]:
+    """Find what templates use that is not there, or not yet."""
+    known = {step.id: step for step in steps}
+    before = ancestors(waits_for(steps))
+    for use in uses:
+        yield from use.faults
+        for reference in use.references:
+            check = _CHECKS.get(reference.path[0])
+            if check is None:
+                yield from _name_faults(use.slot, reference)
+            else:
+                yield from check(use.slot, reference, known, before, variables)
+
+
+Check = Callable[
+    [Slot, Reference, Mapping[str, StepSpec], Mapping[str, frozenset[str]], Sequence[str]],
+    Iterator[Fault],
+]
+
+
+def _name_faults(slot: Slot, reference: Reference) -> Iterator[Fault]:
+    name, *_ = reference.path
+    if name in ("item", "index"):
+        if not slot.has_item:
+            is_early = slot.step is not None and slot.step.for_each is not None
+            hint = "`when` and `for_each` are asked once, before there are items"
+            hint = hint if is_early else "only a step with `for_each` has one"
+            yield _fault(slot, f"uses `{name}`, which is not there", hint, reference.line)
+        return
+    roots = ["vars", "steps", *RUN_FIELDS, *(["item", "index"] if slot.has_item else [])]
+    near = get_close_matches(name, roots, 1)
+    hint = f"did you mean `{near[0]}`?" if near else f"known: {_listed(roots)}"
+    yield _fault(slot, f"uses `{name}`, which is not there", hint, reference.line)
+
+
+def _variable_faults(
+    slot: Slot,
+    reference: Reference,
+    steps: Mapping[str, StepSpec],
+    before: Mapping[str, frozenset[str]],
+    variables: Sequence[str],
+) -> Iterator[Fault]:
+    if len(reference.path) > 1 and reference.path[1] not in variables:
+        name = reference.path[1]
+        near = get_close_matches(name, variables, 1)
+        hint = f"did you mean `vars.{near[0]}`?" if near else "add it to `[workflow.vars]`"
+        if dashed := _dashed(name, variables):
+            hint = f'`-` is minus here: write `vars["{dashed}"]`'
+        yield _fault(slot, f"uses `vars.{name}`, which is not there", hint, reference.line)
+
+
+def _step_faults(
+    slot: Slot,
+    reference: Reference,
+    steps: Mapping[str, StepSpec],
+    before: Mapping[str, frozenset[str]],
+    variables: Sequence[str],
+) -> Iterator[Fault]:
+    if len(reference.path) < 2:
+        return
+    name = reference.path[1]
+    if name not in steps:
+        near = get_close_matches(name, steps, 1)
+        hint = f"did you mean `steps.{near[0]}`?" if near else f"steps: {_listed(list(steps))}"
+        if dashed := _dashed(name, steps):
+            hint = f'`-` is minus here: write `steps["{dashed}"]`'
+        yield _fault(slot, f"uses step `{name}`, which is not there", hint, reference.line)
+        return
+    if slot.step is not None and name not in before[slot.step.id]:
+        is_itself = name == slot.step.id
+        hint = "what a step says is there when it has ended" if is_itself else ""
+        hint = hint or f'add "{name}" to the `needs` of `{slot.step.id}`'
+        said = "itself" if is_itself else f"step `{name}`, which may not have run yet"
+        yield _fault(slot, f"uses {said}", hint, reference.line)
+        return
+    if len(reference.path) > 2:
+        yield from _field_faults(slot, reference, steps[name])
+
+
+def _field_faults(slot: Slot, reference: Reference, step: StepSpec) -> Iterator[Fault]:
+    field, fields = reference.path[2], fields_of(step)
+    if field not in fields:
+        near = get_close_matches(field, fields, 1)
+        hint = f"did you mean `{near[0]}`? " if near else ""
+        hint += f"a step with `{step.kind}` has {_listed(list(fields))}"
+        message = f"uses `steps.{step.id}.{field}`, which is not there"
+        yield _fault(slot, message, hint, reference.line)
+    words = {"status": STATUSES, "verdict": VERDICTS}.get(field, ())
+    if reference.said is not None and words and reference.said not in words:
+        near = get_close_matches(reference.said, words, 1)
+        hint = f"did you mean `{near[0]}`?" if near else f"it is one of {_listed(words)}"
+        message = f"compares `steps.{step.id}.{field}` with `{reference.said}`, which it never is"
+        yield _fault(slot, message, hint, reference.line)
+
+
+def _run_faults(
+    slot: Slot,
+    reference: Reference,
+    steps: Mapping[str, StepSpec],
+    before: Mapping[str, frozenset[str]],
+    variables: Sequence[str],
+) -> Iterator[Fault]:
+    name, *rest = reference.path
+    if rest and rest[0] not in RUN_FIELDS[name]:
+        hint = f"it has {_listed(list(RUN_FIELDS[name]))}"
+        yield _fault(slot, f"uses `{name}.{rest[0]}`, which is not there", hint, reference.line)
+
+
+_CHECKS: Final[Mapping[str, Check]] = {
+    "vars": _variable_faults,
+    "steps": _step_faults,
+    "run": _run_faults,
+    "workflow": _run_faults,
+}
+
+
+def handled(use: TemplateUse) -> frozenset[str]:
+    """Name the steps whose end a condition looks at."""
+    return frozenset(
+        one.path[1]
+        for one in use.references
+        if one.path[0] == "steps" and len(one.path) > 2 and one.path[2] in OUTCOME_FIELDS
+    )
+
+
+def _dashed(name: str, names: Any) -> str:
+    return next((one for one in names if one.startswith(f"{name}-")), "")
+
+
+def _listed(names: Sequence[str]) -> str:
+    listed = ", ".join(f"`{name}`" for name in names[:10])
+    return listed + (", …" if len(names) > 10 else "")

@@ -1,0 +1,200 @@
+"""A workflow, read and checked: what a run goes by. Values only, and frozen.
+
+Texts that may hold `{{ … }}` are kept as they were written, and filled in when their step begins
+(`template.py`). Every number of seconds is a float; 0 means that there is no bound.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from .kind import Kind
+
+__all__ = [
+    "Action",
+    "AgentAction",
+    "AskAction",
+    "Form",
+    "GoalSpec",
+    "JudgeAction",
+    "Output",
+    "Retry",
+    "RunAction",
+    "ShellAction",
+    "StepSpec",
+    "WorkflowAction",
+    "WorkflowSpec",
+]
+
+Form = Literal["text", "lines", "json"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunAction:
+    """A program and its arguments; each is a template, and a list fills in one argument an item."""
+
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShellAction:
+    """A text for `sh -c`. It is no template: values reach it through the step's `env` alone."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class GoalSpec:
+    """When an agent's step is done; `text` is a template, as each word of the gates is.
+
+    `gates` are commands that must succeed before the judge is asked; `max_turns` 0: as configured.
+    """
+
+    text: str
+    gates: tuple[tuple[str, ...], ...] = ()
+    max_turns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AgentAction:
+    """A session of an agent; `prompt` is its first message, the goal's own text where it is empty.
+
+    `agent` is empty where the configuration's default agent is meant.
+    """
+
+    prompt: str
+    agent: str = ""
+    goal: GoalSpec | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeAction:
+    """A question to a judge: is `text` true of `of`? Both are templates; `agent` empty: `goals.judge`."""
+
+    text: str
+    of: str = ""
+    agent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskAction:
+    """A question to the person; `default` answers it where nobody does within `timeout` seconds.
+
+    Without a `default` (None) the step then fails. Without options any text is an answer.
+    """
+
+    text: str
+    options: tuple[str, ...] = ()
+    default: str | None = None
+    timeout: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowAction:
+    """Another workflow: a name, or a path beside this file. Texts in `variables` are templates."""
+
+    name: str
+    variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+Action = RunAction | ShellAction | AgentAction | JudgeAction | AskAction | WorkflowAction
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often a failed attempt is repeated; `backoff` seconds before the first, then doubled."""
+
+    max: int = 0
+    backoff: float = 1.0
+
+    def delay(self, attempt: int) -> float:
+        """Seconds to wait after failed attempt number `attempt` (from 1); at most ten minutes."""
+        return min(self.backoff * 2.0 ** min(attempt - 1, 60), 600.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """How what a step says is read; `schema` is a JSON Schema for `json`, or None."""
+
+    form: Form = "text"
+    schema: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepSpec:
+    """One step.
+
+    `when` and a `for_each` that is a text are expressions; a tuple of items is taken as it stands.
+    `timeout` bounds each attempt, `exit_codes` are those that count as success. `handles` are the
+    needs whose outcome `when` looks at: it is asked also when these have failed. `is_final`
+    (`finally` in the file): it runs at the end, however that came. `number` is its place in the
+    file, from 0.
+    """
+
+    id: str
+    number: int
+    action: Action
+    description: str = ""
+    needs: tuple[str, ...] = ()
+    when: str = ""
+    for_each: str | tuple[Any, ...] | None = None
+    parallel: int = 1
+    retry: Retry = Retry()
+    timeout: float = 0.0
+    output: Output = Output()
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    cwd: str = ""
+    exit_codes: tuple[int, ...] = (0,)
+    continue_on_error: bool = False
+    idempotent: bool = False
+    is_final: bool = False
+    handles: frozenset[str] = frozenset()
+
+    @property
+    def kind(self) -> Kind:
+        """What the step does, in one word."""
+        match self.action:
+            case RunAction():
+                return Kind.RUN
+            case ShellAction():
+                return Kind.SHELL
+            case AgentAction():
+                return Kind.AGENT
+            case JudgeAction():
+                return Kind.JUDGE
+            case AskAction():
+                return Kind.ASK
+            case WorkflowAction():
+                return Kind.WORKFLOW
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowSpec:
+    """A whole workflow, its steps in the order of the file.
+
+    `file` is its path as it was given, or what else it is called; `folder` is where paths beside it
+    begin; `source` is its text, from which the same spec can be read again. `variables` have their
+    defaults; those in `required` have none and are texts. `parallel` bounds how many commands and
+    sessions of a run work at a time, `timeout` the whole run, `output` is a template for what the
+    run leaves behind. `settings` is what the file says for the configuration: a layer of its own.
+    """
+
+    name: str
+    file: str
+    folder: str
+    source: str
+    steps: tuple[StepSpec, ...]
+    description: str = ""
+    variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    required: tuple[str, ...] = ()
+    parallel: int = 8
+    timeout: float = 0.0
+    output: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def step(self, name: str) -> StepSpec:
+        """Return the step of this id. Raises `KeyError`."""
+        for step in self.steps:
+            if step.id == name:
+                return step
+        raise KeyError(name)

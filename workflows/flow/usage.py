@@ -1,0 +1,92 @@
+"""What templates and expressions refer to: `vars.glob`, `steps.find.output`, `item`."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from jinja2 import nodes
+
+__all__ = ["Reference", "only_path", "references"]
+
+_DEPTH: Final = 3  # names of a path that anybody asks for
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A path of names, as far as it stands there: `("steps", "find", "output")`.
+
+    `line` is that of the template, from 1. `said` is the word that it is compared with, if it is.
+    """
+
+    path: tuple[str, ...]
+    line: int
+    said: str | None = None
+
+
+def references(tree: nodes.Template) -> list[Reference]:
+    """List what a tree refers to from outside, in the order of the text."""
+    found: list[Reference] = []
+    _collect(tree, frozenset({"range"}), found)
+    return found
+
+
+def only_path(tree: nodes.Template) -> tuple[str, ...]:
+    """Return the path that an expression is, if it is nothing else."""
+    match tree.body:
+        case [nodes.Output(nodes=[expression])]:
+            return _path(expression)
+        case _:
+            return ()
+
+
+def _collect(node: nodes.Node, bound: frozenset[str], found: list[Reference]) -> None:
+    if path := _path(node):
+        if path[0] not in bound:
+            found.append(Reference(path[:_DEPTH], node.lineno))
+        return
+    if isinstance(node, nodes.For):
+        _collect(node.iter, bound, found)
+        bound = bound | {name.name for name in node.target.find_all(nodes.Name)} | {"loop"}
+        if isinstance(node.target, nodes.Name):
+            bound = bound | {node.target.name}
+        parts = [*([node.test] if node.test else []), *node.body, *node.else_]
+    elif said := _comparison(node):
+        found += [said] if said.path[0] not in bound else []
+        return
+    else:
+        parts = list(node.iter_child_nodes())
+    for part in parts:
+        _collect(part, bound, found)
+
+
+def _comparison(node: nodes.Node) -> Reference | None:
+    """Recognise `PATH == "word"` and `!=`, either way round."""
+    match node:
+        case nodes.Compare(ops=[nodes.Operand(op="eq" | "ne")]):
+            sides = (node.expr, node.ops[0].expr)
+            for one, other in (sides, sides[::-1]):
+                path = _path(one)
+                if path and isinstance(other, nodes.Const) and isinstance(other.value, str):
+                    return Reference(path[:_DEPTH], node.lineno, other.value)
+        case _:
+            pass
+    return None
+
+
+def _path(node: nodes.Node) -> tuple[str, ...]:
+    """Read a chain of names and constant indexes; empty for anything else."""
+    names: list[str] = []
+    while True:
+        match node:
+            case nodes.Name():
+                return (node.name, *reversed(names))
+            case nodes.Getattr():
+                names.append(node.attr)
+                node = node.node
+            case nodes.Getitem(arg=nodes.Const(value=str(name))):
+                names.append(name)
+                node = node.node
+            case nodes.Getitem(arg=nodes.Const()):
+                names = []  # what stands behind a number is not looked at
+                node = node.node
+            case _:
+                return ()
