@@ -20,7 +20,7 @@ def inspect_session(
 ) -> dict[str, Any]:
     """Return the session's record without its conversation, and its actors, as plain data."""
     data: dict[str, Any] = encode(replace(record, conversation=[], sources=[]))
-    data["messages"] = len(record.conversation)
+    data["messages"] = record.spoken
     data["actors"] = {
         "session": {"mailbox": _depth(mailbox)},
         **{name: _of_child(child) for name, child in children.items()},

@@ -109,6 +109,11 @@ class Performer:
             case RestoreFiles():
                 self._restore(effect, reply_to)
 
+    @property
+    def pids(self) -> dict[str, int]:
+        """Process ids of the commands that run now, by tool call."""
+        return {call: run.pid for call, run in tuple(self._runs.items()) if run.pid}
+
     async def aclose(self) -> None:
         """Stop everything that still runs, and wait for it."""
         for task in self._calls.values():

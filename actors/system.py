@@ -28,12 +28,16 @@ Restart = Literal["permanent", "transient", "temporary"]
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A message that killed its actor: shown in dumps, never redelivered."""
+    """A message that killed its actor: shown in dumps, never redelivered.
+
+    `path` names the actors that lead to it, the session first, and it last.
+    """
 
     time: float
     actor: str
     message: str
     reason: str
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,17 @@ class ActorSystem:
         """Remember the message that killed an actor and return why, in a line."""
         name = actor.name or type(actor).__name__
         reason = f"{type(error).__name__}: {error}"
-        self.dead_letters.append(DeadLetter(self.now(), name, message, reason))
+        letter = DeadLetter(self.now(), name, message, reason, self._path(actor))
+        self.dead_letters.append(letter)
         logger.error("actor %s died of %s: %s", name, message, reason, exc_info=error)
         return reason
+
+    def _path(self, actor: Actor) -> str:
+        """Name an actor by those above it, the root aside, and itself."""
+        names: list[str] = []
+        above: Actor | None = actor
+        while above is not None:
+            names.append(above.name)
+            chief = above.supervisor
+            above = self._living.get(chief.actor_urn) if chief is not None else None
+        return "/".join(name for name in reversed(names) if name)

@@ -12,9 +12,10 @@ from ..machines.errors import SteersmanError
 from .agents_app import agents
 from .config_app import config
 from .hooks_app import hooks
+from .inspect_app import inspect
 from .machines_app import machines
 from .models_app import models
-from .parameter import Json, Session
+from .parameter import Json
 from .permissions_app import permissions
 from .queue_app import queue, send, stop
 from .restore_app import restore
@@ -37,6 +38,7 @@ app.add_typer(agents, name="agents")
 app.add_typer(routes, name="routes")
 app.command()(send)
 app.command()(stop)
+app.command()(inspect)
 app.add_typer(hooks, name="hooks")
 app.add_typer(restore, name="restore")
 app.add_typer(sessions, name="sessions")
@@ -120,22 +122,6 @@ def chat(
         message, agent, model, resume_newest, resume, cwd or Path.cwd(), as_json, plain, yes
     )
     return start(options, os.environ)
-
-
-@app.command()
-def inspect(
-    session: Session = "last",
-    form: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help="tree, toml or json.")
-    ] = "tree",
-) -> int:
-    """Show what every part of a session is doing, or was doing last.
-
-    Example: steersman inspect last --format toml
-    """
-    from .inspect import inspect_stored
-
-    return inspect_stored(os.environ, session, form)
 
 
 @app.command()

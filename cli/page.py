@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, TextIO
 
-__all__ = ["can_colour", "show", "show_document", "warn"]
+__all__ = ["can_colour", "document", "show", "show_document", "warn"]
 
 # Controls that JSON leaves as they are, line and direction marks, and halves of characters.
 _UNSAFE = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -26,8 +26,13 @@ def show(text: str) -> None:
 
 def show_document(data: Mapping[str, Any]) -> None:
     """Print JSON, indented; it reads back as the same data."""
-    text = json.dumps(data, ensure_ascii=False, indent=2)
-    show(_UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+    show(document(data))
+
+
+def document(data: Mapping[str, Any], indent: int | None = 2) -> str:
+    """Write JSON in which nothing can move a cursor; without `indent` in one line."""
+    text = json.dumps(data, ensure_ascii=False, indent=indent)
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def warn(text: str) -> None:

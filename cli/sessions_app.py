@@ -51,10 +51,6 @@ def sessions_resume(session: Session) -> int:
     from .options import ChatOptions
 
     return chat(ChatOptions(resume=session, folder=Path.cwd()), os.environ)
-    from .chat import chat
-    from .options import ChatOptions
-
-    return chat(ChatOptions(resume=session, folder=Path.cwd()), os.environ)
 
 
 @sessions.command("revert")

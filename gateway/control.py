@@ -27,15 +27,14 @@ import pykka
 from ..journal.folder import PrivateFolder
 from ..machines.errors import SteersmanError, UnknownSession
 from .events import Event
+from .protocol import INVALID, NO_ANSWER, NOT_HERE, REFUSED, SOCKETS
 
 if TYPE_CHECKING:
     from .conversation import Conversation
     from .host import Host
 
-__all__ = ["SOCKETS", "Client", "ControlServer"]
+__all__ = ["Client", "ControlServer"]
 
-SOCKETS = "sockets"
-INVALID, REFUSED, NOT_HERE, NO_ANSWER = -32600, -32000, -32001, -32002
 LINE_LIMIT = 8 * 1024 * 1024
 UNREAD_LIMIT = 8 * 1024 * 1024
 """Bytes that may wait for a client which does not read; one more cuts it off."""

@@ -24,7 +24,7 @@ from ..machines.errors import AdmissionRefused
 from ..machines.messages import Answer, Message, UserMessage
 from ..machines.words import Words
 from .commands import COMMANDS, Reply
-from .dump import dump_live
+from .dump import Traces, dump_live
 from .events import Narrator, queue_view
 from .redaction import Redactor
 from .router import Router
@@ -70,6 +70,8 @@ class Conversation:
         self.router: Router | None = None
         self._commands = 0
         self._lock = threading.Lock()
+        self._looking = threading.Lock()
+        self._traces: Traces = {}
 
     def say(
         self, text: str, explicit: str = "auto", client_id: str = "", user: str = ""
@@ -136,11 +138,8 @@ class Conversation:
 
     def inspect(self) -> dict[str, Any]:
         """Return the session's state as plain data, without secrets or terminal escapes."""
-        live = self.runtime.inspect(self.session)
-        self.runtime.settle()  # what made it so is in the store
-        record = decode(SessionRecord, live)
-        dump = dump_live(self.runtime.store, record, live["messages"], live["actors"])
-        return self.redacted(dump)
+        with self._looking:
+            return self.redacted(dump_live(self.runtime, self.session, self._traces))
 
     def redacted(self, data: dict[str, Any]) -> dict[str, Any]:
         """Take secrets and terminal escapes out of data."""

@@ -12,8 +12,8 @@ from typing import Any
 from ..journal.folder import PrivateFolder
 from ..journal.lock import Owner
 from ..machines.errors import SteersmanError, StoreBusy, StoreError, UnknownSession
-from .control import NOT_HERE, SOCKETS
 from .events import Event
+from .protocol import NOT_HERE, SOCKETS
 
 __all__ = ["Remote"]
 

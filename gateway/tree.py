@@ -1,74 +1,121 @@
-"""A session's state as a tree, for people: what it is doing, since when, what waits."""
+"""A session's dump as a tree, for people: what each part is doing, since when, what waits for what."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
+from .branch import Branch, cut, draw
+from .events import iso
 from .progress import progress_text
-from .terminal import clean
 
-__all__ = ["draw_dump"]
+__all__ = ["draw_dump", "tree_of"]
+
+_TEXT = 80  # characters of a message
 
 
-def draw_dump(data: dict[str, Any]) -> str:
-    """Draw a session's dump; no escape codes, whatever the texts hold."""
-    lines = [_session(data), "", _owner(data), "last transitions:"]
-    for one in data["transitions"]:
+def draw_dump(data: dict[str, Any], width: int = 0, *, is_coloured: bool = False) -> str:
+    """Draw a session's dump; no escape codes but our own colours, whatever the texts hold."""
+    lines = draw(tree_of(data), width, is_coloured=is_coloured)
+    if data.get("transitions"):
+        lines += ["", "last transitions:"]
+    for one in data.get("transitions", ()):
         moved = f"{one['from'] or '(new)'} -> {one['to']}"
-        lines.append(f"  {one['seq']:>5}  {one['time']}  {one['what']}: {moved}  ({one['cause']})")
-    waits = {name: actor["waiting_for"] for name, actor in data["actors"].items()}
-    lines += [f"{name} waits for {what}" for name, what in waits.items() if what]
+        line = f"  {one['seq']:>5}  {clock(one['time'])}  {one['what']}: {moved}  ({one['cause']})"
+        lines.append(cut(line, width))
+    for one in data.get("dead_letters", ()):
+        lines.append(cut(f"actor {one['actor']} died of {one['message']}: {one['reason']}", width))
     return "\n".join(lines)
 
 
-def _owner(data: dict[str, Any]) -> str:
-    owner = data.get("owner")
-    return f"owned by process {owner['pid']}" if owner else "no live process owns it"
+def tree_of(data: dict[str, Any]) -> Branch:
+    """Make the tree of a dump: the session, its facts, its queue, its turn, its actors, its children."""
+    actors = data.get("actors", {})
+    since = actors.get("session", {}).get("since", "")
+    owner, name = data.get("owner"), data.get("name", "")
+    who = f"process {owner['pid']}" if owner else "no live process owns it"
+    about = f"(entry {data.get('seq', 0)}, since {clock(since)}, {who})" if since else ""
+    title = f"session {data['id']}" + (f' "{name}"' if name else "")
+    twigs = [*_facts(data), _queue(data), *_turns(data), *_orders(data), *_children(data)]
+    twigs += [_actor(name, one) for name, one in actors.items()]
+    return Branch(title, data.get("state", "idle"), about, twigs)
 
 
-def _session(data: dict[str, Any]) -> str:
-    lines = [f"session {data['id']}  {data.get('state', 'idle')}  (entry {data.get('seq', 0)})"]
-    lines += _facts(data)
-    lines += _queue(data.get("queue", {}))
-    turns = data.get("turns", {})
-    newest = turns.get(data.get("turn", ""))
-    if newest:
-        lines += _turn(newest)
-    lines += [_child(one) for one in data.get("children", {}).values()]
-    for name, actor in data.get("actors", {}).items():
-        mail = actor["mailbox"]
-        depth = f"{mail['system']}/{mail['control']}/{mail['data']}"
-        last = actor["last_message"] or "nothing yet"
-        lines.append(f"├ actor {name}  {actor['supervised']}  mail {depth}  last {last}")
-    if len(lines) > 1:
-        lines[-1] = lines[-1].replace("├", "└", 1)
-    return "\n".join(lines)
+def clock(time: str) -> str:
+    """Show an ISO time as a person's clock does, with the day where it is another."""
+    moment = datetime.fromisoformat(time).astimezone()
+    is_today = moment.date() == datetime.now(UTC).astimezone().date()
+    return moment.strftime("%H:%M:%S" if is_today else "%Y-%m-%d %H:%M:%S")
 
 
-def _facts(data: dict[str, Any]) -> list[str]:
-    return [
-        f"├ folder {clean(data.get('folder', ''))}",
-        f"├ agent {data.get('agent', '')}  model {clean(data.get('model', ''))}",
-    ]
+def _facts(data: dict[str, Any]) -> Iterator[Branch]:
+    yield Branch("folder", "", data.get("folder", ""))
+    usage = data.get("usage", {})
+    spent = f"  {usage.get('input', 0)} tokens in, {usage.get('output', 0)} out" if usage else ""
+    agent, model = data.get("agent", ""), data.get("model", "")
+    yield Branch("agent", "", f"{agent}  model {model}  {data.get('messages', 0)} messages{spent}")
 
 
-def _queue(queue: dict[str, Any]) -> list[str]:
+def _queue(data: dict[str, Any]) -> Branch:
+    queue = data.get("queue", {})
     items = queue.get("items", {})
     live = [items[name] for name in queue.get("order", ())]
-    lines = [f"├ queue  {queue.get('state', 'open')}  {len(live)} there"]
-    for one in live:
-        state = one.get("state", "pending").upper()
-        text = clean(one["text"])[:60]
-        lines.append(f"│   #{one['number']} [{state}]: {text}{progress_text(one.get('progress'))}")
-    return lines
+    twigs = [
+        Branch(
+            f"#{one['number']}",
+            f"[{one.get('state', 'pending').upper()}]",
+            f"{one['text'][:_TEXT]}{progress_text(one.get('progress'))}{_sender(one)}",
+        )
+        for one in live
+    ]
+    return Branch("queue", queue.get("state", "open"), f"{len(live)} there", twigs)
 
 
-def _child(child: dict[str, Any]) -> str:
-    task = clean(child["task"])[:60]
-    return f"├ child {child['name']}  {child['state']}  {child['session']}  {task}"
+def _sender(item: dict[str, Any]) -> str:
+    return f"  from {item['user']}" if item.get("user") else ""
 
 
-def _turn(turn: dict[str, Any]) -> list[str]:
-    step = turn.get("step", 0)
-    lines = [f"├ turn {turn['id']}  {turn.get('state', 'boundary')}  step {step}"]
-    for call in turn.get("calls", {}).values():
-        lines.append(f"│   {call['id']} {call['tool']}  {call.get('state', 'requested')}")
-    return lines
+def _turns(data: dict[str, Any]) -> Iterator[Branch]:
+    turn = data.get("turns", {}).get(data.get("turn", ""))
+    if turn is None:
+        return
+    calls = [_call(one) for one in turn.get("calls", {}).values()]
+    since = f"since {clock(iso(turn['since']))}" if turn.get("since") else ""
+    reason = f"  {turn['reason']}" if turn.get("reason") else ""
+    about = f"step {turn.get('step', 0)}  {since}{reason}"
+    yield Branch(f"turn {turn['id']}", turn.get("state", "boundary"), about, calls)
+
+
+def _call(call: dict[str, Any]) -> Branch:
+    words = ", ".join(str(one) for one in call.get("arguments", {}).values())
+    pid = f"process {call['pid']}  " if call.get("pid") else ""
+    title = f"call {call['id']} {call['tool']}"
+    return Branch(title, call.get("state", "requested"), f"{pid}{words[:_TEXT]}")
+
+
+def _orders(data: dict[str, Any]) -> Iterator[Branch]:
+    """Show the interrupts that are not done yet."""
+    for one in data.get("interrupts", {}).values():
+        if one.get("state") in ("planned", "stopping"):
+            yield Branch(f"interrupt {one['id']}", one["state"], f"by {one['cause']}")
+
+
+def _children(data: dict[str, Any]) -> Iterator[Branch]:
+    inner = data.get("subagents", {})
+    for child in data.get("children", {}).values():
+        beneath = [tree_of(inner[child["name"]])] if child["name"] in inner else []
+        about = f"{child['session']}  {child['task'][:_TEXT]}"
+        yield Branch(f"child {child['name']}", child["state"], about, beneath)
+
+
+def _actor(name: str, actor: dict[str, Any]) -> Branch:
+    mail = actor["mailbox"]
+    parts = [
+        actor["supervised"],
+        f"mail {mail['system']}/{mail['control']}/{mail['data']}",
+        f"last {actor.get('last_message') or 'nothing yet'}",
+        f"waits for {actor['waiting_for']}" if actor.get("waiting_for") else "",
+        f"restarted {actor['restarts']} times" if actor.get("restarts") else "",
+    ]
+    return Branch(f"actor {name}", actor["state"], "  ".join(part for part in parts if part))

@@ -139,10 +139,7 @@ class MemoryStore:
         """Read row, snapshot, tail and inbox as of one moment."""
         with self._used():
             stored = self._session(session)
-            snapshot = None
-            if stored.snapshot is not None:
-                seq, state = stored.snapshot
-                snapshot = Snapshot(seq, decode(f"a snapshot of `{session}`", state))
+            snapshot = _snapshot(session, stored)
             after = snapshot.seq if snapshot else 0
             tail = tuple(_entries(stored, after, len(stored.entries)))
             return Loaded(_row(session, stored), snapshot, tail, _inbox(session, stored))
@@ -155,6 +152,17 @@ class MemoryStore:
             stored = self._session(session)
             last = len(stored.entries)
             return _entries(stored, max(0, after), last if upto is None else min(upto, last))
+
+    def snapshot(self, session: str, upto: int) -> Snapshot | None:
+        """Return the newest snapshot, the only one that is kept, if it is at or before `upto`."""
+        with self._used():
+            found = _snapshot(session, self._session(session))
+            return found if found is not None and found.seq <= upto else None
+
+    def epoch(self, session: str) -> int:
+        """Count the claims of a session."""
+        with self._used():
+            return self._session(session).epoch
 
     def sessions(self) -> list[SessionRow]:
         """List all sessions, newest activity first."""
@@ -278,6 +286,13 @@ def _apply(stored: _Session, commit: EncodedCommit) -> None:
 
 def _row(session: str, stored: _Session) -> SessionRow:
     return decode_row(f"the row of `{session}`", stored.row, len(stored.entries))
+
+
+def _snapshot(session: str, stored: _Session) -> Snapshot | None:
+    if stored.snapshot is None:
+        return None
+    seq, state = stored.snapshot
+    return Snapshot(seq, decode(f"a snapshot of `{session}`", state))
 
 
 def _entries(stored: _Session, after: int, upto: int) -> list[StoredEntry]:

@@ -95,6 +95,7 @@ class SessionRecord:
     `routes` are what a person chose for this session; empty or none, if nobody did. `allowed` are tool
     and pattern of what is not asked about any more. `usage` is what its own model calls took, `below`
     what those of its children did, as far as they have told; `seconds` is how long its turns ran.
+    `spoken` counts all messages of the conversation, ever.
     """
 
     id: str = ""
@@ -130,6 +131,7 @@ class SessionRecord:
     children: dict[str, ChildRecord] = field(default_factory=dict[str, ChildRecord])
     children_made: int = 0
     seeded: int = 0
+    spoken: int = 0
     conversation: list[ChatMessage] = field(default_factory=list[ChatMessage])
     sources: list[int] = field(default_factory=list[int])
 
@@ -183,6 +185,7 @@ def apply(record: SessionRecord, entry: e.Entry, seq: int, time: float) -> None:
     said = messages_of(entry)
     if said:
         record.conversation.extend(said)
+        record.spoken += len(said)
         record.sources.append(seq)
 
 

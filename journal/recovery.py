@@ -55,6 +55,7 @@ def _fold_tail(store: Store, session: str, loaded: Loaded) -> SessionRecord:
         for stored in store.entries(session, 0, record.seq):
             if stored.seq in wanted:
                 record.conversation.extend(messages_of(decode_entry(stored.data)))
+        record.spoken = record.spoken or len(record.conversation)
     for stored in loaded.tail:
         apply(record, decode_entry(stored.data), stored.seq, stored.time)
     return record

@@ -27,7 +27,7 @@ from .folder import PrivateFolder
 from .identifier import check_client_id, check_identifier
 from .lock import Owner
 from .presence import Presence
-from .store import Commit, Lease, Loaded, Posted, SessionRow, StoredEntry
+from .store import Commit, Lease, Loaded, Posted, SessionRow, Snapshot, StoredEntry
 
 __all__ = ["SqliteStore"]
 
@@ -151,6 +151,21 @@ class SqliteStore:
         with self._reading(session) as connection:
             last = table.last_seq(connection, session)
         return self._pages(session, max(0, after), last if upto is None else min(upto, last))
+
+    def row(self, session: str) -> SessionRow:
+        """Read what a list shows of one session."""
+        with self._reading(session) as connection:
+            return table.read_row(connection, session)
+
+    def snapshot(self, session: str, upto: int) -> Snapshot | None:
+        """Read the newest snapshot at or before entry `upto`."""
+        with self._reading(session) as connection:
+            return table.read_snapshot(connection, session, upto)
+
+    def epoch(self, session: str) -> int:
+        """Count the claims of a session."""
+        with self._reading(session) as connection:
+            return table.read_epoch(connection, session)
 
     def sessions(self) -> list[SessionRow]:
         """List all sessions, newest activity first."""

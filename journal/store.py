@@ -141,6 +141,14 @@ class Store(Protocol):
         """Read the journal in order, `after` < seq <= `upto`."""
         ...
 
+    def snapshot(self, session: str, upto: int) -> Snapshot | None:
+        """Read the newest snapshot at or before entry `upto`, if one is kept."""
+        ...
+
+    def epoch(self, session: str) -> int:
+        """Count the claims of a session: the epoch of its newest lease."""
+        ...
+
     def sessions(self) -> list[SessionRow]:
         """List all sessions, newest activity first."""
         ...

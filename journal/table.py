@@ -18,6 +18,7 @@ __all__ = [
     "last_seq",
     "raise_epoch",
     "read_entries",
+    "read_epoch",
     "read_inbox",
     "read_row",
     "read_rows",
@@ -27,6 +28,8 @@ __all__ = [
 ]
 
 _SNAPSHOTS_KEPT = 3
+_SNAPSHOT_GAP = 1000  # entries; of older snapshots the first in each stretch of so many is kept
+LAST = (1 << 63) - 1  # greater than any sequence number
 
 
 def insert_session(connection: Connection, row: SessionRow) -> None:
@@ -132,10 +135,20 @@ def last_seq(connection: Connection, session: str) -> int:
     return int(found[0])
 
 
-def read_snapshot(connection: Connection, session: str) -> Snapshot | None:
-    """Read the newest snapshot."""
+def read_epoch(connection: Connection, session: str) -> int:
+    """Give the epoch of a session's newest lease; raises `UnknownSession`."""
+    found = connection.row("SELECT epoch FROM sessions WHERE session = ?", session)
+    if found is None:
+        raise unknown_session(session)
+    return int(found[0])
+
+
+def read_snapshot(connection: Connection, session: str, upto: int | None = None) -> Snapshot | None:
+    """Read the newest snapshot, or the newest at or before entry `upto`."""
     found = connection.row(
-        "SELECT seq, state FROM snapshots WHERE session = ? ORDER BY seq DESC LIMIT 1", session
+        "SELECT seq, state FROM snapshots WHERE session = ? AND seq <= ? ORDER BY seq DESC LIMIT 1",
+        session,
+        LAST if upto is None else upto,
     )
     if found is None:
         return None
@@ -235,9 +248,11 @@ def _write_snapshot(connection: Connection, session: str, snapshot: tuple[int, s
     )
     connection.change(
         "DELETE FROM snapshots WHERE session = ?1 AND seq NOT IN"
-        " (SELECT seq FROM snapshots WHERE session = ?1 ORDER BY seq DESC LIMIT ?2)",
+        " (SELECT seq FROM snapshots WHERE session = ?1 ORDER BY seq DESC LIMIT ?2) AND seq NOT IN"
+        " (SELECT min(seq) FROM snapshots WHERE session = ?1 GROUP BY seq / ?3)",
         session,
         _SNAPSHOTS_KEPT,
+        _SNAPSHOT_GAP,
     )
 
 

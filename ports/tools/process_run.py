@@ -33,6 +33,11 @@ class ProcessRun:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._task = asyncio.create_task(self._run(processes, prepare))
 
+    @property
+    def pid(self) -> int:
+        """Process id of the command, once it runs."""
+        return self._process.pid if self._process is not None else 0
+
     async def wait(self) -> ToolResult:
         """Return the result; nothing that it started is left then."""
         return await asyncio.shield(self._task)

@@ -66,6 +66,11 @@ class ThreadRun:
         self._stop = Stop()
         self._task = asyncio.create_task(self._run(work, arguments, context, fault))
 
+    @property
+    def pid(self) -> int:
+        """There is no process."""
+        return 0
+
     async def wait(self) -> ToolResult:
         """Return the result; a stopped worker has ended when this returns."""
         return await asyncio.shield(self._task)

@@ -55,6 +55,11 @@ class ToolContext:
 class ToolRun(Protocol):
     """One run of a tool."""
 
+    @property
+    def pid(self) -> int:
+        """Process id of the command that it runs; 0 if none does now."""
+        ...
+
     async def wait(self) -> ToolResult:
         """Return the result. May be awaited once."""
         ...

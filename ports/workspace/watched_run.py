@@ -31,6 +31,11 @@ class WatchedRun:
         self._inner: ToolRun | None = None
         self._task = asyncio.create_task(self._run(workspace, about, start, told))
 
+    @property
+    def pid(self) -> int:
+        """Process id of the run's command."""
+        return self._inner.pid if self._inner is not None else 0
+
     async def wait(self) -> ToolResult:
         """Return the result of the run."""
         return await asyncio.shield(self._task)

@@ -59,7 +59,7 @@ def test_version(option: str, program: Any) -> None:
         (("nonsense",), "No such command 'nonsense'"),
         (("sessions", "list", "--nonsense"), "No such option"),
         (("sessions", "show"), "Missing argument"),
-        (("inspect", "--format", "svg"), "there is no format `svg`"),
+        (("inspect", "--format", "pdf"), "there is no format `pdf`"),
         (("inspect", "last"), "there is no session yet"),
         (("sessions", "show", "\x1b[31mnone"), "no session `none`"),
         (("machines", "show", "trun"), "did you mean `turn`?"),

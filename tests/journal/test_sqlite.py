@@ -304,8 +304,8 @@ def test_missing_entries_are_not_passed_over(home, opened, make):
         store.load("s1")
 
 
-def test_only_three_snapshots_are_kept(home, opened, make):
-    """Old snapshots go when new ones come."""
+def test_old_snapshots_are_thinned(home, opened, make):
+    """The newest three are kept, and of the others the first of each thousand entries."""
     store = opened()
     store.create(make.row("s1"))
     lease = store.claim("s1", "n1")
@@ -313,8 +313,17 @@ def test_only_three_snapshots_are_kept(home, opened, make):
         store.commit([make.commit(lease, seq, seq, snapshot=Snapshot(seq, {}))])
     store.close()
     connection = apsw.Connection(str(home / "journal.db"))
-    assert connection.execute("SELECT seq FROM snapshots").fetchall() == [(5,), (6,), (7,)]
+    assert connection.execute("SELECT seq FROM snapshots").fetchall() == [(1,), (5,), (6,), (7,)]
     connection.close()
+    store = opened(read_only=True)
+    assert [
+        store.snapshot("s1", upto) and store.snapshot("s1", upto).seq for upto in (0, 4, 6)
+    ] == [
+        None,
+        1,
+        6,
+    ]
+    store.close()
 
 
 def test_a_locked_database_is_busy_not_broken(home, opened, make):
