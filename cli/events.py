@@ -13,7 +13,7 @@ from ..journal.store import SessionRow
 from .inspect import Look, now
 from .page import document, show, show_document
 
-__all__ = ["list_events"]
+__all__ = ["list_events", "wanted"]
 
 
 def list_events(store: SqliteStore, row: SessionRow, look: Look, environ: Mapping[str, str]) -> int:

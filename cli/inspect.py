@@ -19,7 +19,7 @@ from ..workflows.paths import Paths
 from .page import can_colour, document, show, warn
 from .stored import stored
 
-__all__ = ["FORMATS", "Look", "inspect_session", "now", "printed"]
+__all__ = ["FORMATS", "Look", "dump_at", "dump_now", "inspect_session", "now", "printed"]
 
 FORMATS = ("tree", "toml", "json", "mermaid", "svg")
 ANSWER = 2.0

@@ -23,7 +23,7 @@ from ..workflows.paths import Paths
 from .inspect import Look, dump_now, printed
 from .page import document, show
 
-__all__ = ["follow_events", "watch"]
+__all__ = ["follow_events", "pulses", "watch"]
 
 PAUSE = 0.25
 """Seconds between two pictures."""

@@ -10,7 +10,7 @@ from .branch import Branch, cut, draw
 from .events import iso
 from .progress import progress_text
 
-__all__ = ["draw_dump", "tree_of"]
+__all__ = ["clock", "draw_dump", "tree_of"]
 
 _TEXT = 80  # characters of a message
 

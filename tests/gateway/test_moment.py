@@ -1,6 +1,6 @@
 """A moment as a person says it."""
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -28,7 +28,7 @@ NOW = datetime(2026, 11, 19, 10, 30, tzinfo=ZONE)  # a Thursday
         ("2 days ago", NOW - timedelta(days=2)),
         ("2026-11-17", datetime(2026, 11, 17, tzinfo=ZONE)),
         ("2026-11-17T14:03", datetime(2026, 11, 17, 14, 3, tzinfo=ZONE)),
-        ("2026-11-17T14:03:00Z", datetime(2026, 11, 17, 14, 3, tzinfo=timezone.utc)),
+        ("2026-11-17T14:03:00Z", datetime(2026, 11, 17, 14, 3, tzinfo=UTC)),
     ],
 )
 def test_moments(text: str, moment: int | datetime) -> None:
