@@ -256,7 +256,8 @@ class Household(Reverting):
         waiting = self.record.queue.handed_on(entry.child)
         if isinstance(entry, e.ChildAdmitted | e.ChildResumed):
             for item in waiting:
-                self._nursery.tell(PassSteer(item.id, (entry.child,), item.text, item.user))
+                steer = PassSteer(item.id, (entry.child,), item.text, item.user, item.attached)
+                self._nursery.tell(steer)
             return
         if isinstance(entry, e.ChildEnded):
             for item in waiting:

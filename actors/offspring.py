@@ -18,6 +18,7 @@ from ..journal.store import SessionRow
 from ..machines.delegation import ChildOpened, ChildReport, OpenChild
 from ..machines.delivery import Relation
 from ..machines.errors import UnknownSession
+from ..ports.instructions import instructions_of
 from ..ports.tools.permission import Permissions, Rule
 from ..ports.workspace.child_workspace import ChildWorkspace
 from .mailbox import tell
@@ -125,6 +126,9 @@ class SessionOffspring:
             return replace(parent.profile, permissions=Permissions(rules))
         above = parent.environment.delegation
         profile = self._runtime.profile_of_child(order.agent)
+        if profile.tools:  # what people wrote for agents here is for those that they call, too
+            told = instructions_of(parent.record.system)
+            profile = replace(profile, system=profile.system + told)
         if above.depth + 1 >= above.max_depth:
             tools = tuple(one for one in profile.tools if one != "delegate")
             profile = replace(profile, tools=tools)

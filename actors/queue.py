@@ -150,6 +150,7 @@ class Queue(Actor):
         waiting = len(record.waiting())
         place = waiting + 1 if message.position is None else min(message.position, waiting + 1)
         name, to = f"m{record.made + 1}", message.for_children
+        steer = PassSteer(name, to, message.text, message.user, message.attached)
         self._decide(
             e.Queued(
                 item=name,
@@ -166,9 +167,10 @@ class Queue(Actor):
                 position=place,
                 for_children=to,
                 child=message.child,
+                attached=message.attached,
             ),
             orders=(message.cancels,) if message.cancels else (),
-            effects=(PassSteer(name, to, message.text, message.user),) if to else (),
+            effects=(steer,) if to else (),
         )
 
     def _known(self, client_id: str) -> None:

@@ -14,7 +14,7 @@ from ..journal.queue import ItemRecord, QueueRecord
 from ..machines.delegation import PassSteer
 from ..machines.effects import Effect
 from ..machines.messages import QueueChange, QueueImport
-from .wording import words
+from .wording import spoken
 
 __all__ = ["MOMENT", "Rearranged", "edit", "imported_entries", "keep", "move", "steer", "take_back"]
 
@@ -42,7 +42,9 @@ def edit(record: QueueRecord, message: QueueChange) -> Rearranged:
         return _no(f"#{item.number} {_doing(item)}")
     if not message.text.strip():
         return _no(f"#{item.number} needs a text: /queue pop {item.number} takes it back")
-    return Rearranged(_yes(item, text=message.text), (e.Edited(item.id, message.text),))
+    return Rearranged(
+        _yes(item, text=message.text), (e.Edited(item.id, message.text, message.attached),)
+    )
 
 
 def move(record: QueueRecord, message: QueueChange) -> Rearranged:
@@ -70,7 +72,7 @@ def steer(record: QueueRecord, message: QueueChange, shut: str) -> Rearranged:
     if item.state == "offered" and not item.answer:
         return Rearranged(_yes(item, when="it is answered"), (e.OfferWanted(item.id, "steer"),))
     if to := message.for_children:
-        passing = PassSteer(item.id, to, words(item), item.user)
+        passing = PassSteer(item.id, to, spoken(item), item.user, item.attached)
         reply = _yes(item, children=list(to))
         return Rearranged(reply, (e.SteerAddressed(item.id, "", to),), (passing,))
     if not running:
@@ -104,8 +106,9 @@ def imported_entries(record: QueueRecord, message: QueueImport) -> list[e.Entry]
             "queue",
             user,
             position=waiting + n,
+            attached=attached,
         )
-        for n, (text, user) in enumerate(message.items, 1)
+        for n, (text, user, attached) in enumerate(message.items, 1)
     ]
     is_idle = all(one.state != "running" for one in record.live())
     if imported and is_idle and record.state == "open":

@@ -128,6 +128,7 @@ def enqueue_order(
         for_turn,
         message.queue_position,
         for_children=for_children,
+        attached=message.attached,
     )
 
 

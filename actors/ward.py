@@ -7,6 +7,7 @@ reports, is told to stop, stops, and is over. Its actor may fail, and begins aga
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pykka import ActorRef
@@ -193,7 +194,8 @@ class Ward(Supervisor):
         self._settle_if_empty()
 
     def _steer(self, steer: PassSteer) -> UserMessage:
-        return say_to_child(steer.text, steer.user, f"{self._parent}:{steer.item}")
+        said = say_to_child(steer.text, steer.user, f"{self._parent}:{steer.item}")
+        return replace(said, attached=steer.attached)
 
     def _arrived(self, report: ChildReport, turn: str) -> None:
         """Note what became of a steer that was handed on."""

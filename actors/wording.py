@@ -5,15 +5,21 @@ from __future__ import annotations
 import re
 
 from ..journal.queue import ItemRecord
+from ..machines.attachment import rendered
 
-__all__ = ["chosen", "opening", "with_news", "words"]
+__all__ = ["chosen", "opening", "spoken", "with_news", "words"]
 
 
 LEAD = re.compile(r"^(?=[ \t]*\[((New message|Result) from |Asked beside the work:))", re.MULTILINE)
 
 
 def words(item: ItemRecord, is_steer: bool = False) -> str:
-    """Return what the model reads of a message: who says it, where that is not the user himself.
+    """Return what the model reads of a message, with what is attached to it."""
+    return spoken(item, is_steer) + LEAD.sub("> ", rendered(item.attached))
+
+
+def spoken(item: ItemRecord, is_steer: bool = False) -> str:
+    """Return the words of a message: who says it, where that is not the user himself.
 
     A line inside a message that looks like such a name is marked as cited, so that nobody can speak
     for somebody else.

@@ -12,17 +12,21 @@ import threading
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from ..actors.runtime import Runtime
 from ..journal.codec import decode
 from ..journal.record import ItemRecord, SessionRecord
+from ..machines.attachment import Attachment
 from ..machines.classification import Classification, classify
 from ..machines.delegation import SideTalk
 from ..machines.disposition import Intent
 from ..machines.errors import AdmissionRefused
 from ..machines.messages import Answer, Message, UserMessage
 from ..machines.words import Words
+from ..ports.attachment import attach
+from ..ports.tools.permission import Decision
 from .commands import COMMANDS, Reply
 from .dump import Traces, dump_live
 from .events import Narrator, queue_view
@@ -103,9 +107,22 @@ class Conversation:
             said=self.runtime.next_said(),
             to=to,
             revert=found.revert,
+            attached=self.attached(text),
         )
         self._post(message, text, client_id)
         return None
+
+    def attached(self, text: str) -> tuple[Attachment, ...]:
+        """Read what a text names by `@path`, in the session's folder, under its permissions."""
+        live = self.runtime.sessions.get(self.session)
+        if live is None:
+            return ()
+        folder, rules = Path(live.record.folder), live.profile.permissions
+
+        def ask(tool: str, path: str) -> Decision:
+            return rules.decide(tool, {"path": path}, folder, live.toolbook.allowed)
+
+        return attach(text, folder, ask)
 
     def _side_talk(self, text: str, client_id: str, user: str) -> None:
         """Ask something beside the work."""

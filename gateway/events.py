@@ -22,6 +22,7 @@ from ..machines.facts import (
     TextStreamed,
 )
 from .acknowledgement import accepted_text
+from .attachment_events import attachment_events
 from .child_events import of_child
 
 __all__ = ["Event", "Narrator", "iso", "item_view", "queue_view", "translate", "usage_view"]
@@ -145,7 +146,9 @@ def translate(entry: e.Entry, record: SessionRecord) -> list[Event]:
         case e.Recovered():
             return _recovered(entry, record)
         case e.Queued(child=""):
-            return [_accepted(entry)]
+            return [_accepted(entry), *attachment_events(entry.attached)]
+        case e.Edited():
+            return attachment_events(entry.attached)
         case e.Requeued():
             return [_requeued(entry.item, entry.why, record.queue.items[entry.item])]
         case e.Deferred():

@@ -17,6 +17,15 @@ from ..machines.errors import UnknownSession, UsageError
 from ..machines.policy import DelegationPolicy, Policy, RoutesChoice
 from ..machines.words import Words
 from ..ports.hooks import HookSpec
+from ..ports.instructions import (
+    CHANGED,
+    FEW,
+    MOST,
+    Instructions,
+    has_changed,
+    instructions_of,
+    read_instructions,
+)
 from ..ports.models.choice import Choice, build, choose, probe_loopback
 from ..ports.models.settings import model_configs
 from ..ports.tools.permission import Permissions
@@ -103,8 +112,12 @@ class Host:
         """Begin a new session in a folder."""
         self._welcome(folder)
         profile = self._profile(self.wish.agent or self.config.default_agent)
+        found = self._instructions(folder, profile.tools)
+        profile = replace(profile, system=profile.system + found.text)
         live = self.runtime.open_new(folder, profile, self._ears)
         self._opening.wait(live.id)
+        if said := found.told():
+            self.narrator(live.id).say("notice", text=said)
         return self._conversation(live.id, folder)
 
     def resume(self, session: str) -> Conversation:
@@ -112,7 +125,18 @@ class Host:
         self._welcome()
         live = self.runtime.open_existing(session, self._profile_of, self._ears)
         self._opening.wait(live.id)
+        if live.record.tools and has_changed(
+            instructions_of(live.record.system), Path(live.record.folder), self.paths.config
+        ):
+            self.narrator(live.id).say("notice", text=CHANGED)
         return self._conversation(live.id, Path(live.record.folder))
+
+    def _instructions(self, folder: Path, tools: tuple[str, ...]) -> Instructions:
+        """Read what people wrote for agents in this folder; one without tools does nothing in it."""
+        if not tools:
+            return Instructions()
+        is_small = self.choice is not None and self.choice.config.provider == "local"
+        return read_instructions(folder, self.paths.config, FEW if is_small else MOST)
 
     def tend(self, session: str) -> Conversation:
         """Own a session's queue without taking the session up: nothing in it can run here."""
@@ -194,7 +218,8 @@ class Host:
 
     def _idle_profile(self, record: SessionRecord) -> AgentProfile:
         policy = Policy(max_queue_size=self.config.auto_queue.max_queue_size)
-        return AgentProfile(record.agent, None, record.system, (), policy=policy)
+        rules = Permissions(rules_of(self.config))
+        return AgentProfile(record.agent, None, record.system, (), permissions=rules, policy=policy)
 
     def _conversation(self, session: str, folder: Path) -> Conversation:
         conversation = Conversation(

@@ -84,7 +84,8 @@ def _edit(conversation: Conversation, rest: str) -> Reply:
     number = _number(name)
     if number is None:
         return _which(name, "/queue edit N TEXT")
-    answer = conversation.ask(QueueChange("edit", number, text.strip()))
+    attached = conversation.attached(text)
+    answer = conversation.ask(QueueChange("edit", number, text.strip(), attached=attached))
     return _reply(answer, f"#{number} reads now: {text.strip()}")
 
 

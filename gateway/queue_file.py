@@ -25,6 +25,7 @@ from typing import Any
 import tomli_w
 
 from ..journal.record import QueueRecord
+from ..machines.attachment import Attachment
 from ..machines.errors import ConfigError
 from ..workflows.document import is_list, is_table
 from .progress import progress_text
@@ -38,11 +39,12 @@ LIMIT = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SavedItem:
-    """One message of a queue file."""
+    """One message of a queue file, or of a saved queue; only that one has what was attached."""
 
     content: str
     status: str = "pending"
     user: str = ""
+    attached: tuple[Attachment, ...] = ()
 
 
 def document(session: str, queue: QueueRecord, now: float) -> dict[str, Any]:

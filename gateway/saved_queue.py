@@ -196,7 +196,7 @@ def _refused(error: SteersmanError) -> Reply:
 def _take_in(
     conversation: Conversation, found: list[SavedItem], done: str, *, may_overfill: bool = False
 ) -> Reply:
-    said = tuple((one.content, one.user) for one in found)
+    said = tuple((one.content, one.user, one.attached) for one in found)
     answer = conversation.ask(QueueImport(said, may_overfill))
     if not answer.get("ok"):
         room = answer.get("room", 0)
@@ -275,7 +275,7 @@ def _move(
     try:
         with shelf.tended(name) as ask:
             found = shelf.of(shelf.store.load(name).row)
-            items = [SavedItem(one.text, one.state, one.user) for one in found.items]
+            items = [SavedItem(one.text, one.state, one.user, one.attached) for one in found.items]
             done = f"Restored from session {name}:"
             taken = _take_in(conversation, items, done, may_overfill=may_overfill)
             if taken.ok:

@@ -9,6 +9,7 @@ and missing ones take their defaults, so that old journals load.
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..machines.attachment import Attachment
 from ..machines.conversation import ChatMessage, Usage
 from ..machines.policy import RoutesChoice
 from .cancel_entries import (
@@ -119,6 +120,7 @@ class Queued(Entry):
     position: int = 1
     for_children: tuple[str, ...] = ()
     child: str = ""
+    attached: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,7 @@ class Edited(Entry):
 
     item: str
     text: str
+    attached: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ changes, and never means "whichever is running now" where the answer could diffe
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..machines.attachment import Attachment
 from ..machines.errors import StoreDamaged
 from ..machines.item import ITEM
 from ..machines.machine import Machine
@@ -33,7 +34,8 @@ class ItemRecord:
     children that a steer was handed on to to where each took it in: empty while it has not, `-` when
     it can't. `child` is whose answer it is, and `answer` that, once it is there; `wants` is what
     becomes of it then: steer, keep, or nothing. A steer that the model handed back names the item
-    that it became (`deferred_to`), and that one the steer (`deferred_from`).
+    that it became (`deferred_to`), and that one the steer (`deferred_from`). `attached` is kept until the
+    conversation has it.
     """
 
     id: str
@@ -57,6 +59,7 @@ class ItemRecord:
     progress: dict[str, Any] | None = None
     deferred_to: str = ""
     deferred_from: str = ""
+    attached: tuple[Attachment, ...] = ()
 
     @property
     def is_steer(self) -> bool:
@@ -179,6 +182,7 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
         case e.Edited():
             move(ITEM, queue.items[entry.item], "edit")
             queue.items[entry.item].text = entry.text
+            queue.items[entry.item].attached = entry.attached
         case e.Moved():
             _move_item(queue, entry)
         case e.Withdrawn():
@@ -192,7 +196,7 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
         case e.TurnStarted():
             item, queue.news = queue.items[entry.item], ""
             move(ITEM, item, "start")
-            item.turn, item.is_next = entry.turn, False
+            item.turn, item.is_next, item.attached = entry.turn, False, ()
             queue.order.remove(item.id)
             queue.order.insert(0, item.id)
         case e.TurnEnded() | e.Interrupted() | e.ProgressMade():
@@ -281,6 +285,7 @@ def _queue_item(queue: QueueRecord, entry: e.Queued, time: float) -> None:
         for_turn=entry.for_turn,
         for_children=dict.fromkeys(entry.for_children, ""),
         child=entry.child,
+        attached=entry.attached,
         created=time,
         taken=time,
     )
@@ -376,6 +381,7 @@ def _move_item(queue: QueueRecord, entry: e.Moved) -> None:
 def _end_item(queue: QueueRecord, name: str, event: str, time: float) -> None:
     item = queue.items[name]
     move(ITEM, item, event)
+    item.attached = ()
     queue.order.remove(name)
     ended = [one for one in queue.items.values() if one.state in ITEM_ENDS]
     for old in ended[: max(0, len(ended) - REMEMBERED_ITEMS)]:

@@ -7,6 +7,7 @@ on messages. A child is a session; what it does is heard through its journal, on
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from .attachment import Attachment
 from .conversation import ChatMessage, Usage
 from .messages import Lane, Message
 from .orders import InterruptTurn
@@ -93,6 +94,7 @@ class PassSteer(Message):
     names: tuple[str, ...]
     text: str
     user: str = ""
+    attached: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from .attachment import Attachment
 from .message import Lane, Message
 from .policy import RoutesChoice
 
@@ -31,6 +32,7 @@ class UserMessage(Message):
     `then` is what of an interrupting message is left to run next, empty if nothing. `said` rises
     with each thing that one client says: a cancel overtakes what was said before it. `to` names the
     child that a steer is for, or `parent`; `revert` is what to give back once the turn has stopped.
+    `attached` is what the text names by `@path`, read when it was said.
     """
 
     type: Literal["normal", "steer", "interrupt"]
@@ -44,6 +46,7 @@ class UserMessage(Message):
     said: int = 0
     to: str = ""
     revert: Literal["", "turn", "last"] = ""
+    attached: tuple[Attachment, ...] = ()
 
     @property
     def lane(self) -> Lane:  # type: ignore[override]
@@ -112,17 +115,18 @@ class QueueChange(Message):
     position: int = 1
     to: str = ""
     for_children: tuple[str, ...] = ()
+    attached: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class QueueImport(Message):
-    """Take in all of these (text, user), in order, or none of them; held where nothing runs.
+    """Take in all of these, each with its user, in order, or none; held where nothing runs.
 
     `may_overfill`: what was saved once may come back, however many may wait now.
     """
 
     lane: ClassVar[Lane] = Lane.CONTROL
-    items: tuple[tuple[str, str], ...]
+    items: tuple[tuple[str, str, tuple[Attachment, ...]], ...]
     may_overfill: bool = False
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from .attachment import Attachment
 from .conversation import ChatMessage
 from .message import Lane, Message
 
@@ -132,6 +133,7 @@ class Enqueue(Message):
     cancels: "InterruptTurn | None" = None
     for_children: tuple[str, ...] = ()
     child: str = ""
+    attached: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

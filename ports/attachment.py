@@ -1,0 +1,142 @@
+"""Files that a message names: `look at @src/main.py and @"my notes.txt"`.
+
+They are read when the message is said, and journalled with it: what waits in a queue, or is replayed
+after a crash, has the text that the person meant. A word with an `@` that names nothing is left alone,
+and so is one inside code marks. A path outside the folder needs a rule that allows to read it; a deny
+rule holds here, too. Blocks: not for the actors' loop.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from ..machines.attachment import Attachment
+from ..machines.errors import ToolError
+from .tools.permission import Decision
+from .tools.place import Place, find_place, open_file, open_folder
+from .tools.reading import refuse_binary
+from .tools.text import counted, readable, shown
+
+__all__ = ["LARGEST", "attach"]
+
+LARGEST = 64 * 1024
+"""Bytes of one file; of what is longer the beginning is attached."""
+MOST = 256 * 1024
+"""Bytes that one message may bring along."""
+_NAMES = 200  # of a folder
+_MOST_SEEN = 10_000
+_NAMED = re.compile(r"""(?:(?<=[\s(\[{,;:])|^)@(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'`@]+))""")
+_CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
+_AFTER = ".,;:!?)]}>*_"
+"""What may stand behind a name without being part of it."""
+
+Ask = Callable[[str, str], Decision]
+"""What the permission rules say to a tool that looks at a path."""
+
+
+def attach(text: str, folder: Path, ask: Ask) -> tuple[Attachment, ...]:
+    """Read what a message names, in its order, each once."""
+    if "@" not in text:
+        return ()
+    found: dict[str, Attachment] = {}
+    room = MOST
+    for name, is_meant in _names(text):
+        place = _find(name, folder, is_meant)
+        if place is None or place.relative in found:
+            continue
+        one = _attached(place, ask, room)
+        found[place.relative] = one
+        room -= len(one.text)
+    return tuple(found.values())
+
+
+def _names(text: str) -> Iterator[tuple[str, bool]]:
+    """List the names with an `@`, and whether each is surely meant as one."""
+    code = [one.span() for one in _CODE.finditer(text)]
+    for one in _NAMED.finditer(text):
+        if any(begin <= one.start() < end for begin, end in code):
+            continue
+        quoted = one[1] or one[2]
+        name = quoted or one[3]
+        yield name, bool(quoted) or name.startswith(("./", "../", "/", "~/"))
+
+
+def _find(name: str, folder: Path, is_meant: bool) -> Place | None:
+    """Find a name, also without what ends the sentence; none if it means something else."""
+    shorter = name
+    while shorter:
+        try:
+            place = find_place(shorter, folder)
+            if place.path.exists():
+                return place
+        except (ToolError, OSError):
+            break
+        if is_meant and shorter == name and name[-1] not in _AFTER:
+            return place
+        shorter = shorter[:-1] if shorter[-1] in _AFTER else ""
+    return find_place(name.rstrip(_AFTER), folder) if is_meant and name.rstrip(_AFTER) else None
+
+
+def _attached(place: Place, ask: Ask, room: int) -> Attachment:
+    name = shown(place.relative)
+    try:
+        is_folder = stat.S_ISDIR(os.stat(place.path, follow_symlinks=False).st_mode)
+        decision = ask("list" if is_folder else "read", str(place.path))
+        if decision.do == "deny":
+            return _refused(name, f"a rule forbids it: {decision.rule}")
+        if place.is_outside and decision.do != "allow":
+            why = "it lies outside the folder; a rule that allows to read it lets it in"
+            return _refused(name, why)
+        if room <= 0:
+            return _refused(name, f"the message brings {MOST // 1024} KiB along already")
+        return _folder(place, name) if is_folder else _file(place, name, min(room, LARGEST))
+    except FileNotFoundError:
+        return _refused(name, "there is no such file")
+    except ToolError as error:
+        return _refused(name, error.message.replace(f"`{name}` ", "it "))
+    except OSError as error:
+        return _refused(name, f"it can't be read: {error.strerror}")
+
+
+def _refused(name: str, why: str) -> Attachment:
+    return Attachment(name, note=why, is_refused=True)
+
+
+def _file(place: Place, name: str, limit: int) -> Attachment:
+    with open_file(place) as file:
+        refuse_binary(file, place)
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(limit + 1)
+    if len(data) <= limit:
+        return Attachment(name, readable(data).removesuffix("\n"), _size(len(data)))
+    text = readable(data[: data.rfind(b"\n", 0, limit) + 1 or limit]).removesuffix("\n")
+    lines = counted(text.count("\n") + 1, "line")
+    return Attachment(name, text, _size(size), f"only the first {lines}; `read` has the rest")
+
+
+def _folder(place: Place, name: str) -> Attachment:
+    with open_folder(place.path) as folder:
+        here = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        with os.scandir(here) as entries:
+            names = sorted(_entry(one) for one in islice(entries, _MOST_SEEN))
+    finally:
+        os.close(here)
+    note = f"only the first {_NAMES} names; `list` has the rest" if len(names) > _NAMES else ""
+    text = "\n".join(names[:_NAMES]) or "(empty)"
+    return Attachment(f"{name}/".replace("//", "/"), text, counted(len(names), "name"), note)
+
+
+def _entry(entry: os.DirEntry[str]) -> str:
+    return shown(entry.name) + ("/" if entry.is_dir(follow_symlinks=False) else "")
+
+
+def _size(number: int) -> str:
+    if number < 1000:
+        return counted(number, "byte")
+    return f"{number / 1000:.1f} kB" if number < 10**6 else f"{number / 10**6:.1f} MB"

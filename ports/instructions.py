@@ -1,0 +1,127 @@
+"""AGENTS.md: what people wrote for agents who work in a folder (https://agents.md).
+
+Read when a session begins, and part of its system prompt, which is journalled and never changes after
+that. The person's own `AGENTS.md`, beside their `config.toml`, comes first, then those from the root of
+the git repository down to the folder, so that the nearest has the last word. It is text: it can set,
+start and allow nothing, and so it is read also where a folder is not trusted, and said to be. A link
+that leads out of the repository is not followed: a downloaded folder shall not send other files out.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..machines.errors import ToolError
+from .tools.place import Place, open_file
+from .tools.reading import refuse_binary
+from .tools.text import readable, shown
+
+__all__ = [
+    "CHANGED",
+    "FEW",
+    "MOST",
+    "Instructions",
+    "has_changed",
+    "instructions_of",
+    "read_instructions",
+]
+
+NAME = "AGENTS.md"
+MOST = 32 * 1024
+"""Bytes of all files together."""
+FEW = 4 * 1024
+"""The same for a small model, which could read nothing else besides."""
+HEAD = (
+    "\n\n# Instructions of the person and the project\n\n"
+    "People wrote these for agents who work here. Where two differ, the later one holds; what the "
+    "person says in this conversation goes before all of them."
+)
+CHANGED = (
+    f"{NAME} is not as it was when this session began: the session keeps what it began with, "
+    "/new begins one with what it says now."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """What is added to the system prompt; `files` and `notes` say where it is from, what is missing."""
+
+    text: str = ""
+    files: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def told(self) -> str:
+        """Say to the person what was read; empty when there was nothing."""
+        lines = [f"Instructions from {', '.join(self.files)}."] if self.files else []
+        return "\n".join((*lines, *self.notes))
+
+
+def instructions_of(system: str) -> str:
+    """Return the part of a system prompt that came from AGENTS.md, empty if there is none."""
+    _, head, rest = system.partition(HEAD)
+    return head + rest
+
+
+def read_instructions(folder: Path, own: Path, limit: int = MOST) -> Instructions:
+    """Read what there is for a session in `folder`; `own` is the folder of the person's own file.
+
+    The nearest file gets its bytes first. Never raises: what can't be read is said in a note.
+    """
+    root = _root(folder)
+    places = [one for one in (folder, *folder.parents) if one.is_relative_to(root)]
+    blocks: list[str] = []
+    files: list[str] = []
+    notes: list[str] = []
+    for place in [*places, own]:
+        file = place / NAME
+        if not os.path.lexists(file):
+            continue
+        name = _name(file, folder, own)
+        try:
+            text, is_cut = _text(file, own if place is own else root, limit)
+        except ToolError as error:
+            notes.append(f"{name} is not read: {error.message}.")
+            continue
+        except OSError as error:
+            notes.append(f"{name} is not read: {error.strerror}.")
+            continue
+        if is_cut and not text:
+            notes.append(f"{name} is not read: there is no room left for it.")
+            continue
+        limit -= len(text.encode())
+        blocks.append(f"\n\n## {name}\n\n{text}")
+        files.append(f"{name} ({len(text):,} characters{', cut' if is_cut else ''})")
+    text = HEAD + "".join(reversed(blocks)) if blocks else ""
+    return Instructions(text, tuple(reversed(files)), tuple(notes))
+
+
+def has_changed(before: str, folder: Path, own: Path) -> bool:
+    """Whether a session that begins now would read something else than `before`."""
+    return all(before != read_instructions(folder, own, limit).text for limit in (MOST, FEW))
+
+
+def _root(folder: Path) -> Path:
+    """Return the top folder of the git repository; the folder itself where there is none."""
+    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)
+
+
+def _name(file: Path, folder: Path, own: Path) -> str:
+    if file.parent == own:
+        return f"your own {NAME}"
+    return shown(os.path.relpath(file, folder))
+
+
+def _text(file: Path, root: Path, limit: int) -> tuple[str, bool]:
+    """Read a file's text, at most `limit` bytes of it in whole lines, and whether that cut it."""
+    path = Path(os.path.realpath(file))
+    if not path.is_relative_to(os.path.realpath(root)):
+        raise ToolError("it is a link that leads out of the folder")
+    place = Place(path, file.name, is_outside=False)
+    with open_file(place) as opened:
+        refuse_binary(opened, place)
+        data = opened.read(limit + 1)
+    if len(data) <= limit:
+        return readable(data).strip(), False
+    return readable(data[: data.rfind(b"\n", 0, limit) + 1]).strip(), True

@@ -1,0 +1,87 @@
+"""Files that a message names, and AGENTS.md: what the model reads, and that it stays so."""
+
+from blackbox.driver import Gate, Place
+from serving import Text, Tools
+
+
+def bodies(server) -> list[dict]:
+    """What the model was sent, oldest first."""
+    return [one.body for one in server.requests]
+
+
+def test_a_file_comes_along_as_it_was_when_named(place: Place, serve, gate: Gate) -> None:
+    """Said, queued, steered and edited messages bring the file as it was then, over a kill -9, too."""
+    call = {"tool": "shell", "arguments": {"command": gate.command}}
+    server = serve(Tools([call]), Text("Hm."), Text("Done."), Text("Well."))
+    notes = place.folder / "notes.txt"
+    notes.write_text("first\n")
+    chat = place.chat("--yes")
+    chat.send("begin with @notes.txt, and write to ann@example.com")
+    chat.wait("notice", text="Attached notes.txt (6 bytes).")
+    chat.wait("tool_started")
+    assert "[Attached: notes.txt]\n```\nfirst\n```" in str(
+        bodies(server)[0]["messages"][-1]["content"]
+    )
+    notes.write_text("second\n")
+    chat.send({"text": "mind @notes.txt", "as": "steer"})
+    chat.wait("accepted")
+    notes.write_text("third\n")
+    chat.send({"text": "then @notes.txt", "as": "queue"}, {"text": "and this", "as": "queue"})
+    chat.wait("accepted", number=4)
+    notes.write_text("fourth\n")
+    chat.ask("/queue edit 4 and @notes.txt")
+    notes.write_text("fifth\n")
+    gate.open()
+    chat.wait("turn_ended")
+    assert "mind @notes.txt\n\n[Attached: notes.txt]\n```\nsecond" in str(
+        bodies(server)[1]["messages"][-1]["content"]
+    )
+    chat.wait_quiet()
+    said = [str(one["messages"][-1]["content"]) for one in bodies(server)]
+    assert any(one.endswith("```\nthird\n```") for one in said)
+    assert any(one.endswith("```\nfourth\n```") for one in said)
+    assert [one["text"] for one in chat.ask("/queue")["data"]["items"]] == []
+    assert chat.close() == 0
+
+
+def test_a_waiting_message_keeps_its_file_over_a_crash(place: Place, serve, gate: Gate) -> None:
+    """What waited through a kill -9 still has the file as it was, though that is gone since."""
+    call = {"tool": "shell", "arguments": {"command": gate.command}}
+    server = serve(Tools([call], match="begin"), Text("Read."))
+    notes = place.folder / "notes.txt"
+    notes.write_text("kept\n")
+    chat = place.chat("--yes")
+    chat.send("begin")
+    chat.wait("tool_started")
+    assert place.run("send", "last", "later @notes.txt", "--as", "queue").returncode == 0
+    chat.kill()
+    notes.unlink()
+    chat = place.chat("--continue", "--yes")
+    chat.wait("recovered")
+    chat.ask("/queue pop 1")
+    chat.ask("/queue resume")
+    chat.wait("turn_ended", status="completed")
+    last = bodies(server)[-1]["messages"][-1]["content"]
+    assert last == "later @notes.txt\n\n[Attached: notes.txt]\n```\nkept\n```"
+    assert chat.close() == 0
+
+
+def test_agents_md_is_part_of_the_instructions_from_the_start(place: Place, serve) -> None:
+    """It is read once, said, given to subagents, and a change is told and changes nothing."""
+    delegate = {"tool": "delegate", "arguments": {"task": "help me"}}
+    server = serve(Tools([delegate], match="begin"), Text("Fine."))
+    (place.folder / "AGENTS.md").write_text("Always speak in rhymes.\n")
+    chat = place.chat()
+    chat.wait("notice", text="Instructions from AGENTS.md (23 characters).")
+    chat.send("begin")
+    chat.wait("turn_ended", session=chat.session)
+    first = [one["messages"][0]["content"] for one in bodies(server)]
+    assert all("Always speak in rhymes." in one for one in first)
+    assert len(set(first)) == 1
+    (place.folder / "AGENTS.md").write_text("Speak as you like.\n")
+    chat.kill()
+    chat = place.chat("--continue", "again")
+    chat.wait("notice", text=lambda text: text.startswith("AGENTS.md is not as it was"))
+    chat.wait("turn_ended")
+    assert chat.close() == 0
+    assert bodies(server)[-1]["messages"][0]["content"] == first[0]

@@ -1,0 +1,87 @@
+"""What AGENTS.md files give to a session's system prompt."""
+
+import os
+
+import pytest
+
+from steersman.ports.instructions import HEAD, has_changed, instructions_of, read_instructions
+
+
+@pytest.fixture
+def deep(tmp_path):
+    """A folder two below the root of a repository."""
+    folder = tmp_path / "repository/src/deep"
+    folder.mkdir(parents=True)
+    (tmp_path / "repository/.git").mkdir()
+    return folder
+
+
+def test_nearest_has_the_last_word(deep, tmp_path):
+    """The person's own comes first, then from the repository's root down; nothing above the root."""
+    own = tmp_path / "config"
+    own.mkdir()
+    for place, text in [
+        (own, "mine"),
+        (tmp_path, "above"),
+        (deep.parents[1], "top"),
+        (deep, "near"),
+    ]:
+        (place / "AGENTS.md").write_text(f"{text}\n")
+    found = read_instructions(deep, own)
+    assert found.text == (
+        f"{HEAD}\n\n## your own AGENTS.md\n\nmine\n\n## ../../AGENTS.md\n\ntop\n\n## AGENTS.md\n\nnear"
+    )
+    assert found.told() == (
+        "Instructions from your own AGENTS.md (4 characters), ../../AGENTS.md (3 characters), "
+        "AGENTS.md (4 characters)."
+    )
+    system = f"You are.{found.text}"
+    assert instructions_of(system) == found.text
+    assert not has_changed(found.text, deep, own)
+    (deep / "AGENTS.md").unlink()
+    assert has_changed(found.text, deep, own)
+
+
+def test_without_a_repository_only_the_folder(tmp_path):
+    """Where there is no repository, a file further up is somebody else's."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    (tmp_path / "AGENTS.md").write_text("above")
+    assert read_instructions(folder, tmp_path / "none").text == ""
+    assert instructions_of("You are.") == ""
+
+
+def test_the_nearest_gets_its_bytes_first(deep, tmp_path):
+    """What is too long is cut at a line, and that is said; what has no room is named."""
+    (deep.parents[1] / "AGENTS.md").write_text("top\n" * 10)
+    (deep / "AGENTS.md").write_text("near\n" * 10)
+    found = read_instructions(deep, tmp_path, 30)
+    assert found.text.count("near") == 6
+    assert found.files == ("AGENTS.md (29 characters, cut)",)
+    assert found.notes == ("../../AGENTS.md is not read: there is no room left for it.",)
+
+
+@pytest.mark.parametrize("kind", ["link", "folder", "pipe", "binary"])
+def test_what_is_no_text_of_the_folder_is_not_read(deep, tmp_path, kind):
+    """A link that leads out, and what is no text, is left out with a note; nothing hangs."""
+    file = deep / "AGENTS.md"
+    (tmp_path / "key").write_text("secret")
+    match kind:
+        case "link":
+            file.symlink_to(tmp_path / "key")
+        case "folder":
+            file.mkdir()
+        case "pipe":
+            os.mkfifo(file)
+        case _:
+            file.write_bytes(b"a\0b")
+    found = read_instructions(deep, tmp_path)
+    assert found.text == ""
+    assert found.told().startswith("AGENTS.md is not read: ")
+
+
+def test_a_link_within_the_repository_is_followed(deep, tmp_path):
+    """One file under two names is fine."""
+    (deep.parents[1] / "CLAUDE.md").write_text("be brief")
+    (deep / "AGENTS.md").symlink_to("../../CLAUDE.md")
+    assert "be brief" in read_instructions(deep, tmp_path).text
