@@ -37,7 +37,16 @@ from .spelling import suggest
 from .table_name import DEFAULT_TABLE
 from .trust import PROJECT_FILE, is_trusted, withhold
 
-__all__ = ["COMMAND_LINE", "SHIPPED", "Config", "check_layer", "load", "shipped", "shipped_text"]
+__all__ = [
+    "COMMAND_LINE",
+    "SHIPPED",
+    "Config",
+    "check_layer",
+    "load",
+    "shipped",
+    "shipped_text",
+    "try_load",
+]
 
 SHIPPED = "shipped config.toml"
 COMMAND_LINE = "command line"
@@ -83,6 +92,20 @@ def load(
     `workflow` is what a workflow's file says for the configuration while it runs. Raises one
     `ConfigError` that tells every fault of every file.
     """
+    config, complaints = try_load(paths, folder, environ, overrides, workflow)
+    if config is None:
+        raise config_error(complaints)
+    return config
+
+
+def try_load(
+    paths: Paths,
+    folder: Path,
+    environ: Mapping[str, str],
+    overrides: Mapping[str, Any] | None = None,
+    workflow: Document | None = None,
+) -> tuple[Config | None, list[Complaint]]:
+    """Read all layers as `load` does; none, and every fault, where something is wrong."""
     project = folder / PROJECT_FILE
     chosen = folder_file(paths, folder)
     files = [path for path in (paths.config_file, project, chosen) if path.exists()]
@@ -90,14 +113,14 @@ def load(
         files.append(Path(named).expanduser())
     layers, complaints = _read_layers(files, workflow, overrides or {})
     if complaints:
-        raise config_error(complaints)
+        return None, complaints
     layers, notices = _without_untrusted(layers, paths, project)
     merged, setters = _merge_layers([_shipped_document(), *layers])
     settings = _settings(merged)
     if complaints := [*_check_names(settings, setters), *_check_routes(settings, layers, setters)]:
-        raise config_error(complaints)
+        return None, complaints
     sources = [layer for layer in (*reversed(layers), _shipped_document()) for _ in _rules(layer)]
-    return _config(settings, merged, setters, notices, sources)
+    return _config(settings, merged, setters, notices, sources), []
 
 
 @cache

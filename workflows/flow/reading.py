@@ -5,8 +5,8 @@ there is another question (`check.py`), and one that every machine answers for i
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -23,7 +23,7 @@ from .shape import misfits, step_spec
 from .spec import WorkflowSpec
 from .workflow_file import WorkflowFile
 
-__all__ = ["load_workflow", "parse_workflow", "read_workflow", "settings_layer", "template_uses"]
+__all__ = ["Reading", "load_workflow", "parse_workflow", "read_workflow", "settings_layer"]
 
 _OWN = ("workflow", "step")
 
@@ -40,14 +40,23 @@ def parse_workflow(file: str, source: str) -> WorkflowSpec:
 
 
 def _whole(document: Document, complaints: list[Complaint]) -> WorkflowSpec:
-    spec, found = (None, complaints) if complaints else read_workflow(document)
-    if spec is None or found:
-        raise config_error(found)
-    return spec
+    reading = None if complaints else read_workflow(document)
+    if reading is None or reading.spec is None or reading.complaints:
+        raise config_error(reading.complaints if reading else complaints)
+    return reading.spec
 
 
-def read_workflow(document: Document) -> tuple[WorkflowSpec | None, list[Complaint]]:
-    """Make a spec of a parsed file; none, or one with complaints, where something is wrong."""
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a file says: a spec with what its templates use, as far as it has one; what is wrong."""
+
+    spec: WorkflowSpec | None
+    uses: list[TemplateUse]
+    complaints: list[Complaint]
+
+
+def read_workflow(document: Document) -> Reading:
+    """Make a spec of a parsed file, or say all that is wrong in it."""
     known = tuple(known_keys(WorkflowFile))
     layer = settings_layer(document)
     complaints = check_layer(layer, known)
@@ -56,10 +65,13 @@ def read_workflow(document: Document) -> tuple[WorkflowSpec | None, list[Complai
         declared = WorkflowFile.model_validate(own)
     except ValidationError as error:
         faults = [one for fault in faults_of(error) for one in suggest(_told(fault), known)]
-        return None, _sorted([*complaints, *complain(document, faults)])
-    spec, faults = _with_handles(_spec(document, declared, layer))
+        return Reading(None, [], _sorted([*complaints, *complain(document, faults)]))
+    spec = _spec(document, declared, layer)
+    uses = _template_uses(spec)
+    faults = list(_faults_together(spec, uses))
     faults += [one for number, line in enumerate(declared.step) for one in misfits(line, number)]
-    return spec, _sorted([*complaints, *complain(document, faults)])
+    found = _sorted([*complaints, *complain(document, faults)])
+    return Reading(_with_handles(spec, uses), uses, found)
 
 
 def settings_layer(document: Document) -> Document:
@@ -101,16 +113,15 @@ def _spec(document: Document, declared: WorkflowFile, layer: Document) -> Workfl
     )
 
 
-def _with_handles(spec: WorkflowSpec) -> tuple[WorkflowSpec, list[Fault]]:
+def _faults_together(spec: WorkflowSpec, uses: Sequence[TemplateUse]) -> Iterator[Fault]:
     """Look at the steps together: their order, and what their templates use."""
-    uses = template_uses(spec)
-    names = (*spec.variables, *spec.required)
-    faults = [
-        *_head_faults(spec),
-        *order_faults(spec.steps),
-        *use_faults(uses, spec.steps, names),
-        *item_faults(spec),
-    ]
+    yield from _head_faults(spec)
+    yield from order_faults(spec.steps)
+    yield from use_faults(uses, spec.steps, (*spec.variables, *spec.required))
+    yield from item_faults(spec)
+
+
+def _with_handles(spec: WorkflowSpec, uses: Sequence[TemplateUse]) -> WorkflowSpec:
     looked = {use.slot.where: handled(use) for use in uses}
     steps = tuple(
         replace(
@@ -118,10 +129,10 @@ def _with_handles(spec: WorkflowSpec) -> tuple[WorkflowSpec, list[Fault]]:
         )
         for step in spec.steps
     )
-    return replace(spec, steps=steps), faults
+    return replace(spec, steps=steps)
 
 
-def template_uses(spec: WorkflowSpec) -> list[TemplateUse]:
+def _template_uses(spec: WorkflowSpec) -> list[TemplateUse]:
     """List all templates of a workflow with what they refer to."""
     slots = [slot for step in spec.steps for slot in slots_of(step)]
     if spec.output:

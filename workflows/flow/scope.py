@@ -12,7 +12,7 @@ from .graph import ancestors, waits_for
 from .kind import FIELDS, ITEM_FIELDS, OUTCOME_FIELDS, STATUSES, VERDICTS
 from .spec import AgentAction, AskAction, JudgeAction, RunAction, StepSpec, WorkflowAction
 from .template import is_template, parse_expression, parse_template
-from .usage import Reference, references
+from .usage import Reference, plain_references, references
 
 __all__ = [
     "RUN_FIELDS",
@@ -112,11 +112,17 @@ def read_templates(slots: Sequence[Slot]) -> Iterator[TemplateUse]:
         key = (slot.text, slot.is_expression)
         try:
             if key not in seen:
-                parse = parse_expression if slot.is_expression else parse_template
-                seen[key] = tuple(references(parse(slot.text)))
+                seen[key] = tuple(_references(slot))
             yield TemplateUse(slot, seen[key])
         except TemplateError as error:
             yield TemplateUse(slot, (), (_fault(slot, error.message, error.hint, error.line),))
+
+
+def _references(slot: Slot) -> list[Reference]:
+    plain = plain_references(slot.text, is_expression=slot.is_expression)
+    if plain is not None:
+        return plain
+    return references((parse_expression if slot.is_expression else parse_template)(slot.text))
 
 
 def _fault(slot: Slot, message: str, hint: str, line: int = 1) -> Fault:

@@ -1,12 +1,15 @@
 """What templates and expressions refer to: `vars.glob`, `steps.find.output`, `item`."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
 from jinja2 import nodes
 
-__all__ = ["Reference", "only_path", "references"]
+__all__ = ["Reference", "only_path", "plain_references", "references"]
 
+_NAME: Final = r"(?!true\b|false\b|none\b|not\b)[a-z][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_]*)*"
+_PLAIN: Final = re.compile(rf"\{{\{{ ?({_NAME}) ?\}}\}}")
 _DEPTH: Final = 3  # names of a path that anybody asks for
 
 
@@ -27,6 +30,22 @@ def references(tree: nodes.Template) -> list[Reference]:
     found: list[Reference] = []
     _collect(tree, frozenset({"range"}), found)
     return found
+
+
+def plain_references(text: str, *, is_expression: bool) -> list[Reference] | None:
+    """List what a text refers to if it holds nothing but plain paths; None for any other.
+
+    Most texts are so, and parsing takes much longer.
+    """
+    if is_expression:
+        whole = re.fullmatch(_NAME, text)
+        return [Reference(tuple(text.split(".")[:_DEPTH]), 1)] if whole else None
+    pieces = _PLAIN.split(text)
+    if any("{" in piece for piece in pieces[::2]):
+        return None
+    lines = [text.count("\n", 0, match.start()) + 1 for match in _PLAIN.finditer(text)]
+    paths = [tuple(path.split(".")[:_DEPTH]) for path in pieces[1::2]]
+    return [Reference(path, line) for path, line in zip(paths, lines, strict=True)]
 
 
 def only_path(tree: nodes.Template) -> tuple[str, ...]:

@@ -1,0 +1,64 @@
+"""Workflows that are steps of others: whether they are there, fit, and come to an end."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ...machines.errors import ConfigError, UsageError
+from ..fault import Fault
+from ..paths import Paths
+from .library import find_workflow
+from .reading import load_workflow
+from .spec import StepSpec, WorkflowAction, WorkflowSpec
+from .variables import bind_values
+
+__all__ = ["included_file", "inclusion_faults"]
+
+_DEPTH = 8  # workflows in workflows
+
+
+def included_file(spec: WorkflowSpec, name: str, paths: Paths) -> Path:
+    """Return the file that a workflow's step means: beside its own, or by name. Raises `UsageError`."""
+    return find_workflow(name, paths, Path(spec.folder))
+
+
+def inclusion_faults(spec: WorkflowSpec, paths: Paths) -> Iterator[Fault]:
+    """Find steps whose workflow is not there, is wrong, or comes back to where it began."""
+    above = (Path(spec.folder, Path(spec.file).name).resolve(),)
+    for step in spec.steps:
+        if isinstance(step.action, WorkflowAction):
+            if message := _fault_in(spec, step, step.action, paths, above):
+                where = ("step", step.number, "workflow")
+                yield Fault(where, message[0], message[1])
+
+
+def _fault_in(
+    spec: WorkflowSpec,
+    step: StepSpec,
+    action: WorkflowAction,
+    paths: Paths,
+    above: tuple[Path, ...],
+) -> tuple[str, str] | None:
+    """Return a message and a hint, if something is wrong with an included workflow."""
+    try:
+        path = included_file(spec, action.name, paths)
+        inner = load_workflow(path)
+        bind_values(inner, action.variables)
+    except UsageError as error:
+        return f"step `{step.id}`: {error.message}", error.hint.replace("`--var ", "`vars = { ")
+    except ConfigError as error:
+        first = error.message.partition("\n")[0]
+        return (
+            f"workflow `{action.name}` is wrong: {first}",
+            f"`steersman workflow check {path}` tells all",
+        )
+    files = (*above, path.resolve())
+    if path.resolve() in above:
+        names = " runs ".join(f"`{file.name}`" for file in files[files.index(path.resolve()) :])
+        return f"workflows run each other for ever: {names}", "take one of these steps away"
+    if len(files) > _DEPTH:
+        return f"workflows stand in each other more than {_DEPTH} deep", ""
+    for one in inner.steps:
+        if isinstance(one.action, WorkflowAction):
+            if found := _fault_in(inner, one, one.action, paths, files):
+                return found
+    return None

@@ -1,0 +1,52 @@
+"""Whether the programs that a workflow runs are there."""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ..config import Config
+from ..fault import Fault, Where
+from .spec import AgentAction, RunAction, WorkflowSpec
+from .template import is_template
+
+__all__ = ["program_doubts"]
+
+
+def program_doubts(
+    spec: WorkflowSpec, config: Config | None, folder: Path, environ: Mapping[str, str]
+) -> Iterator[Fault]:
+    """Find programs that are not there now; something else may still bring them."""
+    for step in spec.steps:
+        if is_template(step.cwd):
+            continue
+        base = folder / step.cwd
+        if step.cwd and not base.is_dir():
+            where = ("step", step.number, "cwd")
+            yield Fault(
+                where, f"there is no folder `{step.cwd}` now", "a step before it may make it"
+            )
+        for where, program in _programs(spec, step.number):
+            if not is_template(program) and not _is_there(program, base, environ):
+                message = f"there is no program `{program}` now"
+                place = "at this path" if "/" in program else "on the PATH"
+                yield Fault(
+                    where, message, f"it was looked for {place}; a step before it may bring it"
+                )
+
+
+def _programs(spec: WorkflowSpec, number: int) -> Iterator[tuple[Where, str]]:
+    where = ("step", number)
+    match spec.steps[number].action:
+        case RunAction(words):
+            yield (*where, "run"), words[0]
+        case AgentAction(_, _, goal) if goal is not None:
+            for place, words in enumerate(goal.gates):
+                yield (*where, "goal", "gates", place), words[0]
+        case _:
+            pass
+
+
+def _is_there(program: str, folder: Path, environ: Mapping[str, str]) -> bool:
+    if "/" in program:
+        program = str(folder / program)
+    return shutil.which(program, path=environ.get("PATH")) is not None
