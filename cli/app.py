@@ -21,6 +21,7 @@ from .queue_app import queue, send, stop
 from .restore_app import restore
 from .routes_app import routes
 from .sessions_app import sessions
+from .workflow_app import workflow
 
 __all__ = ["app", "run"]
 
@@ -46,6 +47,7 @@ app.add_typer(machines, name="machines")
 app.add_typer(config, name="config")
 app.add_typer(models, name="models")
 app.add_typer(permissions, name="permissions")
+app.add_typer(workflow, name="workflow")
 
 
 def run(arguments: list[str]) -> int:

@@ -20,6 +20,7 @@ __all__ = [
     "is_table",
     "parse_document",
     "read_document",
+    "tell",
 ]
 
 
@@ -96,11 +97,19 @@ def complain(document: Document, faults: Iterable[Fault]) -> list[Complaint]:
     return sorted(found, key=lambda complaint: (complaint.line, complaint.column))
 
 
+def tell(complaint: Complaint, grade: str = "") -> str:
+    """Write one as people read it: `FILE:LINE:COL: message`, the line, the hint.
+
+    `grade` goes before the message, as in `warning: `.
+    """
+    return f"{_place(complaint)}{grade}{_block(complaint)}"
+
+
 def config_error(complaints: list[Complaint]) -> ConfigError:
     """Make one error of all complaints; its place is that of the first."""
     first, *others = complaints
     blocks = [_block(first)]
-    blocks += [_place(other) + _block(other) for other in others]
+    blocks += [tell(other) for other in others]
     return ConfigError(
         "\n".join(blocks), file=first.document.file, line=first.line, column=first.column
     )

@@ -10,13 +10,13 @@ from .reference import entries
 from .routing import RouteFile
 from .settings import Settings
 
-__all__ = ["schema"]
+__all__ = ["TomlSchema", "schema"]
 
 
 def schema() -> dict[str, Any]:
     """Describe every key: its type, its meaning, and what it is when nobody sets it."""
-    whole = Settings.model_json_schema(schema_generator=_TomlSchema)
-    routes = RouteFile.model_json_schema(schema_generator=_TomlSchema)
+    whole = Settings.model_json_schema(schema_generator=TomlSchema)
+    routes = RouteFile.model_json_schema(schema_generator=TomlSchema)
     whole["properties"]["route"] = routes["properties"]["route"]
     whole["$defs"] |= routes["$defs"]
     for entry in entries():
@@ -32,19 +32,22 @@ def schema() -> dict[str, Any]:
     }
 
 
-class _TomlSchema(GenerateJsonSchema):
+class TomlSchema(GenerateJsonSchema):
     """Says nothing of null, which TOML has not, and no titles, which only repeat the keys."""
 
     def nullable_schema(self, schema: Any) -> JsonSchemaValue:
+        """Describe the value alone."""
         return self.generate_inner(schema["schema"])
 
     def default_schema(self, schema: Any) -> JsonSchemaValue:
+        """Leave a default out that no file could write."""
         described = super().default_schema(schema)
         if "default" in described and described["default"] is None:
             del described["default"]
         return described
 
     def field_title_should_be_set(self, schema: Any) -> bool:
+        """Set none."""
         return False
 
 

@@ -39,6 +39,7 @@ def _fault_in(
     above: tuple[Path, ...],
 ) -> tuple[str, str] | None:
     """Return a message and a hint, if something is wrong with an included workflow."""
+    path = Path(action.name)
     try:
         path = included_file(spec, action.name, paths)
         inner = load_workflow(path)

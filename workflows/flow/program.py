@@ -21,21 +21,17 @@ def program_doubts(
             continue
         base = folder / step.cwd
         if step.cwd and not base.is_dir():
-            where = ("step", step.number, "cwd")
-            yield Fault(
-                where, f"there is no folder `{step.cwd}` now", "a step before it may make it"
-            )
+            message, hint = f"there is no folder `{step.cwd}` now", "a step before it may make it"
+            yield Fault(("step", step.number, "cwd"), message, hint)
         for where, program in _programs(spec, step.number):
             if not is_template(program) and not _is_there(program, base, environ):
-                message = f"there is no program `{program}` now"
                 place = "at this path" if "/" in program else "on the PATH"
-                yield Fault(
-                    where, message, f"it was looked for {place}; a step before it may bring it"
-                )
+                hint = f"it was looked for {place}; a step before it may bring it"
+                yield Fault(where, f"there is no program `{program}` now", hint)
 
 
 def _programs(spec: WorkflowSpec, number: int) -> Iterator[tuple[Where, str]]:
-    where = ("step", number)
+    where: Where = ("step", number)
     match spec.steps[number].action:
         case RunAction(words):
             yield (*where, "run"), words[0]

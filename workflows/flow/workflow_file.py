@@ -94,81 +94,175 @@ _Seconds = Annotated[float, Field(ge=0)]
 
 
 class WorkflowLine(Declaration, frozen=True):
-    """`[workflow]`."""
+    """What the workflow is called, and what holds for all of it."""
 
-    name: UserName | None = None
-    description: str = ""
-    vars: dict[_Name, _Any] = Field(default_factory=dict[str, Any])
-    required: Several[_Name] = ()
-    parallel: Annotated[int, Field(ge=1)] = 8
-    timeout: _Seconds = 0.0
-    output: str = ""
+    name: Annotated[
+        UserName | None, Field(description="Its name; the file's, when it is left out.")
+    ] = None
+    description: Annotated[str, Field(description="What it does, in a sentence for lists.")] = ""
+    vars: Annotated[
+        dict[_Name, _Any],
+        Field(description="Variables with their defaults; `--var NAME=VALUE` sets another value."),
+    ] = Field(default_factory=dict[str, Any])
+    required: Annotated[
+        Several[_Name],
+        Field(description="Names of variables without a default: a run has to be given them."),
+    ] = ()
+    parallel: Annotated[
+        int,
+        Field(ge=1, description="How many commands and sessions of a run work at a time, at most."),
+    ] = 8
+    timeout: Annotated[_Seconds, Field(description="Seconds for the whole run; 0: no bound.")] = 0.0
+    output: Annotated[
+        str, Field(description="Template for what the run leaves: printed at its end.")
+    ] = ""
 
 
 class RetryLine(Declaration, frozen=True):
-    """`retry`: how often, and how many seconds to wait before the first time."""
+    """How a failed attempt is repeated."""
 
-    max: Annotated[int, Field(ge=0)]
-    backoff: _Seconds = 1.0
+    max: Annotated[int, Field(ge=0, description="How many times it is repeated, at most.")]
+    backoff: Annotated[
+        _Seconds, Field(description="Seconds before the first time; doubled each time after.")
+    ] = 1.0
 
 
 class GoalLine(Declaration, frozen=True):
-    """`goal`: what must be true before an agent's step is done."""
+    """What must be true before an agent's step is done; `docs/goals.md` tells more."""
 
-    text: _Text
-    gates: Several[_Words] = ()
-    max_turns: Annotated[int, Field(ge=1)] | None = None
+    text: Annotated[_Text, Field(description="What must be true, for the judge. A template.")]
+    gates: Annotated[
+        Several[_Words],
+        Field(description="Commands that must succeed before the judge is asked. Templates."),
+    ] = ()
+    max_turns: Annotated[
+        int | None, Field(ge=1, description="Turns that it may take; as configured if left out.")
+    ] = None
 
 
 class JudgeLine(Declaration, frozen=True):
-    """`judge`: what must be true, of what, and who says so."""
+    """A question to a judge, an agent that answers with a verdict and a reason."""
 
-    text: _Text
-    of: str = ""
-    agent: str = ""
+    text: Annotated[_Text, Field(description="What should be true. A template.")]
+    of: Annotated[str, Field(description="What it is about. A template.")] = ""
+    agent: Annotated[str, Field(description="Who judges; `goals.judge` if left out.")] = ""
 
 
 class AskLine(Declaration, frozen=True):
-    """`ask`: a question to the person."""
+    """A question to the person who watches the run."""
 
-    text: _Text
-    options: Several[_Text] = ("yes", "no")
-    default: str | None = None
-    timeout: _Seconds = 0.0
+    text: Annotated[_Text, Field(description="The question. A template.")]
+    options: Annotated[
+        Several[_Text], Field(description="The answers to choose from; empty: any text.")
+    ] = ("yes", "no")
+    default: Annotated[
+        str | None,
+        Field(description="The answer where nobody gives one; without it the step then fails."),
+    ] = None
+    timeout: Annotated[
+        _Seconds, Field(description="Seconds to wait for an answer; 0: for ever.")
+    ] = 0.0
 
 
 class StepLine(Declaration, frozen=True):
-    """`[[step]]`."""
+    """One step: what it does (one of the first keys), when, how often, and what becomes of it."""
 
-    id: _Name
-    description: str = ""
-    run: _Words | None = None
-    shell: _Text | None = None
-    agent: str | None = None
-    prompt: _Text | None = None
-    goal: GoalLine | None = None
-    judge: JudgeLine | None = None
-    ask: AskLine | None = None
-    workflow: _Text | None = None
-    vars: dict[_Name, _Any] | None = None
-    needs: Several[str] = ()
-    when: _Text | None = None
-    for_each: _Items | None = None
-    parallel: Annotated[int, Field(ge=1)] | None = None
-    retry: RetryLine | None = None
-    timeout: _Seconds = 0.0
-    output: Literal["text", "lines", "json"] | None = None
-    json_schema: Annotated[dict[str, Any] | None, Field(alias="schema")] = None
-    env: dict[str, str] | None = None
-    cwd: str | None = None
-    exit_codes: Annotated[Several[_Code], Field(min_length=1)] | None = None
-    continue_on_error: bool = False
-    idempotent: bool = False
-    is_final: Annotated[bool, Field(alias="finally")] = False
+    id: Annotated[_Name, Field(description="Its name, for `needs` and `steps.ID`.")]
+    description: Annotated[str, Field(description="What it does, for people.")] = ""
+    run: Annotated[
+        _Words | None,
+        Field(description="A program and its arguments. Each is a template, and stays one."),
+    ] = None
+    shell: Annotated[
+        _Text | None,
+        Field(description="A text for `sh -c`. No template: values come in by `env`."),
+    ] = None
+    agent: Annotated[
+        str | None,
+        Field(description="The agent that gets `prompt`; `default_agent` if left out."),
+    ] = None
+    prompt: Annotated[
+        _Text | None,
+        Field(description="What an agent is told, in a session of its own. A template."),
+    ] = None
+    goal: Annotated[
+        GoalLine | None,
+        Field(
+            description="When the agent's work is done; its text is the prompt if there is none."
+        ),
+    ] = None
+    judge: Annotated[
+        JudgeLine | None, Field(description="A question to a judge; the answer is a verdict.")
+    ] = None
+    ask: Annotated[
+        AskLine | None, Field(description="A question to the person; the answer is the output.")
+    ] = None
+    workflow: Annotated[
+        _Text | None, Field(description="Another workflow: its name, or a path beside this file.")
+    ] = None
+    vars: Annotated[
+        dict[_Name, _Any] | None, Field(description="Variables for it. Texts are templates.")
+    ] = None
+    needs: Annotated[
+        Several[str], Field(description="Steps that must have ended before this one begins.")
+    ] = ()
+    when: Annotated[
+        _Text | None,
+        Field(description="Condition, an expression: when it is false the step is skipped."),
+    ] = None
+    for_each: Annotated[
+        _Items | None,
+        Field(description="Expression for a list, or a list: the step is done for each item."),
+    ] = None
+    parallel: Annotated[
+        int | None,
+        Field(ge=1, description="How many items are worked on at a time; 1 if left out."),
+    ] = None
+    retry: Annotated[
+        RetryLine | None, Field(description="Whether a failed attempt is repeated.")
+    ] = None
+    timeout: Annotated[
+        _Seconds, Field(description="Seconds for each attempt; 0: as long as it takes.")
+    ] = 0.0
+    output: Annotated[
+        Literal["text", "lines", "json"] | None,
+        Field(description="How what it says is read; `text` if left out."),
+    ] = None
+    json_schema: Annotated[
+        dict[str, Any] | None,
+        Field(alias="schema", description="JSON Schema that its JSON must fit, or it has failed."),
+    ] = None
+    env: Annotated[
+        dict[str, str] | None, Field(description="Variables of the environment. Templates.")
+    ] = None
+    cwd: Annotated[
+        str | None, Field(description="Folder to work in, from the run's own. A template.")
+    ] = None
+    exit_codes: Annotated[
+        Several[_Code] | None,
+        Field(min_length=1, description="Exit codes that are no failure; `[0]` if left out."),
+    ] = None
+    continue_on_error: Annotated[
+        bool, Field(description="Whether others go on as if it were done when it fails.")
+    ] = False
+    idempotent: Annotated[
+        bool,
+        Field(
+            description="Whether it may run again when a crash left open whether it had ended; "
+            "otherwise a resumed run asks."
+        ),
+    ] = False
+    is_final: Annotated[
+        bool,
+        Field(
+            alias="finally",
+            description="Whether it runs at the end, behind all others, however they ended.",
+        ),
+    ] = False
 
 
 class WorkflowFile(Declaration, frozen=True):
     """What is a workflow's own in its file."""
 
-    workflow: WorkflowLine
-    step: Annotated[Several[StepLine], Field(min_length=1)]
+    workflow: Annotated[WorkflowLine, Field(description="What holds for the whole of it.")]
+    step: Annotated[Several[StepLine], Field(min_length=1, description="The steps, in any order.")]

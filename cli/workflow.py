@@ -1,0 +1,123 @@
+"""`steersman workflow`: files that describe a job, checked, listed and begun."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..machines.errors import SteersmanError, UsageError
+from ..workflows.document import Complaint, tell
+from ..workflows.flow.check import Checked, Surroundings, check_file
+from ..workflows.flow.library import find_workflow, list_workflows
+from ..workflows.flow.starter import starter
+from ..workflows.paths import Paths
+from .page import show, show_document, warn
+from .table import draw_table
+
+__all__ = ["begin_workflow", "check_workflow", "show_schema", "show_workflows"]
+
+
+def check_workflow(environ: Mapping[str, str], name: str, *, as_json: bool) -> int:
+    """Print what is wrong as `FILE:LINE:COL: message`, and return 2 if that stops it from running.
+
+    Raises `UsageError` for a name that no workflow has.
+    """
+    around = Surroundings(Paths.of(environ), Path.cwd(), environ)
+    path = find_workflow(name, around.paths, Path())
+    checked = check_file(path, around)
+    if as_json:
+        show_document(_report(checked))
+    else:
+        for one in checked.faults:
+            warn(tell(one))
+        for one in checked.warnings:
+            warn(tell(one, "warning: "))
+        show(_summary(checked))
+    return 2 if checked.faults else 0
+
+
+def _summary(checked: Checked) -> str:
+    steps = len(checked.spec.steps) if checked.spec else 0
+    warnings = f", {_counted(len(checked.warnings), 'warning')}" if checked.warnings else ""
+    if checked.faults:
+        return f"{_counted(len(checked.faults), 'fault')}{warnings}"
+    return f"ok: {_counted(steps, 'step')}{warnings}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _report(checked: Checked) -> dict[str, Any]:
+    spec = checked.spec
+    return {
+        "file": checked.document.file,
+        "ok": not checked.faults,
+        "workflow": spec.name if spec else None,
+        "steps": [step.id for step in spec.steps] if spec else [],
+        "faults": list(_places(checked.faults)),
+        "warnings": list(_places(checked.warnings)),
+    }
+
+
+def _places(complaints: Iterable[Complaint]) -> Iterable[dict[str, Any]]:
+    for one in complaints:
+        yield {
+            "file": one.document.file,
+            "line": one.line,
+            "column": one.column,
+            "message": one.fault.message,
+            "hint": one.fault.hint,
+        }
+
+
+def show_workflows(environ: Mapping[str, str], *, as_json: bool) -> int:
+    """Print all workflows that have a name, in the order in which names are looked up."""
+    found = list_workflows(Paths.of(environ), Path.cwd())
+    if as_json:
+        keys = ("name", "origin", "path", "description", "is_hidden")
+        data = [{key: getattr(one, key) for key in keys} for one in found]
+        show_document({"workflows": [{**one, "path": str(one["path"])} for one in data]})
+        return 0
+    rows = [(one.name, _origin(one.origin, one.is_hidden), one.description) for one in found]
+    show(draw_table(("NAME", "FROM", "WHAT IT DOES"), rows, environ))
+    return 0
+
+
+def _origin(origin: str, is_hidden: bool) -> str:
+    return f"{origin} (by its path only)" if is_hidden else origin
+
+
+def show_schema() -> int:
+    """Print the JSON Schema of a workflow's file."""
+    from ..workflows.flow.schema import workflow_schema
+
+    show_document(workflow_schema())
+    return 0
+
+
+def begin_workflow(environ: Mapping[str, str], name: str, origin: str) -> int:
+    """Write NAME.toml here, unless there is one. Raises `UsageError`."""
+    path = Path(f"{name.removesuffix('.toml')}.toml")
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", path.stem):
+        raise UsageError(
+            f"`{path.stem}` is not a name", "use letters, digits, `_`, `-` and `.`, at most 64"
+        )
+    if origin:
+        source = find_workflow(origin, Paths.of(environ), Path())
+        text = source.read_text(encoding="utf-8")
+    else:
+        text = starter(path.stem)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise UsageError(f"{path} is there already", "choose another name") from error
+    except OSError as error:
+        raise SteersmanError(f"{path} can't be written: {error.strerror}") from error
+    show(
+        f"{path} is written. `steersman workflow check {path}` checks it, `steersman run {path}` runs it."
+    )
+    return 0
