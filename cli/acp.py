@@ -1,0 +1,136 @@
+"""`steersman acp`: an agent for editors, on standard input and output.
+
+Three threads: the main one reads lines, so that signals come through; one runs the connection; one
+writes. Standard output belongs to the protocol: whatever else is printed goes to standard error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TextIO
+
+from .. import __version__
+from ..gateway.child_events import is_aside
+from ..gateway.events import Event
+from ..gateway.host import Host, Wish
+from ..gateway.reverted import reverted_text
+from ..gateway.saved_queue import announce
+from ..gateway.terminal import clean
+from ..machines.errors import UsageError
+from ..workflows.config import load
+from ..workflows.paths import Paths
+from .acknowledgement import acknowledgement
+from .held import Held
+from .leaving import Leaving, leave_on_signals
+from .printer import Printer
+from .typed import typed_lines
+
+__all__ = ["serve_editor"]
+
+
+def serve_editor(environ: Mapping[str, str], *, agent: str = "", model: str = "") -> int:
+    """Serve one editor until its input ends. Raises `UsageError` without the protocol's library."""
+    if find_spec("acp") is None:
+        raise UsageError(
+            "`steersman acp` needs the package `agent-client-protocol`",
+            "install it with `pip install 'steersman[acp]'`",
+        )
+    wish = Wish(agent, model, can_ask=True)
+    paths = Paths.of(environ)
+    load(paths, Path.cwd(), environ)  # a mistake in the configuration is told at once
+
+    def host_of(folder: Path) -> Host:
+        return Host(paths, load(paths, folder, environ), environ, wish)
+
+    printer = Printer(_own_output())
+    connection = _Connection(host_of, printer.write)
+    try:
+        with leave_on_signals():
+            for line in typed_lines():
+                connection.feed(line)
+        return 0
+    except Leaving as leaving:
+        return leaving.exit_code
+    finally:
+        connection.close()
+        printer.close()
+
+
+class _Connection:
+    """The connection, on an asyncio loop in a thread of its own."""
+
+    def __init__(self, host_of: Callable[[Path], Host], write: Callable[[str], None]) -> None:
+        self._host_of, self._write = host_of, write
+        self._is_ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="acp")
+        self._thread.start()
+        self._is_ready.wait()
+
+    def feed(self, line: str | None) -> None:
+        """Hand a line over; none at the end."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._transport.feed, line)
+
+    def close(self) -> None:
+        """End, with every session saved."""
+        self.feed(None)
+        self._thread.join()
+
+    async def _serve(self) -> None:
+        from acp.agent.connection import AgentSideConnection
+
+        from ..gateway.acp_agent import AcpAgent
+        from ..gateway.acp_wire import LineTransport
+
+        self._loop = asyncio.get_running_loop()
+        self._transport = LineTransport(self._write)
+        self._is_ready.set()
+        agent = AcpAgent(__version__, self._host_of, _words)
+        serving = AgentSideConnection(
+            agent, self._transport, listening=False, use_unstable_protocol=True
+        )
+        try:
+            await serving.listen()
+        finally:
+            await agent.aclose()
+            await serving.close()
+
+
+def _own_output() -> TextIO:
+    """Return standard output for the protocol alone; what prints goes to standard error."""
+    own = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return open(own, "w", encoding="utf-8", errors="replace", closefd=True)
+
+
+def _words() -> Callable[[Event], str]:
+    """Return what says, of one session's events, what a person reads of them."""
+    held = Held()
+
+    def words(event: Event) -> str:
+        waits = held.hear(event)
+        match event["type"]:
+            case _ if is_aside(event):
+                return ""
+            case "recovered":
+                return announce(event, time.time())
+            case "queue":
+                return waits
+            case "notice" | "result":
+                return clean(str(event["text"]))
+            case "error":
+                return clean(f"error: {event['text']}\n{event['hint']}".strip())
+            case "reverted":
+                return clean(reverted_text(event))
+            case _:
+                return clean(acknowledgement(event))
+
+    return words
