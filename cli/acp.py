@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from .. import __version__
 from ..gateway.child_events import is_aside
@@ -92,7 +92,7 @@ class _Connection:
         self._loop = asyncio.get_running_loop()
         self._transport = LineTransport(self._write)
         self._is_ready.set()
-        agent = AcpAgent(__version__, self._host_of, _words)
+        agent: Any = AcpAgent(__version__, self._host_of, _words)
         serving = AgentSideConnection(
             agent, self._transport, listening=False, use_unstable_protocol=True
         )

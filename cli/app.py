@@ -127,6 +127,22 @@ def chat(
 
 
 @app.command()
+def acp(
+    agent: Annotated[str, typer.Option(metavar="NAME", help="An agent of the configuration.")] = "",
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="A model of the configuration, or `local`.")
+    ] = "",
+) -> int:
+    """Be an agent for an editor: the Agent Client Protocol on standard input and output.
+
+    Example: steersman acp --agent assistant
+    """
+    from .acp import serve_editor
+
+    return serve_editor(os.environ, agent=agent, model=model)
+
+
+@app.command()
 def trust(
     folder: Annotated[
         Path | None,

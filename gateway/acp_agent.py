@@ -36,7 +36,7 @@ from acp.schema import (
 )
 from pydantic import TypeAdapter
 
-from ..machines.errors import SteersmanError
+from ..machines.errors import SteersmanError, UsageError
 from .acp_content import Block, prompt_text
 from .acp_session import EditorSession
 from .commands import COMMANDS
@@ -70,6 +70,7 @@ class AcpAgent:
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         self._opening = asyncio.Lock()
+        self._entering = asyncio.Lock()  # what a session says while it is opened is told behind it
         self._telling = asyncio.create_task(self._tell())
         self._tasks = set[asyncio.Task[None]]()
 
@@ -226,10 +227,11 @@ class AcpAgent:
         self, folder: Path, opens: Callable[[Host], Conversation]
     ) -> tuple[EditorSession, list[str]]:
         host = await self._host(folder)
-        before = len(host.notices)
-        conversation = await _refusing(lambda: opens(host))
-        session = EditorSession(host, conversation, self._client, self._words_of())
-        self._sessions[session.id] = session
+        async with self._entering:
+            before = len(host.notices)
+            conversation = await _refusing(lambda: opens(host))
+            session = EditorSession(host, conversation, self._client, self._words_of())
+            self._sessions[session.id] = session
         choice = [host.choice.line] if host.choice is not None else []
         first = [] if before else list(host.config.notices)
         return session, [*choice, *first, *host.notices[before:]]
@@ -238,7 +240,7 @@ class AcpAgent:
         session = self._sessions.get(name)
         notices: list[str] = []
         if session is None:
-            session, notices = await self._open(_folder(cwd), lambda host: host.resume(name))
+            session, notices = await self._open(_folder(cwd), lambda host: _take_up(host, name))
         if tells_again:
             await session.tell_again()
         await session.introduce(notices)
@@ -269,7 +271,8 @@ class AcpAgent:
         """Tell the editor what happens, one event after another."""
         while True:
             event = await self._events.get()
-            session = self._sessions.get(self._root(event))
+            async with self._entering:
+                session = self._sessions.get(self._root(event))
             if session is None:
                 continue
             try:
@@ -285,6 +288,14 @@ class AcpAgent:
         while session in self._parents:
             session = self._parents[session]
         return str(session)
+
+
+def _take_up(host: Host, name: str) -> Conversation:
+    """Take a session up that is not over. Raises `SteersmanError`."""
+    rows = host.store.sessions()
+    if any(one.session == name and one.state == "finalized" for one in rows):
+        raise UsageError(f"session `{name}` was closed for good", "begin a new one")
+    return host.resume(name)
 
 
 async def _refusing(work: Callable[[], T]) -> T:

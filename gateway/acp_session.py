@@ -9,7 +9,6 @@ from typing import Any
 from uuid import uuid4
 
 from acp.exceptions import RequestError
-from acp.helpers import SessionUpdate
 from acp.interfaces import Client
 from acp.schema import (
     AllowedOutcome,
@@ -20,7 +19,7 @@ from acp.schema import (
 
 from ..machines.messages import Interrupt
 from .acp_prompt import Outcome, Prompts
-from .acp_update import NOT_HERE, Telling, busy_option, commands, goal_update, history
+from .acp_update import NOT_HERE, Telling, Update, busy_option, commands, goal_update, history
 from .commands import COMMANDS, Reply
 from .conversation import Conversation
 from .events import Event
@@ -53,6 +52,7 @@ class EditorSession:
         self._prompts = Prompts()
         self._in_order = asyncio.Lock()
         self._asking = set[asyncio.Task[None]]()
+        self._is_introduced = asyncio.Event()
 
     # What the editor says -------------------------------------------------------------------------
 
@@ -117,7 +117,8 @@ class EditorSession:
     # What the editor is told ----------------------------------------------------------------------
 
     async def hear(self, event: Event) -> None:
-        """Tell an event of this session, or of one beneath it."""
+        """Tell an event of this session, or of one beneath it; behind the introduction."""
+        await self._is_introduced.wait()
         await self.send(self._telling.updates(event))
         if event["type"] == "question":
             task = asyncio.create_task(self._ask(event))
@@ -131,7 +132,7 @@ class EditorSession:
             await self.send([await self._busy_changed()])
         self._prompts.hear(event)
 
-    async def send(self, updates: list[SessionUpdate]) -> None:
+    async def send(self, updates: list[Update]) -> None:
         """Send updates, in order."""
         for one in updates:
             await self._client.session_update(self.id, one)
@@ -141,11 +142,12 @@ class EditorSession:
         await self.send([commands()])
         for one in notices:
             await self.send(self._telling.note(one))
+        self._is_introduced.set()
 
     async def tell_again(self) -> None:
         """Tell the whole conversation so far."""
-        record = await asyncio.to_thread(self.conversation.record)
-        await self.send(history(record.conversation, Path(record.folder)))
+        record = self._host.runtime.sessions[self.id].record
+        await self.send(history(tuple(record.conversation), Path(record.folder)))
 
     async def options(self) -> list[SessionConfigOptionSelect]:
         """Return the settings of the session."""
@@ -153,12 +155,9 @@ class EditorSession:
         live = self._host.runtime.sessions[self.id]
         return [busy_option(record.busy_mode or live.environment.policy.busy_mode)]
 
-    async def _busy_changed(self) -> SessionUpdate:
+    async def _busy_changed(self) -> ConfigOptionUpdate:
         options: Any = await self.options()
-        update: Any = ConfigOptionUpdate(
-            session_update="config_option_update", config_options=options
-        )
-        return update
+        return ConfigOptionUpdate(session_update="config_option_update", config_options=options)
 
     # Questions ------------------------------------------------------------------------------------
 

@@ -12,15 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import acp
-from acp.helpers import SessionUpdate, ToolCallContentVariant
+from acp import helpers
+from acp.helpers import ToolCallContentVariant
 from acp.schema import (
     AgentMessageChunk,
     AvailableCommand,
     AvailableCommandInput,
+    ConfigOptionUpdate,
     SessionConfigOptionSelect,
     SessionConfigSelectOption,
     SessionInfoUpdate,
     ToolCallLocation,
+    ToolCallStatus,
     ToolCallUpdate,
     ToolKind,
     UnstructuredCommandInput,
@@ -30,8 +33,18 @@ from ..machines.conversation import ChatMessage
 from .commands import COMMANDS
 from .events import Event
 
-__all__ = ["NOT_HERE", "Telling", "busy_option", "commands", "goal_update", "history", "tool_call"]
+__all__ = [
+    "NOT_HERE",
+    "Telling",
+    "Update",
+    "busy_option",
+    "commands",
+    "goal_update",
+    "history",
+    "tool_call",
+]
 
+Update = helpers.SessionUpdate | ConfigOptionUpdate
 KINDS: dict[str, ToolKind] = {
     "read": "read",
     "list": "read",
@@ -72,7 +85,7 @@ class Telling:
         self._parts = count(1)
         self._part = ""
 
-    def updates(self, event: Event) -> list[SessionUpdate]:
+    def updates(self, event: Event) -> list[Update]:
         """Return what to send of an event, in order."""
         is_own = event["session"] == self._session
         match event["type"]:
@@ -90,7 +103,7 @@ class Telling:
             case _:
                 return self.note(self._words(event)) if is_own else []
 
-    def note(self, text: str) -> list[SessionUpdate]:
+    def note(self, text: str) -> list[Update]:
         """Say something that the agent did not say."""
         if not text:
             return []
@@ -103,18 +116,18 @@ class Telling:
         about = self._about(event)
         return ToolCallUpdate(**about, status="pending")
 
-    def _tool(self, event: Event) -> SessionUpdate:
+    def _tool(self, event: Event) -> Update:
         name = self._name(event)
         if event["type"] == "tool_ended":
             self._known.discard(name)
-            status = "completed" if event["status"] == "ok" else "failed"
+            ended: ToolCallStatus = "completed" if event["status"] == "ok" else "failed"
             text = event.get("reason") or self._output(event["session"], event["call"])
             content = [acp.tool_content(acp.text_block(_cut(text)))] if text else None
-            return acp.update_tool_call(name, status=status, content=content)
+            return acp.update_tool_call(name, status=ended, content=content)
         if name in self._known:
             return acp.update_tool_call(name, status="in_progress")
         self._known.add(name)
-        status = "in_progress" if event["type"] == "tool_started" else "pending"
+        status: ToolCallStatus = "in_progress" if event["type"] == "tool_started" else "pending"
         return acp.start_tool_call(**self._about(event), status=status)
 
     def _about(self, event: Event) -> dict[str, Any]:
@@ -184,7 +197,7 @@ def _cut(text: str) -> str:
     return f"{text[:half]}\n[… {len(text) - LONGEST} characters …]\n{text[-half:]}"
 
 
-def _plan(event: Event) -> SessionUpdate:
+def _plan(event: Event) -> Update:
     done, total = event["done"], event["total"]
     text = f"{event['unit'] or 'step'} {done}/{total}"
     entry = acp.plan_entry(text, status="completed" if done >= total else "in_progress")
@@ -207,9 +220,9 @@ def goal_update(event: Event) -> SessionInfoUpdate:
     return SessionInfoUpdate(session_update="session_info_update", field_meta={"goal": goal})
 
 
-def history(conversation: Iterable[ChatMessage], folder: Path) -> list[SessionUpdate]:
+def history(conversation: Iterable[ChatMessage], folder: Path) -> list[Update]:
     """Tell a conversation again, from its start."""
-    told: list[SessionUpdate] = []
+    told: list[Update] = []
     for number, message in enumerate(conversation, 1):
         match message.role:
             case "user":
@@ -229,9 +242,9 @@ def history(conversation: Iterable[ChatMessage], folder: Path) -> list[SessionUp
     return told
 
 
-def commands() -> SessionUpdate:
+def commands() -> Update:
     """List the slash commands that make sense in an editor."""
-    return acp.update_available_commands(
+    return helpers.update_available_commands(
         AvailableCommand(name=one.name, description=one.doc, input=_input(one.usage))
         for one in COMMANDS.values()
         if one.name not in NOT_HERE
