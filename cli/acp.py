@@ -7,6 +7,7 @@ writes. Standard output belongs to the protocol: whatever else is printed goes t
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 import threading
@@ -34,6 +35,9 @@ from .typed import typed_lines
 
 __all__ = ["serve_editor"]
 
+LAST_SECONDS = 2.0
+"""For the answers that are still due when the editor has gone."""
+
 
 def serve_editor(environ: Mapping[str, str], *, agent: str = "", model: str = "") -> int:
     """Serve one editor until its input ends. Raises `UsageError` without the protocol's library."""
@@ -49,7 +53,8 @@ def serve_editor(environ: Mapping[str, str], *, agent: str = "", model: str = ""
     def host_of(folder: Path) -> Host:
         return Host(paths, load(paths, folder, environ), environ, wish)
 
-    printer = Printer(_own_output())
+    output = _own_output()
+    printer = Printer(output)
     connection = _Connection(host_of, printer.write)
     try:
         with leave_on_signals():
@@ -61,6 +66,8 @@ def serve_editor(environ: Mapping[str, str], *, agent: str = "", model: str = ""
     finally:
         connection.close()
         printer.close()
+        with contextlib.suppress(OSError):  # the editor may be gone
+            output.close()
 
 
 class _Connection:
@@ -100,6 +107,7 @@ class _Connection:
             await serving.listen()
         finally:
             await agent.aclose()
+            await self._transport.settle(LAST_SECONDS)
             await serving.close()
 
 

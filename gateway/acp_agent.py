@@ -68,7 +68,7 @@ class AcpAgent:
         self._sessions: dict[str, EditorSession] = {}
         self._parents: dict[str, str] = {}
         self._loop = asyncio.get_running_loop()
-        self._events: asyncio.Queue[Event] = asyncio.Queue()
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._opening = asyncio.Lock()
         self._entering = asyncio.Lock()  # what a session says while it is opened is told behind it
         self._telling = asyncio.create_task(self._tell())
@@ -80,9 +80,11 @@ class AcpAgent:
 
     async def aclose(self) -> None:
         """Leave every session and let go of everything."""
-        self._telling.cancel()
         for host in self._hosts.values():
             await asyncio.to_thread(host.close)
+        await asyncio.sleep(0)  # what the hosts said last comes in
+        self._events.put_nowait(None)
+        await self._telling
 
     # The protocol ---------------------------------------------------------------------------------
 
@@ -269,16 +271,11 @@ class AcpAgent:
 
     async def _tell(self) -> None:
         """Tell the editor what happens, one event after another."""
-        while True:
-            event = await self._events.get()
+        while (event := await self._events.get()) is not None:
             async with self._entering:
                 session = self._sessions.get(self._root(event))
-            if session is None:
-                continue
-            try:
+            if session is not None:
                 await session.hear(event)
-            except ConnectionError:
-                return
 
     def _root(self, event: Event) -> str:
         """Name the session that an event belongs to: of a subagent, the one at the top."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -133,9 +134,10 @@ class EditorSession:
         self._prompts.hear(event)
 
     async def send(self, updates: list[Update]) -> None:
-        """Send updates, in order."""
-        for one in updates:
-            await self._client.session_update(self.id, one)
+        """Send updates, in order; an editor that is gone gets none."""
+        with contextlib.suppress(ConnectionError):
+            for one in updates:
+                await self._client.session_update(self.id, one)
 
     async def introduce(self, notices: list[str]) -> None:
         """Say which commands there are, and what a person has to know."""
