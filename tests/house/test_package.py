@@ -16,6 +16,7 @@ import pytest
 import steersman
 
 NAMES = {
+    "agent-client-protocol": "acp",
     "ruamel.yaml": "ruamel",
     "tomli-w": "tomli_w",
 }  # distributions whose module has another name
@@ -44,7 +45,7 @@ def test_every_folder_of_modules_is_a_declared_package(
 def test_imports_are_declared(module: Any, project: dict[str, Any]) -> None:
     """What a room imports from outside is a dependency, or of an extra."""
     extras = project["project"]["optional-dependencies"]
-    wanted = [*project["project"]["dependencies"], *extras["local"]]
+    wanted = [*project["project"]["dependencies"], *extras["local"], *extras["acp"]]
     names = [re.split(r"[<>=!~\[; ]", line)[0] for line in wanted]
     known = {NAMES.get(name, name) for name in names} | set(sys.stdlib_module_names)
     for node in ast.walk(module.tree):
