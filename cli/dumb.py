@@ -16,6 +16,7 @@ from ..gateway.child_events import is_aside
 from ..gateway.conversation import Conversation
 from ..gateway.events import Event
 from ..gateway.host import Host
+from .farewell import farewell
 from .leaving import Leaving
 from .options import ChatOptions
 from .plain import PlainFace
@@ -71,13 +72,14 @@ def talk_in_lines(host: Host, open_it: Callable[[], Conversation], options: Chat
         for notice in (*host.config.notices, *host.notices):
             printer.write(f"{notice}\n")
         printer.write("/help lists the commands. Ctrl-D leaves; everything is saved.\n")
+        code = 0
         try:
             _listen(conversation, watch, printer)
         except Leaving as leaving:
-            conversation.leave("signal")
-            return 0 if leaving.exit_code == 128 + signal.SIGINT else leaving.exit_code
-        conversation.leave()
-        return 0
+            code = 0 if leaving.exit_code == 128 + signal.SIGINT else leaving.exit_code
+        conversation.leave("signal" if code else "exit")
+        printer.write(f"{farewell(conversation, is_kept=host.is_kept)}\n")
+        return code
     finally:
         host.close()
         printer.close()

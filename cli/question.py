@@ -8,12 +8,13 @@ from ..gateway.conversation import Conversation
 from ..gateway.events import Event
 from ..gateway.terminal import clean
 
-__all__ = ["Questions", "answered", "asked"]
+__all__ = ["Questions", "answered", "answering", "asked"]
 
 CHOICES = {
     **{"y": "allow", "yes": "allow", "a": "always", "always": "always"},
     **{"n": "deny", "no": "deny"},
 }
+POLITE = {"please", "thanks"}
 
 
 class Questions:
@@ -26,6 +27,11 @@ class Questions:
     def first(self) -> Event | None:
         """The one that is to be answered next."""
         return self._open[0] if self._open else None
+
+    @property
+    def all(self) -> list[Event]:
+        """All of them."""
+        return list(self._open)
 
     def hear(self, event: Event) -> None:
         """Take in an event: a question, or what shows that one is open no longer."""
@@ -58,10 +64,25 @@ def asked(question: Event) -> str:
     return f"{question['tool']}: {what}\nMay it run? [y]es, [a]lways, [n]o\n"
 
 
-def answered(conversation: Conversation, question: Event, text: str) -> bool:
-    """Take a one-letter answer to the open question; anything else is a message."""
+def answering(question: Event, text: str) -> tuple[str, str] | None:
+    """Read a text as the answer to a question: choice and reason; none if it is a message.
+
+    A word or a letter for a choice answers, `please` and `thanks` aside; `n` or `deny` may be
+    followed by a reason, which the agent is told.
+    """
     words = text.strip().lower().strip(".!").replace(",", " ").split()
-    choice = CHOICES.get(words[0]) if words and set(words[1:]) <= {"please", "thanks"} else None
-    if choice is not None:
-        conversation.answer(question["id"], choice)
-    return choice is not None
+    if not words:
+        return None
+    if words[0] in ("n", "deny") and len(words) > 1 and words[1] not in POLITE:
+        return "deny", text.strip().partition(" ")[2].strip()
+    choice = CHOICES.get(words[0], words[0])
+    is_choice = choice in question["options"] and set(words[1:]) <= POLITE
+    return (choice, "") if is_choice else None
+
+
+def answered(conversation: Conversation, question: Event, text: str) -> bool:
+    """Take a text that answers the open question; anything else is a message."""
+    answer = answering(question, text)
+    if answer is not None:
+        conversation.answer(question["id"], *answer)
+    return answer is not None

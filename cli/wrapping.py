@@ -1,8 +1,14 @@
 """Lines as wide as a terminal, broken between words."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
 from prompt_toolkit.utils import get_cwidth
 
-__all__ = ["wrapped"]
+__all__ = ["fitted", "wrapped", "wrapped_pieces"]
+
+Piece = tuple[str, str]
 
 
 def wrapped(text: str, width: int) -> list[str]:
@@ -14,24 +20,74 @@ def wrapped(text: str, width: int) -> list[str]:
     return [row for line in text.split("\n") for row in _rows(line, width)]
 
 
+def wrapped_pieces(
+    pieces: Sequence[Piece], width: int, hang: str = "", *, by_word: bool = True
+) -> list[list[Piece]]:
+    """Break a styled line in the same way; `hang` begins each row but the first."""
+    line = "".join(text for _, text in pieces)
+    spans = list(_spans(line, width, hang, by_word))
+    if len(spans) == 1:
+        return [list(pieces)]
+    rows = [_cut(pieces, start, end) for start, end in spans]
+    return [row if at == 0 or not hang else [("", hang), *row] for at, row in enumerate(rows)]
+
+
+def fitted(text: str, width: int, dots: str = "…") -> str:
+    """Return a text of one line that is at most `width` columns wide, cut with dots."""
+    if get_cwidth(text) <= width:
+        return text
+    return text[: _fitting(text, 0, max(0, width - get_cwidth(dots)))] + dots[: max(0, width)]
+
+
 def _rows(line: str, width: int) -> list[str]:
     indent = line[: len(line) - len(line.lstrip(" "))]
     indent = indent if len(indent) < width // 2 else ""
-    rows = list[str]()
-    while get_cwidth(line) > width:
-        end = _fitting(line, width)
-        space = line.rfind(" ", len(indent) + 1, end + 1)
-        end = space if space > len(indent) else max(end, len(indent) + 1)
-        rows.append(line[:end].rstrip(" "))
-        line = indent + line[end:].lstrip(" ")
-    return [*rows, line]
+    spans = list(_spans(line, width, indent))
+    if len(spans) == 1:
+        return [line]
+    rows = [line[start:end] for start, end in spans]
+    return [row if at == 0 else indent + row for at, row in enumerate(rows)]
 
 
-def _fitting(line: str, width: int) -> int:
-    """Count the signs that fit into a row."""
-    used = 0
-    for count, sign in enumerate(line):
-        used += get_cwidth(sign)
-        if used > width:
-            return count
+def _spans(line: str, width: int, hang: str, by_word: bool = True) -> Iterator[tuple[int, int]]:
+    """Yield where each row begins and ends in the line; blanks between rows are in neither."""
+    start, room, least = 0, width, len(hang)
+    while _is_wider(line, start, room):
+        end = max(_fitting(line, start, room), start + 1)
+        space = line.rfind(" ", start + least + 1, end + 1) if by_word else -1
+        end = space if space > start + least else end
+        yield start, start + len(line[start:end].rstrip(" ")) if by_word else end
+        start = end
+        while by_word and line[start : start + 1] == " ":
+            start += 1
+        room, least = max(1, width - get_cwidth(hang)), 0
+    yield start, len(line)
+
+
+def _is_wider(line: str, start: int, room: int) -> bool:
+    if line.isascii():
+        return len(line) - start > room
+    return get_cwidth(line[start:]) > room
+
+
+def _fitting(line: str, start: int, room: int) -> int:
+    """Return the end of the signs, from `start` on, that fit into a row."""
+    if line.isascii():
+        return min(len(line), start + room)
+    for at in range(start, len(line)):
+        room -= get_cwidth(line[at])
+        if room < 0:
+            return at
     return len(line)
+
+
+def _cut(pieces: Sequence[Piece], start: int, end: int) -> list[Piece]:
+    """Take the part of styled text between two places."""
+    row = list[Piece]()
+    at = 0
+    for style, text in pieces:
+        part = text[max(0, start - at) : max(0, end - at)]
+        if part:
+            row.append((style, part))
+        at += len(text)
+    return row

@@ -17,6 +17,7 @@ from .queue_commands import QUEUE_USAGE, queue_command
 from .reply import Reply
 from .revert_commands import REVERT_USAGE, diff_command, revert_command
 from .router import routes_command
+from .show_command import show_command
 from .steering import busy_command, receipts_command, steer_command, undo_command
 from .tree import draw_dump
 from .usage_command import usage_command
@@ -149,6 +150,12 @@ COMMANDS: dict[str, Command] = {
             True,
         ),
         Command("diff", "[TURN]", "Show what a turn changed.", diff_command),
+        Command(
+            "show",
+            "[CALL|last]",
+            "Show a tool call again, with its whole output; without an id list the last ones.",
+            show_command,
+        ),
         Command("receipts", "[ID]", "Tell what became of what was said.", receipts_command),
         Command(
             "usage",

@@ -24,6 +24,7 @@ from ..machines.facts import (
 from .acknowledgement import accepted_text
 from .attachment_events import attachment_events
 from .child_events import of_child
+from .tool_output import output_of
 
 __all__ = ["Event", "Narrator", "iso", "item_view", "queue_view", "translate", "usage_view"]
 
@@ -283,6 +284,7 @@ def _tool_ended(
         "status": status,
         "exit_code": exit_code,
         "bytes": size,
+        **output_of(entry),
     }
 
 

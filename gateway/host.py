@@ -108,6 +108,11 @@ class Host:
         """The home's store."""
         return self.runtime.store
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether what happens here is on disk, and there at the next start."""
+        return self.config.auto_queue.persistence.enabled
+
     def begin(self, folder: Path) -> Conversation:
         """Begin a new session in a folder."""
         self._welcome(folder)

@@ -30,7 +30,7 @@ def opened(stage: Stage, size: tuple[int, int], **environ: str) -> Terminal:
     command = (*COMMAND, "chat", "--yes")
     terminal = Terminal(command, stage.place.folder, stage.place.environ | environ, size)
     stage.terminals.append(terminal)
-    terminal.shows("everything is")
+    terminal.shows("everything")
     return terminal
 
 
@@ -51,10 +51,10 @@ def test_forty_columns(stage: Stage) -> None:
     assert terminal.ended() == 0
     rows = [row for row in terminal.rows if row]
     assert rows[3:] == [
-        "/help lists the commands. Ctrl-D leaves;",
-        "everything is saved.",
+        "/help lists the commands, ? the keys.",
+        "Ctrl-D leaves; everything is saved.",
         "> explain ownership to me, please, and",
-        "without a book",
+        "  without a book",
         "> hello",
         '📥 Queued #2: "hello"',
         "> please stop",
@@ -63,6 +63,9 @@ def test_forty_columns(stage: Stage) -> None:
         "Stopping current task.",
         "Held: 1 waiting. /queue resume runs",
         "them.",
+        "Saved, with 1 interrupted and 1",
+        "waiting. Go on with: steersman chat",
+        f"--resume {stage.stored()['id']}",
     ]
 
 
@@ -86,4 +89,5 @@ def test_a_terminal_that_can_only_print(stage: Stage) -> None:
         "Stopping current task.",
         "hello",
         "Good day.",
+        f"Saved, with 1 interrupted. Go on with: steersman chat --resume {stage.stored()['id']}",
     ]

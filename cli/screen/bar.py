@@ -1,0 +1,97 @@
+"""The line at the bottom: as much of what is going on as fits, the most important first."""
+
+from __future__ import annotations
+
+from prompt_toolkit.utils import get_cwidth
+
+from ...gateway.progress import progress_text
+from ..wrapping import fitted
+from .look import Look
+from .status import Goal, Spent, Status
+
+__all__ = ["bar", "duration"]
+
+
+def bar(status: Status, now: float, width: int, look: Look, asks: int = 0) -> str:
+    """Return one row of at most `width` columns; `asks` is how many questions wait for an answer."""
+    parts = _parts(status, now, asks)
+    between = look.plain(" · ")
+    while len(parts) > 1 and _width(parts, between) > width:
+        parts.remove(max(parts, key=lambda one: one[0]))
+    return fitted(between.join(text for _, text in parts), width, look.sign("…"))
+
+
+def duration(seconds: float) -> str:
+    """Write a time as people read it: `40 ms`, `1.4 s`, `12 s`, `3 min 5 s`, `2 h 5 min`."""
+    if seconds < 0.1:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if not minutes:
+        return f"{rest} s"
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def _parts(status: Status, now: float, asks: int) -> list[tuple[int, str]]:
+    """List what there is to tell, left to right; the higher its number, the sooner it is left out."""
+    parts = [(7, status.agent), (6, status.model), (0, _doing(status, now))]
+    if asks:
+        parts.append((1, "1 question" if asks == 1 else f"{asks} questions"))
+    if status.waiting:
+        word = "held" if status.queue == "held" else "waiting"
+        parts.append((2, f"{status.waiting} {word}"))
+    if status.interrupted:
+        parts.append((3, f"{status.interrupted} interrupted"))
+    if status.offered:
+        parts.append((5, f"{status.offered} offered"))
+    if status.children:
+        parts.append((3, f"{_names(status.children)} at work"))
+    parts += [(4, _goal(status.goal)), (8, _tokens(status.spent)), (7, _cost(status.spent.cost))]
+    return [one for one in parts if one[1]]
+
+
+def _doing(status: Status, now: float) -> str:
+    if not status.is_busy:
+        return "idle"
+    word = "stopping" if status.is_stopping else "working"
+    seconds = max(0, now - status.since)
+    elapsed = f"{int(seconds)} s" if seconds < 60 else duration(seconds)
+    return f"{word} {elapsed}{progress_text(status.progress)}"
+
+
+def _names(children: set[str]) -> str:
+    if len(children) > 2:
+        return f"{len(children)} subagents"
+    return ", ".join(sorted(children))
+
+
+def _goal(goal: Goal) -> str:
+    if goal.state in ("", "cleared"):
+        return ""
+    turns = f" {goal.used}/{goal.most}" if goal.most else f" {goal.used}"
+    return f"goal{turns}" if goal.state == "active" else f"goal {goal.state}{turns}"
+
+
+def _tokens(spent: Spent) -> str:
+    total = spent.input + spent.output
+    if not total:
+        return ""
+    share = f", {100 * spent.cached // spent.input} % cached" if spent.cached else ""
+    return f"{_counted(total)} tokens{share}"
+
+
+def _counted(number: int) -> str:
+    if number < 1000:
+        return str(number)
+    return f"{number / 1000:.1f}k" if number < 100_000 else f"{number / 1_000_000:.2f}M"
+
+
+def _cost(cost: float) -> str:
+    return f"${cost:.2f}" if cost >= 0.1 else f"${cost:.4f}" if cost else ""
+
+
+def _width(parts: list[tuple[int, str]], between: str) -> int:
+    return get_cwidth(between.join(text for _, text in parts))

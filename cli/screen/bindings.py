@@ -1,0 +1,164 @@
+"""What the keys do: the table of `keys.py`, bound to methods."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from prompt_toolkit.filters import Condition, has_completions, is_searching
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+
+from .keys import KEYS, keys_text
+from .line import Line
+from .screen import Screen
+
+__all__ = ["Bindings"]
+
+AGAIN = 2.0
+"""Seconds within which a second Ctrl-C leaves."""
+BURST = 0.005
+"""Seconds within which keys come that no hand typed one by one."""
+
+
+class Bindings:
+    """Each method whose name is in the table is called with its key press."""
+
+    def __init__(self, line: Line, screen: Screen, leave: Callable[[], None]) -> None:
+        self._line = line
+        self._screen = screen
+        self._leave = leave
+        self._last_control_c = -AGAIN
+        self._last_key = self._this_key = 0.0
+        self._keys, self._control_x_key = 0, -1
+        self.bindings = KeyBindings()
+        self._bind()
+
+    def note_key(self, _: object = None) -> None:
+        """Remember when keys come, and how many; called before each."""
+        self._keys += 1
+        self._last_key, self._this_key = self._this_key, time.monotonic()
+
+    def _bind(self) -> None:
+        is_empty = Condition(lambda: not self._line.buffer.text)
+        filters = {"help": is_empty, "right": has_completions}
+        for key in KEYS:
+            for bound in key.bound:
+                when = ~is_searching & filters.get(key.action, Condition(lambda: True))
+                self.bindings.add(*bound, filter=when)(getattr(self, f"_{key.action}"))
+        self.bindings.add(Keys.BracketedPaste)(self._paste)
+        self.bindings.add("c-h", filter=~is_searching)(self._rub_out)
+        self.bindings.add("c-x", eager=True, filter=~is_searching)(self._control_x)
+        self.bindings.add("c-e", filter=Condition(self._is_after_x), eager=True)(self._editor)
+
+    # Sending ------------------------------------------------------------------------------------
+
+    def _send(self, event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.document.text_before_cursor.endswith("\\"):
+            buffer.delete_before_cursor()
+            buffer.insert_text("\n")
+            return
+        buffer.complete_state = None
+        self._line.send()
+
+    def _queue(self, event: KeyPressEvent) -> None:
+        if not self._take_entry(event):
+            self._line.send("queue")
+
+    def _steer(self, event: KeyPressEvent) -> None:
+        self._line.send("steer")
+
+    def _newline(self, event: KeyPressEvent) -> None:
+        """Begin a new line; as the end of a burst of keys, as programs type, it is Enter."""
+        if self._this_key - self._last_key < BURST and event.current_buffer.text:
+            self._send(event)
+            return
+        event.current_buffer.insert_text("\n")
+
+    def _right(self, event: KeyPressEvent) -> None:
+        if event.current_buffer.document.is_cursor_at_the_end:
+            self._take_entry(event)
+        else:
+            event.current_buffer.cursor_right()
+
+    def _take_entry(self, event: KeyPressEvent) -> bool:
+        """Take the entry of the menu that is chosen, or the first; False without a menu."""
+        buffer = event.current_buffer
+        state = buffer.complete_state
+        if state is None or not state.completions:
+            return False
+        buffer.apply_completion(state.current_completion or state.completions[0])
+        if buffer.text.endswith((" ", "/")):
+            buffer.start_completion(select_first=False)
+        return True
+
+    # Stopping and leaving -----------------------------------------------------------------------
+
+    def _escape(self, event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.complete_state is not None and buffer.complete_state.completions:
+            buffer.cancel_completion()
+        elif not self._line.give_back() and self._screen.status.is_busy:
+            self._line.stop()
+
+    def _control_c(self, event: KeyPressEvent) -> None:
+        now = time.monotonic()
+        is_again = now - self._last_control_c < AGAIN
+        self._last_control_c = now
+        is_busy = self._screen.status.is_busy
+        if is_again or not (is_busy or event.current_buffer.text):
+            self._leave()
+        elif is_busy:
+            self._screen.write("Ctrl-C again leaves.")
+            self._line.stop()
+        elif not self._line.give_back():
+            event.current_buffer.reset(append_to_history=True)
+
+    def _control_d(self, event: KeyPressEvent) -> None:
+        if event.current_buffer.text:
+            event.current_buffer.delete()
+        else:
+            self._leave()
+
+    def _suspend(self, event: KeyPressEvent) -> None:
+        event.app.suspend_to_background()
+
+    # Moving and editing -------------------------------------------------------------------------
+
+    def _up(self, event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        is_at_top = buffer.complete_state is None and buffer.document.cursor_position_row == 0
+        if not (is_at_top and self._line.take_back()):
+            buffer.auto_up(count=event.arg)
+
+    def _down(self, event: KeyPressEvent) -> None:
+        event.current_buffer.auto_down(count=event.arg)
+
+    def _paste(self, event: KeyPressEvent) -> None:
+        self._line.paste(event.data)
+
+    def _rub_out(self, event: KeyPressEvent) -> None:
+        self._line.rub_out()
+
+    def _control_x(self, event: KeyPressEvent) -> None:
+        self._control_x_key = self._keys
+
+    def _is_after_x(self) -> bool:
+        return self._keys == self._control_x_key + 1
+
+    def _editor(self, event: KeyPressEvent) -> None:
+        self._line.unfold_pastes()
+        self._screen.canvas.step_aside(True)
+        task = event.current_buffer.open_in_editor(validate_and_handle=False)
+        task.add_done_callback(lambda _: self._screen.canvas.step_aside(False))
+
+    def _unfold(self, event: KeyPressEvent) -> None:
+        if not self._screen.unfold():
+            self._screen.write("Nothing more to unfold. /show ID shows any tool call.")
+
+    def _clear(self, event: KeyPressEvent) -> None:
+        event.app.renderer.clear()
+
+    def _help(self, event: KeyPressEvent) -> None:
+        self._screen.write(keys_text(self._screen.look, self._screen.canvas.columns))

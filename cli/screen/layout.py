@@ -1,0 +1,99 @@
+"""What is drawn below: what still changes, the cards, the input line, the menu, the bar."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.filters import Condition, has_completions
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindingsBase
+from prompt_toolkit.layout import (
+    BufferControl,
+    ConditionalContainer,
+    Dimension,
+    FormattedTextControl,
+    HSplit,
+    Layout,
+    Window,
+)
+from prompt_toolkit.layout.menus import CompletionsMenu
+from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.styles import Style
+from prompt_toolkit.widgets import SearchToolbar
+
+from .screen import Screen
+
+__all__ = ["make_app"]
+
+MENU = 6
+"""Rows of the menu."""
+INPUT = 10
+"""Rows of the input line at most; what is longer scrolls."""
+
+STYLE = Style.from_dict(
+    {
+        "completion-menu": "bg:default fg:default",
+        "completion-menu.completion": "bg:default fg:default",
+        "completion-menu.completion.current": "reverse",
+        "completion-menu.meta.completion": "bg:default fg:default dim",
+        "completion-menu.meta.completion.current": "bg:default fg:default",
+        "scrollbar.background": "bg:default",
+        "scrollbar.button": "bg:default",
+    }
+)
+"""No colour of the terminal's background is guessed at."""
+
+
+def make_app(
+    screen: Screen,
+    buffer: Buffer,
+    bindings: KeyBindingsBase,
+    keyboard: Input | None,
+    environ: Mapping[str, str],
+) -> Application[int]:
+    """Put it together; the application's result is an exit code."""
+    search = SearchToolbar()
+    field = Window(
+        BufferControl(buffer, search_buffer_control=search.control, preview_search=True),
+        height=Dimension(min=1, max=INPUT),
+        dont_extend_height=True,
+        wrap_lines=True,
+        get_line_prefix=_sign,
+    )
+    above = FormattedTextControl(screen.above)
+    below = FormattedTextControl(screen.below)
+    has_above = Condition(lambda: bool(screen.above()))
+    rows = HSplit(
+        [
+            ConditionalContainer(Window(above, dont_extend_height=True), has_above),
+            field,
+            ConditionalContainer(search, Condition(lambda: search.control.is_focusable())),
+            ConditionalContainer(CompletionsMenu(max_height=MENU), has_completions),
+            Window(below, height=1, dont_extend_height=True),
+        ]
+    )
+    depth = ColorDepth.DEPTH_1_BIT if environ.get("NO_COLOR") else ColorDepth.DEPTH_4_BIT
+    app: Application[int] = Application(
+        layout=Layout(rows, focused_element=field),
+        style=STYLE,
+        include_default_pygments_style=False,
+        key_bindings=bindings,
+        erase_when_done=True,
+        color_depth=depth,
+        enable_page_navigation_bindings=False,
+        terminal_size_polling_interval=None,
+        input=keyboard,
+        output=screen.canvas.output,
+    )
+    app.ttimeoutlen = 0.05
+    app.timeoutlen = 0.04
+    return app
+
+
+def _sign(number: int, wrap: int) -> StyleAndTextTuples:
+    is_first: Any = number == 0 and wrap == 0
+    return [("bold", "> " if is_first else "  ")]

@@ -1,0 +1,192 @@
+"""The input line: what is typed, pasted, taken back, completed, and sent off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.document import Document
+
+from ...gateway.commands import COMMANDS
+from ...gateway.conversation import Conversation
+from ...gateway.events import Event
+from ...gateway.reply import Reply
+from ...machines.disposition import Intent
+from ..question import answering
+from .editing import Edited, waiting_before
+from .paste import Pastes
+from .screen import Screen
+from .speaker import Speaker
+
+__all__ = ["Line"]
+
+LONE = 0.5
+"""Seconds after which a letter alone in the line answers the question that is open."""
+SEEN = 1.0
+"""Seconds for which a card must have been there by then: what came just now was not read yet."""
+
+
+class Line:
+    """What a person says, from the first key to the session; used in the prompt's thread.
+
+    `leave` ends the prompt, `on_loop` runs something in the prompt's thread, `later` after seconds.
+    """
+
+    def __init__(
+        self,
+        buffer: Buffer,
+        screen: Screen,
+        conversation: Conversation,
+        speaker: Speaker,
+        leave: Callable[[], None],
+        on_loop: Callable[[Callable[[], None]], None],
+        later: Callable[[float, Callable[[], None]], Any],
+    ) -> None:
+        self.buffer = buffer
+        self._screen = screen
+        self._conversation = conversation
+        self._speaker = speaker
+        self._leave = leave
+        self._on_loop = on_loop
+        self._later = later
+        self._pastes = Pastes()
+        self._edited: Edited | None = None
+        buffer.on_text_changed += self._on_change
+
+    # Sending ------------------------------------------------------------------------------------
+
+    def send(self, explicit: str = "auto") -> None:
+        """Send what is in the line; `explicit` is auto, queue or steer."""
+        shown = self.buffer.text
+        text = _sound(self._pastes.whole(shown))
+        edited, self._edited = self._edited, None
+        self._show_note()
+        if edited is not None and edited.is_waiting(self._screen.status) and explicit == "auto":
+            self.buffer.reset()
+            self._reword(edited, text)
+            return
+        if not text.strip():
+            return
+        self.buffer.reset(append_to_history=True)
+        self._screen.echo(shown)
+        question = self._screen.questions.first
+        answer = answering(question, text) if question and explicit == "auto" else None
+        if question is not None and answer is not None:
+            self._answer(question, *answer)
+            return
+        self._say(text, self._way(text, explicit, question))
+
+    def stop(self) -> None:
+        """Stop the turn and all that it started, ahead of everything else that was said."""
+        self._speaker.now(lambda: self._told(self._conversation.say("/stop")))
+
+    def _way(self, text: str, explicit: str, question: Event | None) -> str:
+        """Return how a message is meant: a command stays one; with a question open others wait."""
+        if self._conversation.would_stop(text):
+            is_command = text.lstrip().startswith("/")
+            return "auto" if is_command else explicit
+        return "queue" if explicit == "auto" and question is not None else explicit
+
+    def _say(self, text: str, explicit: str) -> None:
+        found = self._conversation.classify(text)
+        command = COMMANDS.get(found.command) if found.intent is Intent.COMMAND else None
+        is_urgent = command is not None and command.is_urgent
+        do = self._speaker.now if is_urgent else self._speaker.later
+        do(lambda: self._told(self._conversation.say(text, explicit)))
+
+    def _told(self, reply: Reply | None) -> None:
+        if reply is not None and reply.leaves:
+            self._on_loop(self._leave)
+
+    # Answering ----------------------------------------------------------------------------------
+
+    def _answer(self, question: Event, choice: str, reason: str = "") -> None:
+        def answer() -> None:
+            is_open = self._conversation.answer(question["id"], choice, reason)
+            self._screen.answered(question, is_late=not is_open)
+
+        self._speaker.now(answer)
+
+    def _on_change(self, buffer: Buffer) -> None:
+        """Take a letter that stays alone in the line as the answer to the card over it."""
+        letter = buffer.text
+        question = self._screen.questions.first
+        if letter not in ("y", "a", "n") or question is None or self._edited is not None:
+            return
+
+        def look_again() -> None:
+            if self.buffer.text == letter and self._screen.questions.first is question:
+                self.buffer.reset()
+                choice = answering(question, letter)
+                if choice is not None:
+                    self._answer(question, *choice)
+
+        self._later(max(LONE, SEEN - self._screen.asked_for()), look_again)
+
+    # Editing what waits -------------------------------------------------------------------------
+
+    def take_back(self) -> bool:
+        """Put the last waiting message, or the one before, into the line; False if there is none."""
+        is_unchanged = self._edited is not None and self.buffer.text == self._edited.text
+        if self.buffer.text and not is_unchanged:
+            return False
+        found = waiting_before(self._screen.status, self._edited)
+        if found is not None:
+            self._edited = found
+            self.buffer.set_document(Document(found.text, len(found.text)))
+            self._show_note()
+        return found is not None or self._edited is not None
+
+    def give_back(self) -> bool:
+        """Leave the message that is edited as it was; False if none is."""
+        if self._edited is None:
+            return False
+        self._edited = None
+        self.buffer.reset()
+        self._show_note()
+        return True
+
+    def _reword(self, edited: Edited, text: str) -> None:
+        if text == edited.text:
+            return
+        command = f"/queue edit {edited.number} {text}"
+        if not text.strip():
+            command = f"/queue pop {edited.number}"
+
+        def reword() -> None:
+            reply = self._conversation.say(command)
+            if reply is not None and not reply.ok and text.strip():
+                self._on_loop(lambda: self.restore(text))
+
+        self._speaker.later(reword)
+
+    def restore(self, text: str) -> None:
+        """Give a text back to its writer, unless something else was begun."""
+        if not self.buffer.text:
+            self.buffer.set_document(Document(text, len(text)))
+
+    def _show_note(self) -> None:
+        edited = self._edited
+        self._screen.note = edited.note(self._screen.status) if edited is not None else ""
+
+    # Pasting ------------------------------------------------------------------------------------
+
+    def paste(self, data: str) -> None:
+        """Put in what was pasted; a long text is shown as one word."""
+        self.buffer.insert_text(self._pastes.take(data))
+
+    def unfold_pastes(self) -> None:
+        """Put the whole texts in, for an editor."""
+        text = self._pastes.whole(self.buffer.text)
+        self.buffer.set_document(Document(text, len(text)))
+
+    def rub_out(self) -> None:
+        """Delete the sign before the cursor, or all of the word that stands for a paste."""
+        before = self.buffer.document.text_before_cursor
+        self.buffer.delete_before_cursor(self._pastes.word_before(before) or 1)
+
+
+def _sound(text: str) -> str:
+    """Replace what is no text: a byte that the terminal sent and that is no UTF-8."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,0 +1,136 @@
+"""Markdown a line at a time: what a line looks like needs nothing but the lines before it.
+
+So a line can be shown while it grows and be printed once it is whole. Marks that make a pair are
+hidden, all others stay: nothing that the model said is lost. (CommonMark has more; this is what
+models write.)
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from .look import CODE, DIM, HEAD, Look, Piece
+
+__all__ = ["Line", "Markdown", "Span"]
+
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*)[^`]*$")
+_HEADING = re.compile(r"(#{1,6})\s+")
+_BULLET = re.compile(r"(\s*)([-*+])(\s+)(?=\S)")
+_NUMBER = re.compile(r"\s*\d{1,3}[.)]\s+(?=\S)")
+_QUOTE = re.compile(r"\s*>\s?")
+_RULE = re.compile(r"\s*([-*_])(?:\s*\1){2,}\s*$")
+_TABLE = re.compile(r"\s*\|")
+_INLINE = re.compile(
+    r"(?P<tick>`+)(?P<code>.+?)(?<!`)(?P=tick)(?!`)"
+    r"|\*\*(?P<bold>\S(?:.*?\S)?)\*\*(?!\*)"
+    r"|(?<![\w*])\*(?P<slant>[^\s*](?:[^*]*[^\s*])?)\*(?![\w*])"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Styled text, and where in the source it begins; `mark` opens its style in the source."""
+
+    style: str
+    text: str
+    at: int
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line as it looks: what stands before it, its text, and what begins its further rows."""
+
+    lead: list[Piece] = field(default_factory=list[Piece])
+    spans: list[Span] = field(default_factory=list[Span])
+    hang: str = ""
+    is_code: bool = False
+
+    def pieces(self) -> list[Piece]:
+        """Return all of it."""
+        return [*self.lead, *((one.style, one.text) for one in self.spans)]
+
+
+class Markdown:
+    """Knows whether the next line is code."""
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+        self._fence = ""
+
+    def take(self, text: str) -> Line:
+        """Return how a whole line looks, and go past it."""
+        line = self.show(text)
+        if found := _FENCE.match(text):
+            if not self._fence:
+                self._fence = found[1]
+            elif found[1].startswith(self._fence) and not found[2]:
+                self._fence = ""
+        return line
+
+    def show(self, text: str, rest: str | None = None) -> Line:
+        """Return how a line looks that may still grow.
+
+        `rest`: it goes on with one whose beginning was taken before, and these are its rows' hang.
+        """
+        fence = _FENCE.match(text)
+        if self._fence:
+            is_end = fence and fence[1].startswith(self._fence) and not fence[2]
+            return self._rule() if is_end else Line(spans=[Span(CODE, text, 0)], is_code=True)
+        if rest is not None:
+            return Line([("", rest)] if rest else [], _inline(text, 0, ""), rest)
+        if fence and "\n" not in text:
+            return self._rule(fence[2])
+        return self._block(text)
+
+    def reset(self) -> None:
+        """Begin anew: an answer has ended, with whatever it left open."""
+        self._fence = ""
+
+    def _rule(self, name: str = "") -> Line:
+        dash = self._look.sign("─")
+        drawn = f"{dash * 2} {name} {dash * 6}" if name else dash * 8
+        return Line(spans=[Span(DIM, drawn, 0)], is_code=True)
+
+    def _block(self, text: str) -> Line:
+        if _RULE.match(text):
+            return Line(spans=[Span(DIM, self._look.sign("─") * 20, 0)])
+        if _TABLE.match(text):
+            return Line(spans=_inline(text, 0, ""), is_code=True)
+        if found := _HEADING.match(text):
+            style = f"{HEAD} underline" if len(found[1]) == 1 else HEAD
+            return Line(spans=_inline(text[found.end() :], found.end(), style))
+        if found := _BULLET.match(text):
+            lead = f"{found[1]}{self._look.sign('•')}{found[3]}"
+            return Line(
+                [("", lead)], _inline(text[found.end() :], found.end(), ""), " " * len(lead)
+            )
+        if found := _NUMBER.match(text):
+            spans = _inline(text[found.end() :], found.end(), "")
+            return Line([("", found[0])], spans, " " * found.end())
+        if found := _QUOTE.match(text):
+            bar = f"{self._look.sign('│')} "
+            return Line([(DIM, bar)], _inline(text[found.end() :], found.end(), "italic"), bar)
+        indent = len(text) - len(text.lstrip(" "))
+        return Line(spans=_inline(text, 0, ""), hang=" " * min(indent, 12))
+
+
+def _inline(text: str, base: int, style: str, mark: str = "") -> list[Span]:
+    """Part text at its pairs of marks; `base` is where it begins in the source."""
+    spans = list[Span]()
+    at = 0
+    for found in _INLINE.finditer(text):
+        spans.append(Span(style, text[at : found.start()], base + at, mark))
+        kind = found.lastgroup if found.lastgroup != "tick" else "code"
+        begin = found.start(kind or 0)
+        opens = text[found.start() : begin]
+        added = {"code": CODE, "bold": "bold", "slant": "italic"}[kind or "code"]
+        inner = f"{style} {added}".strip()
+        if kind == "code":
+            spans.append(Span(inner, found["code"], base + begin, opens))
+        else:
+            spans += _inline(text[begin : found.end(kind or 0)], base + begin, inner, mark + opens)
+        at = found.end()
+    spans.append(Span(style, text[at:], base + at, mark))
+    return [one for one in spans if one.text]

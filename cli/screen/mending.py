@@ -1,0 +1,97 @@
+"""A terminal that a killed program left as it used it is mended by the next start.
+
+While the screen is open, a file under the state folder holds what the terminal was set to before.
+A program that ends in any way but by SIGKILL or a power cut takes its file away; a file whose program
+is gone tells the next start, in the same terminal, what to put back.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import re
+import sys
+import termios
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ...workflows.paths import make_private, write_private
+
+__all__ = ["RESET", "in_order", "mend"]
+
+RESET = "\x1b[?2004l\x1b[?25h\x1b[?7h\x1b[0m"
+"""No bracketed paste, a cursor, lines that wrap, plain letters (xterm control sequences)."""
+
+
+@contextmanager
+def in_order(folder: Path) -> Generator[None]:
+    """Mend the terminal of standard input if need be, and leave it as it is now, whatever comes."""
+    try:
+        name = os.ttyname(sys.stdin.fileno())
+        mend(folder, name)
+        before: list[Any] = termios.tcgetattr(sys.stdin.fileno())
+    except (OSError, termios.error):
+        yield
+        return
+    mark = _mark(folder, name)
+    with contextlib.suppress(OSError):
+        write_private(mark, json.dumps(_told(before)).encode())
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError, termios.error):  # it may be gone
+            termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, before)
+        with contextlib.suppress(OSError):
+            mark.unlink(missing_ok=True)
+
+
+def mend(folder: Path, name: str) -> bool:
+    """Put a terminal back to what a program that was killed found; False if nothing is to do."""
+    mark = _mark(folder, name)
+    try:
+        told = json.loads(mark.read_text("utf-8"))
+        pid, attributes = int(told["pid"]), _settings(told["settings"])
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError, KeyError, TypeError):
+        mark.unlink(missing_ok=True)
+        return False
+    if _is_alive(pid):
+        return False
+    termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, attributes)
+    sys.stdout.write(f"\r\x1b[J{RESET}")
+    sys.stdout.flush()
+    mark.unlink(missing_ok=True)
+    return True
+
+
+def _mark(folder: Path, name: str) -> Path:
+    return make_private(folder) / (re.sub(r"\W+", "-", name).strip("-") + ".json")
+
+
+def _told(settings: list[Any]) -> dict[str, Any]:
+    *plain, signs = settings
+    coded = [
+        base64.b64encode(one).decode() if isinstance(one, bytes) else int(one) for one in signs
+    ]
+    return {"pid": os.getpid(), "settings": [*plain, coded]}
+
+
+def _settings(told: list[Any]) -> list[Any]:
+    *plain, coded = told
+    signs = [base64.b64decode(one) if isinstance(one, str) else int(one) for one in coded]
+    return [*(int(one) for one in plain), signs]
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

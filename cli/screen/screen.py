@@ -1,0 +1,135 @@
+"""The screen: hears events, prints what stays, and says what is drawn below."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+
+from ...gateway.child_events import is_aside
+from ...gateway.events import Event
+from ...gateway.terminal import clean
+from ..question import Questions
+from ..wrapping import wrapped
+from .bar import bar
+from .canvas import Canvas
+from .card import card_rows, settled_line
+from .look import DIM, HEAD, Look, Row
+from .status import Status
+from .transcript import Transcript
+
+__all__ = ["Screen"]
+
+ECHOED = 12
+"""Rows of a person's own message that are shown again; the rest was sent, too."""
+
+
+class Screen:
+    """One chat's terminal; `hear` is called in the runtime's thread, the rest in the prompt's."""
+
+    def __init__(self, canvas: Canvas, look: Look, *, shows_queued: bool = True) -> None:
+        self.canvas = canvas
+        self.look = look
+        self.status = Status()
+        self.questions = Questions()
+        self.note = ""
+        self._asked_at: dict[str, float] = {}
+        self._settled: set[str] = set()
+        self._lock = threading.RLock()
+        self._transcript = Transcript(look, self._width, canvas.print, shows_queued=shows_queued)
+
+    def hear(self, event: Event) -> None:
+        """Take in an event; the runtime's thread."""
+        with self._lock:
+            before = self.questions.all
+            self.questions.hear(event)
+            self._settle(before, event)
+            self.status.hear(event, time.monotonic())
+            if not is_aside(event):
+                self._transcript.hear(event)
+        self.canvas.changed()
+
+    def write(self, text: str) -> None:
+        """Print lines above."""
+        with self._lock:
+            self._transcript.write(clean(text))
+
+    def echo(self, text: str) -> None:
+        """Print what a person said."""
+        rows = wrapped(clean(text).expandtabs(4), self._width() - 2)
+        left = len(rows) - ECHOED
+        rows = [*rows[: ECHOED - 1], self.look.plain(f"… {left + 1} more")] if left > 0 else rows
+        lines = [
+            self.look.printed([(HEAD, "> " if at == 0 else "  "), ("", row)])
+            for at, row in enumerate(rows)
+        ]
+        self.canvas.print(["", *lines])
+
+    def unfold(self) -> bool:
+        """Print the last tool call whole, or the one before; False for none left."""
+        with self._lock:
+            return self._transcript.unfold()
+
+    def answered(self, question: Event, *, is_late: bool = False) -> None:
+        """Take a card away: its question has an answer, or, `is_late`, had one before."""
+        with self._lock:
+            self._settled.add(question["id"])
+            self.questions.drop(question)
+            if is_late:
+                self._transcript.write(settled_line(question, "was not open any more"))
+        self.canvas.changed()
+
+    def asked_for(self) -> float:
+        """Return for how many seconds the first card has been there; 0 without one."""
+        first = self.questions.first
+        return time.monotonic() - self._asked_at[first["id"]] if first is not None else 0.0
+
+    def above(self) -> StyleAndTextTuples:
+        """Return what stands over the input line: what still changes, cards, a note."""
+        width = self._width()
+        with self._lock:
+            rows = self._transcript.live(width, max(1, self.canvas.lines // 3))
+            rows += self._card(width)
+            if self.note:
+                rows += [[(DIM, line)] for line in wrapped(self.note, width)]
+        pieces = StyleAndTextTuples()
+        for row in rows[-max(1, self.canvas.lines - 3) :]:
+            pieces += [*row, ("", "\n")]
+        return pieces[:-1]
+
+    def below(self) -> StyleAndTextTuples:
+        """Return the bar."""
+        with self._lock:
+            asks = len(self.questions.all)
+            text = bar(self.status, time.monotonic(), self._width(), self.look, asks)
+        return [(DIM, text)]
+
+    def question_ids(self) -> list[str]:
+        """Return the ids of the open questions."""
+        return [one["id"] for one in self.questions.all]
+
+    def is_moving(self) -> bool:
+        """Whether what is shown changes by itself."""
+        return self.status.is_busy
+
+    def _card(self, width: int) -> list[Row]:
+        first = self.questions.first
+        if first is None:
+            return []
+        who = self.status.names.get(first["session"], "") if "parent" in first else ""
+        return card_rows(first, len(self.questions.all), who, width, self.look)
+
+    def _settle(self, before: list[Event], event: Event) -> None:
+        """Say of each question that is open no longer, and was not answered here, what became of it."""
+        now = {one["id"] for one in self.questions.all}
+        if event["type"] == "question":
+            self._asked_at[event["id"]] = time.monotonic()
+        for one in before:
+            if one["id"] in now or one["id"] in self._settled:
+                continue
+            if event["type"] == "turn_ended":
+                self._transcript.write(settled_line(one, "is withdrawn: the turn ended"))
+
+    def _width(self) -> int:
+        return self.canvas.columns - 1
