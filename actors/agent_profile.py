@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..machines.policy import DelegationPolicy, Policy
+from ..machines.policy import CompactionPolicy, DelegationPolicy, Policy
 from ..machines.routes import STEERSMAN, Routes
 from ..ports.tools.permission import Permissions
 
@@ -25,4 +25,5 @@ class AgentProfile:
     permissions: Permissions = field(default_factory=Permissions)
     policy: Policy = field(default_factory=Policy)
     delegation: DelegationPolicy = field(default_factory=DelegationPolicy)
+    compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
     routes: Routes = STEERSMAN

@@ -14,7 +14,7 @@ from ..machines.delivery import DEFAULT_DELIVERIES
 from ..machines.disposition import DEFAULT_DISPOSITIONS
 from ..machines.effects import PortEffect
 from ..machines.facts import Fact
-from ..machines.policy import DelegationPolicy, Policy
+from ..machines.policy import CompactionPolicy, DelegationPolicy, Policy
 from ..machines.returning import DEFAULT_RETURNS
 from ..machines.routes import Routes
 from ..machines.routing import Table
@@ -118,6 +118,7 @@ class Environment:
     deliveries: Table[Any] = DEFAULT_DELIVERIES
     returns: Table[Any] = DEFAULT_RETURNS
     delegation: DelegationPolicy = field(default_factory=DelegationPolicy)
+    compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
     agent: str = ""
     path: str = ""
     finalize_id: Callable[[str], str] = "finalize-{}".format
@@ -125,6 +126,11 @@ class Environment:
     def amend(self, **changes: Any) -> None:
         """Change the policy; takes effect with the next message."""
         self.policy = replace(self.policy, **changes)
+
+    def learn_window(self, window: int) -> None:
+        """Take note of how many tokens the model can look at, where its server says so."""
+        if window > 0 and window != self.compaction.window:
+            self.compaction = replace(self.compaction, window=window)
 
     async def adopt(self, routes: Routes) -> None:
         """Go by other routing tables, from the next message on; run on the actors' own loop."""

@@ -18,7 +18,7 @@ from ..journal.recovery import closing_messages
 from ..machines.delegation import ChildReturned, EndChild, PassSteer, ResumeChildren, StartTalk
 from ..machines.delivery import Cause, Relation
 from ..machines.facts import Noticed
-from ..machines.messages import Finalize, QueueChange, Suspend
+from ..machines.messages import Compact, Finalize, QueueChange, Suspend
 from ..machines.orders import (
     CutAnswer,
     Down,
@@ -32,6 +32,7 @@ from ..machines.orders import (
 from .homecoming import Homecoming, seed
 from .mailbox import tell
 from .nursery import Nursery
+from .purpose import compaction_order, purpose_of
 from .queue import Queue
 from .reverting import Reverting
 from .supervisor import ChildSpec
@@ -187,10 +188,24 @@ class Household(Reverting):
         turn = f"t{self.record.turns_made + 1}"
         self._queue.tell(StartNext(turn, self.record.epoch + 1, must_hold))
 
+    def _sum_up(self, message: Compact) -> dict[str, Any]:
+        """Have the conversation summed up by a turn of its own, now or right after the one that runs."""
+        if len(self.record.conversation) < 2:
+            return {"ok": False, "reason": "there is nothing to sum up yet"}
+        is_free = self._is_free
+        if is_free:
+            self._shift("start")
+        self._queue.tell(compaction_order(message))
+        if is_free:
+            self._start_next()
+        return {"ok": True, "runs": is_free}
+
     def _start_turn(self, entry: e.TurnStarted) -> None:
         record = self.record
         conversation = tuple(record.conversation)
         awaited = self._resumable(entry.resumes) if entry.resumes else ()
+
+        purpose = purpose_of(entry.item, record)
 
         def start() -> ActorRef[Any]:
             return self.turn_type.start(
@@ -202,6 +217,7 @@ class Household(Reverting):
                 self._queue,
                 self._environment,
                 awaited,
+                purpose=purpose,
             )
 
         self.start_child(ChildSpec("turn", start, "temporary"))

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from pykka import ActorRef
 
+from ..machines.context import CHARACTERS
 from ..machines.conversation import ToolSchema
 from ..machines.delegation import ChildLost, ChildOpened, CloseChild, OpenChild, SetTimer
 from ..machines.effects import (
@@ -23,6 +24,7 @@ from ..machines.effects import (
     RestoreFiles,
     RunTool,
     StopTool,
+    Summarise,
 )
 from ..machines.errors import ModelError, SteersmanError
 from ..machines.orders import TimerFired
@@ -32,6 +34,7 @@ from ..machines.results import (
     ModelNoticed,
     ModelText,
     RestoreEnded,
+    Summarised,
     ToolFinished,
 )
 from ..ports.models.model import Model, ModelRequest
@@ -40,11 +43,10 @@ from ..ports.tools.toolbox import Toolbox
 from ..ports.workspace.watched_run import WatchedRun, written_path
 from ..ports.workspace.workspace import Workspace
 from .giving_back import give_back
+from .pieces import Pieces
+from .window_watch import WindowWatch
 
-__all__ = ["Offspring", "Performer", "Pieces", "Scene"]
-
-COALESCE = 0.03
-"""Seconds for which pieces of text are gathered before they are passed on."""
+__all__ = ["Offspring", "Performer", "Scene"]
 
 
 @dataclass(slots=True)
@@ -60,6 +62,11 @@ class Scene:
     environment: dict[str, str]
     workspace: Workspace | None = None
     hidden: tuple[tuple[str, bool], ...] = ()
+
+    @property
+    def overhead(self) -> int:
+        """Tokens that instructions and tools take, as estimated."""
+        return (len(self.system) + len(str(self.tools))) // CHARACTERS
 
 
 class Offspring(Protocol):
@@ -82,6 +89,7 @@ class Performer:
         self.offspring = offspring
         self._timers = set[asyncio.TimerHandle]()
         self._loop = loop
+        self._window = WindowWatch(loop, scene.model)
         self._calls: dict[str, asyncio.Task[None]] = {}
         self._runs: dict[str, ToolRun] = {}
         self._awaited: dict[str, asyncio.Task[None]] = {}
@@ -92,6 +100,8 @@ class Performer:
         match effect:
             case CallModel():
                 self._start_call(effect, reply_to)
+            case Summarise():
+                self._start_summary(effect, reply_to)
             case CancelModel(turn):
                 task = self._calls.pop(turn, None)
                 if task is not None:
@@ -122,6 +132,7 @@ class Performer:
             run.stop()
         for timer in self._timers:
             timer.cancel()
+        self._window.close()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self.scene.workspace is not None:
             await self.scene.workspace.aclose()
@@ -137,6 +148,36 @@ class Performer:
 
         self._calls[turn] = self._task(self._call(effect, reply_to), fault)
 
+    def _start_summary(self, effect: Summarise, reply_to: ActorRef[Any] | None) -> None:
+        turn, epoch, step = effect.turn, effect.epoch, effect.step
+
+        def fault(error: BaseException) -> None:
+            reason = f"a fault in the program: {type(error).__name__}: {error}"
+            _send(reply_to, Summarised(turn, epoch, step, reason=reason))
+
+        self._calls[turn] = self._task(self._summarise(effect, reply_to), fault)
+
+    async def _summarise(self, effect: Summarise, reply_to: ActorRef[Any] | None) -> None:
+        """Ask for a summary; nobody reads along, so nothing of it is streamed."""
+        turn, epoch, step = effect.turn, effect.epoch, effect.step
+        scene = self.scene
+        request = ModelRequest(
+            scene.system,
+            effect.messages,
+            scene.tools,
+            call_prefix=f"{turn}.s{step}.c",
+            max_tokens=effect.max_tokens,
+        )
+        try:
+            answer = await scene.model.answer(
+                request, _drop, lambda said: _send(reply_to, ModelNoticed(turn, epoch, said))
+            )
+        except ModelError as error:
+            _send(reply_to, Summarised(turn, epoch, step, reason=error.message))
+            return
+        text, reason = answer.text.strip(), "the model called a tool instead"
+        _send(reply_to, Summarised(turn, epoch, step, text, "" if text else reason, answer.usage))
+
     async def _call(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
         turn, epoch, step = effect.turn, effect.epoch, effect.step
         text = Pieces(
@@ -148,22 +189,35 @@ class Performer:
             self.scene.tools,
             call_prefix=f"{turn}.s{step}.c",
         )
+        self._window.begin()
         try:
             answer = await self.scene.model.answer(
                 request, text.add, lambda said: _send(reply_to, ModelNoticed(turn, epoch, said))
             )
         except ModelError as error:
             text.flush()
-            _send(reply_to, ModelFailed(turn, epoch, step, error.message, error.hint))
+            window = await self._window.known()
+            failed = ModelFailed(
+                turn, epoch, step, error.message, error.hint, error.is_too_long, window
+            )
+            _send(reply_to, failed)
             return
         finally:
             text.close()
             if self._calls.get(turn) is asyncio.current_task():  # not the next call of the turn
                 del self._calls[turn]
+        window = await self._window.known()
         _send(
             reply_to,
             ModelAnswered(
-                turn, epoch, step, answer.text, answer.tool_calls, answer.usage, answer.stop_reason
+                turn,
+                epoch,
+                step,
+                answer.text,
+                answer.tool_calls,
+                answer.usage,
+                answer.stop_reason,
+                window,
             ),
         )
 
@@ -283,39 +337,8 @@ class Performer:
         return task
 
 
-class Pieces:
-    """Gathers streamed text: the first piece goes at once, later ones every `COALESCE` seconds."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, send: Callable[[str], None]) -> None:
-        self._loop = loop
-        self._send = send
-        self._gathered: list[str] = []
-        self._timer: asyncio.TimerHandle | None = None
-
-    def add(self, piece: str) -> None:
-        """Take a piece."""
-        self._gathered.append(piece)
-        if self._timer is None:
-            self.flush()
-            self._timer = self._loop.call_later(COALESCE, self._tick)
-
-    def flush(self) -> None:
-        """Pass on what has gathered."""
-        if self._gathered:
-            self._send("".join(self._gathered))
-            self._gathered.clear()
-
-    def close(self) -> None:
-        """Pass on the rest and end."""
-        self.flush()
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _tick(self) -> None:
-        self._timer = None
-        if self._gathered:
-            self.flush()
-            self._timer = self._loop.call_later(COALESCE, self._tick)
+def _drop(piece: str) -> None:
+    """Nobody reads along."""
 
 
 def _ignore(error: BaseException) -> None:

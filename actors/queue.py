@@ -168,6 +168,7 @@ class Queue(Actor):
                 for_children=to,
                 child=message.child,
                 attached=message.attached,
+                purpose=message.purpose,
             ),
             orders=(message.cancels,) if message.cancels else (),
             effects=(steer,) if to else (),
@@ -200,6 +201,7 @@ class Queue(Actor):
             return
         resumes = item.turn if item.state == "interrupted" else ""
         self._shut = ""
+        said = with_news(self.record.news, item, resumes)
         self._decide(
             e.TurnStarted(
                 message.turn,
@@ -207,7 +209,7 @@ class Queue(Actor):
                 item.number,
                 message.epoch,
                 resumes,
-                (ChatMessage("user", with_news(self.record.news, item, resumes)),),
+                () if item.purpose else (ChatMessage("user", said),),
             )
         )
 

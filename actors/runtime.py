@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -211,6 +211,7 @@ class Runtime:
             profile.routes.dispositions,
             profile.routes.deliveries,
             delegation=profile.delegation,
+            compaction=replace(profile.compaction, overhead=scene.overhead),
             agent=profile.name,
         )
         live = LiveSession(session, lease, record, environment, performer, departure, profile, book)

@@ -28,6 +28,7 @@ from ..machines.disposition import Action, DispositionRow, Intent, Situation
 from ..machines.messages import (
     Allow,
     Answer,
+    Compact,
     Finalize,
     Interrupt,
     Lane,
@@ -153,6 +154,8 @@ class Session(Household):
                 return Forward(self._nursery)
             case SideTalk():
                 self._side_talk(message)
+            case Compact():
+                return self._sum_up(message)
             case PolicyChange():
                 self._say(e.PolicyChanged(message.busy_mode, message.is_auto_queue, message.routes))
             case TakeBack():

@@ -25,6 +25,7 @@ from ..machines.effects import (
     RestoreFiles,
     RunTool,
     StopTool,
+    Summarise,
 )
 from ..machines.orders import Committed, StoreBroke, TimerFired
 from ..machines.results import (
@@ -34,6 +35,7 @@ from ..machines.results import (
     ModelText,
     RestoreCounted,
     RestoreEnded,
+    Summarised,
     ToolFinished,
 )
 from .environment import Permit
@@ -187,6 +189,8 @@ class SimulatedPorts:
         match effect:
             case CallModel():
                 self._call(effect, reply_to)
+            case Summarise():
+                self._summarise(effect, reply_to)
             case CancelModel(turn):
                 self._cancel(turn)
             case RunTool():
@@ -248,6 +252,7 @@ class SimulatedPorts:
         if not call.is_open and self._dice.random() >= self._chances.answers_after_cancel:
             return
         at = call.effect
+        assert isinstance(at, CallModel)
         if self.models.get(at.turn) is call:
             del self.models[at.turn]
         if self._dice.random() < self._chances.model_fails:
@@ -261,6 +266,22 @@ class SimulatedPorts:
         text = f"answer {at.turn}.{at.step}"
         answered = ModelAnswered(at.turn, at.epoch, at.step, text, calls, usage)
         self._send(call.reply_to, answered)
+
+    def _summarise(self, effect: Summarise, reply_to: ActorRef[Any] | None) -> None:
+        """Sum up, or fail to; a cancel comes too late as often as it does for an answer."""
+        call = ModelCall(effect, reply_to)
+        self.models[effect.turn] = call
+        self._later(self._delay(), lambda: self._sum_up(call, effect))
+
+    def _sum_up(self, call: ModelCall, effect: Summarise) -> None:
+        if not call.is_open and self._dice.random() >= self._chances.answers_after_cancel:
+            return
+        self.models.pop(effect.turn, None)
+        fails = self._dice.random() < self._chances.model_fails
+        usage = Usage(input=len(effect.messages), output=1)
+        text, reason = ("", "it is down") if fails else ("much happened", "")
+        done = Summarised(effect.turn, effect.epoch, effect.step, text, reason, usage)
+        self._send(call.reply_to, done)
 
     def _request(self, at: CallModel, number: int) -> ToolRequest:
         is_bad = self._dice.random() < self._chances.bad_arguments
@@ -344,7 +365,7 @@ class SimulatedPorts:
 class ModelCall:
     """A model call that was begun; closed by a cancel."""
 
-    effect: CallModel
+    effect: CallModel | Summarise
     reply_to: ActorRef[Any] | None
     is_open: bool = True
 

@@ -20,7 +20,7 @@ from ..machines.delegation import ChildOpened, ChildReport, OpenChild
 from ..machines.delivery import Relation
 from ..machines.errors import UnknownSession
 from ..machines.facts import Fact
-from ..machines.policy import DelegationPolicy, Policy
+from ..machines.policy import CompactionPolicy, DelegationPolicy, Policy
 from .environment import Ears, Environment
 from .happening import Appended, Chronicle, Durable, Passed, Performed, Released, Started, Told
 from .mailbox import tell
@@ -55,6 +55,7 @@ class Plan:
     session_type: type[Session] = Session
     delegation: DelegationPolicy = field(default_factory=lambda: DelegationPolicy(AGENTS))
     most_children: int = 8
+    compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
 
 
 @dataclass(slots=True)
@@ -102,6 +103,7 @@ class SimulatedSession:
             plan.policy,
             plan.max_steps,
             delegation=plan.delegation,
+            compaction=plan.compaction,
             agent=AGENTS[0],
         )
         self.record = self._load()

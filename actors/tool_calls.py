@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pykka import ActorRef
 
 from ..journal import entries as e
+from ..journal.compaction_record import grow
 from ..journal.permission_entries import AllowanceGiven
 from ..machines.conversation import ChatMessage, ToolRequest, Usage
 from ..machines.effects import Effect
@@ -18,6 +19,7 @@ from ..machines.turn import TURN
 from .acting import Acting
 from .actor import Actor
 from .intake import HAND_BACK, handing_back
+from .purpose import Purpose
 from .turn_effect import start_effect
 from .turn_entry import asked, denial, intended, refused
 
@@ -31,8 +33,9 @@ __all__ = ["ToolCalls"]
 class ToolCalls(Actor):
     """The half of a turn that deals with tools; `Turn` is the loop around it.
 
-    `conversation` is what the model has seen, oldest first, and only grows. Calls that change nothing
-    run side by side, all others one after another, each journalled before it starts.
+    `conversation` is what the model has seen, oldest first, and only grows, but where it is summed up.
+    Calls that change nothing run side by side, all others one after another, each journalled before it
+    starts.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class ToolCalls(Actor):
         queue: ActorRef[Any],
         environment: Environment,
         awaited: tuple[str, ...] = (),
+        purpose: Purpose | None = None,
     ) -> None:
         super().__init__(system)
         self.turn, self.epoch = turn, epoch
@@ -53,6 +57,8 @@ class ToolCalls(Actor):
         self._conversation = list(conversation)
         self._session, self._queue, self._environment = session, queue, environment
         self._loop = Acting(awaited)
+        self._purpose = purpose or Purpose()
+        self._fill = self._purpose.fill
 
     # Calls ----------------------------------------------------------------------------------------
 
@@ -153,5 +159,5 @@ class ToolCalls(Actor):
         urgent: Sequence[Effect] = (),
     ) -> None:
         for entry in entries:
-            self._conversation.extend(getattr(entry, "messages", ()))
+            grow(self._conversation, entry)
         self._session.tell(Decided(self.name, tuple(entries), tuple(effects), tuple(urgent)))

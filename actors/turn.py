@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..journal import entries as e
+from ..machines.context import Fill
 from ..machines.conversation import ChatMessage
 from ..machines.delegation import ChildReturned
 from ..machines.effects import CallModel, CancelModel, Effect
@@ -19,10 +20,17 @@ from ..machines.facts import Noticed, TextStreamed
 from ..machines.messages import Answer
 from ..machines.orders import CutAnswer, Inspect, InterruptTurn, SteersTaken
 from ..machines.participation import CallOff
-from ..machines.results import ModelAnswered, ModelFailed, ModelNoticed, ModelText, ToolFinished
+from ..machines.results import (
+    ModelAnswered,
+    ModelFailed,
+    ModelNoticed,
+    ModelText,
+    Summarised,
+    ToolFinished,
+)
 from ..machines.step import Refusal, step
 from ..machines.turn import TURN
-from .tool_calls import ToolCalls
+from .compacting import Compacting
 from .turn_effect import stop_effect
 from .turn_entry import (
     INTERRUPTED,
@@ -40,7 +48,7 @@ GO_ON = "[The new message was taken back. Go on where you were cut off.]"
 NO_ANSWER = "[No answer: the model call failed.]"
 
 
-class Turn(ToolCalls):
+class Turn(Compacting):
     """One turn: the loop around its tool calls."""
 
     def on_start(self) -> None:
@@ -60,6 +68,8 @@ class Turn(ToolCalls):
                 self._answered(message)
             case ModelFailed():
                 self._model_failed(message)
+            case Summarised():
+                self._summarised(message)
             case ToolFinished():
                 self._tool_finished(message)
             case Answer():
@@ -98,6 +108,9 @@ class Turn(ToolCalls):
                 self._ask_for_steers(is_closing=True)
             return
         loop.is_waiting = False
+        if not spent and self._makes_room():
+            loop.was_cut = was_cut
+            return
         if self._move("proceed", spent) == "failed":
             limit = f"the limit of {self._environment.max_steps} model calls a turn is reached"
             self._finish("", "failed", limit, "raise agents.NAME.max_steps, or say go on")
@@ -137,7 +150,10 @@ class Turn(ToolCalls):
             return
         self._loop.partial.clear()
         self._loop.cut_for = ""
+        self._environment.learn_window(message.window)
         said = ChatMessage("assistant", message.text, message.tool_calls)
+        if message.usage.input:
+            self._fill = Fill(message.usage.tokens, len(self._conversation) + 1)
         self._decide([e.Answered(self.turn, self.step, message.usage, (said,))])
         if self._move("answer", {"has_calls"} if message.tool_calls else set()) == "acting":
             self._loop.todo.extend(message.tool_calls)
@@ -148,6 +164,9 @@ class Turn(ToolCalls):
 
     def _model_failed(self, message: ModelFailed) -> None:
         if self.state != "calling" or message.step != self.step:
+            return
+        self._environment.learn_window(message.window)
+        if self._overflows(message):
             return
         self._move("model_failed")
         text = "".join(self._loop.partial)
@@ -166,7 +185,8 @@ class Turn(ToolCalls):
     ) -> None:
         if event:
             self._move(event)
-        messages = (ChatMessage("assistant", said or f"[{reason}]"),) if reason else ()
+        owes_word = bool(reason) and not self._purpose.kind
+        messages = (ChatMessage("assistant", said or f"[{reason}]"),) if owes_word else ()
         self._decide([*before, e.TurnEnded(self.turn, status, reason, hint, messages)])
         self.stop()
 

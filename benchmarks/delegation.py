@@ -49,6 +49,10 @@ class Deaf:
         self.asked = 0
         self._change = threading.Condition()
 
+    async def window(self) -> int:
+        """Say nothing."""
+        return 0
+
     async def answer(self, request: Any, on_text: Any, on_notice: Any) -> ModelAnswer:
         """Delegate, or hang."""
         said = request.messages[-1].text

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..machines.messages import Interrupt
 from .agents_commands import AGENTS_USAGE, agents_command, answer_command, smalltalk_command
+from .compaction_events import compact_command
 from .permission import PERMISSIONS_USAGE, permissions_command
 from .queue_commands import QUEUE_USAGE, queue_command
 from .reply import Reply
@@ -157,6 +158,12 @@ COMMANDS: dict[str, Command] = {
             show_command,
         ),
         Command("receipts", "[ID]", "Tell what became of what was said.", receipts_command),
+        Command(
+            "compact",
+            "[WHAT MATTERS]",
+            "Sum up the conversation so far, to make room in the model's window.",
+            compact_command,
+        ),
         Command(
             "usage",
             "",

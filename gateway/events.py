@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from ..journal import compaction_entries as c
 from ..journal import entries as e
 from ..journal import revert_entries as r
 from ..journal.record import ItemRecord, QueueRecord, SessionRecord
@@ -24,6 +25,8 @@ from ..machines.facts import (
 from .acknowledgement import accepted_text
 from .attachment_events import attachment_events
 from .child_events import of_child
+from .compaction_events import of_compaction
+from .revert_events import of_revert
 from .tool_output import output_of
 
 __all__ = ["Event", "Narrator", "iso", "item_view", "queue_view", "translate", "usage_view"]
@@ -146,10 +149,12 @@ def translate(entry: e.Entry, record: SessionRecord) -> list[Event]:
             return [{"type": "session_finalized", "id": entry.finalize, "cause": entry.cause}]
         case e.Recovered():
             return _recovered(entry, record)
-        case e.Queued(child=""):
+        case e.Queued(child="", purpose=""):
             return [_accepted(entry), *attachment_events(entry.attached)]
         case e.Edited():
             return attachment_events(entry.attached)
+        case c.CompactionBegun() | c.Compacted():
+            return of_compaction(entry)
         case e.Requeued():
             return [_requeued(entry.item, entry.why, record.queue.items[entry.item])]
         case e.Deferred():
@@ -200,43 +205,12 @@ def _of_turn(entry: e.Entry, record: SessionRecord) -> list[Event]:
             killed = {"killed": list(entry.killed), "survivors": list(entry.survivors)}
             return [{"type": "stopped", "turn": turn or None, **killed}]
         case r.RevertBegun() | r.Reverted() | r.RevertRefused():
-            return _of_revert(entry, record)
+            return of_revert(entry, record)
         case e.ProgressMade():
             done = {"done": entry.done, "total": entry.total, "unit": entry.unit}
             return [{"type": "progress", "turn": entry.turn, **done}]
         case _:
             return _of_call(entry)
-
-
-def _of_revert(
-    entry: r.RevertBegun | r.Reverted | r.RevertRefused, record: SessionRecord
-) -> list[Event]:
-    known = record.reverts[entry.id]
-    if known.is_dry_run:
-        return []
-    match entry:
-        case r.RevertBegun() if entry.files and known.scope != "undo":
-            return [{"type": "notice", "text": f"Reverting file {entry.files} changes..."}]
-        case r.RevertRefused():
-            text = f"not reverted: {entry.reason}"
-            return [{"type": "error", "code": "not_reverted", "text": text, "hint": ""}]
-        case r.Reverted():
-            return [
-                {
-                    "type": "reverted",
-                    "id": entry.id,
-                    "scope": entry.scope,
-                    "turns": list(entry.turns),
-                    "restored": list(entry.restored),
-                    "kept": [path for path, _ in entry.kept],
-                    "why": dict(entry.kept),
-                    "shared": list(entry.shared),
-                    "yours": list(entry.yours),
-                    "notes": list(entry.notes),
-                }
-            ]
-        case _:
-            return []
 
 
 def _of_call(entry: e.Entry) -> list[Event]:

@@ -14,7 +14,7 @@ from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord
 from ..journal.store import Store
 from ..machines.errors import UnknownSession, UsageError
-from ..machines.policy import DelegationPolicy, Policy, RoutesChoice
+from ..machines.policy import CompactionPolicy, DelegationPolicy, Policy, RoutesChoice
 from ..machines.words import Words
 from ..ports.hooks import HookSpec
 from ..ports.instructions import (
@@ -250,8 +250,9 @@ class Host:
             raise UsageError(f"there is no agent `{name}`", f"known agents: {known}")
         agent = self.config.agent(name)
         model = self._model(agent.model)
+        window = (self.choice.config.context_window if self.choice else None) or 0
         tools = tuple(one for one in agent.tools if one in self.runtime.toolbox.names)
-        queue = self.config.auto_queue
+        queue, compaction = self.config.auto_queue, self.config.compaction
         policy = Policy(
             agent.busy_input_mode or "interrupt",
             agent.interrupt_strategy or "keyword",
@@ -274,6 +275,7 @@ class Host:
             Permissions(rules_of(self.config), self.wish.is_yes),
             policy,
             self._delegation(),
+            CompactionPolicy(compaction.auto, compaction.at, compaction.keep, window),
             routes,
         )
 

@@ -103,7 +103,8 @@ class Queued(Entry):
 
     `said_as` is how the routing table took it (turn, queue, steer), `rule` its row, `matched` the
     word that decided. `position` counts from 1 among what waits. `for_children`: a steer for these;
-    `child`: the result of that one.
+    `child`: the result of that one. `purpose` is empty for a message; a `compaction` says
+    nothing to the model.
     """
 
     item: str
@@ -121,6 +122,7 @@ class Queued(Entry):
     for_children: tuple[str, ...] = ()
     child: str = ""
     attached: tuple[Attachment, ...] = ()
+    purpose: str = ""
 
 
 @dataclass(frozen=True, slots=True)

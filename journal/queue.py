@@ -35,7 +35,7 @@ class ItemRecord:
     it can't. `child` is whose answer it is, and `answer` that, once it is there; `wants` is what
     becomes of it then: steer, keep, or nothing. A steer that the model handed back names the item
     that it became (`deferred_to`), and that one the steer (`deferred_from`). `attached` is kept until the
-    conversation has it.
+    conversation has it. `purpose` is empty for a message, `compaction` for an order to sum up.
     """
 
     id: str
@@ -60,6 +60,7 @@ class ItemRecord:
     deferred_to: str = ""
     deferred_from: str = ""
     attached: tuple[Attachment, ...] = ()
+    purpose: str = ""
 
     @property
     def is_steer(self) -> bool:
@@ -194,7 +195,8 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
         case Reverted():
             queue.news = "\n".join(filter(None, (queue.news, news_of(entry))))
         case e.TurnStarted():
-            item, queue.news = queue.items[entry.item], ""
+            item = queue.items[entry.item]
+            queue.news = queue.news if item.purpose else ""
             move(ITEM, item, "start")
             item.turn, item.is_next, item.attached = entry.turn, False, ()
             queue.order.remove(item.id)
@@ -288,6 +290,7 @@ def _queue_item(queue: QueueRecord, entry: e.Queued, time: float) -> None:
         attached=entry.attached,
         created=time,
         taken=time,
+        purpose=entry.purpose,
     )
     queue.taken = entry.item
     _place_item(queue, entry.item, entry.position)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..machines.call import CALL
+from ..machines.context import Fill
 from ..machines.conversation import ChatMessage, Usage
 from ..machines.errors import StoreDamaged
 from ..machines.interrupt import INTERRUPT
@@ -19,6 +20,8 @@ from ..machines.turn import TURN
 from . import entries as e
 from .cancel_record import CANCEL_ENDS, CancelRecord, follow_cancels, take_cancel, tell_of_child
 from .child_record import ChildRecord, apply_to_children
+from .compaction_entries import Compacted
+from .compaction_record import apply_compaction, grow
 from .permission_entries import AllowanceForgotten, AllowanceGiven
 from .queue import ItemRecord, QueueRecord, apply_to_queue, move
 from .revert_entries import RevertAsked
@@ -96,6 +99,10 @@ class SessionRecord:
     and pattern of what is not asked about any more. `usage` is what its own model calls took, `below`
     what those of its children did, as far as they have told; `seconds` is how long its turns ran.
     `spoken` counts all messages of the conversation, ever.
+    `routes` are what a person chose for this session; empty or none, if nobody did. `usage` is what
+    its own model calls took, `below` what those of its children did, as far as they have told;
+    `seconds` is how long its turns ran. `fill` is what the newest answer says of the
+    window, of so many messages as were `spoken` then.
     """
 
     id: str = ""
@@ -132,6 +139,8 @@ class SessionRecord:
     children_made: int = 0
     seeded: int = 0
     spoken: int = 0
+    fill: Fill = field(default_factory=Fill)
+    compactions: int = 0
     conversation: list[ChatMessage] = field(default_factory=list[ChatMessage])
     sources: list[int] = field(default_factory=list[int])
 
@@ -162,7 +171,7 @@ class SessionRecord:
 
 
 def messages_of(entry: e.Entry) -> tuple[ChatMessage, ...]:
-    """Return what an entry appends to the conversation."""
+    """Return what an entry holds of the conversation."""
     return getattr(entry, "messages", ())
 
 
@@ -179,13 +188,12 @@ def apply(record: SessionRecord, entry: e.Entry, seq: int, time: float) -> None:
     apply_to_children(record.children, entry, time)
     apply_to_reverts(record.reverts, entry)
     record.reverts_made += isinstance(entry, RevertAsked)
+    apply_compaction(record, entry, time)
     _apply_to_session(record, entry, time)
     if record.state != state:
         record.since = time
-    said = messages_of(entry)
-    if said:
-        record.conversation.extend(said)
-        record.spoken += len(said)
+    if grow(record.conversation, entry):
+        record.spoken += 0 if isinstance(entry, Compacted) else len(messages_of(entry))
         record.sources.append(seq)
 
 
@@ -301,6 +309,8 @@ def _apply_to_turn(record: SessionRecord, entry: e.Entry, time: float) -> None:
         case e.Answered():
             turn.usage += entry.usage
             record.usage += entry.usage
+            if entry.usage.input:
+                record.fill = Fill(entry.usage.tokens, record.spoken + 1)
             calls = entry.messages[0].tool_calls if entry.messages else ()
             for one in calls:
                 turn.calls[one.call] = CallRecord(

@@ -9,8 +9,9 @@ from dataclasses import replace
 from ..machines.call import CALL
 from ..machines.conversation import ChatMessage
 from .codec import decode, decode_entry, encode
+from .compaction_record import grow
 from .entries import Recovered
-from .record import CallRecord, SessionRecord, apply, messages_of
+from .record import CallRecord, SessionRecord, apply
 from .store import Loaded, Snapshot, Store
 
 __all__ = ["closing_messages", "fold", "is_cut_off", "load_record", "recovered", "snapshot"]
@@ -54,7 +55,7 @@ def _fold_tail(store: Store, session: str, loaded: Loaded) -> SessionRecord:
         wanted = set(record.sources)
         for stored in store.entries(session, 0, record.seq):
             if stored.seq in wanted:
-                record.conversation.extend(messages_of(decode_entry(stored.data)))
+                grow(record.conversation, decode_entry(stored.data))
         record.spoken = record.spoken or len(record.conversation)
     for stored in loaded.tail:
         apply(record, decode_entry(stored.data), stored.seq, stored.time)

@@ -18,6 +18,7 @@ __all__ = [
     "RestoreFiles",
     "RunTool",
     "StopTool",
+    "Summarise",
 ]
 
 
@@ -29,6 +30,20 @@ class CallModel:
     epoch: int
     step: int
     messages: tuple[ChatMessage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Summarise:
+    """Ask the turn's model to sum up `messages`, of which the last one asks for it.
+
+    `max_tokens` is how long the summary may get; none leaves it to the model.
+    """
+
+    turn: str
+    epoch: int
+    step: int
+    messages: tuple[ChatMessage, ...]
+    max_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +94,15 @@ class RestoreFiles:
 
 
 PortEffect = (
-    CallModel | RunTool | CancelModel | StopTool | OpenChild | CloseChild | SetTimer | RestoreFiles
+    CallModel
+    | Summarise
+    | RunTool
+    | CancelModel
+    | StopTool
+    | OpenChild
+    | CloseChild
+    | SetTimer
+    | RestoreFiles
 )
 """What the world outside the actors does."""
 

@@ -115,7 +115,10 @@ class LeaseLost(StoreError):
 
 
 class ModelError(SteersmanError):
-    """A model did not answer usefully; `retryable` if the same request may succeed later."""
+    """A model did not answer usefully; `retryable` if the same request may succeed later.
+
+    `is_too_long`: the conversation does not fit into its window.
+    """
 
     def __init__(
         self,
@@ -124,9 +127,11 @@ class ModelError(SteersmanError):
         *,
         retryable: bool = False,
         retry_after: float | None = None,
+        is_too_long: bool = False,
     ) -> None:
         super().__init__(message, hint)
         self.retryable = retryable
+        self.is_too_long = is_too_long
         self.retry_after = retry_after  # seconds, as the server asked
 
 

@@ -10,6 +10,7 @@ from .policy import RoutesChoice
 __all__ = [
     "Allow",
     "Answer",
+    "Compact",
     "Finalize",
     "Interrupt",
     "Lane",
@@ -173,3 +174,14 @@ class Finalize(Message):
 
     lane: ClassVar[Lane] = Lane.CONTROL
     cause: str = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Compact(Message):
+    """Sum up the conversation so far, as soon as no turn runs; `wish` says what matters.
+
+    Answered with {ok, runs} or {ok: False, reason}.
+    """
+
+    wish: str = ""
+    user: str = ""

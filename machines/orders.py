@@ -116,7 +116,7 @@ class Enqueue(Message):
     `cancels`: the order to the running turn that goes out when the message is safe.
     `is_next`: run before everything that waits, also while the queue is held.
     `for_turn`: a steer, waiting for a boundary of that turn; `for_children`: for one of each of these.
-    `child`: it is the result of that child.
+    `child`: it is the result of that child. `purpose`: it is no message but `compaction`.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
@@ -134,6 +134,7 @@ class Enqueue(Message):
     for_children: tuple[str, ...] = ()
     child: str = ""
     attached: tuple[Attachment, ...] = ()
+    purpose: str = ""
 
 
 @dataclass(frozen=True, slots=True)

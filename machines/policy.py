@@ -3,7 +3,22 @@
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["DelegationPolicy", "Policy", "RoutesChoice"]
+__all__ = ["CompactionPolicy", "DelegationPolicy", "Policy", "RoutesChoice"]
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionPolicy:
+    """When older turns are summed up: from `at` of the window on, keeping `keep` of it as it is.
+
+    Both are shares, 0 to 1; `is_auto`: without being asked. `window` counts tokens, 0 if nobody knows;
+    `overhead` those of instructions and tools.
+    """
+
+    is_auto: bool = True
+    at: float = 0.8
+    keep: float = 0.2
+    window: int = 0
+    overhead: int = 0
 
 
 @dataclass(frozen=True, slots=True)

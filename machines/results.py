@@ -12,6 +12,7 @@ __all__ = [
     "ModelText",
     "RestoreCounted",
     "RestoreEnded",
+    "Summarised",
     "ToolFinished",
 ]
 
@@ -37,7 +38,7 @@ class ModelNoticed(Message):
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswered(Message):
-    """A whole answer."""
+    """A whole answer; `window` is how many tokens the model can look at, 0 where nobody says."""
 
     turn: str
     epoch: int
@@ -46,17 +47,32 @@ class ModelAnswered(Message):
     tool_calls: tuple[ToolRequest, ...] = ()
     usage: Usage = field(default_factory=Usage)
     stop_reason: str = "stop"
+    window: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFailed(Message):
-    """No answer: why, and the next step."""
+    """No answer: why, and the next step; `is_too_long`: the conversation is, for the window."""
 
     turn: str
     epoch: int
     step: int
     reason: str
     hint: str = ""
+    is_too_long: bool = False
+    window: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Summarised(Message):
+    """What the model made of the older turns; without `text`, `reason` says why."""
+
+    turn: str
+    epoch: int
+    step: int
+    text: str = ""
+    reason: str = ""
+    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,10 +145,12 @@ def _chat_usage(usage: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def text_events(text: str, is_messages: bool) -> Iterator[str]:
+def text_events(
+    text: str, is_messages: bool, usage: dict[str, int] | None = USAGE
+) -> Iterator[str]:
     """Yield the begin of an answer, without its end."""
     if is_messages:
-        yield from _message_start()
+        yield from _message_start(usage)
         yield from _message_text(text)
         return
     yield _delta({"role": "assistant", "content": ""})
@@ -199,14 +201,15 @@ def whole_answer(what: Text) -> dict[str, Any]:
     return answer | ({"usage": _chat_usage(what.usage)} if what.usage else {})
 
 
-def _message_start() -> Iterator[str]:
-    usage = {
-        "input_tokens": USAGE["input"] - USAGE["cached"] - 10,
-        "cache_read_input_tokens": USAGE["cached"],
-        "cache_creation_input_tokens": 10,
-        "output_tokens": 1,
-    }
-    message = {"role": "assistant", "content": [], "usage": usage}
+def _message_start(usage: dict[str, int] | None) -> Iterator[str]:
+    message: dict[str, Any] = {"role": "assistant", "content": []}
+    if usage is not None:
+        message["usage"] = {
+            "input_tokens": usage["input"] - usage["cached"] - 10,
+            "cache_read_input_tokens": usage["cached"],
+            "cache_creation_input_tokens": 10,
+            "output_tokens": 1,
+        }
     yield _event({"type": "message_start", "message": message}, "message_start")
     yield _event({"type": "ping"}, "ping")
 
@@ -228,7 +231,8 @@ def _message_text(text: str) -> Iterator[str]:
 
 def message_events(what: Text | Tools) -> Iterator[str]:
     """Yield a whole answer as Anthropic's Messages API streams it."""
-    yield from text_events(what.text, True)
+    usage = what.usage if isinstance(what, Text) else USAGE
+    yield from text_events(what.text, True, usage)
     calls = what.calls if isinstance(what, Tools) else ()
     for number, call in enumerate(calls, 1):
         block = {
@@ -247,7 +251,7 @@ def message_events(what: Text | Tools) -> Iterator[str]:
     last = {
         "type": "message_delta",
         "delta": {"stop_reason": stop},
-        "usage": {"output_tokens": USAGE["output"]},
+        "usage": {"output_tokens": usage["output"] if usage else 0},
     }
     yield _event(last, "message_delta")
     yield _event({"type": "message_stop"}, "message_stop")

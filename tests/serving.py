@@ -31,8 +31,9 @@ Instead of a list a test may give a function from what came (`Recorded`) to a be
 reads the conversation. A behaviour with a `Door` waits until the test opens it.
 
 It speaks chat completions at `/v1/chat/completions` and Anthropic's messages at `/v1/messages`,
-with the same behaviours, and lists one model at `/v1/models`. Everything waits on sockets, so that
-it sees at once when a client closes, and ends at once when it is closed itself.
+with the same behaviours, and lists one model at `/v1/models`, with its window if it has one.
+Everything waits on sockets, so that it sees at once when a client closes, and ends at once when it is
+closed itself.
 """
 
 import argparse
@@ -126,8 +127,10 @@ class ModelServer:
         behaviours: "Sequence[Behaviour] | Callable[[Recorded], Behaviour]" = (),
         port: int = 0,
         model: str = "test-model",
+        window: int = 0,
     ) -> None:
         self.model = model
+        self.window = window
         self.requests: list[Recorded] = []
         self._mind = behaviours if callable(behaviours) else None
         listed = () if callable(behaviours) else behaviours
@@ -246,7 +249,8 @@ class _Talk(BaseHTTPRequestHandler):
         """Answer what is asked about the server itself."""
         owner = self.server.owner
         if self.path == "/v1/models":
-            self._json({"object": "list", "data": [{"id": owner.model, "object": "model"}]})
+            more = {"max_model_len": owner.window} if owner.window else {}
+            self._json({"object": "list", "data": [{"id": owner.model, "object": "model", **more}]})
         elif self.path == "/requests":
             names = ("path", "headers", "body", "at", "closed_at", "finished")
             self._json([{n: getattr(one, n) for n in names} for one in owner.requests])

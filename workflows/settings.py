@@ -20,6 +20,7 @@ __all__ = [
     "AgentSettings",
     "AutoQueue",
     "BusyInputMode",
+    "Compaction",
     "Delegation",
     "Goals",
     "HookEvent",
@@ -165,6 +166,14 @@ class Delegation(Declaration, frozen=True):
     timeout: Annotated[float, Field(ge=0)]
 
 
+class Compaction(Declaration, frozen=True):
+    """When older turns are summed up; `at` and `keep` are shares of the model's window."""
+
+    auto: bool
+    at: Annotated[float, Field(gt=0, le=1)]
+    keep: Annotated[float, Field(ge=0, lt=1)]
+
+
 class PermissionRule(Declaration, frozen=True):
     """One line of the permissions; `tool` and `match` are patterns."""
 
@@ -275,6 +284,7 @@ class Settings(Declaration, frozen=True):
     auto_queue: AutoQueue
     goals: Goals
     delegation: Delegation
+    compaction: Compaction
     permissions: Permissions
     tools: ToolSettings
     restore: Restore

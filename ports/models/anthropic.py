@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...machines.conversation import ChatMessage, Usage
+from .capacity import published_window
 from .complaint import Complaint
 from .endpoint import Endpoint, Patience, parse_base_url
 from .exchange import Exchange, with_defaults
@@ -66,6 +67,10 @@ class AnthropicModel:
         """Stream pieces of text to `on_text` and return the whole. Raises `ModelError`."""
         body = self._body(with_defaults(request, *self._defaults))
         return await self._exchange.run(body, request.call_prefix, on_text, on_notice)
+
+    async def window(self) -> int:
+        """Say what is published of the model."""
+        return published_window(self._model)
 
     async def aclose(self) -> None:
         """Close the connections. Idempotent."""

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...machines.conversation import ChatMessage, ToolSchema, Usage
+from .capacity import asked_window, published_window
 from .complaint import Complaint
-from .endpoint import Endpoint, Patience, parse_base_url
+from .endpoint import Endpoint, Patience, is_loopback, parse_base_url
 from .event_stream import DONE
 from .exchange import Exchange, with_defaults
 from .foreign import count, table, tables
@@ -48,7 +49,8 @@ class ChatModel:
         self._model = model
         self._defaults = (temperature, max_tokens)
         # OpenAI's own newer models refuse `max_tokens`; nobody else knows the newer name for sure.
-        is_openai = host == "api.openai.com"
+        self._base = address
+        self._is_published = is_openai = host == "api.openai.com"
         self._limit_name = "max_completion_tokens" if is_openai else "max_tokens"
         self._extra = dict(extra or {})
         headers = {"authorization": f"Bearer {key}"} if key else {}
@@ -65,6 +67,13 @@ class ChatModel:
         """Stream pieces of text to `on_text` and return the whole. Raises `ModelError`."""
         body = self._body(with_defaults(request, *self._defaults))
         return await self._exchange.run(body, request.call_prefix, on_text, on_notice)
+
+    async def window(self) -> int:
+        """Ask the server how many tokens the model can look at; 0 where it does not say."""
+        if self._is_published:
+            return published_window(self._model)
+        is_near = is_loopback(self._base)
+        return await asked_window(self._exchange.get, self._base, self._model, is_near=is_near)
 
     async def aclose(self) -> None:
         """Close the connections. Idempotent."""

@@ -143,7 +143,8 @@ def build(config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> Model
     `cache` is the cache folder, in whose `models/` fetched weights lie. Raises `ConfigError`.
     """
     model = _bare(config, cache, environ)
-    return MeteredModel(model, config.price) if config.price else model
+    window = config.context_window or 0
+    return MeteredModel(model, config.price, window) if config.price or window else model
 
 
 def _bare(config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> Model:

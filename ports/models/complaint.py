@@ -29,7 +29,10 @@ _BUSY = {
     529: "server is overloaded (529)",
 }
 _SPENT = ("insufficient_quota", "billing_hard_limit", "credit balance")
-_TOO_LONG = ("context_length", "context length", "context size", "context window", "too long")
+_TOO_LONG = (
+    *("context_length", "context length", "context size", "context window", "too long"),
+    *("exceed_context", "maximum prompt length", "input is too large", "too many tokens"),
+)
 
 
 def excerpt(text: str, secret: str = "") -> str:
@@ -78,12 +81,14 @@ class Complaint:
                 message, "the account has no credit left: top it up or choose a model"
             )
         hint = self._hint(status, body)
+        if _is_too_long(status, body):
+            return ServerFault(message, hint, is_too_long=True)
         brief = _BUSY.get(status, f"server failed ({status})" if status > 505 else "")
         return ServerFault(message, hint, brief=brief, retry_after=retry_after)
 
     def _hint(self, status: int, body: str) -> str:
         lower = body.lower()
-        if any(words in lower for words in _TOO_LONG) and status in (400, 413, 500):
+        if _is_too_long(status, body):
             return "the conversation is longer than the model's window: `/compact` shortens it"
         match status:
             case 401 | 403:
@@ -180,6 +185,7 @@ class Complaint:
             f"{self.place} reports an error: {excerpt(error_text(body), self.key)}",
             self._hint(500, body),
             retryable=True,
+            is_too_long=_is_too_long(500, body),
         )
 
     def empty(self, why: str) -> ServerFault:
@@ -187,6 +193,11 @@ class Complaint:
         reason = f" (it stopped because of `{excerpt(why, self.key)}`)" if why else ""
         hint = "raise `max_tokens`" if why in ("length", "max_tokens") else "ask again"
         return ServerFault(f"{self.place} gave an empty answer{reason}", hint, retryable=True)
+
+
+def _is_too_long(status: int, body: str) -> bool:
+    lower = body.lower()
+    return status in (400, 413, 500) and any(words in lower for words in _TOO_LONG)
 
 
 def _code(body: str) -> int:

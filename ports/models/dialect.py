@@ -73,6 +73,10 @@ class JsonDialect:
         )
         return replace(answer, text=action.text, tool_calls=(call,), stop_reason="tools")
 
+    async def window(self) -> int:
+        """Say what the model beneath says."""
+        return await self._inner.window()
+
     async def aclose(self) -> None:
         """Close the model beneath. Idempotent."""
         await self._inner.aclose()

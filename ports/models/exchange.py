@@ -45,6 +45,10 @@ class Exchange:
 
         return await with_retries(attempt, self._retry, on_notice)
 
+    async def get(self, url: str) -> Any:
+        """Return the JSON at an address of the same server; none for whatever goes wrong."""
+        return await self._endpoint.get(url)
+
     async def aclose(self) -> None:
         """Close the connections. Idempotent."""
         await self._endpoint.aclose()

@@ -56,6 +56,7 @@ class LocalModel:
     ) -> None:
         self.name = f"{name} ({model}, embedded)" if name else f"{model} (embedded)"
         self._is_tiny = is_tiny
+        self._window = window
         self._defaults = (
             _TEMPERATURE if temperature is None else temperature,
             max_tokens or _MAX_TOKENS * (1 if is_tiny else 4),
@@ -87,6 +88,10 @@ class LocalModel:
         if self._is_tiny and not self._offer(request).tools:
             request = _retold(replace(request, tools=()))
         return await self._dialect.answer(request, on_text, on_notice)
+
+    async def window(self) -> int:
+        """Say how many tokens fit. A tiny one sums nothing up: it sees the newest messages that fit."""
+        return 0 if self._is_tiny else self._window
 
     async def aclose(self) -> None:
         """End the child process. Idempotent."""
@@ -127,6 +132,9 @@ class _Child:
     ) -> ModelAnswer:
         client = await self._ready(on_notice)
         return await client.answer(fit(request, self._window), on_text, on_notice)
+
+    async def window(self) -> int:
+        return self._window
 
     async def aclose(self) -> None:
         if self._starting:

@@ -1,4 +1,4 @@
-"""A model whose answers say what they cost."""
+"""A model of which more is configured than its server tells: what it costs, how much it can look at."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,11 +10,15 @@ __all__ = ["MeteredModel"]
 
 
 class MeteredModel:
-    """Asks the model beneath, and adds the cost to the usage of its answers."""
+    """Asks the model beneath, and adds the cost to the usage of its answers.
 
-    def __init__(self, inner: Model, price: Price) -> None:
+    `window` counts tokens; 0 leaves it to the model.
+    """
+
+    def __init__(self, inner: Model, price: Price | None = None, window: int = 0) -> None:
         self._inner = inner
-        self._price = price
+        self._price = price or Price()
+        self._window = window
         self.name = inner.name
 
     async def answer(
@@ -27,6 +31,10 @@ class MeteredModel:
         answer = await self._inner.answer(request, on_text, on_notice)
         usage = replace(answer.usage, cost=self._price.cost(answer.usage))
         return replace(answer, usage=usage)
+
+    async def window(self) -> int:
+        """Say what is configured, else what the model beneath says."""
+        return self._window or await self._inner.window()
 
     async def aclose(self) -> None:
         """Close the model beneath. Idempotent."""

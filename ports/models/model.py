@@ -56,6 +56,10 @@ class Model(Protocol):
         """Stream pieces of text to `on_text` and return the whole. Raises `ModelError`."""
         ...
 
+    async def window(self) -> int:
+        """Say how many tokens it can look at; 0 where nobody knows. May ask the server; never fails."""
+        ...
+
     async def aclose(self) -> None:
         """Close connections and child processes. Idempotent."""
         ...

@@ -32,8 +32,15 @@ class ServerFault(ModelError):
         brief: str = "",
         retryable: bool = False,
         retry_after: float | None = None,
+        is_too_long: bool = False,
     ) -> None:
-        super().__init__(message, hint, retryable=retryable or bool(brief), retry_after=retry_after)
+        super().__init__(
+            message,
+            hint,
+            retryable=retryable or bool(brief),
+            retry_after=retry_after,
+            is_too_long=is_too_long,
+        )
         self.brief = brief
 
 

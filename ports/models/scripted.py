@@ -95,6 +95,10 @@ class ScriptedModel:
         usage = scripted.usage or _usage(request, scripted.text)
         return ModelAnswer(scripted.text, calls, usage, "tools" if calls else "stop")
 
+    async def window(self) -> int:
+        """Say nothing: a script looks at all of it."""
+        return 0
+
     async def aclose(self) -> None:
         """Do nothing: there is nothing to close."""
 

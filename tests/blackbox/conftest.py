@@ -34,10 +34,10 @@ def serve(place: Place) -> Generator[Serve]:
     """Start a model server with these behaviours, and configure it as the place's only model."""
     servers: list[ModelServer] = []
 
-    def start(*behaviours: Behaviour, top: str = "", rest: str = "") -> ModelServer:
+    def start(*behaviours: Behaviour, **settings: str) -> ModelServer:
         server = ModelServer(behaviours)
         servers.append(server)
-        place.configure(server.base_url, top=top, rest=rest)
+        place.configure(server.base_url, **settings)
         return server
 
     yield start

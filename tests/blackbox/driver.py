@@ -45,13 +45,19 @@ class Place:
             "PYTHONWARNINGS": "default",
         }
 
-    def configure(self, url: str, *, top: str = "", rest: str = "") -> None:
-        """Write a configuration whose one model is at `url`; `top` are keys before any table."""
+    def configure(
+        self, url: str, *, top: str = "", rest: str = "", provider: str = "openai", model: str = ""
+    ) -> None:
+        """Write a configuration whose one model is at `url`.
+
+        `top` are keys before any table, `model` more keys of the model.
+        """
         text = f"""{top}
 [models.main]
-provider = "openai"
+provider = "{provider}"
 base_url = "{url}"
 model = "test-model"
+{model}
 
 [agents.assistant]
 model = "main"

@@ -25,6 +25,7 @@ from steersman.actors.mailbox import BOUND
 from steersman.actors.simulated_program import ROOT, SimulatedProgram
 from steersman.journal import entries as e
 from steersman.journal import revert_entries as r
+from steersman.journal.compaction_record import grow
 from steersman.journal.queue import QueueRecord
 from steersman.journal.record import SessionRecord, apply
 from steersman.journal.recovery import load_record
@@ -32,7 +33,14 @@ from steersman.machines.conversation import ChatMessage
 from steersman.machines.effects import CallModel, CancelModel, RestoreFiles, RunTool, StopTool
 from steersman.machines.facts import MessageKnown, MessageRejected
 from steersman.machines.item import ITEM
-from steersman.machines.messages import Finalize, QueueChange, ResumeQueue, TakeBack, UserMessage
+from steersman.machines.messages import (
+    Compact,
+    Finalize,
+    QueueChange,
+    ResumeQueue,
+    TakeBack,
+    UserMessage,
+)
 from steersman.machines.turn import TURN
 
 __all__ = [
@@ -433,7 +441,7 @@ def conversation_is_well_formed(history: History) -> None:
     """User and assistant alternate, and each tool call has one result before the next of them."""
     said: list[ChatMessage] = []
     for entry in durable_entries(history):
-        said.extend(getattr(entry, "messages", ()))
+        grow(said, entry)
     due: list[str] = []
     last: ChatMessage | None = None
     for message in said:
@@ -457,7 +465,7 @@ def model_sees_the_conversation(history: History) -> None:
         if isinstance(one, Performed) and isinstance(one.effect, CallModel):
             said: list[ChatMessage] = []
             for entry in durable_entries(history[:at]):
-                said.extend(getattr(entry, "messages", ()))
+                grow(said, entry)
             assert tuple(said) == one.effect.messages
             return  # one a run: it costs
 
@@ -469,7 +477,9 @@ def nothing_runs_before_a_person_says_so(history: History) -> None:
         match one:
             case Crashed():
                 may_run = False
-            case Uttered(UserMessage() | ResumeQueue() | QueueChange("release") | TakeBack()):
+            case Uttered(
+                UserMessage() | ResumeQueue() | QueueChange("release") | TakeBack() | Compact()
+            ):
                 may_run = True
             case Performed(CallModel() | RunTool()):
                 assert may_run, f"{one} after a restart"

@@ -1,0 +1,103 @@
+"""How full a model's window is, and what can be spared of a conversation that no longer fits.
+
+Tokens are counted by whoever has a tokenizer, the server; between two answers they are estimated,
+four characters each. Pure.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from .conversation import ChatMessage
+
+__all__ = ["CHARACTERS", "Fill", "cut_points", "filled", "older", "pruned", "tokens_of"]
+
+CHARACTERS = 4  # of a token: English prose has more, code fewer
+EACH = 4  # tokens around every message
+LEFT_OUT = "[left out to make room: {} characters of this result]"
+SHORTENED = "\n[… left out to make room: {} characters …]\n"
+KEPT = 2_000  # characters of the newest results that stay in any case
+SPARED = 400  # characters; a shorter result is not worth leaving out
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """What a server counted: `tokens` for the first `messages` of the conversation; 0: nothing yet."""
+
+    tokens: int = 0
+    messages: int = 0
+
+
+def tokens_of(messages: Sequence[ChatMessage]) -> int:
+    """Estimate what messages take of a window, in tokens."""
+    return sum(EACH + _characters(one) // CHARACTERS for one in messages)
+
+
+def _characters(message: ChatMessage) -> int:
+    calls = sum(len(one.tool) + len(json.dumps(one.arguments)) for one in message.tool_calls)
+    return len(message.text) + calls
+
+
+def filled(fill: Fill, conversation: Sequence[ChatMessage], overhead: int = 0) -> int:
+    """Say how many tokens a call with this conversation takes; `overhead` are instructions and tools."""
+    if 0 < fill.messages <= len(conversation):
+        return fill.tokens + tokens_of(conversation[fill.messages :])
+    return overhead + tokens_of(conversation)
+
+
+def cut_points(conversation: Sequence[ChatMessage], is_amid: bool = False) -> list[int]:
+    """List where a conversation can be cut so that what is kept begins whole.
+
+    That is where a person speaks; `is_amid` a turn: also where the model asks for tools.
+    """
+    found: list[int] = []
+    for index, message in enumerate(conversation[1:], 1):
+        is_question = message.role == "user" and conversation[index - 1].role == "assistant"
+        is_step = is_amid and message.role == "assistant"
+        if is_question or is_step:
+            found.append(index)
+    return found
+
+
+def older(conversation: Sequence[ChatMessage], keep: int, is_amid: bool = False) -> int:
+    """Say how many of the oldest messages to sum up, so that those kept take `keep` tokens or less.
+
+    The newest part is kept however long it is. 0: there is nothing older.
+    """
+    points = cut_points(conversation, is_amid)
+    for point in points:
+        if tokens_of(conversation[point:]) <= keep:
+            return point
+    return points[-1] if points else 0
+
+
+def pruned(
+    conversation: Sequence[ChatMessage], tokens: int, spare: int = 2
+) -> tuple[list[ChatMessage], int]:
+    """Leave out the oldest results of tools until so many tokens are won.
+
+    The newest ones are spared, and only shortened if that is not enough. Returns the messages up to
+    the last that changed, and how many results were left out or shortened.
+    """
+    results = [index for index, one in enumerate(conversation) if one.role == "tool"]
+    changed = list(conversation)
+    wanted = tokens * CHARACTERS
+    last = count = 0
+    newest = max(0, len(results) - spare)
+    for place, index in enumerate(results):
+        text = changed[index].text
+        if wanted <= 0:
+            break
+        if len(text) <= (SPARED if place < newest else KEPT):
+            continue
+        less = LEFT_OUT.format(len(text)) if place < newest else _shortened(text, wanted)
+        changed[index] = replace(changed[index], text=less)
+        wanted -= len(text) - len(less)
+        last, count = index + 1, count + 1
+    return changed[:last], count
+
+
+def _shortened(text: str, wanted: int) -> str:
+    """Take so many characters out of the middle of a text, or as many as may go."""
+    half = max(KEPT, len(text) - wanted - 2 * len(SHORTENED)) // 2
+    return f"{text[:half]}{SHORTENED.format(len(text) - 2 * half)}{text[-half:]}"

@@ -1,0 +1,161 @@
+"""A conversation that outgrows the model's window is summed up, told, and nothing of it is lost."""
+
+from typing import Any
+
+import pytest
+from blackbox.driver import Chat, Place
+from serving import Hang, ModelServer, Status, Text, Tools
+
+WINDOW = "context_window = 16000"
+LONG = Text("x" * 20_000, usage=None)
+"""5,000 tokens by the estimate of four characters each; three of them do not fit."""
+SUM = "Sum it up now"
+SUMMARY = Text("You talked of three things.", match=SUM, times=0)
+TOO_LONG = {"error": {"message": "maximum context length is 9 tokens", "code": "context_length"}}
+PROVIDERS = ("openai", "anthropic")
+
+
+def said(server: ModelServer) -> list[list[tuple[str, str]]]:
+    """Return what each request held, apart from the instructions: who, and how it begins."""
+    return [[_plain(one) for one in request.body["messages"]] for request in server.requests]
+
+
+def _plain(message: dict[str, Any]) -> tuple[str, str]:
+    content = message["content"]
+    parts = [{"text": content}] if isinstance(content, str) else (content or [])
+    text = "".join(str(one.get("text", one.get("content", ""))) for one in parts)
+    return message["role"], text
+
+
+def talk(chat: Chat, *texts: str) -> None:
+    """Say these things, one turn after another."""
+    for text in texts:
+        chat.send(text)
+        chat.wait("turn_ended", status="completed")
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_older_turns_are_summed_up_when_the_window_is_nearly_full(
+    place: Place, serve, provider: str
+) -> None:
+    """On the wire each request begins with the one before, but for the one behind the summary."""
+    server = serve(SUMMARY, LONG, provider=provider, model=WINDOW)
+    chat = place.chat()
+    talk(chat, "one", "two", "three")
+    assert not chat.seen("compacted")
+    talk(chat, "four")
+    done = chat.seen("compacted")[0]
+    assert (done["how"], done["summary"]) == ("summary", "You talked of three things.")
+    assert done["after"] < done["before"] / 2
+    notices = [one["text"] for one in chat.seen("notice")]
+    assert any("window is" in one and "% full" in one for one in notices)
+    talk(chat, "five")
+    chat.kill()
+    again = place.chat("--continue")
+    talk(again, "six")
+    requests = said(server)
+    [at] = [number for number, one in enumerate(requests) if SUM in one[-1][1]]
+    after = [one for one in requests[at + 1] if one[0] != "system"]
+    assert "You talked of three things." in after[0][1]
+    assert after[-1] == ("user", "four")
+    for number in range(1, len(requests)):
+        if number not in (at, at + 1):
+            before = requests[number - 1]
+            assert requests[number][: len(before)] == before
+    assert next(one for one in requests[at] if one[0] != "system") == ("user", "one")
+    assert [role for role, _ in after] == ["user", "assistant", "user"]
+    assert again.close() == 0
+
+
+def test_compact_at_will(place: Place, serve) -> None:
+    """At once when nothing runs, after the turn when one does; what a person wants of it is heard."""
+    server = serve(SUMMARY, Text("Fine.", pause=0.05))
+    chat = place.chat()
+    assert not chat.ask("/compact")["ok"]
+    talk(chat, "one")
+    assert chat.ask("/compact the colours")["ok"]
+    chat.wait("compacted", how="summary")
+    chat.wait("turn_ended", status="completed")
+    assert "What matters most: the colours" in said(server)[1][-1][1]
+    chat.send("two")
+    chat.wait("text")
+    assert chat.ask("/compact")["data"]["runs"] is False
+    chat.send({"text": "three", "as": "queue"})
+    chat.wait("compacted")
+    assert chat.close() == 0
+    last = [one for one in said(server)[-1] if one[0] != "system"]
+    assert len(last) == 3
+    assert last[-1] == ("user", "three")
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_refusal_for_length_is_mended_once(place: Place, serve, provider: str) -> None:
+    """The server's own word sets it going, in a window that nobody knows; the second is an error."""
+    server = serve(SUMMARY, Text("Fine."), Status(400, TOO_LONG), provider=provider)
+    chat = place.chat()
+    talk(chat, "one")
+    chat.send("two")
+    chat.wait("compacted")
+    error = chat.wait("error", code="model_failed")
+    assert "maximum context length is 9 tokens" in error["text"]
+    chat.wait("turn_ended", status="failed")
+    assert [SUM in one[-1][1] for one in said(server)] == [False, False, True, False]
+    assert chat.close() == 0
+
+
+def test_without_a_summary_the_oldest_results_are_left_out(place: Place, serve) -> None:
+    """It is said why, and what a person and the agent said stays as it is."""
+    (place.folder / "long.txt").write_text("word\n" * 1500)
+    call = {"tool": "read", "arguments": {"path": "long.txt"}}
+    server = serve(
+        Status(400, {"error": {"message": "no summaries here"}}, match=SUM, times=0),
+        Tools([call] * 3, match="begin"),
+        LONG,
+        Text("Fine."),
+        model="context_window = 12000",
+    )
+    chat = place.chat("--yes")
+    talk(chat, "begin", "go on")
+    [done] = chat.seen("compacted")
+    assert (done["how"], done["turn"]) == ("pruned", "t2")
+    assert done["reason"].endswith("no summaries here")
+    last = said(server)[-1]
+    assert any(text.startswith("[left out to make room") for _, text in last)
+    assert [text for role, text in last if role == "user"] == ["begin", "go on"]
+    assert chat.close() == 0
+
+
+def test_what_cannot_fit_is_not_sent(place: Place, serve) -> None:
+    """A single message that is longer than the window is refused before it costs anything."""
+    server = serve(Text("Fine."), model=WINDOW)
+    chat = place.chat()
+    chat.send("word " * 30_000)
+    ended = chat.wait("turn_ended", status="failed")
+    assert "window 16,000" in ended["reason"] or "not shortened" in ended["reason"]
+    assert not server.requests
+    talk(chat, "short")
+    assert chat.close() == 0
+
+
+def test_a_compaction_can_be_stopped_and_survives_a_crash(place: Place, serve) -> None:
+    """Stopped or killed in the middle it has changed nothing, and is done when it is resumed."""
+    server = serve(Hang(match=SUM, times=2), SUMMARY, Text("Fine."))
+    chat = place.chat()
+    talk(chat, "one")
+    chat.send("/compact")
+    chat.wait("notice", text="Summing up the conversation…")
+    server.wait_requests(2)
+    chat.send("/stop")
+    chat.wait("turn_ended", status="interrupted")
+    assert server.requests[1].closed.wait(5)
+    assert not chat.seen("compacted")
+    chat.send("/queue resume")
+    server.wait_requests(3)
+    chat.kill()
+    again = place.chat("--continue")
+    again.wait("recovered")
+    assert place.stored(again.session)["compactions"] == 0
+    again.send("/queue resume")
+    again.wait("compacted", how="summary")
+    again.wait("turn_ended", status="completed")
+    assert again.close() == 0

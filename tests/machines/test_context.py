@@ -1,0 +1,55 @@
+"""How full a window is, where a conversation can be cut, and what of it can be left out."""
+
+import pytest
+
+from steersman.machines.context import Fill, cut_points, filled, older, pruned, tokens_of
+from steersman.machines.conversation import ChatMessage, ToolRequest
+
+USER, SAID = ChatMessage("user", "x" * 400), ChatMessage("assistant", "y" * 400)
+CALLS = ChatMessage("assistant", "", (ToolRequest("c1", "read"), ToolRequest("c2", "read")))
+RESULT = ChatMessage("tool", "z" * 4000, call="c1")
+
+
+def test_what_a_server_counted_is_believed_and_the_rest_estimated() -> None:
+    """Four characters a token, a little for each message, and instructions where nothing is known."""
+    assert tokens_of([USER, SAID]) == 208
+    assert filled(Fill(), [USER], overhead=50) == 154
+    assert filled(Fill(1000, 2), [USER, SAID, USER], overhead=50) == 1104
+    assert filled(Fill(1000, 9), [USER], overhead=50) == 154, "what was counted is no longer there"
+
+
+@pytest.mark.parametrize(
+    ("is_amid", "points"),
+    [(False, [2, 6]), (True, [1, 2, 3, 5, 6])],
+)
+def test_a_cut_leaves_whole_exchanges(is_amid: bool, points: list[int]) -> None:
+    """A result never loses its call: what is kept begins with a person, or with the agent's step."""
+    talk = [USER, SAID, USER, CALLS, RESULT, SAID, USER]
+    found = cut_points(talk, is_amid)
+    assert found == [one for one in points if talk[one].role != "tool"]
+    assert not any(talk[one].role == "tool" for one in found)
+
+
+@pytest.mark.parametrize(("keep", "dropped"), [(10_000, 2), (320, 4), (120, 6), (0, 6)])
+def test_the_newest_turns_that_fit_are_kept(keep: int, dropped: int) -> None:
+    """The newest is kept even if it alone is too long."""
+    talk = [USER, SAID, USER, SAID, USER, SAID, USER]
+    assert older(talk, keep) == dropped
+    assert older([USER], keep) == 0
+
+
+def test_the_oldest_results_go_first_and_the_newest_are_shortened_last() -> None:
+    """Words of people and of the agent stay; head and tail of the newest results do, too."""
+    talk = [USER, CALLS, RESULT, RESULT, SAID, CALLS, RESULT, RESULT, SAID]
+    changed, count = pruned(talk, 1500)
+    assert (len(changed), count) == (4, 2)
+    assert all("4000 characters" in one.text for one in changed[2:4])
+    assert [one.role for one in changed] == ["user", "assistant", "tool", "tool"]
+    changed, count = pruned(talk, 2200)
+    assert (len(changed), count) == (7, 3)
+    assert changed[6].text.startswith("z" * 1000)
+    assert changed[6].text.endswith("z" * 1000)
+    changed, count = pruned(talk, 100_000)
+    assert count == 4
+    assert all(len(one.text) < 2100 for one in changed)
+    assert pruned([USER, SAID], 1000) == ([], 0)

@@ -1,0 +1,48 @@
+"""Summing up, under every order of events: interrupts, crashes, steers, late and failing summaries."""
+
+from random import Random
+
+from simulation.invariants import check_history, check_liveness, check_replay, check_state
+from simulation.user import User
+
+from steersman.actors.happening import Appended
+from steersman.actors.simulated_ports import Chances
+from steersman.actors.simulated_program import SimulatedProgram
+from steersman.actors.simulated_session import Plan
+from steersman.actors.simulation import PriorityChooser, UniformChooser
+from steersman.journal.compaction_entries import Compacted
+from steersman.machines.messages import Compact
+from steersman.machines.policy import CompactionPolicy
+
+
+def test_summing_up_keeps_every_promise() -> None:
+    """In a window so small that nearly every turn sums up, and with people who ask for it besides."""
+    assert {how for seed in range(40) for how in run(seed)} >= {"summary"}
+
+
+def run(seed: int) -> set[str]:
+    """Play one run to its end, and say how it made room."""
+    dice = Random(seed)
+    crash = dice.choice((None, dice.randrange(3, 60)))
+    policy = CompactionPolicy(window=dice.choice((0, 12, 40)), keep=dice.choice((0.0, 0.3)))
+    plan = Plan(chances=Chances(model_fails=0.2), compaction=policy, crash_at=crash)
+    chooser = (UniformChooser, PriorityChooser)[seed % 2](dice)
+    program = SimulatedProgram(plan, dice, chooser)
+    User(program, dice, 12)
+    for _ in range(3):
+        program.timeline.after(dice.random() * 30, lambda: program.say(Compact("all")), "user")
+    try:
+        for _ in range(6000):
+            if not program.is_running:
+                program.restart()
+            if not program.step():
+                break
+            if program.is_running:
+                check_state(program)
+        check_history(program.history)
+        check_liveness(program)
+        check_replay(program)
+    finally:
+        program.close()
+    entries = [one.entry for one in program.history if isinstance(one, Appended)]
+    return {one.how for one in entries if isinstance(one, Compacted)}
