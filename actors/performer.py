@@ -38,6 +38,7 @@ from ..machines.results import (
     ToolFinished,
 )
 from ..ports.models.model import Model, ModelRequest
+from ..ports.tools.sandbox import Sandbox
 from ..ports.tools.tool import Tool, ToolContext, ToolResult, ToolRun
 from ..ports.tools.toolbox import Toolbox
 from ..ports.workspace.watched_run import WatchedRun, written_path
@@ -62,6 +63,7 @@ class Scene:
     environment: dict[str, str]
     workspace: Workspace | None = None
     hidden: tuple[tuple[str, bool], ...] = ()
+    sandbox: Sandbox | None = None
 
     @property
     def overhead(self) -> int:
@@ -136,6 +138,8 @@ class Performer:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self.scene.workspace is not None:
             await self.scene.workspace.aclose()
+        if self.scene.sandbox is not None:
+            await asyncio.to_thread(self.scene.sandbox.clear)
 
     # Models ---------------------------------------------------------------------------------------
 
@@ -236,6 +240,7 @@ class Performer:
             self.scene.environment,
             may_leave_folder=effect.may_leave_folder,
             hidden=self.scene.hidden,
+            wrap=self.scene.sandbox.wrap if self.scene.sandbox else tuple,
         )
         run = self._start(tool, effect, context, reply_to)
         self._runs[effect.call] = run

@@ -31,6 +31,7 @@ from ..machines.orders import Inspect
 from ..machines.routes import Routes
 from ..ports.process.host import ProcessHost
 from ..ports.tools.environment import clean_environment
+from ..ports.tools.sandbox import OFF, Sandbox, SandboxPolicy
 from ..ports.tools.toolbox import Toolbox
 from ..ports.workspace.checkpoints import Checkpoints
 from .agent_profile import AgentProfile
@@ -42,12 +43,13 @@ from .dispatcher import LoopDispatcher
 from .environment import Ears, Environment
 from .offspring import SessionOffspring
 from .performer import Performer, Scene
+from .root import Root
 from .session import Session
-from .supervisor import ChildSpec, Supervisor
+from .supervisor import ChildSpec
 from .system import ActorSystem
 from .toolbook import SessionToolbook
 
-__all__ = ["LiveSession", "Root", "Runtime", "new_session_id"]
+__all__ = ["LiveSession", "Runtime", "new_session_id"]
 
 T = TypeVar("T")
 
@@ -71,26 +73,18 @@ class LiveSession:
     kind: type[Session] = Session
 
 
-class Root(Supervisor):
-    """The root of the tree: one session's failure never reaches another."""
-
-    strategy = "one_for_one"
-
-    def on_receive(self, message: Any) -> Any:
-        """Start sessions, and restart those that fail, from the journal."""
-        match message:
-            case ChildSpec():
-                return self.start_child(message)
-            case _:
-                self.handle_down(message)
-                return None
-
-
 class Runtime:
     """Owns a home's sessions in this process."""
 
     def __init__(
-        self, store: Store, *, grace: float = 0.2, output_limit: int = 1 << 20, spill: Path
+        self,
+        store: Store,
+        *,
+        grace: float = 0.2,
+        output_limit: int = 1 << 20,
+        spill: Path,
+        visible: tuple[str, ...] = (),
+        sandbox: SandboxPolicy = OFF,
     ) -> None:
         self.store = store
         self.node = f"n{os.getpid()}-{secrets.token_hex(4)}"
@@ -105,7 +99,7 @@ class Runtime:
         self._claims = Claims(self.sessions)
         self.profile_of_child: Callable[[str], AgentProfile] = _no_profile
         self.ears_of_child: Callable[[str, str], Ears] = _no_ears
-        self._spill = spill
+        self._spill, self._visible, self._sandbox = spill, visible, sandbox
         self._said = itertools.count(1)
         self.dispatcher.after_pass.append(self.commits.flush)
         self._thread = threading.Thread(target=self._run, name="steersman-loop", daemon=True)
@@ -187,9 +181,10 @@ class Runtime:
             self.toolbox,
             folder,
             self._spill / session,
-            clean_environment(os.environ),
+            clean_environment(os.environ, self._visible),
             Checkpoints(self._spill.with_name("workspaces"), folder, session),
             profile.permissions.hidden(),
+            Sandbox(self._sandbox, folder, self._spill / session / "tmp", os.environ),
         )
         performer = Performer(self.loop, scene, SessionOffspring(self, session))
         departure = Departure(ears(session))

@@ -33,7 +33,6 @@ _NEEDED = (
 )
 _PROGRAMS = (
     ("git", "install git: checkpoints of a folder need it"),
-    ("bwrap", ""),
     ("strace", ""),
 )
 _FULL, _TIGHT = 100 * 10**6, 10**9  # bytes free
@@ -59,6 +58,7 @@ def check_up(environ: Mapping[str, str]) -> Iterator[Finding]:
     yield _packages()
     yield _sqlite()
     yield from _programs()
+    yield _sandbox(environ, paths)
     yield _terminal(environ)
     yield from _folders(paths)
     yield _disk(paths.state)
@@ -104,6 +104,24 @@ def _programs() -> Iterator[Finding]:
         place = shutil.which(name)
         text = place or ("not here" if why else "not here; nothing needs it")
         yield Finding(name, "ok" if place or not why else "warn", text, "" if place else why)
+
+
+def _sandbox(environ: Mapping[str, str], paths: Paths) -> Finding:
+    """Say whether commands run in a sandbox here, and whether they could."""
+    from ..ports.tools.sandbox import bubblewrap
+    from ..workflows.config import load
+
+    try:
+        mode = load(paths, Path.cwd(), environ).tools.sandbox
+    except SteersmanError:
+        mode = "off"  # the settings have a line of their own
+    program, fault = bubblewrap()
+    if fault:
+        verdicts: dict[str, Verdict] = {"off": "ok", "auto": "warn", "required": "bad"}
+        hint = "" if mode == "off" else "install bubblewrap, or set tools.sandbox to off"
+        return Finding("sandbox", verdicts[mode], f"{mode}: {fault}", hint)
+    how = "on" if mode != "off" else 'off; tools.sandbox = "auto" turns it on'
+    return Finding("sandbox", "ok", f"{how}; {program} works here")
 
 
 def _terminal(environ: Mapping[str, str]) -> Finding:

@@ -29,6 +29,7 @@ from ..ports.instructions import (
 from ..ports.models.choice import Choice, build, choose, probe_loopback
 from ..ports.models.settings import model_configs
 from ..ports.tools.permission import Permissions
+from ..ports.tools.sandbox import SandboxPolicy
 from ..workflows.config import Config
 from ..workflows.paths import Paths
 from .control import ControlServer
@@ -81,6 +82,9 @@ class Host:
         self._mirror: Mirror | None = None
         self.choice: Choice | None = None
         self._environ = environ
+        tools = config.tools
+        hidden = (paths.config, paths.state)
+        self._sandbox = SandboxPolicy(tools.sandbox, tools.network, tools.writable, hidden)
         self._models: dict[str, Any] = {}
         self.conversations: dict[str, Conversation] = {}
         store = open_store(paths) if config.auto_queue.persistence.enabled else MemoryStore()
@@ -89,6 +93,8 @@ class Host:
             grace=config.tools.grace,
             output_limit=config.tools.output_limit,
             spill=paths.state / "output",
+            visible=config.tools.environment,
+            sandbox=self._sandbox,
         )
         specs = [HookSpec(one.on, one.run, one.timeout) for one in config.hooks]
         self._hooking = Hooking(specs, self.runtime, paths.state)
@@ -182,6 +188,8 @@ class Host:
         """Before the first session: be reachable, throw away what was outlived, say what is there."""
         if self.conversations or self._control is not None:
             return
+        if fault := self._sandbox.notice():
+            self.notices.append(fault)
         persistence = self.config.auto_queue.persistence
         if not persistence.enabled:
             self.notices.append(

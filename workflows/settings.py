@@ -36,6 +36,7 @@ __all__ = [
     "Provider",
     "Restore",
     "Routing",
+    "SandboxMode",
     "Settings",
     "SteerWhileStreaming",
     "ToolDialect",
@@ -55,6 +56,7 @@ WhenFull = Literal["wait", "refuse"]
 OnParentInterrupt = Literal["cancel", "detach"]
 Provider = Literal["openai", "anthropic", "local", "scripted"]
 ToolDialect = Literal["native", "json"]
+SandboxMode = Literal["off", "auto", "required"]
 Verb = Literal["allow", "ask", "deny"]
 HookEvent = Literal[
     "session_start",
@@ -189,10 +191,17 @@ class Permissions(Declaration, frozen=True):
 
 
 class ToolSettings(Declaration, frozen=True):
-    """Bounds of every tool; `grace` in seconds, `output_limit` in bytes."""
+    """Bounds of every tool; `grace` in seconds, `output_limit` in bytes.
+
+    `network` and `writable` (folders) are about commands in the sandbox.
+    """
 
     grace: Annotated[float, Field(ge=0)]
     output_limit: _Size
+    environment: Several[str]
+    sandbox: SandboxMode
+    network: bool
+    writable: Several[str]
 
 
 class HookSettings(Declaration, frozen=True):

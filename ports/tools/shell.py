@@ -49,7 +49,7 @@ class ShellTool:
             if fault := self.fault(arguments):
                 raise ToolError(fault)
             return ProcessSpec(
-                argv=(self._shell, "-c", arguments["command"]),
+                argv=context.wrap((self._shell, "-c", arguments["command"])),
                 cwd=context.folder,
                 environment=context.environment,
                 timeout=timeout,

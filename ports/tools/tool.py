@@ -40,7 +40,8 @@ class ToolResult:
 class ToolContext:
     """Where a run takes place: the session's folder, the call's id, where long output is kept.
 
-    `hidden` are patterns of paths that a search passes over, or not; see `Permissions.hidden`.
+    `hidden` are patterns of paths that a search passes over, or not; see `Permissions.hidden`. `wrap`
+    puts a command into a sandbox, and may block.
     """
 
     folder: Path
@@ -50,6 +51,7 @@ class ToolContext:
     on_output: Callable[[str], None] | None = None
     may_leave_folder: bool = False
     hidden: tuple[tuple[str, bool], ...] = ()
+    wrap: Callable[[tuple[str, ...]], tuple[str, ...]] = tuple
 
 
 class ToolRun(Protocol):

@@ -1,0 +1,151 @@
+"""Commands in a sandbox: what they can't do, what they can, and that they end like all others.
+
+Where bubblewrap can't run (it is not installed, or a container forbids it) only the refusals are tested.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from steersman.machines.errors import ToolError
+from steersman.ports.process.host import ProcessHost
+from steersman.ports.process.process import ProcessResult, ProcessSpec
+from steersman.ports.tools.sandbox import Sandbox, SandboxPolicy, bubblewrap
+
+RUNTIME = Path(__file__).with_name("runtime.py")
+FAULT = bubblewrap()[1]
+boxed = pytest.mark.skipif(bool(FAULT), reason=FAULT or "it works")
+
+
+class Box:
+    """A home with a key, a session's folder, and one beside it; `run` runs a shell line boxed."""
+
+    def __init__(self, root: Path, hosting) -> None:
+        self.home, self.folder, self.other = root / "home", root / "work", root / "other"
+        for one in (self.home / ".ssh", self.folder, self.other, self.home / "state"):
+            one.mkdir(parents=True)
+        (self.home / ".ssh/key").write_text("4711")
+        (self.home / ".netrc").write_text("4711")
+        (self.home / "notes").write_text("plain")
+        (self.home / "state/journal").write_text("4711")
+        self.place = root / "tmp"
+        self._hosting = hosting
+
+    def sandbox(self, **policy) -> Sandbox:
+        """Make one; it is required, if nothing else is said."""
+        given = {"mode": "required", "hidden": (self.home / "state",), "writable": (sys.prefix,)}
+        policy = given | policy  # the interpreter itself may lie in /tmp
+        return Sandbox(SandboxPolicy(**policy), self.folder, self.place, {"HOME": str(self.home)})
+
+    def run(self, line: str, **policy) -> ProcessResult:
+        """Run a line to its end."""
+        argv = self.sandbox(**policy).wrap(("/bin/sh", "-c", line))
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
+        return self._hosting.result(ProcessSpec(argv, self.folder, environment))
+
+
+@pytest.fixture
+def box(hosting) -> Generator[Box]:
+    """A fresh one, outside of /tmp, which a sandbox replaces."""
+    with TemporaryDirectory(dir="/var/tmp") as root:
+        yield Box(Path(root), hosting)
+
+
+@boxed
+def test_it_writes_in_the_folder_and_its_own_tmp_only(box):
+    """Elsewhere nothing can be written; what is in its /tmp stays until it is cleared, apart."""
+    line = f"echo in > made; touch {box.home}/no; touch {box.other}/no; echo kept > /tmp/kept; pwd"
+    result = box.run(line)
+    assert result.head.decode().splitlines()[-1] == str(box.folder)
+    assert (box.folder / "made").read_text() == "in\n"
+    assert not (box.home / "no").exists()
+    assert not (box.other / "no").exists()
+    assert not Path("/tmp/kept").exists()
+    assert box.run("cat /tmp/kept").head == b"kept\n"
+    box.sandbox().clear()
+    assert box.run("cat /tmp/kept").exit_code == 1
+
+
+@boxed
+def test_it_sees_no_secrets_and_no_other_process(box):
+    """Keys and this program's own state are not there; the rest of the home can be read."""
+    seen = box.run(
+        'cat ~/notes ~/.ssh/key ~/.netrc ~/state/journal 2>/dev/null; ls ~/.ssh ~/state; echo "$$"'
+    )
+    assert seen.head.decode().replace("plain", "").split()[-1].isdigit()
+    assert b"plain" in seen.head
+    assert b"4711" not in seen.head
+    assert box.run(f"kill -0 {os.getpid()}").exit_code != 0
+
+
+@boxed
+@pytest.mark.parametrize("network", [True, False])
+def test_the_network_can_be_taken_away(box, network):
+    """Without it there is no interface but an own loopback."""
+    links = box.run("cat /proc/net/dev | tail -n +3 | wc -l", network=network)
+    here = len(Path("/proc/net/dev").read_text().splitlines()) - 2
+    assert int(links.head) == (here if network else 1)
+
+
+@boxed
+def test_more_folders_can_be_opened(box):
+    """`writable` lets a cache be written."""
+    box.run(f"touch {box.other}/yes", writable=(str(box.other),))
+    assert (box.other / "yes").exists()
+
+
+@boxed
+def test_stop_is_a_proof_in_here_too(box, hosting, mark, hostile):
+    """What hides in the sandbox, daemons in sessions of their own included, is dead at the stop."""
+    spec = mark.spec(*box.sandbox().wrap((*hostile, mark.word)), grace=0.05, cwd=box.folder)
+
+    async def scenario(host: ProcessHost) -> tuple[ProcessResult, list[int]]:
+        process = await hosting.ready(host, spec)
+        process.stop()
+        return await process.wait(), mark.pids()
+
+    result, left = hosting(scenario)
+    assert left == []
+    assert (result.status, result.survivors) == ("killed", ())
+
+
+@boxed
+def test_the_end_of_the_runtime_is_the_end_of_the_sandbox(box, mark, hostile):
+    """After kill -9 of the runtime nothing in a sandbox is left a second later."""
+    spec = mark.spec(*box.sandbox().wrap((*hostile, mark.word)))
+    runtime = subprocess.Popen(
+        [sys.executable, RUNTIME], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with runtime:
+        assert runtime.stdin is not None
+        assert runtime.stdout is not None
+        runtime.stdin.write(json.dumps({"argv": spec.argv, "environment": spec.environment}) + "\n")
+        runtime.stdin.flush()
+        assert "ready" in runtime.stdout.readline()
+        runtime.send_signal(signal.SIGKILL)
+    assert mark.until_gone(1.0) == []
+
+
+def test_required_and_not_to_be_had(box, monkeypatch):
+    """Without bubblewrap a required sandbox refuses and says what to do; `auto` and `off` run."""
+    monkeypatch.setenv("PATH", str(box.folder))
+    bubblewrap.cache_clear()
+    try:
+        argv = ("/bin/true",)
+        assert box.sandbox(mode="off").wrap(argv) == argv
+        assert box.sandbox(mode="auto").wrap(argv) == argv
+        with pytest.raises(ToolError, match="a sandbox is required, but bubblewrap") as refused:
+            box.sandbox().wrap(argv)
+        assert "install bubblewrap" in refused.value.hint
+        assert "commands are refused" in SandboxPolicy("required").notice()
+        assert "commands run without one" in SandboxPolicy("auto").notice()
+        assert SandboxPolicy().notice() == ""
+    finally:
+        bubblewrap.cache_clear()
