@@ -48,17 +48,21 @@ def edit(record: QueueRecord, message: QueueChange) -> Rearranged:
 
 
 def move(record: QueueRecord, message: QueueChange) -> Rearranged:
-    """Put a message at a position, counted from 1 among what waits or was interrupted."""
+    """Put a message at a position among what waits; what was interrupted always comes before it.
+
+    The position is counted from 1 as `/queue list` shows them, so with what was interrupted.
+    """
     item = _find(record, message.number)
     if item is None:
         return _missing(message.number)
-    others = record.movable()
-    if item not in others:
+    waiting = record.waiting()
+    if item not in waiting:
         return _no(f"#{item.number} {_doing(item)}: it can't be moved")
-    others.remove(item)
-    place = max(1, min(message.position, len(others) + 1))
-    before = others[place - 1].id if place <= len(others) else ""
-    return Rearranged(_yes(item, position=place), (e.Moved(item.id, before),))
+    waiting.remove(item)
+    first = sum(one.state == "interrupted" for one in record.live())
+    place = max(1, min(message.position - first, len(waiting) + 1))
+    before = waiting[place - 1].id if place <= len(waiting) else ""
+    return Rearranged(_yes(item, position=first + place), (e.Moved(item.id, before),))
 
 
 def steer(record: QueueRecord, message: QueueChange, shut: str) -> Rearranged:

@@ -139,9 +139,13 @@ class SimulatedProgram:
         """Name an actor by those above it and itself, the same in each run of a seed."""
         known = self._paths.get(actor.actor_urn)
         if known is None:
-            above = self._paths.get(actor.supervisor.actor_urn, "") if actor.supervisor else ""
+            above = self._path_above(actor.supervisor.actor_urn) if actor.supervisor else ""
             known = self._paths[actor.actor_urn] = f"{above}/{actor.name}".strip("/")
         return known
+
+    def _path_above(self, urn: str) -> str:
+        living = {one.actor_urn: one for one in self.system.living()}
+        return self.path(living[urn]) if urn in living else self._paths.get(urn, "gone")
 
     # What happens ---------------------------------------------------------------------------------
 

@@ -70,8 +70,9 @@ class ItemRecord:
 
 @dataclass(slots=True)
 class QueueRecord:
-    """What waits and what became of it. `order` holds the ids of what has not ended, in order.
+    """What waits and what became of it. `order` holds the ids of what has not ended.
 
+    Only what the queue itself decides changes `order`; `live()` is the order that counts.
     `clients` maps the newest clients' own keys to the items they got; `taken` is the message that
     was read last, as a steer or anything else; `news` is what the model has to know with the next.
     """
@@ -87,8 +88,12 @@ class QueueRecord:
     news: str = ""
 
     def live(self) -> list[ItemRecord]:
-        """Return what has not ended, in order."""
-        return [self.items[item] for item in self.order]
+        """Return what has not ended: what runs, what was interrupted, the oldest first, what waits.
+
+        What was interrupted is lined up here and not in `order`, because it is the turn that decides
+        of it: that may cross what the queue decides of its order.
+        """
+        return sorted((self.items[item] for item in self.order), key=_rank)
 
     def waiting(self) -> list[ItemRecord]:
         """Return the messages that wait for a turn of their own, in order (no steers)."""
@@ -112,14 +117,6 @@ class QueueRecord:
         """Whether something waits that will run by itself; a steer without a turn is about to."""
         return self.next_item() is not None or (self.state == "open" and bool(self.stranded()))
 
-    def movable(self) -> list[ItemRecord]:
-        """Return what waits for a turn of its own or was interrupted, in order."""
-        return [
-            one
-            for one in self.live()
-            if one.state == "interrupted" or (one.state == "pending" and not one.is_steer)
-        ]
-
     def steers(self, turn: str) -> list[ItemRecord]:
         """Return the steers that wait for a boundary of `turn`, in order."""
         return [one for one in self.live() if one.state == "pending" and one.for_turn == turn]
@@ -136,6 +133,16 @@ class QueueRecord:
             for one in self.live()
             if one.state == "pending" and one.for_turn and one.for_turn not in running
         ]
+
+
+def _rank(item: ItemRecord) -> tuple[int, int]:
+    match item.state:
+        case "running":
+            return 0, 0
+        case "interrupted":
+            return 1, item.number
+        case _:
+            return 2, 0
 
 
 def move(machine: Machine, owner: Any, event: str, facts: frozenset[str] = frozenset()) -> None:
@@ -199,8 +206,6 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
             queue.news = queue.news if item.purpose else ""
             move(ITEM, item, "start")
             item.turn, item.is_next, item.attached = entry.turn, False, ()
-            queue.order.remove(item.id)
-            queue.order.insert(0, item.id)
         case e.TurnEnded() | e.Interrupted() | e.ProgressMade():
             _apply_to_running(queue, entry, time)
         case e.Recovered():
@@ -234,19 +239,8 @@ def _apply_to_running(
             case e.Interrupted():
                 move(ITEM, item, "interrupt")
                 item.why = entry.cause
-                _line_up(queue)
             case e.ProgressMade():
                 item.progress = {"done": entry.done, "total": entry.total, "unit": entry.unit}
-
-
-def _line_up(queue: QueueRecord) -> None:
-    """Put what was interrupted first, the oldest before the others: so it is resumed."""
-
-    def place(name: str) -> tuple[bool, int]:
-        item = queue.items[name]
-        return (False, item.number) if item.state == "interrupted" else (True, 0)
-
-    queue.order.sort(key=place)
 
 
 def _recover(queue: QueueRecord, time: float) -> None:
@@ -258,7 +252,6 @@ def _recover(queue: QueueRecord, time: float) -> None:
         if item.state == "running":
             move(ITEM, item, "interrupt")
             item.why = "crash"
-    _line_up(queue)
     for item in live:
         item.is_next = False
     if queue.order:
