@@ -31,7 +31,7 @@ from steersman.journal.record import SessionRecord, apply
 from steersman.journal.recovery import load_record
 from steersman.machines.conversation import ChatMessage
 from steersman.machines.effects import CallModel, CancelModel, RestoreFiles, RunTool, StopTool
-from steersman.machines.facts import MessageKnown, MessageRejected
+from steersman.machines.facts import MessageKnown, MessageRejected, StoreLost
 from steersman.machines.item import ITEM
 from steersman.machines.messages import (
     Compact,
@@ -436,6 +436,19 @@ def items_keep_to_their_machine(history: History) -> None:
                 pass
 
 
+def _is_cut_off(history: History) -> bool:
+    """Whether the program died, or the session's journal broke, and nobody has taken it up again."""
+    for one in reversed(history):
+        match one:
+            case Crashed() | Passed(StoreLost()):
+                return True
+            case Started():
+                return False
+            case _:
+                pass
+    return False
+
+
 def conversation_is_well_formed(history: History) -> None:
     """User and assistant alternate, and each tool call has one result before the next of them."""
     said: list[ChatMessage] = []
@@ -454,7 +467,7 @@ def conversation_is_well_formed(history: History) -> None:
         assert not is_same, f"two of {message.role} in a row: {last}, {message}"
         due = [one.call for one in message.tool_calls]
         last = message
-    is_cut_off = isinstance(history[-1], Crashed)  # and nobody has taken it up again
+    is_cut_off = _is_cut_off(history)
     assert not due or is_cut_off, f"no results of {due}"
 
 
