@@ -15,7 +15,14 @@ from ..journal.child_record import at_work, names_for
 from ..journal.codec import decode, encode
 from ..journal.queue import QueueRecord
 from ..journal.recovery import closing_messages
-from ..machines.delegation import ChildReturned, EndChild, PassSteer, ResumeChildren, StartTalk
+from ..machines.delegation import (
+    CancelChildren,
+    ChildReturned,
+    EndChild,
+    PassSteer,
+    ResumeChildren,
+    StartTalk,
+)
 from ..machines.delivery import Cause, Relation
 from ..machines.facts import Noticed
 from ..machines.messages import Compact, Finalize, QueueChange, Suspend
@@ -28,6 +35,7 @@ from ..machines.orders import (
     Settle,
     Settled,
     StartNext,
+    StoreBroke,
 )
 from .homecoming import Homecoming, seed
 from .mailbox import tell
@@ -313,6 +321,12 @@ class Household(Reverting):
         """The nursery failed, and every child's actor with it: they can be resumed."""
         for child in list(at_work(self.record.children)):
             self._say(e.ChildInterrupted(child.name, CALL_ENDED, child.text))
+
+    def _break(self, message: StoreBroke) -> None:
+        """Let nobody work for a session that can't remember what they find."""
+        super()._break(message)
+        names = tuple(one.name for one in at_work(self.record.children))
+        self._nursery.tell(CancelChildren(names, "parent", ""))
 
     # Failures -------------------------------------------------------------------------------------
 

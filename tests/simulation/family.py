@@ -46,6 +46,10 @@ def is_reached(cause: str, relation: str) -> bool:
     return what in (Delivery.CANCEL, Delivery.FINALIZE)
 
 
+SOON = 3
+"""How often a child may act before it hears that its parent's journal broke."""
+
+
 @dataclass
 class Home:
     """One session as its journal shows it; `reached` are those that its newest cancel must stop."""
@@ -54,6 +58,7 @@ class Home:
     children: dict[str, ChildRecord] = field(default_factory=dict[str, ChildRecord])
     epoch: int = 0
     is_over: bool = False
+    is_broken: bool = False
     is_leaving: bool = False
     stops: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
     reached: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
@@ -85,12 +90,12 @@ class Home:
             case e.Recovered():
                 self.epoch += 1
                 self.reached.clear()
-                self.is_over = self.is_leaving = False
+                self.is_over = self.is_leaving = self.is_broken = False
             case e.SessionLeaving() | e.SessionFinalizing():
                 self.is_leaving = True
                 self.reached.clear()
             case e.SessionResumed():
-                self.is_over = self.is_leaving = False
+                self.is_over = self.is_leaving = self.is_broken = False
             case e.SessionSuspended() | e.SessionFinalized():
                 self.is_over = True
             case _:
@@ -123,6 +128,7 @@ class Family:
         self.may_run = True
         self.acted: set[str] = set()
         self.early: dict[str, Happening] = {}
+        self.orphaned: Counter[str] = Counter()
 
     def see(self, session: str, happening: Happening) -> None:
         """Check one happening."""
@@ -139,6 +145,7 @@ class Family:
             case Crashed():
                 self.owned.clear()
                 self.early.clear()
+                self.orphaned.clear()
                 self.may_run = False
             case Uttered(message):
                 is_change = isinstance(message, QueueChange)
@@ -149,7 +156,7 @@ class Family:
             case Appended(_, entry):
                 self._entry(session, home, entry)
             case Passed(StoreLost()):
-                home.is_over = True
+                home.is_broken = True
             case Performed(CallModel() | RunTool()):
                 self._act(session, happening)
             case _:
@@ -207,6 +214,10 @@ class Family:
         while parent:
             over = self.homes[parent]
             assert not over.is_over, f"{session} acts though {parent} is gone: {happening}"
+            if over.is_broken:  # the news of it may be on the way
+                self.orphaned[session] += 1
+                is_soon = self.orphaned[session] <= SOON
+                assert is_soon, f"{session} goes on though {parent} is broken: {happening}"
             parent, _ = self.parents.get(parent, ("", ""))
 
 
