@@ -60,13 +60,13 @@ class Household(Reverting):
     turn_type: type[Turn] = Turn
     _newest: tuple[InterruptTurn, int] | None = None
     """The newest cancel that reaches children, and the epoch in which it was given."""
-    _given: set[str]
-    """Receipts of stops of children alone, which the nursery has still to write."""
+    _given: dict[str, str]
+    """Receipts that are still to be journalled, and the keys of those who asked."""
     _unsettled: frozenset[str] = frozenset()
     """Who has still to say that nothing is left to decide."""
 
     def _start_household(self) -> None:
-        self._given = set()
+        self._given = {}
         self.start_child(ChildSpec("nursery", self._start_nursery))
         self.start_child(ChildSpec("queue", self._start_queue))
 
@@ -82,7 +82,7 @@ class Household(Reverting):
 
     def _react(self, entry: e.Entry) -> None:
         if isinstance(entry, e.InterruptRequested | e.InterruptPlanned):
-            self._given.discard(entry.receipt)
+            self._given.pop(entry.receipt, None)
         match entry:
             case e.TurnStarted():
                 self._start_turn(entry)
@@ -146,7 +146,7 @@ class Household(Reverting):
 
     def _too_late(self, order: InterruptTurn) -> None:
         """The turn ended by itself before the cancel reached it: what waits may be held, even so."""
-        self._given.discard(order.receipt)
+        self._given.pop(order.receipt, None)
         self._acknowledge(order, order.receipt)
         self._pass_on(Noticed("The turn had just ended by itself."))
         if self.record.state == "idle":

@@ -15,6 +15,7 @@ from ..machines.orders import Enqueue, InterruptTurn
 from ..machines.policy import Policy
 from ..machines.routing import Table
 from .rearrangement import MOMENT
+from .turn_effect import DELEGATE
 
 __all__ = [
     "addressed",
@@ -42,7 +43,7 @@ def situation(record: SessionRecord) -> Situation:
     has_children = any(one.is_at_work for one in record.children.values())
     match record.state:
         case "busy":
-            if has_children and names_for(record.children, record.turn):
+            if names_for(record.children, record.turn) or _is_spawning(record):
                 return Situation.DELEGATING
             return Situation.ACCOMPANIED if has_children else Situation.BUSY
         case "interrupting" | "leaving":
@@ -53,6 +54,16 @@ def situation(record: SessionRecord) -> Situation:
             return Situation.UNATTENDED
         case _:
             return Situation.HELD if record.queue.state == "held" else Situation.IDLE
+
+
+def _is_spawning(record: SessionRecord) -> bool:
+    """Whether the turn has asked for a child that has not begun yet: it counts like one at work."""
+    turn = record.running
+    calls = turn.calls.values() if turn is not None else ()
+    begun = {one.call for one in record.children.values()}
+    return any(
+        one.tool == DELEGATE and one.state == "running" and one.id not in begun for one in calls
+    )
 
 
 def addressed(doing: Situation, to: str) -> Situation:

@@ -281,8 +281,8 @@ class Session(Household):
             self._queue.tell(QueueChange("hold_next"))
 
     def _interrupt(self, message: Interrupt) -> dict[str, Any]:
-        receipt = self.record.cancels.get(message.client_id)
-        if receipt is not None:
+        receipt = self._receipt_of(message.client_id)
+        if receipt:
             return {"ok": True, "interrupted": None, "receipt": receipt, "reason": "known already"}
         self._hold_what_replaces()
         record = self.record
@@ -294,7 +294,7 @@ class Session(Household):
         if message.turn and message.turn != record.turn:
             reason = f"turn {message.turn} has ended"
             return {"ok": True, "interrupted": None, "reason": reason}
-        receipt, turn = self._next_receipt(), record.turn if record.running else ""
+        receipt, turn = self._next_receipt(message.client_id), record.turn if record.running else ""
         self._cut = max(self._cut, message.said)
         self._deliver_cancel(
             InterruptTurn(receipt, message.cause, record.turn, message.user, message.client_id)
@@ -316,12 +316,17 @@ class Session(Household):
         stopped = None if planned else self.record.turns.get(newest.turn)
         return {"ok": True, "id": newest.id, "key": key, "offered": stopped and stopped.number}
 
-    def _next_receipt(self) -> str:
+    def _receipt_of(self, client_id: str) -> str:
+        """Return what a stop with this key got when it came before, journalled or not."""
+        given = (receipt for receipt, key in self._given.items() if key and key == client_id)
+        return self.record.cancels.get(client_id) or next(given, "")
+
+    def _next_receipt(self, client_id: str = "") -> str:
         """Return a receipt that nobody has; it is taken until its order is journalled, or dropped."""
         number = self.record.receipts + 1
         while f"i{number}" in self._given or f"i{number}" in self.record.interrupts:
             number += 1
-        self._given.add(f"i{number}")
+        self._given[f"i{number}"] = client_id
         return f"i{number}"
 
     def _deliver_cancel(self, order: InterruptTurn) -> None:
@@ -350,7 +355,7 @@ class Session(Household):
         elif reached and any(record.children[one].state != "stopping" for one in reached):
             self._cancel_children(reached, order, is_alone=True)
         else:
-            self._given.discard(order.receipt)
+            self._given.pop(order.receipt, None)
             self._acknowledge(order, f"i{record.receipts}")
 
     def _cancel_children(

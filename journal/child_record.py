@@ -159,7 +159,7 @@ def _return(children: Children, entry: Entry) -> None:
         match entry:
             case e.ToolEnded() if child.call == entry.call and child.state in SUBAGENT.final:
                 child.is_returned = True
-            case e.Queued() if child.name == entry.child:
+            case e.Queued() if child.name == entry.child and child.state in SUBAGENT.final:
                 child.is_returned = True
             case e.Offered() if child.name == entry.child and entry.is_answered:
                 child.is_returned = True

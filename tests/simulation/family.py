@@ -52,12 +52,16 @@ SOON = 3
 
 @dataclass
 class Home:
-    """One session as its journal shows it; `reached` are those that its newest cancel must stop."""
+    """One session as its journal shows it; `reached` are those that its newest cancel must stop.
+
+    `is_awake`: it has journalled something since it was taken up.
+    """
 
     journal: list[e.Entry] = field(default_factory=list[e.Entry])
     children: dict[str, ChildRecord] = field(default_factory=dict[str, ChildRecord])
     epoch: int = 0
     is_over: bool = False
+    is_awake: bool = False
     is_broken: bool = False
     is_leaving: bool = False
     stops: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
@@ -69,6 +73,7 @@ class Home:
     def fold(self, entry: e.Entry) -> None:
         """Take in one entry."""
         self.journal.append(entry)
+        self.is_awake = True
         apply_to_children(self.children, entry, 0.0)
         match entry:
             case e.TurnStarted(epoch=epoch):
@@ -139,6 +144,7 @@ class Family:
                 fresh = Home(detached=self.detached)
                 for entry in home.journal[:seq]:
                     fresh.fold(entry)
+                fresh.is_awake = False
                 self.homes[session] = fresh
             case Released():
                 self.owned.discard(session)
@@ -187,7 +193,7 @@ class Family:
             case e.SessionFinalized() | e.SessionSuspended():
                 for child in home.children.values():
                     below = self.homes.get(child.session)
-                    is_gone = below is None or below.is_over or not below.journal
+                    is_gone = below is None or below.is_over or not below.is_awake
                     is_gone = is_gone or child.session not in self.owned
                     assert is_gone, f"{child.session} is left by {session}: {entry}"
             case _:
@@ -206,11 +212,12 @@ class Family:
             return
         self.acted.add(session)
         assert self.may_run, f"{session} acts after a restart: {happening}"
-        assert session not in self.late, f"{session} was attached after a stop: {happening}"
         parent, name = self.parents[session]
         child = self.homes[parent].children.get(name)
         if child is not None and child.session == session and child.state == "interrupted":
             self.early.setdefault(session, happening)  # the news of its resuming may be on the way
+        else:
+            assert session not in self.late, f"{session} was attached after a stop: {happening}"
         while parent:
             over = self.homes[parent]
             assert not over.is_over, f"{session} acts though {parent} is gone: {happening}"
@@ -246,7 +253,8 @@ def results_have_one_place(session: str, journal: list[e.Entry]) -> None:
                     if one.call == call and one.state in SUBAGENT.final
                 ]
             case e.Queued(child=name) | e.Offered(child=name, is_answered=True) if name:
-                found = [children[name].session]
+                bearer = children[name]  # or another that bears the name by now
+                found = [bearer.session] if bearer.state in SUBAGENT.final else []
             case e.OfferAnswered(item=item):
                 found = [one.session for one in children.values() if one.item == item]
             case _:

@@ -17,7 +17,7 @@ from steersman.machines.messages import Answer, Interrupt
 from steersman.machines.policy import DelegationPolicy, Policy
 
 MOST_STEPS = 20_000
-MOST_SECONDS = 1_000.0
+MOST_SECONDS = 2_000.0
 
 
 class Scenario:
