@@ -8,6 +8,7 @@ from typing import Any
 
 from ..machines.conversation import ToolRequest
 from ..machines.orders import InterruptTurn
+from .turn_effect import DELEGATE
 
 __all__ = ["Acting"]
 
@@ -69,6 +70,10 @@ class Acting:
     def spare(self, calls: Iterable[str]) -> list[ToolRequest]:
         """Let go of these calls: their children go on without the turn."""
         return [self.open.pop(one) for one in calls if one in self.open]
+
+    def delegates(self, spared: Iterable[str]) -> bool:
+        """Whether a call waits for a child, apart from those that are spared."""
+        return any(one.tool == DELEGATE for one in self.open.values() if one.call not in spared)
 
     def take(self, items: Iterable[str]) -> bool:
         """Note the steers that are in now; say whether the last answer had been cut off for one."""

@@ -36,6 +36,7 @@ from ..machines.session import SESSION
 from ..machines.step import Refusal, step
 from .mailbox import tell
 from .outbox import Held, Outbox
+from .reception import is_waiting_for_child
 from .supervisor import Supervisor
 from .turn_effect import stop_effect
 
@@ -171,7 +172,9 @@ class Keeper(Supervisor):
         """
         if isinstance(effect, CallModel) and self._is_cut(effect):
             return True
-        is_coming = self._cancel is not None and not self._cancel.is_patient
+        cancel = self._cancel
+        is_awaited = cancel is not None and cancel.is_talk and is_waiting_for_child(self.record)
+        is_coming = cancel is not None and not cancel.is_patient and not is_awaited
         return is_coming or effect.epoch != self.record.epoch
 
     def _is_cut(self, effect: CallModel) -> bool:

@@ -23,6 +23,7 @@ __all__ = [
     "enqueue_order",
     "interrupt_order",
     "is_asked_here",
+    "is_waiting_for_child",
     "known",
     "newest_stop",
     "policy_of",
@@ -43,7 +44,7 @@ def situation(record: SessionRecord) -> Situation:
     has_children = any(one.is_at_work for one in record.children.values())
     match record.state:
         case "busy":
-            if names_for(record.children, record.turn) or _is_spawning(record):
+            if names_for(record.children, record.turn) or is_waiting_for_child(record):
                 return Situation.DELEGATING
             return Situation.ACCOMPANIED if has_children else Situation.BUSY
         case "interrupting" | "leaving":
@@ -56,14 +57,11 @@ def situation(record: SessionRecord) -> Situation:
             return Situation.HELD if record.queue.state == "held" else Situation.IDLE
 
 
-def _is_spawning(record: SessionRecord) -> bool:
-    """Whether the turn has asked for a child that has not begun yet: it counts like one at work."""
+def is_waiting_for_child(record: SessionRecord) -> bool:
+    """Whether a call of the turn waits for a child, be it at work or just asked for."""
     turn = record.running
     calls = turn.calls.values() if turn is not None else ()
-    begun = {one.call for one in record.children.values()}
-    return any(
-        one.tool == DELEGATE and one.state == "running" and one.id not in begun for one in calls
-    )
+    return any(one.tool == DELEGATE and one.state == "running" for one in calls)
 
 
 def addressed(doing: Situation, to: str) -> Situation:

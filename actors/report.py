@@ -83,6 +83,9 @@ def _reports(name: str, entry: e.Entry, record: SessionRecord) -> list[ChildRepo
             return reports
         case e.TurnEnded() if _is_done(record):
             return [_ended(name, entry.status, entry.reason, record)]
+        case e.ChildInterrupted() if record.state == "idle" and _is_done(record):
+            last = last_report(name, record)  # its turn had ended before, by a fault
+            return [last] if last is not None else []
         case e.Stopped():
             return [_stopped(name, entry, record)]
         case e.SessionSuspended() | e.SessionFinalized():

@@ -347,6 +347,7 @@ class Session(Household):
                 order,
                 spares=tuple(calls[one] for one in spared if calls[one]),
                 companions=tuple(one for one in stopped if not calls.get(one)),
+                is_talk=deliver(table, order.cause, Relation.FOREGROUND_CHILD).action not in ENDS,
             )
             if spared:
                 self._nursery.tell(DetachChildren(tuple(spared)))

@@ -236,10 +236,18 @@ class Turn(Compacting):
         if self.state == "boundary" and not loop.is_waiting:  # steers are entering just now
             if loop.cancel is None or not loop.cancel.text:  # one that says nothing needs no answer
                 loop.cancel = message
-        elif message.is_patient and loop.cancel is None and loop.running():
+        elif self._must_wait(message):
             self._plan_cut(message)
         else:
             self._cut(message)
+
+    def _must_wait(self, message: InterruptTurn) -> bool:
+        """Whether an order takes effect only when what runs has ended."""
+        loop = self._loop
+        is_child_spared = message.is_talk and loop.delegates(message.spares)
+        return is_child_spared or bool(
+            message.is_patient and loop.cancel is None and loop.running()
+        )
 
     def _plan_cut(self, message: InterruptTurn) -> None:
         """Answer the order now, and end when the tools that run have."""

@@ -213,6 +213,8 @@ class InterruptTurn(Message):
 
     `is_patient`: let the tools that run end first. `spares`: calls whose children go on without the
     turn. `companions`: children that are being stopped with it, apart from those of its calls.
+    `is_talk`: by the table it reaches no child for which the turn waits, so it waits for one, too,
+    that has been asked for since.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
@@ -227,6 +229,7 @@ class InterruptTurn(Message):
     is_patient: bool = False
     spares: tuple[str, ...] = ()
     companions: tuple[str, ...] = ()
+    is_talk: bool = False
     ack: str = ""
 
 

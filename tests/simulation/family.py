@@ -193,7 +193,9 @@ class Family:
             case e.SessionFinalized() | e.SessionSuspended():
                 for child in home.children.values():
                     below = self.homes.get(child.session)
-                    is_gone = below is None or below.is_over or not below.is_awake
+                    is_gone = (
+                        below is None or below.is_over or below.is_broken or not below.is_awake
+                    )
                     is_gone = is_gone or child.session not in self.owned
                     assert is_gone, f"{child.session} is left by {session}: {entry}"
             case _:
