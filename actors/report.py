@@ -83,11 +83,13 @@ def _reports(name: str, entry: e.Entry, record: SessionRecord) -> list[ChildRepo
             return reports
         case e.TurnEnded() if _is_done(record):
             return [_ended(name, entry.status, entry.reason, record)]
+        case e.TurnEnded() | e.ChildInterrupted() if record.state == "idle" and _is_left(record):
+            return [_stopped(name, record)]  # a fault ended the turn while it was being stopped
         case e.ChildInterrupted() if record.state == "idle" and _is_done(record):
             last = last_report(name, record)  # its turn had ended before, by a fault
             return [last] if last is not None else []
         case e.Stopped():
-            return [_stopped(name, entry, record)]
+            return [_stopped(name, record, entry.killed, entry.survivors)]
         case e.SessionSuspended() | e.SessionFinalized():
             return [ChildReport(name, "closed")]
         case e.Steered():
@@ -119,15 +121,24 @@ def _ended(name: str, status: str, reason: str, record: SessionRecord) -> ChildR
     )
 
 
-def _stopped(name: str, entry: e.Stopped, record: SessionRecord) -> ChildReport:
+def _is_left(record: SessionRecord) -> bool:
+    """Whether its newest turn was interrupted, and nothing of it works any more."""
+    items = record.queue.live()
+    is_cut = any(one.state == "interrupted" and one.turn == record.turn for one in items)
+    return is_cut and not any(one.is_at_work for one in record.children.values())
+
+
+def _stopped(
+    name: str, record: SessionRecord, killed: tuple[int, ...] = (), survivors: tuple[int, ...] = ()
+) -> ChildReport:
     return ChildReport(
         name,
         "stopped",
         text=_so_far(record),
         steps=_steps(record),
         usage=record.whole_usage,
-        killed=entry.killed,
-        survivors=entry.survivors,
+        killed=killed,
+        survivors=survivors,
     )
 
 

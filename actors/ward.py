@@ -180,6 +180,8 @@ class Ward(Supervisor):
         crib = self.cribs.get(name)
         if crib is not None:
             crib.tell(Finalize(status))
+        else:  # its actor failed together with an earlier nursery
+            self._decide(effects=[CloseChild(self.records[name].session)])
         self._answer_orders(name, told)
         self._admit()
 

@@ -326,10 +326,12 @@ def _apply_offer(
 def _arrive(queue: QueueRecord, entry: e.SteerArrived, time: float) -> None:
     """Note where a child took a steer in; when all have answered and one has it, it is taken in.
 
-    The first answer counts: a child may take in again what it had before it was interrupted.
+    The first place counts: a child may take in again what it had before it was interrupted.
     """
     item = queue.items.get(entry.item)
-    if item is None or item.for_children.get(entry.child) != "":
+    if item is None or item.state != "pending":
+        return
+    if item.for_children.get(entry.child) not in ("", "-"):
         return
     item.for_children[entry.child] = f"{entry.turn}.{entry.step}" if entry.turn else "-"
     places = item.for_children.values()

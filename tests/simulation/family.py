@@ -31,7 +31,7 @@ from steersman.machines.facts import StoreLost
 from steersman.machines.messages import QueueChange, ResumeQueue, TakeBack, UserMessage
 from steersman.machines.subagent import SUBAGENT
 
-__all__ = ["check_families", "check_family_at_rest", "check_talk"]
+__all__ = ["check_families", "check_family_at_rest", "check_talk", "interrupted_children"]
 
 STOPS = {"stop", "new", "bare_word", "signal", "parent", "budget", "timeout"}
 LEAVING = {"exit", "suspend", "signal"}
@@ -324,8 +324,20 @@ def check_family_at_rest(program: SimulatedProgram) -> None:
             above = program.record_of(live.parent.id)
             child = above.children.get(live.name) if above is not None else None
             can_go_on = child is not None and child.state == "interrupted"
-            assert can_go_on, f"{session} is still owned: {child}"
+            assert above is None or can_go_on, f"{session} is still owned: {child}"
     _require_results(program)
+
+
+def interrupted_children(program: SimulatedProgram) -> list[str]:
+    """Return the sessions of children that can be resumed, at any depth."""
+    records = [program.record_of(session) for session in program.world.open]
+    return [
+        one.session
+        for record in records
+        if record is not None
+        for one in record.children.values()
+        if one.state == "interrupted"
+    ]
 
 
 def _check_copies(program: SimulatedProgram, session: str) -> None:

@@ -367,7 +367,10 @@ def no_message_is_lost(history: History) -> None:
                 handed[item] = dict.fromkeys(entry.for_children, "")
             case e.Requeued(item=item):
                 handed[item] = {}
-            case e.SteerArrived(item=item, child=child, turn=turn) if child in handed[item]:
+            case e.SteerArrived(item=item, child=child, turn=turn) if handed[item].get(child) in (
+                "",
+                "-",
+            ):
                 handed[item][child] = turn or "-"
                 if "" not in handed[item].values() and set(handed[item].values()) != {"-"}:
                     there.pop(item, "")

@@ -2,11 +2,16 @@
 
 from random import Random
 
-from simulation.family import check_families, check_family_at_rest, check_talk
+from simulation.family import (
+    check_families,
+    check_family_at_rest,
+    check_talk,
+    interrupted_children,
+)
 from simulation.invariants import check_history, check_liveness, check_replay, check_state
 from simulation.user import POISON, User, open_questions
 
-from steersman.actors.happening import Appended, Poisoned
+from steersman.actors.happening import Appended, Crashed, Poisoned
 from steersman.actors.session import Session
 from steersman.actors.simulated_ports import Chances
 from steersman.actors.simulated_program import ROOT, SimulatedProgram
@@ -88,8 +93,10 @@ class Scenario:
         else:
             raise AssertionError(f"no quiet after {MOST_STEPS} steps")
         assert program.timeline.now - began < MOST_SECONDS
+        lost = set(interrupted_children(program)) if self.is_poisoned else set[str]()
         for session, history in program.chronicle.of.items():
-            check_history(history, is_child=session != ROOT)
+            end = (Crashed(),) if session in lost else ()  # its actor failed with its nursery
+            check_history([*history, *end], is_child=session != ROOT)
         check_families(program.chronicle, self.plan.delegation.detached)
         if self.user.only_talks and not self.is_poisoned:
             check_talk(program.chronicle)

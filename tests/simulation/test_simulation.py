@@ -10,14 +10,18 @@ from simulation.scenario import Scenario
 
 from steersman.actors.session import Session
 
-SEEDS = 2_000
-OPEN = {
-    771: "a child that was poisoned is still owned",
-    1403: "a child that was poisoned is waited for",
-    1848: "a child acts though its parent is gone",
-}
-"""Runs that break a promise, and why is not known yet. Nothing else may."""
+SEEDS = 5_000
 FOUND = {
+    2039: "a child takes in again what it had taken in before it was interrupted",
+    2458: "a child says that it missed a steer, and then takes it in",
+    4049: "talk comes while a child is asked for that has not begun",
+    898: "talk that waits for a child lets a tool of the same answer begin, too",
+    2106: "the same stop is asked for twice before it is journalled",
+    2265: "a child that was stopped before it began is resumed",
+    3708: "a session's journal breaks while its children work",
+    771: "a child that failed with its nursery is ended",
+    1403: "a turn fails while its child works",
+    4525: "a turn fails while it is being stopped with its child",
     620: "a message is moved while a turn is being interrupted",
     55: "a child that is stopped with its parent is cut off with its nursery",
     1902: "a planned stop spares a child, and the turn waits for its call",
@@ -55,7 +59,7 @@ def test_promises_hold_in_some_runs() -> None:
 @pytest.mark.parametrize("first", range(FEW, SEEDS, CHUNK))
 def test_promises_hold_in_many_runs(first: int) -> None:
     """No promise is broken in any of these runs."""
-    for seed in set(range(first, min(first + CHUNK, SEEDS))) - set(OPEN):
+    for seed in set(range(first, min(first + CHUNK, SEEDS))):
         Scenario(seed).run()
 
 
@@ -82,7 +86,5 @@ def test_a_cut_while_steers_enter_is_found() -> None:
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_found(name: str) -> None:
     """Each planted fault is noticed within the runs of the full suite."""
-    found = next(
-        (seed for seed in range(SEEDS) if seed not in OPEN and run_with(FAULTS[name], seed)), None
-    )
+    found = next((seed for seed in range(SEEDS) if run_with(FAULTS[name], seed)), None)
     assert found is not None
