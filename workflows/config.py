@@ -93,7 +93,7 @@ def load(
     `ConfigError` that tells every fault of every file.
     """
     config, complaints = try_load(paths, folder, environ, overrides, workflow)
-    if config is None:
+    if config is None or complaints:
         raise config_error(complaints)
     return config
 
@@ -105,7 +105,7 @@ def try_load(
     overrides: Mapping[str, Any] | None = None,
     workflow: Document | None = None,
 ) -> tuple[Config | None, list[Complaint]]:
-    """Read all layers as `load` does; none, and every fault, where something is wrong."""
+    """Read all layers as `load` does, and return them as far as possible, with every fault."""
     project = folder / PROJECT_FILE
     chosen = folder_file(paths, folder)
     files = [path for path in (paths.config_file, project, chosen) if path.exists()]
@@ -117,10 +117,9 @@ def try_load(
     layers, notices = _without_untrusted(layers, paths, project)
     merged, setters = _merge_layers([_shipped_document(), *layers])
     settings = _settings(merged)
-    if complaints := [*_check_names(settings, setters), *_check_routes(settings, layers, setters)]:
-        return None, complaints
+    complaints = [*_check_names(settings, setters), *_check_routes(settings, layers, setters)]
     sources = [layer for layer in (*reversed(layers), _shipped_document()) for _ in _rules(layer)]
-    return _config(settings, merged, setters, notices, sources), []
+    return _config(settings, merged, setters, notices, sources), complaints
 
 
 @cache

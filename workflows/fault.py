@@ -54,8 +54,12 @@ class UnknownWord(ValueError):
 
 
 def faults_of(error: ValidationError) -> list[Fault]:
-    """Translate everything that pydantic found."""
-    return [_translate(one) for one in error.errors(include_url=False)]
+    """Translate everything that pydantic found; a list with a wrong item is not called empty."""
+    found = error.errors(include_url=False)
+    begun = {one["loc"][:length] for one in found for length in range(len(one["loc"]))}
+    return [
+        _translate(one) for one in found if one["type"] != "too_short" or one["loc"] not in begun
+    ]
 
 
 def dotted(where: Where) -> str:
@@ -105,6 +109,11 @@ def _translate(error: Mapping[str, Any]) -> Fault:
             known = context["error"].known
             said = _must("one of " + ", ".join(f"`{one}`" for one in known), value, where)
             hint = _near(value, known)
+        case "too_short":
+            said = "must not be empty"
+        case "tuple_type" if isinstance(value, str):
+            said = _must(_EXPECTED[kind], value, where)
+            hint = "" if "what it is" in said else f"write it as a list: `[{shown(value)}]`"
         case "value_error":
             said = str(context["error"])
         case _:

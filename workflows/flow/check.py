@@ -48,23 +48,16 @@ def check_file(path: Path, around: Surroundings) -> Checked:
         return Checked(document, None, None, tuple(unreadable), ())
     reading = read_workflow(document)
     spec, complaints = reading.spec, [*reading.complaints]
-    config, of_config = try_load(
-        around.paths, around.folder, around.environ, workflow=settings_layer(document)
-    )
+    layer = settings_layer(document)
+    config, of_config = try_load(around.paths, around.folder, around.environ, workflow=layer)
     complaints += of_config
-    if spec is not None:
-        faults = [*_agent_faults(spec, config), *inclusion_faults(spec, around.paths)]
-        complaints += complain(document, faults)
-        warnings = complain(
-            document,
-            [
-                *doubts(spec, reading.uses),
-                *program_doubts(spec, config, around.folder, around.environ),
-            ],
-        )
-    else:
-        warnings = []
-    return Checked(document, spec, config, _unique(complaints, str(path)), tuple(warnings))
+    faults = [*_agent_faults(spec, config), *inclusion_faults(spec, around.paths)]
+    complaints += complain(document, faults)
+    warnings = [*program_doubts(spec, around.folder, around.environ)]
+    if not complaints:  # otherwise what is not used may well be what is misspelt
+        warnings += doubts(spec, reading.uses)
+    found = _unique(complaints, document.file)
+    return Checked(document, spec, config, found, tuple(complain(document, warnings)))
 
 
 def checked_workflow(path: Path, around: Surroundings) -> tuple[WorkflowSpec, Config]:

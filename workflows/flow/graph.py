@@ -92,8 +92,13 @@ def levels(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
     return found
 
 
-def order_faults(steps: Sequence[StepSpec]) -> Iterator[Fault]:
-    """Find ids that two steps have, needs that are not there, and circles."""
+def order_faults(
+    steps: Sequence[StepSpec], broken: frozenset[str] = frozenset()
+) -> Iterator[Fault]:
+    """Find ids that two steps have, needs that are not there, and circles.
+
+    `broken` are ids of steps that are there, and wrong.
+    """
     first: dict[str, StepSpec] = {}
     for step in steps:
         if step.id in first:
@@ -101,20 +106,24 @@ def order_faults(steps: Sequence[StepSpec]) -> Iterator[Fault]:
             yield Fault(("step", step.number, "id"), f"there are two steps `{step.id}`", hint)
         first.setdefault(step.id, step)
     for step in steps:
-        yield from _needs_faults(step, first)
+        yield from _needs_faults(step, first, broken)
     known = {name: [need for need in step.needs if need in first] for name, step in first.items()}
     while cycle := find_cycle(known):
         yield _cycle_fault(cycle, first)
         known = {name: [n for n in needs if n not in cycle] for name, needs in known.items()}
 
 
-def _needs_faults(step: StepSpec, steps: Mapping[str, StepSpec]) -> Iterator[Fault]:
+def _needs_faults(
+    step: StepSpec, steps: Mapping[str, StepSpec], broken: frozenset[str]
+) -> Iterator[Fault]:
     from difflib import get_close_matches
 
     for number, need in enumerate(step.needs):
         where = ("step", step.number, "needs", number)
         if need in step.needs[:number]:
             yield Fault(where, f"step `{step.id}` names `{need}` twice in `needs`")
+        elif need in broken:
+            continue
         elif need not in steps:
             near = get_close_matches(need, steps, 1)
             hint = f"did you mean `{near[0]}`?" if near else f"steps: {_listed(steps)}"

@@ -24,9 +24,10 @@ def included_file(spec: WorkflowSpec, name: str, paths: Paths) -> Path:
 def inclusion_faults(spec: WorkflowSpec, paths: Paths) -> Iterator[Fault]:
     """Find steps whose workflow is not there, is wrong, or comes back to where it began."""
     above = (Path(spec.folder, Path(spec.file).name).resolve(),)
+    fine: set[Path] = set()
     for step in spec.steps:
         if isinstance(step.action, WorkflowAction):
-            if message := _fault_in(spec, step, step.action, paths, above):
+            if message := _fault_in(spec, step, step.action, paths, above, fine):
                 where = ("step", step.number, "workflow")
                 yield Fault(where, message[0], message[1])
 
@@ -37,15 +38,23 @@ def _fault_in(
     action: WorkflowAction,
     paths: Paths,
     above: tuple[Path, ...],
+    fine: set[Path],
 ) -> tuple[str, str] | None:
-    """Return a message and a hint, if something is wrong with an included workflow."""
+    """Return a message and a hint, if something is wrong with an included workflow.
+
+    `above` are the files that lead to it, `fine` those in which nothing is wrong, with all below them.
+    """
     path = Path(action.name)
     try:
         path = included_file(spec, action.name, paths)
         inner = load_workflow(path)
+        missing = [name for name in inner.required if name not in action.variables]
+        if missing and action.variables.keys() <= {*inner.required, *inner.variables}:
+            hint = f"add it to `vars`: `vars = {{ {missing[0]} = … }}`"
+            return f"workflow `{action.name}` needs the variable `{missing[0]}`", hint
         bind_values(inner, action.variables)
     except UsageError as error:
-        return f"step `{step.id}`: {error.message}", error.hint.replace("`--var ", "`vars = { ")
+        return f"step `{step.id}`: {error.message}", error.hint
     except ConfigError as error:
         first = error.message.partition("\n")[0]
         return (
@@ -58,8 +67,9 @@ def _fault_in(
         return f"workflows run each other for ever: {names}", "take one of these steps away"
     if len(files) > _DEPTH:
         return f"workflows stand in each other more than {_DEPTH} deep", ""
-    for one in inner.steps:
+    for one in inner.steps if path.resolve() not in fine else ():
         if isinstance(one.action, WorkflowAction):
-            if found := _fault_in(inner, one, one.action, paths, files):
+            if found := _fault_in(inner, one, one.action, paths, files, fine):
                 return found
+    fine.add(path.resolve())
     return None

@@ -4,17 +4,14 @@ import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ..config import Config
 from ..fault import Fault, Where
-from .spec import AgentAction, RunAction, WorkflowSpec
+from .spec import AgentAction, RunAction, StepSpec, WorkflowSpec
 from .template import is_template
 
 __all__ = ["program_doubts"]
 
 
-def program_doubts(
-    spec: WorkflowSpec, config: Config | None, folder: Path, environ: Mapping[str, str]
-) -> Iterator[Fault]:
+def program_doubts(spec: WorkflowSpec, folder: Path, environ: Mapping[str, str]) -> Iterator[Fault]:
     """Find programs that are not there now; something else may still bring them."""
     for step in spec.steps:
         if is_template(step.cwd):
@@ -23,16 +20,16 @@ def program_doubts(
         if step.cwd and not base.is_dir():
             message, hint = f"there is no folder `{step.cwd}` now", "a step before it may make it"
             yield Fault(("step", step.number, "cwd"), message, hint)
-        for where, program in _programs(spec, step.number):
+        for where, program in _programs(step):
             if not is_template(program) and not _is_there(program, base, environ):
                 place = "at this path" if "/" in program else "on the PATH"
                 hint = f"it was looked for {place}; a step before it may bring it"
                 yield Fault(where, f"there is no program `{program}` now", hint)
 
 
-def _programs(spec: WorkflowSpec, number: int) -> Iterator[tuple[Where, str]]:
-    where: Where = ("step", number)
-    match spec.steps[number].action:
+def _programs(step: StepSpec) -> Iterator[tuple[Where, str]]:
+    where: Where = ("step", step.number)
+    match step.action:
         case RunAction(words):
             yield (*where, "run"), words[0]
         case AgentAction(_, _, goal) if goal is not None:

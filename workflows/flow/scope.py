@@ -138,14 +138,23 @@ def fields_of(step: StepSpec) -> Mapping[str, str]:
 
 
 def use_faults(
-    uses: Sequence[TemplateUse], steps: Sequence[StepSpec], variables: Sequence[str]
+    uses: Sequence[TemplateUse],
+    steps: Sequence[StepSpec],
+    variables: Sequence[str],
+    broken: frozenset[str] = frozenset(),
 ) -> Iterator[Fault]:
-    """Find what templates use that is not there, or not yet."""
+    """Find what templates use that is not there, or not yet.
+
+    `broken` are ids of steps that are there, and wrong: nothing is said of them.
+    """
     known = {step.id: step for step in steps}
     before = ancestors(waits_for(steps))
     for use in uses:
         yield from use.faults
+        tails = set(_tails(use.references, (*known, *variables)))
         for reference in use.references:
+            if reference.path[0] in tails or set(reference.path[1:2]) & broken:
+                continue
             check = _CHECKS.get(reference.path[0])
             if check is None:
                 yield from _name_faults(use.slot, reference)
@@ -262,6 +271,13 @@ def handled(use: TemplateUse) -> frozenset[str]:
         for one in use.references
         if one.path[0] == "steps" and len(one.path) > 2 and one.path[2] in OUTCOME_FIELDS
     )
+
+
+def _tails(references: Sequence[Reference], names: Sequence[str]) -> Iterator[str]:
+    """Name what stands behind the minus of `steps.fix-it`: that fault is told once."""
+    for one in references:
+        if len(one.path) > 1 and (dashed := _dashed(one.path[1], names)):
+            yield from dashed.removeprefix(f"{one.path[1]}-").split("-")
 
 
 def _dashed(name: str, names: Any) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from ..fault import Fault
+from ..fault import Fault, Where
 from .kind import Kind
 from .spec import (
     Action,
@@ -103,7 +103,7 @@ def misfits(line: StepLine, number: int) -> Iterator[Fault]:
     (kind,) = kinds
     for key, fitting in _OWN_KEYS.items():
         if getattr(line, key) is not None and kind not in fitting:
-            verb = " and ".join(f"`{one}`" for one in fitting)
+            verb = " or ".join(f"`{'prompt' if one is Kind.AGENT else one}`" for one in fitting)
             message = f"`{key}` is not for a step with `{kinds[kind]}`"
             yield Fault((*where, key), message, f"only steps with {verb} have it", None, False)
     yield from _odds(line, number)
@@ -119,7 +119,7 @@ def _kinds(line: StepLine) -> dict[Kind, str]:
 
 
 def _odds(line: StepLine, number: int) -> Iterator[Fault]:
-    where = ("step", number)
+    where: Where = ("step", number)
     if line.parallel is not None and line.for_each is None:
         hint = "steps run side by side anyhow, as far as their `needs` let them"
         yield Fault(
@@ -139,11 +139,22 @@ def _odds(line: StepLine, number: int) -> Iterator[Fault]:
         )
         message = "a text for the shell is no template: a value would become shell text"
         yield Fault((*where, "shell"), message, hint)
-    if line.run and (place := _shell_text(line.run)):
+    commands: list[tuple[Where, tuple[str, ...]]] = []
+    if line.run:
+        commands.append(((*where, "run"), line.run))
+    for at, gate in enumerate(line.goal.gates if line.goal else ()):
+        commands.append(((*where, "goal", "gates", at), gate))
+    yield from _shell_faults(commands)
+
+
+def _shell_faults(commands: list[tuple[Where, tuple[str, ...]]]) -> Iterator[Fault]:
+    for where, words in commands:
+        if not (place := _shell_text(words)):
+            continue
         hint = 'write "$1" in it, and the value as an argument of its own behind it: '
         hint += '["sh", "-c", "wc -l \\"$1\\"", "sh", "{{ item }}"]'
         message = "a value in a text for the shell becomes shell text"
-        yield Fault((*where, "run", place), message, hint)
+        yield Fault((*where, place), message, hint)
 
 
 def _shell_text(words: tuple[str, ...]) -> int:

@@ -196,7 +196,7 @@ def _look_over(tree: nodes.Template) -> None:
             hint = "`{{ … }}`, `{% if %}` and `{% for %}` can be used"
             raise TemplateError(f"uses what workflows don't have: `{name}`", hint, line=node.lineno)
         _check_known(node)
-        waiting += [(child, depth + 1) for child in node.iter_child_nodes()]
+        waiting += reversed([(child, depth + 1) for child in node.iter_child_nodes()])
 
 
 def _check_known(node: nodes.Node) -> None:
