@@ -79,9 +79,7 @@ def test_no_file_is_answered_with_a_traceback(seed: int, tmp_path: Path) -> None
     assert 0 < sound < MUTANTS, "both kinds have to come up"
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"\xff\xfe", b"\x00" * 100, b"[" * 50_000, b"a." * 5_000]
-)
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"\x00" * 100, b"[" * 50_000, b"a." * 5_000])
 def test_no_bytes_are_answered_with_a_traceback(content: bytes, tmp_path: Path) -> None:
     """Not even what is no text at all."""
     around = Surroundings(Paths.of({"STEERSMAN_HOME": str(tmp_path)}), tmp_path, {})
