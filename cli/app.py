@@ -12,7 +12,7 @@ from ..machines.errors import SteersmanError
 from .agents_app import agents
 from .config_app import config
 from .hooks_app import hooks
-from .inspect_app import inspect
+from .inspect_app import inspect, why
 from .machines_app import machines
 from .models_app import models
 from .parameter import Json
@@ -40,6 +40,7 @@ app.add_typer(routes, name="routes")
 app.command()(send)
 app.command()(stop)
 app.command()(inspect)
+app.command()(why)
 app.add_typer(hooks, name="hooks")
 app.add_typer(restore, name="restore")
 app.add_typer(sessions, name="sessions")

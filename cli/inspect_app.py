@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from .parameter import Session
+from .parameter import Json, Session
 
-__all__ = ["inspect"]
+__all__ = ["inspect", "why"]
 
 
 def inspect(
@@ -69,3 +69,25 @@ def inspect(
         last,
     )
     return inspect_session(os.environ, look)
+
+
+def why(
+    session: Session,
+    message: Annotated[
+        str,
+        typer.Argument(
+            metavar="MESSAGE", help="Its number, its id or its receipt; the newest if left out."
+        ),
+    ] = "last",
+    form: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help="text, json, toml or mermaid.")
+    ] = "text",
+    as_json: Json = False,
+) -> int:
+    """Tell the story of one message: what became of it, when, by which rule, and what it waits for.
+
+    Example: steersman why last 2
+    """
+    from .why import tell_why
+
+    return tell_why(os.environ, session, message, "json" if as_json else form)

@@ -61,7 +61,7 @@ def sequence(turn: str, entries: list[StoredEntry]) -> str:
 def _arrows(entry: e.Entry, turn: str) -> Iterator[Arrow]:
     match entry:
         case e.Queued(child=""):
-            yield "P", "->>", "Q", f"#{entry.number} {_short(entry.text)} ({entry.said_as})"
+            yield "P", "->>", "Q", f"{entry.number}: {_short(entry.text)} ({entry.said_as})"
         case e.Steered():
             yield "Q", "->>", turn, f"steered, step {entry.step}: {', '.join(entry.items)}"
         case e.InterruptPlanned() | e.InterruptRequested():
@@ -70,7 +70,7 @@ def _arrows(entry: e.Entry, turn: str) -> Iterator[Arrow]:
             return
         case e.TurnStarted():
             resumed = f", resumes {entry.resumes}" if entry.resumes else ""
-            yield "Q", "->>", turn, f"#{entry.number} starts{resumed}"
+            yield "Q", "->>", turn, f"{entry.number} starts{resumed}"
         case e.ModelCalled():
             yield turn, "->>", "M", f"step {entry.step}"
         case e.Answered():
