@@ -107,6 +107,7 @@ def row_of(record: SessionRecord) -> SessionRow:
     return SessionRow(
         session=record.id,
         folder=record.folder,
+        name=record.name,
         state="idle" if record.state == "starting" else record.state,
         agent=record.agent,
         created=record.created,

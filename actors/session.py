@@ -33,6 +33,7 @@ from ..machines.messages import (
     PolicyChange,
     QueueChange,
     QueueImport,
+    Rename,
     ResumeQueue,
     Suspend,
     TakeBack,
@@ -140,6 +141,8 @@ class Session(Cancelling):
                 return self._sum_up(message)
             case PolicyChange():
                 self._say(e.PolicyChanged(message.busy_mode, message.is_auto_queue, message.routes))
+            case Rename():
+                self._say(e.SessionRenamed(message.name))
             case TakeBack():
                 return self._take_back()
             case Allow(tool, pattern, is_given):

@@ -2,37 +2,88 @@
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from ..gateway.deletion import delete, output_of
+from ..gateway.home import open_store
 from ..gateway.host import Host, Wish
 from ..gateway.terminal import clean
-from ..journal.workspace.prune import prune
+from ..journal.sqlite import SqliteStore
+from ..journal.store import SessionRow
+from ..journal.workspace.prune import prune, size_of
 from ..workflows.config import load
 from ..workflows.paths import Paths
 from .page import show, show_document
+from .table import size_text
 
 __all__ = ["prune_sessions"]
 
 
-def prune_sessions(environ: Mapping[str, str], *, as_json: bool) -> int:
-    """Delete outlived saved queues, and the copies of files that outlived sessions had changed."""
+def prune_sessions(environ: Mapping[str, str], *, with_finalized: bool, as_json: bool) -> int:
+    """Delete what outlived sessions left: saved queues, outputs, snapshots, copies of files.
+
+    Conversations stay, but, if that is wanted, those of sessions that were finalized.
+    """
     paths = Paths.of(environ)
     config = load(paths, Path.cwd(), environ)
     hours = config.auto_queue.persistence.retention_hours
+    now = time.time()
     with closing(Host(paths, config, environ, Wish())) as host:
-        queues = list(host.shelf.expire(time.time(), hours))
-        place, store = paths.state / "workspaces", host.store
-        pruned = prune(place, store.is_owned, time.time(), hours * 3600.0)
+        queues = list(host.shelf.expire(now, hours))
+        pruned = prune(paths.state / "workspaces", host.store.is_owned, now, hours * 3600.0)
+    folder = Path(config.auto_queue.persistence.path or paths.state / "queues").expanduser()
+    with closing(open_store(paths)) as store:
+        old = _outlived(store, now - hours * 3600.0)
+        gone: list[str] = []
+        for row in old if with_finalized else ():
+            if row.state == "finalized" and not row.parent:
+                gone += delete(store, paths.state, folder, row.session)[0]
+        outputs = _drop_outputs(paths.state, store, old)
+        store.thin([one.session for one in old if one.session not in gone])
+        journal = store.compact()
+    data = {"sessions": list(pruned.sessions), "freed": pruned.freed, "left": pruned.left}
     if as_json:
-        data = {"sessions": list(pruned.sessions), "freed": pruned.freed, "left": pruned.left}
-        show_document({"queues": queues, "checkpoints": data})
+        show_document(
+            {
+                "queues": queues,
+                "checkpoints": data,
+                "outputs": {"freed": outputs, "left": size_of(paths.state / "output")},
+                "journal": {"freed": journal},
+                "deleted": gone,
+            }
+        )
         return 0
-    freed, left = (f"{size / (1 << 20):.1f} MiB" for size in (pruned.freed, pruned.left))
     count = len(pruned.sessions)
     things = "session" if count == 1 else "sessions"
-    said = f"Copies of files: freed {freed} of {count} {things}, {left} left."
-    show(clean("\n".join([*queues, said])))
+    said = [
+        *queues,
+        *([f"Deleted: {', '.join(gone)}."] if gone else []),
+        f"Copies of files: freed {size_text(pruned.freed)} of {count} {things}, "
+        f"{size_text(pruned.left)} left.",
+        f"Outputs of tools: freed {size_text(outputs)}.",
+        f"Journal: freed {size_text(journal)}.",
+    ]
+    show(clean("\n".join(said)))
     return 0
+
+
+def _outlived(store: SqliteStore, before: float) -> list[SessionRow]:
+    """Return the sessions that nobody has open, and nothing has touched since a time."""
+    owners = store.owners()
+    return [row for row in store.sessions() if row.updated < before and row.session not in owners]
+
+
+def _drop_outputs(state: Path, store: SqliteStore, old: Sequence[SessionRow]) -> int:
+    """Delete the long outputs of these sessions, and of those that are not there any more."""
+    kept = {row.session for row in store.sessions()} - {row.session for row in old}
+    freed = 0
+    outputs = state / "output"
+    for folder in outputs.iterdir() if outputs.is_dir() else ():
+        if folder.name not in kept:
+            freed += size_of(folder)
+            shutil.rmtree(output_of(state, folder.name), ignore_errors=True)
+    return freed

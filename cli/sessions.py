@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..gateway.age import age
 from ..gateway.redaction import Redactor
-from ..journal.sqlite import SqliteStore
+from ..gateway.stamp import iso
+from ..journal.lock import Owner
 from ..journal.store import SessionRow
+from ..workflows.paths import Paths
+from .disk import disk_use
 from .page import show, show_document, warn
 from .stored import state_word, stored
-from .table import draw_table
+from .table import draw_table, size_text
 
 if TYPE_CHECKING:
     from ..journal.record import SessionRecord
@@ -22,23 +25,33 @@ if TYPE_CHECKING:
 
 __all__ = ["list_sessions", "show_session"]
 
-_HEAD = ("ID", "STATE", "LAST ACTIVE", "AGENT", "WAITING", "INTERRUPTED", "FOLDER")
+_HEAD = ("ID", "NAME", "STATE", "LAST ACTIVE", "AGENT", "WAITING", "INTERRUPTED", "FOLDER")
 
 
-def list_sessions(environ: Mapping[str, str], *, as_json: bool) -> int:
+def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool) -> int:
     """Print the home's sessions, newest activity first; children only as data."""
     redactor = Redactor(environ)
     with stored(environ) as store:
-        rows = store.sessions()
-        if as_json:
-            show_document({"sessions": [_about(row, store) for row in rows]})
-            return 0
-        rows = [one for one in rows if not one.parent]  # `agents list` shows the others
-        states = [state_word(row, is_owned=store.is_owned(row.session)) for row in rows]
+        rows, owners = store.sessions(), store.owners()
+        sizes = disk_use(store, Paths.of(environ).state) if with_size else {}
+    if as_json:
+        found = [_about(row, owners.get(row.session)) for row in rows]
+        for one in found if with_size else ():
+            one["bytes"] = sizes.get(str(one["id"]), 0)
+        show_document({"sessions": found})
+        return 0
+    rows = [one for one in rows if not one.parent]  # `agents list` shows the others
     if rows:
         now = time.time()
-        cells = [_cells(row, state, redactor, now) for row, state in zip(rows, states, strict=True)]
-        show(draw_table(_HEAD, cells, environ))
+        cells = [_cells(row, row.session in owners, redactor, now) for row in rows]
+        head: tuple[str, ...] = _HEAD
+        if with_size:
+            head = (*_HEAD[:-1], "SIZE", _HEAD[-1])
+            cells = [
+                (*one[:-1], size_text(sizes.get(row.session, 0)), one[-1])
+                for one, row in zip(cells, rows, strict=True)
+            ]
+        show(draw_table(head, cells, environ))
     else:
         warn("There is no session yet; `steersman chat` begins one.")
     return 0
@@ -53,7 +66,7 @@ def show_session(environ: Mapping[str, str], name: str, *, as_json: bool) -> int
     redactor = Redactor(environ)
     with stored(environ) as store:
         row = find_session(store.sessions(), name)
-        about = _about(row, store)
+        about = _about(row, store.owner(row.session))
         record = load_record(store, row.session)
     if as_json:
         messages = [encode(message) for message in record.conversation]
@@ -63,15 +76,11 @@ def show_session(environ: Mapping[str, str], name: str, *, as_json: bool) -> int
     return 0
 
 
-def _about(row: SessionRow, store: SqliteStore) -> dict[str, Any]:
+def _about(row: SessionRow, owner: Owner | None) -> dict[str, Any]:
     """What programs are told of a session; times are ISO 8601, UTC."""
-    from ..gateway.events import iso
-
-    owner = store.owner(row.session)
-    is_owned = owner is not None or store.is_owned(row.session)
     return {
         "id": row.session,
-        "state": state_word(row, is_owned=is_owned),
+        "state": state_word(row, is_owned=owner is not None),
         "folder": row.folder,
         "agent": row.agent,
         "name": row.name,
@@ -84,10 +93,11 @@ def _about(row: SessionRow, store: SqliteStore) -> dict[str, Any]:
     }
 
 
-def _cells(row: SessionRow, state: str, redactor: Redactor, now: float) -> tuple[str, ...]:
+def _cells(row: SessionRow, is_owned: bool, redactor: Redactor, now: float) -> tuple[str, ...]:
     return (
         row.session,
-        state,
+        redactor.line(row.name) or "-",
+        state_word(row, is_owned=is_owned),
         age(now - row.updated),
         redactor.line(row.agent),
         str(row.waiting or "-"),

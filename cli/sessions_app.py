@@ -20,14 +20,17 @@ sessions = typer.Typer(
 
 
 @sessions.command("list")
-def sessions_list(as_json: Json = False) -> int:
+def sessions_list(
+    with_size: Annotated[bool, typer.Option("--size", help="What each takes on disk.")] = False,
+    as_json: Json = False,
+) -> int:
     """List sessions, newest first.
 
     Example: steersman sessions list --json
     """
     from .sessions import list_sessions
 
-    return list_sessions(os.environ, as_json=as_json)
+    return list_sessions(os.environ, with_size=with_size, as_json=as_json)
 
 
 @sessions.command("show")
@@ -82,12 +85,127 @@ def sessions_revert(
     )
 
 
+@sessions.command("rename")
+def sessions_rename(
+    session: Session,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called from now on.")],
+    as_json: Json = False,
+) -> int:
+    """Give a session a name; it is found by that, too.
+
+    Example: steersman sessions rename last "the zod migration"
+    """
+    from .session_changes import rename_session
+
+    return rename_session(os.environ, session, name, as_json=as_json)
+
+
+@sessions.command("search")
+def sessions_search(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Part of a name or a message.")],
+    limit: Annotated[int, typer.Option("--limit", metavar="N", help="How many to show.")] = 50,
+    as_json: Json = False,
+) -> int:
+    """Find where something was said.
+
+    Example: steersman sessions search "streaming parser"
+    """
+    from .search import search_sessions
+
+    return search_sessions(os.environ, text, limit, as_json=as_json)
+
+
+@sessions.command("fork")
+def sessions_fork(
+    session: Session,
+    at: Annotated[
+        str, typer.Option("--at", metavar="TURN", help="The last turn to take along, as 3 or t3.")
+    ] = "",
+    as_json: Json = False,
+) -> int:
+    """Begin a new session with the conversation of this one; files are not touched.
+
+    Example: steersman sessions fork last --at 3
+    """
+    from .session_changes import fork_session
+
+    return fork_session(os.environ, session, at, as_json=as_json)
+
+
+@sessions.command("finalize")
+def sessions_finalize(session: Session, as_json: Json = False) -> int:
+    """End a session for good; it stays readable.
+
+    Example: steersman sessions finalize last
+    """
+    from .session_changes import finalize_session
+
+    return finalize_session(os.environ, session, as_json=as_json)
+
+
+@sessions.command("export")
+def sessions_export(
+    session: Session,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="Standard output if left out.")
+    ] = None,
+    form: Annotated[str, typer.Option("--format", metavar="FORMAT", help="markdown or json.")] = "",
+    whole: Annotated[
+        bool, typer.Option("--whole", help="JSON with everything in it, secrets, too.")
+    ] = False,
+) -> int:
+    """Write a session as Markdown, or as JSON that `sessions import` takes in.
+
+    Example: steersman sessions export last session.json
+    """
+    from .session_changes import export_session
+
+    return export_session(os.environ, session, file, form, is_whole=whole)
+
+
+@sessions.command("import")
+def sessions_import(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `export` wrote as JSON.")],
+    new_id: Annotated[
+        bool, typer.Option("--new-id", help="Also if it is here already, as another one.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """Take in an exported session; nothing in it runs.
+
+    Example: steersman sessions import session.json
+    """
+    from .session_changes import import_session
+
+    return import_session(os.environ, file, is_new=new_id, as_json=as_json)
+
+
+@sessions.command("delete")
+def sessions_delete(
+    session: Session,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Delete a session for good, with its outputs and its copies of files.
+
+    Example: steersman sessions delete 9f3a --yes
+    """
+    from .session_changes import delete_session
+
+    return delete_session(os.environ, session, is_sure=yes, as_json=as_json)
+
+
 @sessions.command("prune")
-def sessions_prune(as_json: Json = False) -> int:
-    """Free what sessions that ended long ago still take.
+def sessions_prune(
+    with_finalized: Annotated[
+        bool, typer.Option("--finalized", help="Also delete sessions that were ended for good.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """Free what sessions that nothing has touched for long still take.
 
     Example: steersman sessions prune
     """
     from .prune import prune_sessions
 
-    return prune_sessions(os.environ, as_json=as_json)
+    return prune_sessions(os.environ, with_finalized=with_finalized, as_json=as_json)

@@ -18,6 +18,13 @@ from .queue_commands import QUEUE_USAGE, queue_command
 from .reply import Reply
 from .revert_commands import REVERT_USAGE, diff_command, revert_command
 from .router import routes_command
+from .session_commands import (
+    export_command,
+    finalize_command,
+    history_command,
+    rename_command,
+    resume_command,
+)
 from .show_command import show_command
 from .steering import busy_command, receipts_command, steer_command, undo_command
 from .tree import draw_dump
@@ -171,6 +178,11 @@ COMMANDS: dict[str, Command] = {
             usage_command,
         ),
         Command("inspect", "", "Show what every part of the session is doing.", _inspect),
+        Command("history", "[N]", "Show the last messages of the conversation.", history_command),
+        Command("rename", "NAME", "Call this session something.", rename_command),
+        Command("resume", "[ID]", "List other sessions, or take one up instead.", resume_command),
+        Command("export", "FILE", "Write the session as Markdown, or as JSON.", export_command),
+        Command("finalize", "", "End this session for good, and leave.", finalize_command),
         Command("new", "", "End this session for good and begin another.", _new),
         Command("exit", "", "Save everything and leave.", _exit),
     )

@@ -22,7 +22,7 @@ from ..machines.attachment import Attachment
 from ..machines.classification import Classification, classify
 from ..machines.delegation import SideTalk
 from ..machines.disposition import Intent
-from ..machines.errors import AdmissionRefused
+from ..machines.errors import AdmissionRefused, UnknownSession, UsageError
 from ..machines.messages import Answer, Message, UserMessage
 from ..machines.words import Words
 from ..ports.attachment import attach
@@ -72,6 +72,7 @@ class Conversation:
         self._open_another = open_another
         self.shelf: Shelf | None = None
         self.router: Router | None = None
+        self.take_up: Callable[[str], str] | None = None
         self._commands = 0
         self._lock = threading.Lock()
         self._looking = threading.Lock()
@@ -134,6 +135,8 @@ class Conversation:
             self.runtime.tell(self.session, message)
         except AdmissionRefused as refusal:
             self._reject("mailbox_full", text, client_id, refusal.hint)
+        except UnknownSession:  # somebody ended it from elsewhere
+            self._reject("session_finalized", text, client_id, "`steersman chat` begins another")
 
     def classify(self, text: str) -> Classification:
         """Say what a text is, without saying it."""
@@ -202,6 +205,13 @@ class Conversation:
         before = self.session
         self.session = self._open_another()
         self.runtime.finalize(before, "new")
+
+    def switch(self, session: str) -> None:
+        """Take up another session, and leave this one. Raises `SteersmanError`: then it stays."""
+        if self.take_up is None:
+            raise UsageError("another session cannot be taken up here", "`steersman chat --resume`")
+        before, self.session = self.session, self.take_up(session)
+        self.runtime.leave(before)
 
     def leave(self, cause: str = "exit") -> None:
         """Stop what runs, keep everything, let go of the session."""

@@ -6,7 +6,6 @@ and of a few passing facts. Common fields are `type`, `seq` (the entry's number,
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 from ..journal import compaction_entries as c
@@ -27,6 +26,7 @@ from .attachment_events import attachment_events
 from .child_events import of_child
 from .compaction_events import of_compaction
 from .revert_events import of_revert
+from .stamp import iso
 from .tool_output import output_of
 
 __all__ = ["Event", "Narrator", "iso", "item_view", "queue_view", "translate", "usage_view"]
@@ -54,13 +54,6 @@ CHANGES_QUEUE = (
     e.Kept,
     e.SteerArrived,
 )
-
-
-def iso(time: float) -> str:
-    """Write seconds since the epoch as ISO 8601 in UTC, to the millisecond."""
-    return (
-        datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    )
 
 
 def item_view(item: ItemRecord) -> Event:

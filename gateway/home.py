@@ -18,9 +18,10 @@ def open_store(paths: Paths, *, read_only: bool = False) -> SqliteStore:
 
 
 def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) -> SessionRow:
-    """Find a session by `last`, its id, or a unique prefix; `folder` narrows `last`.
+    """Find a session by `last`, its id, a unique prefix, or its name; `folder` narrows `last`.
 
-    A child is meant only where its parent can't be. Raises `UsageError` that says which there are.
+    Of several with one name it is the newest. A child is meant only where its parent can't be. Raises
+    `UsageError` that says which there are.
     """
     if name == "last":
         # one without an entry died at its birth
@@ -35,6 +36,9 @@ def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) 
     best = exact or [one for one in found if not one.parent] or found
     if len(best) == 1:
         return best[0]
+    called = [one for one in rows if one.name == name] if not found else []
+    if called:
+        return called[0]
     if not found:
         raise UsageError(f"no session `{name}`", "`steersman sessions list` shows them")
     ids = ", ".join(one.session for one in best[:5])

@@ -244,6 +244,7 @@ class Host:
         )
         conversation.shelf = self.shelf
         conversation.router = self._router
+        conversation.take_up = lambda other: self.resume(other).session
         self.conversations[session] = conversation
         return conversation
 

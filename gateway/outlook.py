@@ -32,7 +32,7 @@ def outlook(record: SessionRecord, name: str, *, is_owned: bool) -> Outlook:
         case "steered":
             return _steered(record, item)
         case "done":
-            return f"It was answered: turn {item.turn} ended.", ""
+            return f"It was answered by turn {item.turn}.", ""
         case "failed":
             reason = _turn(record, item).reason if item.turn in record.turns else item.why
             return f"Its turn failed: {reason or 'nobody knows why'}.", "say it again"

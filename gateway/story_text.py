@@ -77,9 +77,8 @@ def told(data: dict[str, Any]) -> str:
             reason = f": {data['reason']}" if data.get("reason") else ""
             return f"turn {data['turn']} ended: {data['status']}{reason}"
         case _:
-            form = _PLAIN.get(kind, kind.replace("_", " "))
-            said: str = form.format_map(_Fields(data))
-            return said.replace(" ()", "")
+            form = _PLAIN.get(kind) or str(kind).replace("_", " ")
+            return form.format_map(_Fields(data)).replace(" ()", "")
 
 
 def _queued(data: dict[str, Any]) -> str:

@@ -29,6 +29,7 @@ __all__ = ["FILE", "Database"]
 FILE = "journal.db"
 _OPENING = "journal"  # journal.lock: held while a process opens, and the model of all file modes
 _CHECKPOINT_PAGES = 2000  # of 4 KiB: a log of about 8 MB
+_WORTH_COMPACTING = 1 << 20  # bytes of unused pages
 _FIXED_SQLITE = (3, 51, 3)  # earlier ones can corrupt a log that two connections write
 _FLAGS = apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_NOFOLLOW
 
@@ -103,6 +104,18 @@ class Database:
                 self._checkpoint(connection)
             if self._fault is not None:
                 raise self._fault
+
+    def compact(self) -> int:
+        """Rewrite the file without its unused pages, if these take much; returns bytes given back."""
+        with self._used() as connection:
+            ((free, size),) = connection.rows(
+                "SELECT freelist_count, page_size FROM pragma_freelist_count, pragma_page_size"
+            )
+            if free * size < _WORTH_COMPACTING:
+                return 0
+            connection.change("VACUUM")
+            connection.raw.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            return int(free * size)
 
     def close(self) -> None:
         """Empty the log if nobody else is here, and close. Idempotent."""

@@ -40,6 +40,7 @@ from .session_entries import (
     SessionFinalizing,
     SessionLeaving,
     SessionOpened,
+    SessionRenamed,
     SessionResumed,
     SessionSuspended,
 )
@@ -82,6 +83,7 @@ __all__ = [
     "SessionFinalizing",
     "SessionLeaving",
     "SessionOpened",
+    "SessionRenamed",
     "SessionResumed",
     "SessionSuspended",
     "SteerAddressed",

@@ -14,6 +14,10 @@ from .store import Lease
 __all__ = ["Presence"]
 
 
+_LOOKS = 3
+"""Locks of one node that are looked at: the first may just be let go, or taken over."""
+
+
 class Presence:
     """Locks and bells beneath a home's folder, which need not exist for looking. Thread-safe."""
 
@@ -62,6 +66,16 @@ class Presence:
     def owner(self, session: str) -> Owner | None:
         """Who holds the session, as signed; none if nobody alive does."""
         return self.owner_lock(session).owner() if self._has("locks") else None
+
+    def owners(self, claimed: dict[str, list[str]]) -> dict[str, Owner]:
+        """Return who holds which of the sessions that each node claimed, for display."""
+        found: dict[str, Owner] = {}
+        for node, sessions in claimed.items():
+            looks = (self.owner(session) for session in sessions[:_LOOKS])
+            owner = next((one for one in looks if one is not None and one.node == node), None)
+            if owner is not None:
+                found |= dict.fromkeys(sessions, owner)
+        return found
 
     def owner_lock(self, session: str) -> Lock:
         """Give the session's lock for looking at it."""

@@ -106,7 +106,9 @@ class SessionRecord:
     """
 
     id: str = ""
+    name: str = ""
     folder: str = ""
+    forked_from: str = ""
     agent: str = ""
     model: str = ""
     system: str = ""
@@ -204,7 +206,9 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             record.agent, record.model = entry.agent, entry.model
             record.system, record.tools = entry.system, entry.tools
             record.parent, record.created, record.since = entry.parent, time, time
-            record.seeded = len(entry.messages)
+            record.seeded, record.forked_from = len(entry.messages), entry.forked_from
+        case e.SessionRenamed():
+            record.name = entry.name
         case e.SessionResumed():
             move(SESSION, record, "resume")
         case e.SessionLeaving():

@@ -11,6 +11,7 @@ __all__ = [
     "SessionFinalizing",
     "SessionLeaving",
     "SessionOpened",
+    "SessionRenamed",
     "SessionResumed",
     "SessionSuspended",
 ]
@@ -20,7 +21,8 @@ __all__ = [
 class SessionOpened(Entry):
     """The first entry of every journal: what the model sees of it never changes after this.
 
-    `messages` is what a side talk has seen before its first word: its parent's conversation.
+    `messages` is what it has seen before its first word: a side talk its parent's conversation, a fork
+    that of the session that it was `forked_from` (its id, and the entry).
     """
 
     session: str
@@ -32,6 +34,14 @@ class SessionOpened(Entry):
     user: str = ""
     parent: str = ""
     messages: tuple[ChatMessage, ...] = ()
+    forked_from: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRenamed(Entry):
+    """A person called the session something; empty: nothing any more."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)

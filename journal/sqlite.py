@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..machines.errors import StoreError, StoreFailed
-from . import table
+from . import catalogue, table
 from .connection import Connection
 from .database import Database
 from .encoding import encode, encode_commit
@@ -174,6 +174,52 @@ class SqliteStore:
             return []
         with database.reading() as connection:
             return table.read_rows(connection)
+
+    def owners(self) -> dict[str, Owner]:
+        """Return who owns what, for a list: one look at a lock for each process, not each session.
+
+        A process that lives holds the locks of all sessions that are its own.
+        """
+        database = self._look()
+        if database is None or self._presence is None:
+            return {}
+        with database.reading() as connection:
+            claimed = catalogue.read_nodes(connection)
+        with self._telling():
+            return self._presence.owners(claimed)
+
+    def search(self, text: str) -> Iterator[tuple[str, StoredEntry]]:
+        """Yield the entries that may hold a text, with their sessions; ASCII letters in any case."""
+        database = self._look()
+        if database is None:
+            return
+        with database.reading() as connection:
+            found = catalogue.search_entries(connection, text)
+        yield from found
+
+    def sizes(self) -> dict[str, int]:
+        """Return how many bytes the journal of each session takes."""
+        database = self._look()
+        if database is None:
+            return {}
+        with database.reading() as connection:
+            return catalogue.read_sizes(connection)
+
+    def delete(self, lease: Lease) -> None:
+        """Delete a session for good: its journal, its snapshots, its inbox; its lease ends, too."""
+        with self._writing() as connection:
+            catalogue.delete_session(connection, lease.session, lease.epoch)
+        self.release(lease)
+
+    def thin(self, sessions: Sequence[str]) -> None:
+        """Drop all but the newest snapshot of these sessions."""
+        with self._writing() as connection:
+            for session in sessions:
+                catalogue.thin_snapshots(connection, session)
+
+    def compact(self) -> int:
+        """Give unused pages of the file back, if it is worth it; returns bytes."""
+        return self._writable().compact()
 
     def post(self, session: str, lane: int, message: dict[str, Any], client_id: str = "") -> int:
         """Put a message into the inbox, durably, and ring the owner's doorbell."""

@@ -18,6 +18,7 @@ __all__ = [
     "PolicyChange",
     "QueueChange",
     "QueueImport",
+    "Rename",
     "ResumeQueue",
     "Suspend",
     "TakeBack",
@@ -139,6 +140,14 @@ class PolicyChange(Message):
     busy_mode: Literal["", "interrupt", "steer", "queue"] = ""
     is_auto_queue: bool | None = None
     routes: RoutesChoice | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rename(Message):
+    """A person calls this session something; an empty name takes its name away."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

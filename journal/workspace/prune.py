@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, cast
 from .seed import entries
 from .shadow_git import GitFault, ShadowGit, find_git
 
-__all__ = ["BUDGET", "Pruned", "prune", "size_of"]
+__all__ = ["BUDGET", "Pruned", "forget", "prune", "size_of", "sizes_of"]
 
 BUDGET = 4 << 30
 """Bytes that the copies of all folders together may take."""
@@ -61,6 +62,24 @@ def prune(
             gone.append(one.session)
             left = size_of(place)
     return Pruned(tuple(gone), max(0, before - left), left)
+
+
+def forget(place: Path, sessions: Sequence[str]) -> int:
+    """Delete the copies of these sessions, whatever their age; returns the bytes that were freed."""
+    before = size_of(place)
+    for one in [one for one in _sessions(place) if one.session in sessions]:
+        _forget(one)
+        _sweep(one.store, time.time())
+    return max(0, before - size_of(place))
+
+
+def sizes_of(place: Path) -> dict[str, int]:
+    """Return the bytes of each session's own files; copies that sessions share are nobody's."""
+    sizes: dict[str, int] = {}
+    for one in _sessions(place):
+        own = sum(file.stat().st_size for file in one.store.glob(f"*{one.session}*"))
+        sizes[one.session] = sizes.get(one.session, 0) + own
+    return sizes
 
 
 def size_of(place: Path) -> int:

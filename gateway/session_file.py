@@ -1,0 +1,155 @@
+"""A session as a file: Markdown for people, JSON that another home can take in.
+
+The JSON holds the journal, entry by entry, and is folded anew where it is taken in; what the fold
+refuses is no session. Unless somebody wants it whole, secrets are taken out of both.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..journal.codec import decode_entry
+from ..journal.entry import Entry
+from ..journal.identifier import check_identifier
+from ..journal.record import SessionRecord
+from ..journal.store import SessionRow, Store, StoredEntry
+from ..machines.conversation import ChatMessage
+from ..machines.errors import SteersmanError, UsageError
+from ..workflows.document import is_list, is_table
+from .events import iso
+from .redaction import Redactor
+from .scribe import writing
+
+__all__ = ["exported", "imported", "markdown", "read_export"]
+
+FORMAT, VERSION = "steersman-session", 1
+LIMIT = 256 * 1024 * 1024
+"""Bytes of a file that is taken in."""
+_BATCH = 500
+_FENCE = "````"
+
+
+def exported(store: Store, row: SessionRow) -> dict[str, Any]:
+    """Return a session's journal as one document."""
+    entries = [
+        {"seq": one.seq, "time": one.time, "data": one.data}
+        for one in store.entries(row.session, 0, row.seq)
+    ]
+    about = {"id": row.session, "folder": row.folder, "agent": row.agent, "name": row.name}
+    return {"format": FORMAT, "version": VERSION, "session": about, "entries": entries}
+
+
+def markdown(record: SessionRecord, redactor: Redactor) -> str:
+    """Write a conversation as Markdown."""
+    name = redactor.line(record.name or f"Session {record.id}")
+    lines = [f"# {name}", ""]
+    lines.append(f"- session `{record.id}`, begun {iso(record.created)}")
+    lines.append(f"- folder `{redactor.line(record.folder)}`")
+    lines.append(f"- agent {redactor.line(record.agent)}, model {redactor.line(record.model)}")
+    for message in record.conversation:
+        lines += ["", *_message(message, redactor)]
+    return "\n".join(lines) + "\n"
+
+
+def _message(message: ChatMessage, redactor: Redactor) -> Iterator[str]:
+    text = redactor.text(message.text)
+    yield f"## {message.role}" + (f" `{message.call}`" if message.call else "")
+    yield ""
+    if message.role == "tool":
+        yield from (f"{_FENCE}text", text.replace(_FENCE, "'" * 4), _FENCE)
+    elif text:
+        yield text
+    for call in message.tool_calls:
+        arguments = json.dumps(redactor.data(call.arguments), ensure_ascii=False, indent=2)
+        yield from ("", f"Tool call `{call.call}`: **{redactor.line(call.tool)}**", "")
+        yield from (f"{_FENCE}json", arguments.replace(_FENCE, "'" * 4), _FENCE)
+
+
+def read_export(path: Path) -> dict[str, Any]:
+    """Read a file that `exported` made. Raises `UsageError` for any other."""
+    try:
+        if path.stat().st_size > LIMIT:
+            raise UsageError(f"`{path}` is larger than {LIMIT >> 20} MiB", "it is no export")
+        data = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise UsageError(f"`{path}` cannot be read: {error.strerror}", "name a file") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"`{path}` is not JSON: {error}", "export it anew") from error
+    if not is_table(data) or data.get("format") != FORMAT:
+        raise UsageError(
+            f"`{path}` is no session", "`steersman sessions export ID` makes such files"
+        )
+    if data.get("version") != VERSION:
+        raise UsageError(
+            f"`{path}` has version {data.get('version')}; this program knows {VERSION}",
+            "a later version of steersman wrote it: update this one",
+        )
+    return data
+
+
+def imported(store: Store, data: dict[str, Any], file: str, new_id: str = "") -> tuple[str, bool]:
+    """Take a session in, under its own id or a new one; all of it, or nothing.
+
+    Returns the id, and whether it was new here: the same one is not taken in twice. Raises
+    `UsageError` for what is no session, and where another one has the id.
+    """
+    entries = list(_entries(data, file))
+    row = _checked(entries, file)
+    session = check_identifier("session", new_id or row.session)
+    known = {one.session for one in store.sessions()}
+    if session in known:
+        if [one.data for one, _ in entries] == [one.data for one in store.entries(session)]:
+            return session, False
+        raise UsageError(
+            f"another session `{session}` is here, and is not the one in `{file}`",
+            "`--new-id` takes it in beside that one",
+        )
+    entries[0] = _opened_as(entries[0][0], session)
+    store.create(SessionRow(session, row.folder, agent=row.agent, created=row.created))
+    with writing(store, session) as scribe:
+        for at in range(0, len(entries), _BATCH):
+            scribe.keep(entries[at : at + _BATCH], with_snapshot=True)
+    return session, True
+
+
+def _opened_as(first: StoredEntry, session: str) -> tuple[StoredEntry, Entry]:
+    """Return the first entry as that of the session it becomes here."""
+    stored = replace(first, data={**first.data, "session": session})
+    return stored, decode_entry(stored.data)
+
+
+def _checked(entries: list[tuple[StoredEntry, Entry]], file: str) -> SessionRow:
+    """Fold all entries, so that nothing is taken in that is no session; return its row."""
+    from ..actors.commits import row_of
+    from ..journal.record import apply
+
+    record = SessionRecord()
+    try:
+        for stored, entry in entries:
+            apply(record, entry, stored.seq, stored.time)
+        row = row_of(record)
+        check_identifier("session", row.session)
+    except (SteersmanError, KeyError, AttributeError, TypeError) as error:
+        raise UsageError(
+            f"`{file}`: entry {record.seq} does not fit: {error}", "export it anew"
+        ) from error
+    return row
+
+
+def _entries(data: dict[str, Any], file: str) -> Iterator[tuple[StoredEntry, Entry]]:
+    listed = data.get("entries")
+    for number, one in enumerate(listed if is_list(listed) else [], 1):
+        try:
+            stored = StoredEntry(int(one["seq"]), float(one["time"]), dict(one["data"]))
+            entry = decode_entry(stored.data)
+        except (SteersmanError, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise UsageError(
+                f"`{file}`: entry {number} cannot be read: {error}", "export it anew"
+            ) from error
+        if stored.seq != number:
+            raise UsageError(f"`{file}`: entry {number} is missing", "export it anew")
+        yield stored, entry

@@ -1,0 +1,147 @@
+"""Sessions as things: named, found, copied, carried to another home, deleted."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+
+def listed(command: Any, **environ: str) -> dict[str, dict[str, Any]]:
+    """Return the sessions by id."""
+    rows = json.loads(command("sessions", "list", "--json", **environ).out)["sessions"]
+    return {one["id"]: one for one in rows}
+
+
+def test_a_session_has_a_name(command: Any, told: Path) -> None:
+    """It is renamed, listed and found by its name; escapes do not get into one."""
+    assert command("sessions", "rename", "last", "zod \x1b[31mmove\n").code == 0
+    (one,) = listed(command).values()
+    assert one["name"] == "zod move"
+    assert "zod move" in command("sessions", "list").out
+    assert command("inspect", "zod move").out.startswith(f'session {one["id"]} "zod move"')
+    assert command("sessions", "rename", "last", " \x1b[0m ").code == 2
+    found = json.loads(command("sessions", "search", "ZOD", "--json").out)["found"]
+    assert [(hit["session"], hit["role"]) for hit in found] == [(one["id"], "name")]
+
+
+def test_what_was_said_is_found(command: Any, told: Path) -> None:
+    """A search finds messages of people and models with their place, and says when there is none."""
+    found = json.loads(command("sessions", "search", "what is IN", "--json").out)["found"]
+    assert [(one["role"], "what is in" in one["text"]) for one in found] == [("user", True)]
+    assert found[0]["seq"] == 2
+    nothing = command("sessions", "search", '100%_"\\')
+    assert (nothing.code, nothing.out) == (1, "")
+
+
+def test_a_fork_takes_the_conversation_along(command: Any, told: Path) -> None:
+    """A fork begins with the other's words, waits for somebody, and owes the other nothing."""
+    (source,) = listed(command)
+    made = json.loads(command("sessions", "fork", source, "--at", "1", "--json").out)["session"]
+    shown = [command("sessions", "show", one, "--json").out for one in (source, made)]
+    conversations = [json.loads(one)["messages"] for one in shown]
+    assert conversations[0] == conversations[1]
+    fork = listed(command)[made]
+    assert (fork["state"], fork["name"]) == ("suspended", f"{source}, forked at t1")
+    assert fork["parent"] is None
+    wrong = command("sessions", "fork", source, "--at", "7")
+    assert (wrong.code, "has no turn `7`" in wrong.err) == (2, True)
+
+
+def test_a_session_moves_to_another_home(command: Any, told: Path, tmp_path: Path) -> None:
+    """Exported and taken in elsewhere it is the same, once; what was changed on the way is refused."""
+    (source,) = listed(command)
+    file, other = tmp_path / "one.json", {"STEERSMAN_HOME": str(tmp_path / "other")}
+    assert command("sessions", "export", source, str(file), "--whole").code == 0
+    assert command("sessions", "export", source, str(file)).code == 1  # nothing is overwritten
+    first = json.loads(command("sessions", "import", str(file), "--json", **other).out)
+    again = json.loads(command("sessions", "import", str(file), "--json", **other).out)
+    assert (first, again["new"]) == ({"session": source, "new": True}, False)
+    dumps = [
+        json.loads(command("inspect", source, "--format", "json", **environ).out)
+        for environ in ({}, other)
+    ]
+    for dump in dumps:
+        del dump["lease"]
+    assert dumps[0] == dumps[1]
+    beside = json.loads(command("sessions", "import", str(file), "--new-id", "--json", **other).out)
+    assert set(listed(command, **other)) == {source, beside["session"]}
+
+    data = json.loads(file.read_text())
+    for broken, text in (
+        ("[", "is not JSON"),
+        ("{}", "is no session"),
+        (json.dumps({**data, "version": 9}), "has version 9"),
+        (json.dumps({**data, "entries": data["entries"][1:]}), "entry 1 is missing"),
+        (json.dumps({**data, "entries": data["entries"][:1] * 2}), "entry 2 is missing"),
+    ):
+        file.write_text(broken)
+        refused = command("sessions", "import", str(file), STEERSMAN_HOME=str(tmp_path / "third"))
+        assert (refused.code, text in refused.err) == (2, True), refused.err
+
+
+def test_markdown_is_for_reading(command: Any, told: Path, secret: str) -> None:
+    """The Markdown has who said what, and neither a secret nor an escape."""
+    out = command("sessions", "export", "last").out
+    assert out.startswith("# Session ")
+    places = [out.index(part) for part in ("## user", "## assistant", "## tool")]
+    assert places == sorted(places)
+    assert secret[8:] not in out
+    assert "\x1b" not in out
+    whole = command("sessions", "export", "last", "--format", "json").out
+    assert secret[8:] not in whole
+
+
+def test_deleted_is_gone(command: Any, told: Path) -> None:
+    """Nothing is deleted unasked; then no row, no file and no byte of it is left in the database."""
+    (session,) = listed(command)
+    output = told / "state" / "output" / session
+    output.mkdir(parents=True)
+    (output / "long.txt").write_text("x" * 5000)
+    size = json.loads(command("sessions", "list", "--size", "--json").out)["sessions"][0]["bytes"]
+    assert size > 5000
+    asked = command("sessions", "delete", session)
+    assert (asked.code, "nothing was deleted" in asked.err) == (2, True)
+    gone = json.loads(command("sessions", "delete", session, "--yes", "--json").out)
+    assert gone["deleted"] == [session]
+    assert gone["freed"] >= 5000
+    assert listed(command) == {}
+    assert not output.exists()
+    connection = apsw.Connection(str(told / "state" / "journal.db"))
+    for table in ("entries", "snapshots", "inbox", "sessions"):
+        assert connection.execute(f"SELECT count(*) FROM {table}").fetchall() == [(0,)]
+    connection.close()
+    assert b"what is in" not in (told / "state" / "journal.db").read_bytes()
+    assert command("inspect", session).code == 2
+
+
+def test_finalized_and_pruned(command: Any, told: Path) -> None:
+    """A finalized session stays readable, until it is old and a person wants such ones gone."""
+    (session,) = listed(command)
+    assert command("sessions", "finalize", session).code == 0
+    assert listed(command)[session]["state"] == "finalized"
+    assert command("sessions", "show", session).code == 0
+    output = told / "state" / "output" / session
+    output.mkdir(parents=True)
+    (output / "long.txt").write_text("x" * 5000)
+    assert json.loads(command("sessions", "prune", "--json").out)["outputs"]["freed"] == 0
+    connection = apsw.Connection(str(told / "state" / "journal.db"))
+    connection.execute("UPDATE sessions SET row = json_replace(row, '$.updated', 0.0)")
+    connection.close()
+    freed = json.loads(command("sessions", "prune", "--json").out)
+    assert (freed["outputs"], freed["deleted"]) == ({"freed": 5000, "left": 0}, [])
+    assert json.loads(command("sessions", "prune", "--finalized", "--json").out)["deleted"] == [
+        session
+    ]
+    assert listed(command) == {}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read anything")
+def test_a_file_that_cannot_be_read(command: Any, tmp_path: Path) -> None:
+    """It is said which, and why."""
+    file = tmp_path / "one.json"
+    file.write_text("{}")
+    file.chmod(0)
+    assert "cannot be read" in command("sessions", "import", str(file)).err
