@@ -149,14 +149,24 @@ def trust(
         Path | None,
         typer.Argument(metavar="DIR", help="The folder; the current one if left out."),
     ] = None,
+    is_list: Annotated[
+        bool, typer.Option("--list", help="List the folders that were trusted.")
+    ] = False,
+    is_forget: Annotated[bool, typer.Option("--forget", help="Trust the folder no more.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask, only show.")] = False,
+    as_json: Json = False,
 ) -> int:
-    """Trust a folder's steersman.toml as it is now.
+    """Show what a folder's steersman.toml would be allowed, and trust it as it is now.
 
     Example: steersman trust .
     """
-    from .config import trust_folder
+    from .trust import forget_folder, list_trusted, trust_folder
 
-    return trust_folder(os.environ, folder or Path.cwd())
+    if is_list:
+        return list_trusted(os.environ, as_json=as_json)
+    if is_forget:
+        return forget_folder(os.environ, folder or Path.cwd())
+    return trust_folder(os.environ, folder or Path.cwd(), is_yes=yes)
 
 
 @app.command()

@@ -16,6 +16,7 @@ from ..workflows.config import load
 from ..workflows.paths import Paths
 from .leaving import Leaving, leave_on_signals
 from .options import ChatOptions, Face
+from .stored import stored
 
 __all__ = ["chat"]
 
@@ -27,15 +28,24 @@ def chat(options: ChatOptions, environ: Mapping[str, str]) -> int:
     if not folder.is_dir():
         raise UsageError(f"`{folder}` is not a folder", "give --cwd an existing one")
     paths = Paths.of(environ)
+    if options.resume:
+        folder = _folder_of(options.resume, environ)
     settings = load(paths, folder, environ)
     face, can_ask = _face(options, environ)
     wish = Wish(options.agent, options.model, options.is_yes, can_ask)
     host = Host(paths, settings, environ, wish)
+
+    def open_it() -> Conversation:
+        conversation = _open(host, options, folder)
+        if can_ask and not options.is_json:
+            host.greet(conversation.session)
+        return conversation
+
     gc.freeze()
     gc.enable()
     try:
         with leave_on_signals():
-            return face(host, lambda: _open(host, options, folder), options)
+            return face(host, open_it, options)
     except Leaving as leaving:
         return leaving.exit_code
     finally:
@@ -51,6 +61,12 @@ def _require_sense(options: ChatOptions) -> None:
             "`--continue` and `--resume` exclude each other",
             "`--continue` takes up this folder's newest session, `--resume ID` the one you name",
         )
+
+
+def _folder_of(session: str, environ: Mapping[str, str]) -> Path:
+    """Return a session's own folder: its settings apply, wherever the session is taken up."""
+    with stored(environ) as store:
+        return Path(find_session(store.sessions(), session).folder)
 
 
 def _face(options: ChatOptions, environ: Mapping[str, str]) -> tuple[Face, bool]:

@@ -1,4 +1,4 @@
-"""`steersman config` and `trust`: what is set, by which file, and whether it makes sense."""
+"""`steersman config`: what is set, by which file, and whether it makes sense."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..workflows.document import is_list, is_table
 from ..workflows.fault import dotted
 from ..workflows.folder import folder_file
 from ..workflows.paths import Paths
-from ..workflows.trust import PROJECT_FILE, is_trusted, trust
+from ..workflows.trust import PROJECT_FILE, is_trusted
 from .page import show, show_document, warn
 
-__all__ = ["check_config", "show_config", "show_paths", "show_schema", "trust_folder"]
+__all__ = ["check_config", "show_config", "show_paths", "show_schema", "value_text"]
 
 _WIDTH = 80  # columns of a list that stays on one line
 
@@ -79,13 +79,6 @@ def show_schema() -> int:
     return 0
 
 
-def trust_folder(environ: Mapping[str, str], folder: Path) -> int:
-    """Trust a folder's project file as it is now. Raises `ConfigError` if there is none."""
-    file = trust(Paths.of(environ), folder)
-    show(f"{file} is trusted as it is now; after a change it has to be trusted again.")
-    return 0
-
-
 def _trust_note(paths: Paths, project: Path) -> str:
     if not project.exists():
         return ""
@@ -102,22 +95,22 @@ def _table(data: dict[str, Any], where: tuple[str, ...], config: Config) -> list
             tables += _table(value, place, config)
         else:
             source = config.sources.get(dotted(place), "")
-            lines.append(f"{dotted((name,))} = {_value(value)}  # {source}".rstrip(" #"))
+            lines.append(f"{dotted((name,))} = {value_text(value)}  # {source}".rstrip(" #"))
     head = ["", f"[{dotted(where)}]"] if where and (lines or not tables) else []
     return head + lines + tables
 
 
-def _value(value: Any) -> str:
+def value_text(value: Any) -> str:
     """Write a value; a list that holds tables gets one line for each."""
     import tomli_w
 
     if is_list(value) and any(is_table(item) for item in value):
-        return "\n".join(["[", *(f"    {_value(item)}," for item in value), "]"])
+        return "\n".join(["[", *(f"    {value_text(item)}," for item in value), "]"])
     if is_table(value):
-        inner = ", ".join(f"{dotted((name,))} = {_value(item)}" for name, item in value.items())
+        inner = ", ".join(f"{dotted((name,))} = {value_text(item)}" for name, item in value.items())
         return f"{{ {inner} }}"
     if is_list(value):
-        line = f"[{', '.join(_value(item) for item in value)}]"
+        line = f"[{', '.join(value_text(item) for item in value)}]"
         if len(line) <= _WIDTH:
             return line
     return tomli_w.dumps({"x": value}, multiline_strings=True).removeprefix("x = ").rstrip("\n")

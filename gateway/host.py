@@ -35,6 +35,7 @@ from ..workflows.paths import Paths
 from .control import ControlServer
 from .conversation import Conversation
 from .events import Event, Narrator
+from .first_run import greeting
 from .home import open_store
 from .hooking import HookedEars, Hooking
 from .hub import Hub
@@ -141,6 +142,13 @@ class Host:
         ):
             self.narrator(live.id).say("notice", text=CHANGED)
         return self._conversation(live.id, Path(live.record.folder))
+
+    def greet(self, session: str) -> None:
+        """Tell a person what they are talking to: a screen the first time, then a line."""
+        live = self.runtime.sessions[session]
+        model = self.choice.line if self.choice is not None else ""
+        folder, rules = Path(live.record.folder), live.profile.permissions
+        self.notices.insert(0, greeting(self.paths, folder, model, rules, self._sandbox))
 
     def _instructions(self, folder: Path, tools: tuple[str, ...]) -> Instructions:
         """Read what people wrote for agents in this folder; one without tools does nothing in it."""

@@ -42,6 +42,7 @@ __all__ = [
     "SHIPPED",
     "Config",
     "check_layer",
+    "check_project",
     "load",
     "shipped",
     "shipped_text",
@@ -120,6 +121,14 @@ def try_load(
     complaints = [*_check_names(settings, setters), *_check_routes(settings, layers, setters)]
     sources = [layer for layer in (*reversed(layers), _shipped_document()) for _ in _rules(layer)]
     return _config(settings, merged, setters, notices, sources), complaints
+
+
+def check_project(file: Path) -> Document:
+    """Read a project's file by itself and check it. Raises one `ConfigError` for all its faults."""
+    layers, complaints = _read_layers([file], None, {})
+    if complaints:
+        raise config_error(complaints)
+    return layers[0]
 
 
 @cache

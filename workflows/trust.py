@@ -8,15 +8,26 @@ folder lies in the state folder, so that two terminals can't undo each other.
 
 import hashlib
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..machines.errors import ConfigError
 from .document import is_table
 from .fault import Where, dotted
 from .paths import Paths, write_private
 
-__all__ = ["GUARDED", "PROJECT_FILE", "is_trusted", "trust", "withhold"]
+__all__ = [
+    "GUARDED",
+    "PROJECT_FILE",
+    "Trusted",
+    "forget",
+    "guarded",
+    "is_trusted",
+    "trust",
+    "trusted",
+    "withhold",
+]
 
 PROJECT_FILE = "steersman.toml"
 
@@ -46,14 +57,61 @@ def is_trusted(paths: Paths, folder: Path, content: bytes | None = None) -> bool
     return record == _entry(folder, content)
 
 
-def trust(paths: Paths, folder: Path) -> Path:
-    """Trust the folder's project file with its present content; return the file.
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """A folder that was trusted; `state` is trusted, changed (in force no more) or gone."""
+
+    folder: str
+    state: Literal["trusted", "changed", "gone"]
+
+
+def trusted(paths: Paths) -> list[Trusted]:
+    """List the folders that were trusted, by name."""
+    found: list[Trusted] = []
+    for record in sorted((paths.state / "trusted").glob("*.toml")):
+        try:
+            folder = Path(str(tomllib.loads(record.read_text())["folder"]))
+        except (OSError, ValueError, LookupError):
+            continue
+        is_there = (folder / PROJECT_FILE).exists()
+        state: Literal["trusted", "changed", "gone"] = "changed" if is_there else "gone"
+        found.append(Trusted(str(folder), "trusted" if is_trusted(paths, folder) else state))
+    return sorted(found, key=lambda one: one.folder)
+
+
+def forget(paths: Paths, folder: Path) -> bool:
+    """Trust a folder no more; False when it was not trusted."""
+    record = _record(paths, folder)
+    is_there = record.exists()
+    record.unlink(missing_ok=True)
+    return is_there
+
+
+def guarded(data: dict[str, Any]) -> list[tuple[str, Any]]:
+    """List what a document sets that needs trust: dotted keys with their values."""
+    found: list[tuple[str, Any]] = []
+
+    def look(table: dict[str, Any], where: Where, is_inside: bool) -> None:
+        for name, value in table.items():
+            place = (*where, name)
+            is_meant = is_inside or any(_is_guarded(place, pattern) for pattern in GUARDED)
+            if is_table(value):
+                look(value, place, is_meant)
+            elif is_meant:
+                found.append((dotted(place), value))
+
+    look(data, (), is_inside=False)
+    return found
+
+
+def trust(paths: Paths, folder: Path, content: bytes | None = None) -> Path:
+    """Trust the folder's project file with this content, or its present one; return the file.
 
     Raises `ConfigError` when there is none.
     """
     file = folder.resolve() / PROJECT_FILE
     try:
-        content = file.read_bytes()
+        content = file.read_bytes() if content is None else content
     except OSError as error:
         hint = f"`steersman trust DIR` trusts the {PROJECT_FILE} of a folder."
         raise ConfigError(f"can't be trusted: {error.strerror}", hint, file=str(file)) from error

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import select
 import subprocess
 import termios
@@ -13,6 +14,7 @@ from blackbox.driver import WAIT, Place
 __all__ = ["Terminal"]
 
 
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]")
 _WHERE = b"\x1b[6n"
 
 
@@ -52,6 +54,12 @@ class Terminal:
         with self._change:
             came = self._change.wait_for(lambda: text.encode() in self._shown, timeout)
         assert came, f"`{text}` was not shown, but: {self._shown!r}"
+
+    def shown(self) -> str:
+        """Return what was shown so far, on one line, without colours."""
+        with self._change:
+            text = _CONTROL.sub("", self._shown.decode(errors="replace"))
+        return re.sub(r"\s*\r?\n", " ", text)
 
     def hang_up(self) -> None:
         """Close the terminal, as its window does: the program gets HUP, and end of file after it."""

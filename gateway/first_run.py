@@ -1,0 +1,83 @@
+"""What a person is told before the first word: which model, what it may touch, how to change it.
+
+Once for each home a screen, after that one line. Whether it was shown is a file in the state folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from ..machines.errors import ConfigError
+from ..ports.tools.permission import Permissions
+from ..ports.tools.sandbox import SandboxPolicy, bubblewrap
+from ..workflows.paths import Paths, write_private
+
+__all__ = ["greeting", "screen", "touch_line"]
+
+TRIES = (
+    ("read", {"path": "."}, "read here"),
+    ("write", {"path": "x"}, "write here"),
+    ("shell", {"command": "x"}, "run commands"),
+    ("read", {"path": "/"}, "look outside"),
+)
+"""Calls that stand for what an agent does: what the rules say to them is what is told."""
+
+
+def greeting(
+    paths: Paths, folder: Path, model: str, permissions: Permissions, sandbox: SandboxPolicy
+) -> str:
+    """Return the screen the first time, and the one line from then on."""
+    shown = paths.state / "welcomed"
+    if shown.exists():
+        return touch_line(folder, permissions, sandbox)
+    with contextlib.suppress(OSError, ConfigError):  # then it is shown once more
+        write_private(shown, b"")
+    return screen(paths, folder, model, permissions, sandbox)
+
+
+def touch_line(folder: Path, permissions: Permissions, sandbox: SandboxPolicy) -> str:
+    """Say in one line what the agent may do here."""
+    boxed = ", in a sandbox" if sandbox.mode != "off" and not bubblewrap()[1] else ""
+    return f"{_may(folder, permissions)}{boxed}; /permissions tells more"
+
+
+def screen(
+    paths: Paths, folder: Path, model: str, permissions: Permissions, sandbox: SandboxPolicy
+) -> str:
+    """Say which model and why, what it may touch, and how to change each."""
+    rows = (
+        ("model", model.removeprefix("model "), "`steersman models list`, --model NAME, [models]"),
+        ("folder", str(folder), "--cwd DIR"),
+        ("agent", _may(folder, permissions), "[permissions] in the settings, /permissions, --yes"),
+        ("sandbox", _sandbox(sandbox), "[tools] sandbox"),
+        ("settings", str(paths.config_file), "`steersman config show` has all of them"),
+        ("kept in", str(paths.state), "STEERSMAN_HOME"),
+    )
+    width = max(len(name) for name, _, _ in rows)
+    lines = ["Welcome. This is shown once; in brackets what changes it."]
+    lines += [f"  {name:<{width}}  {what} ({change})" for name, what, change in rows]
+    return "\n".join(lines)
+
+
+def _may(folder: Path, permissions: Permissions) -> str:
+    """Sort what an agent does by whether it is done, asked about, or refused."""
+    found: dict[str, list[str]] = {"allow": [], "ask": [], "deny": []}
+    for tool, arguments, what in TRIES:
+        found[permissions.decide(tool, arguments, folder).do].append(what)
+    words = {"allow": "may", "ask": "asks to", "deny": "may not"}
+    parts = [f"{words[do]} {_and(whats)}" for do, whats in found.items() if whats]
+    return "; ".join(parts)
+
+
+def _and(words: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _sandbox(policy: SandboxPolicy) -> str:
+    program, fault = bubblewrap()
+    if policy.mode == "off":
+        return "off" + (', but bubblewrap is here: "auto" uses it' if program else f"; {fault}")
+    if fault:
+        return policy.notice()
+    return "on: commands write only in the folder and a /tmp of their own"

@@ -1,0 +1,107 @@
+"""What somebody is told: of the agent before the first word, of a folder before they trust it."""
+
+import shutil
+
+import pytest
+from blackbox.driver import COMMAND, Place
+from blackbox.terminal import Terminal
+from serving import Text
+
+PROJECT = """\
+busy_input_mode = "queue"
+[[hooks]]
+on = "turn_end"
+run = ["touch", "hooked"]
+[permissions]
+rules = [{ tool = "shell", do = "allow" }]
+[tools]
+sandbox = "off"
+"""
+
+
+def opened(place: Place, *arguments: str) -> Terminal:
+    """Run the command in a terminal."""
+    return Terminal(place, [*COMMAND, *arguments])
+
+
+def test_the_first_chat_says_what_it_is_and_the_next_is_brief(place: Place, serve) -> None:
+    """Model, folder, what it may, sandbox, settings and state, each with what changes it: once."""
+    serve(Text("Hello."))
+    for is_first in (True, False):
+        terminal = opened(place, "chat")
+        try:
+            terminal.wait("/help lists the commands")
+            shown = terminal.shown()
+            assert ("Welcome. This is shown once" in shown) is is_first
+            assert "may read here; asks to write here, run commands and look outside" in shown
+            for name in ("model", "folder", "sandbox", "settings", "kept in"):
+                assert (f"  {name} " in shown) is is_first
+            assert ("; /permissions tells more" in shown) is not is_first
+        finally:
+            terminal.close()
+    ran = place.run("chat", "hello")
+    assert "may read here" not in ran.stdout + ran.stderr
+
+
+def test_trust_is_shown_asked_listed_and_taken_back(place: Place, serve) -> None:
+    """Nothing of a project's file that needs trust holds before a yes, nor after `--forget`."""
+    serve(Text("Hello."))
+    file = place.folder / "steersman.toml"
+    file.write_text(PROJECT)
+    hooked = place.folder / "hooked"
+
+    def rule() -> str:
+        ran = place.run("permissions", "explain", "ls")
+        return "allow" if "shell ls: allow" in ran.stdout else "ask"
+
+    assert rule() == "ask"
+    place.run("chat", "hello")
+    assert not hooked.exists()
+    for answer, verdict in (("n\r", "Not trusted."), ("y\r", "is trusted as it is now")):
+        terminal = opened(place, "trust")
+        try:
+            terminal.wait("Trust it? [y/N]")
+            for line in (
+                '"touch", "hooked"',
+                'tool = "shell", do = "allow"',
+                'tools.sandbox = "off"',
+            ):
+                assert line in terminal.shown()
+            terminal.type(answer)
+            terminal.wait(verdict)
+        finally:
+            terminal.close()
+    assert rule() == "allow"
+    place.run("chat", "hello")
+    assert hooked.exists()
+    assert place.run("trust", "--list").stdout == f"{place.folder}\n"
+    file.write_text(PROJECT + "# changed\n")
+    assert rule() == "ask"
+    assert "changed since: not in force" in place.run("trust", "--list").stdout
+    assert place.run("trust").returncode == 0
+    assert rule() == "allow"
+    assert place.run("trust", "--forget").returncode == 0
+    assert rule() == "ask"
+    again = place.run("trust", "--forget")
+    assert (again.returncode, "was not trusted" in again.stderr) == (2, True)
+
+
+def test_a_session_taken_up_elsewhere_keeps_its_own_folders_rules(place: Place, serve) -> None:
+    """`--resume` from a trusted folder does not bring that folder's rules along."""
+    serve(Text("Hello."))
+    place.run("chat", "hello")
+    other = place.folder.parent / "other"
+    other.mkdir()
+    (other / "steersman.toml").write_text(PROJECT)
+    assert place.run("trust", str(other)).returncode == 0
+    chat = place.chat("--resume", "last", "--cwd", str(other))
+    explained = chat.ask("/permissions explain shell ls")
+    assert explained["data"]["do"] == "ask"
+    assert chat.close() == 0
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+def test_doctor_tells_of_the_sandbox(place: Place, serve) -> None:
+    """`doctor` says whether commands run in a sandbox."""
+    serve(Text("Hello."))
+    assert "sandbox" in place.run("doctor").stdout
