@@ -33,11 +33,12 @@ from ..machines.results import (
     ModelFailed,
     ModelNoticed,
     ModelText,
+    ModelThought,
     RestoreEnded,
     Summarised,
     ToolFinished,
 )
-from ..ports.models.model import Model, ModelRequest
+from ..ports.models.model import Model, ModelRequest, Pause, unheard
 from ..ports.tools.sandbox import Sandbox
 from ..ports.tools.tool import Tool, ToolContext, ToolResult, ToolRun
 from ..ports.tools.toolbox import Toolbox
@@ -174,7 +175,7 @@ class Performer:
         )
         try:
             answer = await scene.model.answer(
-                request, _drop, lambda said: _send(reply_to, ModelNoticed(turn, epoch, said))
+                request, unheard, lambda said: _notice(reply_to, effect, said)
             )
         except ModelError as error:
             _send(reply_to, Summarised(turn, epoch, step, reason=error.message))
@@ -187,6 +188,9 @@ class Performer:
         text = Pieces(
             self._loop, lambda delta: _send(reply_to, ModelText(turn, epoch, step, delta))
         )
+        thoughts = Pieces(
+            self._loop, lambda delta: _send(reply_to, ModelThought(turn, epoch, step, delta))
+        )
         request = ModelRequest(
             self.scene.system,
             effect.messages,
@@ -196,7 +200,7 @@ class Performer:
         self._window.begin()
         try:
             answer = await self.scene.model.answer(
-                request, text.add, lambda said: _send(reply_to, ModelNoticed(turn, epoch, said))
+                request, text.add, lambda said: _notice(reply_to, effect, said), thoughts.add
             )
         except ModelError as error:
             text.flush()
@@ -207,6 +211,7 @@ class Performer:
             _send(reply_to, failed)
             return
         finally:
+            thoughts.close()
             text.close()
             if self._calls.get(turn) is asyncio.current_task():  # not the next call of the turn
                 del self._calls[turn]
@@ -222,6 +227,7 @@ class Performer:
                 answer.usage,
                 answer.stop_reason,
                 window,
+                answer.thoughts,
             ),
         )
 
@@ -342,10 +348,6 @@ class Performer:
         return task
 
 
-def _drop(piece: str) -> None:
-    """Nobody reads along."""
-
-
 def _ignore(error: BaseException) -> None:
     """Nobody waits for it: the next claim of the session says what is wrong with it."""
 
@@ -353,6 +355,11 @@ def _ignore(error: BaseException) -> None:
 def _send(reply_to: ActorRef[Any] | None, message: Any) -> None:
     if reply_to is not None and reply_to.is_alive():
         reply_to.tell(message)
+
+
+def _notice(reply_to: ActorRef[Any] | None, effect: CallModel | Summarise, said: str) -> None:
+    seconds = said.seconds if isinstance(said, Pause) else 0.0
+    _send(reply_to, ModelNoticed(effect.turn, effect.epoch, str(said), seconds))
 
 
 def _finished(effect: RunTool | StopTool, result: ToolResult) -> ToolFinished:

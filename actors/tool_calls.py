@@ -12,6 +12,7 @@ from ..journal.compaction_record import grow
 from ..journal.permission_entries import AllowanceGiven
 from ..machines.conversation import ChatMessage, ToolRequest, Usage
 from ..machines.effects import Effect
+from ..machines.facts import Fact
 from ..machines.messages import Answer
 from ..machines.orders import Decided, TakeSteers
 from ..machines.step import Refusal, step
@@ -142,6 +143,9 @@ class ToolCalls(Actor):
 
     def _ask_for_steers(self, is_closing: bool) -> None:
         self._queue.tell(TakeSteers(self.turn, self.step + 1, is_closing, self.actor_ref))
+
+    def _pass_on(self, fact: Fact) -> None:
+        self._environment.ears.pass_on(fact)
 
     def _move(self, event: str, facts: set[str] | frozenset[str] = frozenset()) -> str:
         moved = step(TURN, self.state, event, facts)

@@ -16,7 +16,7 @@ from ..machines.context import Fill
 from ..machines.conversation import ChatMessage
 from ..machines.delegation import ChildReturned
 from ..machines.effects import CallModel, CancelModel, Effect
-from ..machines.facts import Noticed, TextStreamed
+from ..machines.facts import Noticed, TextStreamed, ThoughtStreamed
 from ..machines.messages import Answer
 from ..machines.orders import CutAnswer, Inspect, InterruptTurn, SteersTaken
 from ..machines.participation import CallOff
@@ -25,6 +25,7 @@ from ..machines.results import (
     ModelFailed,
     ModelNoticed,
     ModelText,
+    ModelThought,
     Summarised,
     ToolFinished,
 )
@@ -45,6 +46,7 @@ from .turn_entry import (
 __all__ = ["Turn"]
 
 GO_ON = "[The new message was taken back. Go on where you were cut off.]"
+CUT_SHORT = "The answer was cut short at the limit of tokens: say `continue`, or raise max_tokens."
 NO_ANSWER = "[No answer: the model call failed.]"
 
 
@@ -62,8 +64,11 @@ class Turn(Compacting):
                 self._steers_taken(message)
             case ModelText():
                 self._stream(message)
-            case ModelNoticed(text=text):
-                self._environment.ears.pass_on(Noticed(text))
+            case ModelThought():
+                if self.state == "calling" and message.step == self.step:
+                    self._pass_on(ThoughtStreamed(self.turn, message.delta))
+            case ModelNoticed(text=text, seconds=seconds):
+                self._pass_on(Noticed(text, seconds))
             case ModelAnswered():
                 self._answered(message)
             case ModelFailed():
@@ -123,7 +128,7 @@ class Turn(Compacting):
     def _stream(self, message: ModelText) -> None:
         if self.state == "calling" and message.step == self.step:
             self._loop.partial.append(message.delta)
-            self._environment.ears.pass_on(TextStreamed(self.turn, message.delta))
+            self._pass_on(TextStreamed(self.turn, message.delta))
             self._cut_answer_if_wanted()
 
     def _offer_cut(self, item: str) -> None:
@@ -151,7 +156,9 @@ class Turn(Compacting):
         self._loop.partial.clear()
         self._loop.cut_for = ""
         self._environment.learn_window(message.window)
-        said = ChatMessage("assistant", message.text, message.tool_calls)
+        said = ChatMessage("assistant", message.text, message.tool_calls, thoughts=message.thoughts)
+        if message.stop_reason == "length" and not message.tool_calls:
+            self._pass_on(Noticed(CUT_SHORT))
         if message.usage.input:
             self._fill = Fill(message.usage.tokens, len(self._conversation) + 1)
         self._decide([e.Answered(self.turn, self.step, message.usage, (said,))])

@@ -53,7 +53,7 @@ class Deaf:
         """Say nothing."""
         return 0
 
-    async def answer(self, request: Any, on_text: Any, on_notice: Any) -> ModelAnswer:
+    async def answer(self, request: Any, *listeners: Any) -> ModelAnswer:
         """Delegate, or hang."""
         said = request.messages[-1].text
         if said.startswith("delegate"):

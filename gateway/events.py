@@ -20,6 +20,7 @@ from ..machines.facts import (
     Noticed,
     StoreLost,
     TextStreamed,
+    ThoughtStreamed,
 )
 from .acknowledgement import accepted_text
 from .attachment_events import attachment_events
@@ -342,8 +343,10 @@ def _of_fact(fact: Fact) -> Event:
     match fact:
         case TextStreamed(turn, delta):
             return {"type": "text", "turn": turn, "delta": delta}
-        case Noticed(text):
-            return {"type": "notice", "text": text}
+        case ThoughtStreamed(turn, delta):
+            return {"type": "thinking", "turn": turn, "delta": delta}
+        case Noticed(text, seconds):
+            return {"type": "notice", "text": text, **({"seconds": seconds} if seconds else {})}
         case MessageRejected(reason, text, client_id):
             known = {"reason": reason, "text": text, "client_id": client_id or None}
             return {"type": "rejected", **known}

@@ -7,7 +7,7 @@ Names of the usage fields follow OpenTelemetry's `gen_ai.usage.*` attributes.
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["ChatMessage", "Role", "ToolRequest", "ToolSchema", "Usage"]
+__all__ = ["ChatMessage", "Role", "Thought", "ToolRequest", "ToolSchema", "Usage"]
 
 Role = Literal["user", "assistant", "tool"]
 
@@ -28,14 +28,30 @@ class ToolRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Thought:
+    """What a model thought before it answered, as its API wants it back: word for word, with its seal.
+
+    `sealed` is what nobody but the API can read, in place of a text.
+    """
+
+    text: str = ""
+    signature: str = ""
+    sealed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One message of a conversation; `call` names the tool call that a `tool` message answers."""
+    """One message of a conversation; `call` names the tool call that a `tool` message answers.
+
+    `thoughts` are there only where the model's API wants them back.
+    """
 
     role: Role
     text: str
     tool_calls: tuple[ToolRequest, ...] = ()
     call: str = ""
     wire_id: str = ""
+    thoughts: tuple[Thought, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

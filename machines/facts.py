@@ -2,7 +2,15 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Fact", "MessageKnown", "MessageRejected", "Noticed", "StoreLost", "TextStreamed"]
+__all__ = [
+    "Fact",
+    "MessageKnown",
+    "MessageRejected",
+    "Noticed",
+    "StoreLost",
+    "TextStreamed",
+    "ThoughtStreamed",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,10 +22,19 @@ class TextStreamed:
 
 
 @dataclass(frozen=True, slots=True)
+class ThoughtStreamed:
+    """A piece of what the model thinks before it answers; no part of the conversation."""
+
+    turn: str
+    delta: str
+
+
+@dataclass(frozen=True, slots=True)
 class Noticed:
-    """Something worth a line."""
+    """Something worth a line; `seconds` until what it tells of is over, 0 where that is not known."""
 
     text: str
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,4 +68,4 @@ class StoreLost:
     hint: str
 
 
-Fact = TextStreamed | Noticed | MessageRejected | MessageKnown | StoreLost
+Fact = TextStreamed | ThoughtStreamed | Noticed | MessageRejected | MessageKnown | StoreLost

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from .conversation import ToolRequest, Usage
+from .conversation import Thought, ToolRequest, Usage
 from .messages import Message
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "ModelFailed",
     "ModelNoticed",
     "ModelText",
+    "ModelThought",
     "RestoreCounted",
     "RestoreEnded",
     "Summarised",
@@ -28,12 +29,23 @@ class ModelText(Message):
 
 
 @dataclass(frozen=True, slots=True)
+class ModelThought(Message):
+    """A piece of what the model thinks before it answers."""
+
+    turn: str
+    epoch: int
+    step: int
+    delta: str
+
+
+@dataclass(frozen=True, slots=True)
 class ModelNoticed(Message):
-    """The model port waits for something, and says for what."""
+    """The model port waits for something, and says for what, and for how long if it knows."""
 
     turn: str
     epoch: int
     text: str
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +60,7 @@ class ModelAnswered(Message):
     usage: Usage = field(default_factory=Usage)
     stop_reason: str = "stop"
     window: int = 0
+    thoughts: tuple[Thought, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

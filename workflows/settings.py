@@ -39,6 +39,7 @@ __all__ = [
     "SandboxMode",
     "Settings",
     "SteerWhileStreaming",
+    "Thinking",
     "ToolDialect",
     "ToolName",
     "ToolSettings",
@@ -55,6 +56,7 @@ AfterInterrupt = Literal["hold", "continue"]
 WhenFull = Literal["wait", "refuse"]
 OnParentInterrupt = Literal["cancel", "detach"]
 Provider = Literal["openai", "anthropic", "local", "scripted"]
+Thinking = Literal["off", "low", "medium", "high"]
 ToolDialect = Literal["native", "json"]
 SandboxMode = Literal["off", "auto", "required"]
 Verb = Literal["allow", "ask", "deny"]
@@ -239,6 +241,8 @@ class ModelSettings(Declaration, frozen=True):
     context_window: Annotated[int, Field(ge=1)] | None = None
     temperature: Annotated[float, Field(ge=0)] | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
+    thinking: Thinking | None = None
+    timeout: Annotated[float, Field(gt=0)] | None = None
     price: ModelPrice | None = None
 
 

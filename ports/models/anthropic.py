@@ -2,8 +2,11 @@
 
 Format: https://docs.anthropic.com/en/api/messages. Neighbouring messages of one side become one, as
 the API wants all results of one answer in one message; its content blocks are only ever appended
-to. The last block of the instructions and of the conversation is marked for the cache, so that each
-call reads what the one before has written.
+to. The last block of the instructions, of the conversation and of what was said before is marked for
+the cache, so that each call reads what the one before has written, however much came in between.
+
+What the model thinks goes back with its answer, sealed as it came: the API wants that where tools are
+used. Older models are given a budget to think with, newer ones (from 4.6 on) an effort.
 """
 
 import json
@@ -12,13 +15,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ...machines.conversation import ChatMessage, Usage
+from ...machines.conversation import ChatMessage, Thought, Usage
 from .capacity import published_window
 from .complaint import Complaint
 from .endpoint import Endpoint, Patience, parse_base_url
 from .exchange import Exchange, with_defaults
 from .foreign import count, table
-from .model import ModelAnswer, ModelRequest
+from .model import ModelAnswer, ModelRequest, unheard
 from .reply import Reply
 from .retry import RetryPolicy, ServerFault
 
@@ -29,7 +32,16 @@ _MAX_TOKENS = 8192  # the API demands a limit
 _CACHE = {"cache_control": {"type": "ephemeral"}}
 _FORM = "give_answer"  # the tool whose arguments are a constrained answer
 _STATUS = {"overloaded_error": 529, "rate_limit_error": 429, "api_error": 500}
-_STOPS = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "tools", "max_tokens": "length"}
+_STOPS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "tool_use": "tools",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+}
+_BUDGETS = {"low": 2_048, "medium": 8_192, "high": 24_576}  # tokens to think with
+_WITH_BUDGET = re.compile(r"claude-(3|[a-z]+-4(-[0-5])?(-20|@|$|-latest))")
 
 
 class AnthropicModel:
@@ -45,6 +57,7 @@ class AnthropicModel:
         key_env: str = "ANTHROPIC_API_KEY",
         temperature: float | None = None,
         max_tokens: int | None = None,
+        thinking: str = "",
         retry: RetryPolicy | None = None,
         patience: Patience | None = None,
     ) -> None:
@@ -52,6 +65,7 @@ class AnthropicModel:
         url = f"{address.removesuffix('/v1')}/v1/messages"
         self.name = f"{name} ({model} at {host})" if name else f"{model} at {host}"
         self._model = model
+        self._thinking = "" if thinking == "off" else thinking
         self._defaults = (temperature, max_tokens or _MAX_TOKENS)
         headers = {"anthropic-version": _VERSION, **({"x-api-key": key} if key else {})}
         complaint = Complaint(url, model, key, key_env)
@@ -63,10 +77,11 @@ class AnthropicModel:
         request: ModelRequest,
         on_text: Callable[[str], None],
         on_notice: Callable[[str], None],
+        on_thought: Callable[[str], None] = unheard,
     ) -> ModelAnswer:
         """Stream pieces of text to `on_text` and return the whole. Raises `ModelError`."""
         body = self._body(with_defaults(request, *self._defaults))
-        return await self._exchange.run(body, request.call_prefix, on_text, on_notice)
+        return await self._exchange.run(body, request.call_prefix, on_text, on_notice, on_thought)
 
     async def window(self) -> int:
         """Say what is published of the model."""
@@ -78,8 +93,8 @@ class AnthropicModel:
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         turns = wire_turns(request.messages)
-        if turns:
-            turns[-1]["content"][-1] |= _CACHE
+        for turn in [one for one in turns if one["role"] == "user"][-2:]:
+            turn["content"][-1] |= _CACHE
         body: dict[str, Any] = {
             "model": self._model,
             "max_tokens": request.max_tokens,
@@ -97,7 +112,19 @@ class AnthropicModel:
             body["tools"] = [
                 _wire_tool(tool.name, tool.description, tool.parameters) for tool in request.tools
             ]
+        if self._thinking and request.response_schema is None:  # a form can't be thought about
+            self._let_think(body)
         return body
+
+    def _let_think(self, body: dict[str, Any]) -> None:
+        body.pop("temperature", None)  # the API allows none beside it
+        if _WITH_BUDGET.match(self._model):
+            budget = _BUDGETS[self._thinking]
+            body["thinking"] = {"type": "enabled", "budget_tokens": budget}
+            body["max_tokens"] += budget  # the limit counts thoughts, too
+        else:
+            body["thinking"] = {"type": "adaptive", "display": "summarized"}
+            body["output_config"] = {"effort": self._thinking}
 
 
 def wire_turns(messages: tuple[ChatMessage, ...]) -> list[dict[str, Any]]:
@@ -127,7 +154,13 @@ def _blocks(message: ChatMessage) -> list[dict[str, Any]]:
     ]
     if message.text.strip() or not blocks:  # the API refuses empty text
         blocks.insert(0, {"type": "text", "text": message.text.strip() or "(nothing)"})
-    return blocks
+    return [*(_thought(one) for one in message.thoughts), *blocks]
+
+
+def _thought(one: Thought) -> dict[str, Any]:
+    if one.sealed:
+        return {"type": "redacted_thinking", "data": one.sealed}
+    return {"type": "thinking", "thinking": one.text, "signature": one.signature}
 
 
 def _wire_id(call: str) -> str:
@@ -166,6 +199,11 @@ def _start_block(index: int, block: dict[str, Any], reply: Reply) -> None:
         reply.add_call(index, str(block.get("id") or ""), str(block.get("name") or ""))
     elif block.get("type") == "text":
         reply.add_text(str(block.get("text") or ""))
+    elif block.get("type") == "thinking":
+        text, signature = block.get("thinking") or "", block.get("signature") or ""
+        reply.keep_thought(index, str(text), str(signature))
+    elif block.get("type") == "redacted_thinking":
+        reply.keep_thought(index, sealed=str(block.get("data") or ""))
 
 
 def _take_in_delta(index: int, delta: dict[str, Any], reply: Reply) -> None:
@@ -176,8 +214,10 @@ def _take_in_delta(index: int, delta: dict[str, Any], reply: Reply) -> None:
             reply.add_call(index, arguments=part)
         case {"type": "input_json_delta", "partial_json": str(part)}:
             reply.add_text(part)  # the form that stands for a constrained answer
-        case {"type": "thinking_delta"}:
-            reply.reasoning_pieces += 1
+        case {"type": "thinking_delta", "thinking": str(text)}:
+            reply.keep_thought(index, text)
+        case {"type": "signature_delta", "signature": str(signature)}:
+            reply.keep_thought(index, signature=signature)
         case _:
             return
 

@@ -16,7 +16,7 @@ from .endpoint import Endpoint, Patience, is_loopback, parse_base_url
 from .event_stream import DONE
 from .exchange import Exchange, with_defaults
 from .foreign import count, table, tables
-from .model import ModelAnswer, ModelRequest
+from .model import ModelAnswer, ModelRequest, unheard
 from .reply import Reply
 from .retry import RetryPolicy
 
@@ -39,6 +39,7 @@ class ChatModel:
         key_env: str = "",
         temperature: float | None = None,
         max_tokens: int | None = None,
+        thinking: str = "",
         extra: Mapping[str, Any] | None = None,
         retry: RetryPolicy | None = None,
         patience: Patience | None = None,
@@ -53,6 +54,8 @@ class ChatModel:
         self._is_published = is_openai = host == "api.openai.com"
         self._limit_name = "max_completion_tokens" if is_openai else "max_tokens"
         self._extra = dict(extra or {})
+        if thinking not in ("", "off"):
+            self._extra["reasoning_effort"] = thinking
         headers = {"authorization": f"Bearer {key}"} if key else {}
         complaint = Complaint(url, model, key, key_env)
         endpoint = Endpoint(complaint, headers, patience or Patience())
@@ -63,10 +66,11 @@ class ChatModel:
         request: ModelRequest,
         on_text: Callable[[str], None],
         on_notice: Callable[[str], None],
+        on_thought: Callable[[str], None] = unheard,
     ) -> ModelAnswer:
         """Stream pieces of text to `on_text` and return the whole. Raises `ModelError`."""
         body = self._body(with_defaults(request, *self._defaults))
-        return await self._exchange.run(body, request.call_prefix, on_text, on_notice)
+        return await self._exchange.run(body, request.call_prefix, on_text, on_notice, on_thought)
 
     async def window(self) -> int:
         """Ask the server how many tokens the model can look at; 0 where it does not say."""
@@ -158,8 +162,9 @@ def _take_in(value: dict[str, Any], reply: Reply, complaint: Complaint) -> None:
 
 
 def _take_in_delta(delta: dict[str, Any], reply: Reply) -> None:
-    if delta.get("reasoning_content") or delta.get("reasoning"):
-        reply.reasoning_pieces += 1
+    thought = delta.get("reasoning_content") or delta.get("reasoning")
+    if isinstance(thought, str):  # the name depends on the server
+        reply.think(thought)
     if isinstance(delta.get("content"), str):
         reply.add_text(delta["content"])
     for part in tables(delta.get("content")):

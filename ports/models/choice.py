@@ -22,6 +22,7 @@ from .anthropic import AnthropicModel
 from .catalogue import EMBEDDED, catalogue, entry_named
 from .chat import ChatModel
 from .dialect import JsonDialect
+from .endpoint import Patience
 from .fetch import fetched
 from .local import LocalModel
 from .metered import MeteredModel
@@ -162,6 +163,8 @@ def _bare(config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> Model
                 key_env=config.api_key_env,
                 temperature=config.temperature,
                 max_tokens=config.max_tokens,
+                thinking=config.thinking or "",
+                patience=_patience(config),
             )
         case "openai":
             model = ChatModel(
@@ -172,8 +175,14 @@ def _bare(config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> Model
                 key_env=config.api_key_env,
                 temperature=config.temperature,
                 max_tokens=config.max_tokens,
+                thinking=config.thinking or "",
+                patience=_patience(config),
             )
     return JsonDialect(model) if config.tool_dialect == "json" else model
+
+
+def _patience(config: ModelConfig) -> Patience | None:
+    return Patience(silence=config.timeout) if config.timeout else None
 
 
 def _local(config: ModelConfig, cache: Path) -> LocalModel:

@@ -188,6 +188,13 @@ class Complaint:
             is_too_long=_is_too_long(500, body),
         )
 
+    def refused(self, came: str) -> ServerFault:
+        """The model declines to answer, or to go on."""
+        return ServerFault(
+            f"the model at {self.place} refused to answer, after {came}",
+            "say it in another way, or begin afresh with `/new`: what led here would be refused again",
+        )
+
     def empty(self, why: str) -> ServerFault:
         """An answer without text and without tool calls; `why` is the server's reason to stop."""
         reason = f" (it stopped because of `{excerpt(why, self.key)}`)" if why else ""

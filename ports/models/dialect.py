@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from ...machines.conversation import ChatMessage, ToolRequest, ToolSchema
 from ...machines.errors import ModelError
-from .model import Model, ModelAnswer, ModelRequest
+from .model import Model, ModelAnswer, ModelRequest, unheard
 from .policy import Offer
 
 __all__ = ["JsonDialect", "SayStream", "action_schema", "parse_action", "translate"]
@@ -54,14 +54,17 @@ class JsonDialect:
         request: ModelRequest,
         on_text: Callable[[str], None],
         on_notice: Callable[[str], None],
+        on_thought: Callable[[str], None] = unheard,
     ) -> ModelAnswer:
         """Stream what the model says, and return its words or its one tool call."""
         offer = self._choose(request)
         if not offer.tools or request.response_schema is not None:
             plain = replace(request, tools=(), messages=_plain(request.messages, as_json=False))
-            return await self._inner.answer(plain, on_text, on_notice)
+            return await self._inner.answer(plain, on_text, on_notice, on_thought)
         said = SayStream(on_text)
-        answer = await self._inner.answer(translate(request, offer), said.feed, on_notice)
+        answer = await self._inner.answer(
+            translate(request, offer), said.feed, on_notice, on_thought
+        )
         action = parse_action(answer.text, is_cut=answer.stop_reason == "length")
         said.finish(action.text)
         if not action.tool and not action.text.strip():

@@ -12,11 +12,13 @@ from typing import Any
 from .complaint import Complaint
 from .endpoint import Endpoint
 from .event_stream import json_objects
-from .model import ModelAnswer, ModelRequest
+from .model import ModelAnswer, ModelRequest, unheard
 from .reply import Reply
 from .retry import RetryPolicy, ServerFault, with_retries
 
 __all__ = ["Exchange", "TakeIn", "with_defaults"]
+
+_REFUSALS = ("refusal", "content_filter")
 
 TakeIn = Callable[[dict[str, Any], Reply, Complaint], None]
 
@@ -35,11 +37,12 @@ class Exchange:
         call_prefix: str,
         on_text: Callable[[str], None],
         on_notice: Callable[[str], None],
+        on_thought: Callable[[str], None] = unheard,
     ) -> ModelAnswer:
         """Send `body` and return the whole answer. Raises `ServerFault`."""
 
         async def attempt() -> ModelAnswer:
-            reply = Reply(on_text)
+            reply = Reply(on_text, on_thought)
             await self._receive(body, reply)
             return reply.answer(call_prefix)
 
@@ -68,6 +71,8 @@ class Exchange:
             raise complaint.cut(reply.came, fault) from fault
         if not reply.stop_reason:
             raise complaint.cut(reply.came) if reply.is_begun else complaint.broken()
+        if reply.stop_reason in _REFUSALS:
+            raise complaint.refused(reply.came)
         if reply.is_empty:
             raise complaint.empty(reply.stop_reason)
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from ...machines.errors import ModelError
 from .chat import ChatModel
 from .dialect import JsonDialect
-from .model import ModelAnswer, ModelRequest
+from .model import ModelAnswer, ModelRequest, unheard
 from .policy import SmallToolPolicy
 from .retelling import retell
 from .window import fit
@@ -74,6 +74,7 @@ class LocalModel:
         request: ModelRequest,
         on_text: Callable[[str], None],
         on_notice: Callable[[str], None],
+        on_thought: Callable[[str], None] = unheard,
     ) -> ModelAnswer:
         """Start the child if need be, and answer. Raises `ModelError`."""
         temperature, max_tokens = self._defaults
@@ -87,7 +88,7 @@ class LocalModel:
         )
         if self._is_tiny and not self._offer(request).tools:
             request = _retold(replace(request, tools=()))
-        return await self._dialect.answer(request, on_text, on_notice)
+        return await self._dialect.answer(request, on_text, on_notice, on_thought)
 
     async def window(self) -> int:
         """Say how many tokens fit. A tiny one sums nothing up: it sees the newest messages that fit."""
@@ -129,9 +130,10 @@ class _Child:
         request: ModelRequest,
         on_text: Callable[[str], None],
         on_notice: Callable[[str], None],
+        on_thought: Callable[[str], None] = unheard,
     ) -> ModelAnswer:
         client = await self._ready(on_notice)
-        return await client.answer(fit(request, self._window), on_text, on_notice)
+        return await client.answer(fit(request, self._window), on_text, on_notice, on_thought)
 
     async def window(self) -> int:
         return self._window

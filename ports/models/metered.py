@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ...machines.metering import Price
-from .model import Model, ModelAnswer, ModelRequest
+from .model import Model, ModelAnswer, ModelRequest, unheard
 
 __all__ = ["MeteredModel"]
 
@@ -26,9 +26,10 @@ class MeteredModel:
         request: ModelRequest,
         on_text: Callable[[str], None],
         on_notice: Callable[[str], None],
+        on_thought: Callable[[str], None] = unheard,
     ) -> ModelAnswer:
         """Ask the model beneath. Raises `ModelError`."""
-        answer = await self._inner.answer(request, on_text, on_notice)
+        answer = await self._inner.answer(request, on_text, on_notice, on_thought)
         usage = replace(answer.usage, cost=self._price.cost(answer.usage))
         return replace(answer, usage=usage)
 

@@ -10,9 +10,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ...machines.conversation import ChatMessage, ToolRequest, ToolSchema, Usage
+from ...machines.conversation import ChatMessage, Thought, ToolRequest, ToolSchema, Usage
 
-__all__ = ["Model", "ModelAnswer", "ModelRequest"]
+__all__ = ["Model", "ModelAnswer", "ModelRequest", "Pause", "unheard"]
+
+
+class Pause(str):
+    """A notice that something is waited out: a text that knows for how many `seconds`."""
+
+    __slots__ = ("seconds",)
+    seconds: float
+
+    def __new__(cls, text: str, seconds: float) -> "Pause":
+        """Make it of the text and the time left."""
+        made = super().__new__(cls, text)
+        made.seconds = seconds
+        return made
+
+
+def unheard(piece: str) -> None:
+    """Take what nobody listens to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +51,16 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What a model said, whole; `stop_reason` is `stop`, `tools` or `length`."""
+    """What a model said, whole; `stop_reason` is `stop`, `tools` or `length`.
+
+    `thoughts` are those that its API wants back with the answer.
+    """
 
     text: str
     tool_calls: tuple[ToolRequest, ...] = ()
     usage: Usage = field(default_factory=Usage)
     stop_reason: str = "stop"
+    thoughts: tuple[Thought, ...] = ()
 
 
 class Model(Protocol):
@@ -52,8 +73,12 @@ class Model(Protocol):
         request: ModelRequest,
         on_text: Callable[[str], None],
         on_notice: Callable[[str], None],
+        on_thought: Callable[[str], None] = unheard,
     ) -> ModelAnswer:
-        """Stream pieces of text to `on_text` and return the whole. Raises `ModelError`."""
+        """Stream pieces of text to `on_text` and return the whole. Raises `ModelError`.
+
+        What it thinks before it answers goes to `on_thought`.
+        """
         ...
 
     async def window(self) -> int:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ...machines.conversation import ToolRequest, Usage
-from .model import ModelAnswer
+from ...machines.conversation import Thought, ToolRequest, Usage
+from .model import ModelAnswer, unheard
 
 __all__ = ["Reply", "parse_arguments"]
 
@@ -30,19 +30,24 @@ class _Call:
 
 @dataclass(slots=True)
 class Reply:
-    """Collects one answer; `is_begun` as soon as anything that was generated has come."""
+    """Collects one answer; `is_begun` as soon as anything that counts as an answer has come.
+
+    Thoughts don't: who fails while it thinks may be asked again.
+    """
 
     on_text: Callable[[str], None]
+    on_thought: Callable[[str], None] = unheard
     usage: Usage = field(default_factory=Usage)
     stop_reason: str = ""
     reasoning_pieces: int = 0
     _text: list[str] = field(default_factory=list[str])
     _calls: list[_Call] = field(default_factory=list[_Call])
+    _thoughts: dict[int, Thought] = field(default_factory=dict[int, Thought])
 
     @property
     def is_begun(self) -> bool:
         """Say whether anything came that makes a second attempt a repetition."""
-        return bool(self._text or self._calls or self.reasoning_pieces)
+        return bool(self._text or self._calls)
 
     @property
     def is_empty(self) -> bool:
@@ -65,6 +70,22 @@ class Reply:
         if piece:
             self._text.append(piece)
             self.on_text(piece)
+
+    def think(self, piece: str) -> None:
+        """Take in a piece of a thought that nobody wants back, and pass it on."""
+        if piece:
+            self.reasoning_pieces += 1
+            self.on_thought(piece)
+
+    def keep_thought(
+        self, index: int, text: str = "", signature: str = "", sealed: str = ""
+    ) -> None:
+        """Take in a fragment of a thought that the API wants back, and pass its text on."""
+        known = self._thoughts.get(index, Thought())
+        self._thoughts[index] = Thought(
+            known.text + text, known.signature + signature, known.sealed + sealed
+        )
+        self.think(text)
 
     def add_call(
         self, index: int | None, wire_id: str = "", tool: str = "", arguments: str = ""
@@ -104,7 +125,8 @@ class Reply:
             for number, call in enumerate(self._calls, 1)
         )
         stop_reason = "tools" if calls else "length" if is_cut else "stop"
-        return ModelAnswer(self.text, calls, self.usage, stop_reason)
+        sealed = (one for one in self._thoughts.values() if one.signature or one.sealed)
+        return ModelAnswer(self.text, calls, self.usage, stop_reason, tuple(sealed))
 
     def _request(self, call: _Call, ours: str, is_cut: bool) -> ToolRequest:
         arguments, fault = parse_arguments(call.arguments)

@@ -15,6 +15,7 @@ from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from ...machines.errors import ModelError
+from .model import Pause
 
 __all__ = ["RetryPolicy", "ServerFault", "parse_retry_after", "with_retries"]
 
@@ -46,19 +47,22 @@ class ServerFault(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how patiently; all times in seconds, `jitter` returns 0.0 to 1.0."""
+    """How often and how patiently; all times in seconds, `jitter` returns 0.0 to 1.0.
+
+    `longest_wait` bounds all pauses of a call together, also those that a server asks for.
+    """
 
     retries: int = 4
     first_pause: float = 0.5
     longest_pause: float = 30.0
-    longest_asked_pause: float = 60.0
+    longest_wait: float = 300.0
     jitter: Callable[[], float] = random.random
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
 
     def pause(self, number: int, asked: float | None) -> float:
         """Seconds to wait before retry `number` (from 1); `asked` is the server's own wish."""
         if asked is not None:
-            return min(max(asked, 0.0), self.longest_asked_pause)
+            return max(asked, 0.0)
         full = min(self.longest_pause, self.first_pause * 2.0 ** (number - 1))
         return full * (0.5 + 0.5 * self.jitter())
 
@@ -79,7 +83,7 @@ async def with_retries(
     attempt: Callable[[], Awaitable[T]], policy: RetryPolicy, on_notice: Callable[[str], None]
 ) -> T:
     """Run `attempt` until it succeeds, or fails for good, or the retries are used up."""
-    number = 0
+    number, waited = 0, 0.0
     while True:
         try:
             return await attempt()
@@ -90,8 +94,21 @@ async def with_retries(
             if number > policy.retries:
                 raise _given_up(fault, policy.retries) from fault
             pause = policy.pause(number, fault.retry_after)
-            on_notice(f"{fault.brief}, retry {number} of {policy.retries} in {pause:.1f} s")
+            waited += pause
+            if waited > policy.longest_wait:
+                raise _too_long(fault, pause) from fault
+            said = f"{fault.brief}, retry {number} of {policy.retries} in {pause:.1f} s"
+            on_notice(Pause(said, pause))
         await policy.sleep(pause)
+
+
+def _too_long(fault: ServerFault, pause: float) -> ServerFault:
+    wait = f"{pause / 60:.0f} minutes" if pause > 90 else f"{pause:.0f} seconds"
+    return ServerFault(
+        f"{fault.message} (it wants to be asked again in {wait}, which is too long to wait)",
+        f"say it again in {wait}, or choose another model with `--model`",
+        retry_after=fault.retry_after,
+    )
 
 
 def _given_up(fault: ServerFault, retries: int) -> ServerFault:

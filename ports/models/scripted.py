@@ -39,7 +39,7 @@ from typing import Any, cast
 from ...machines.conversation import ToolRequest, Usage
 from ...machines.errors import ConfigError, ModelError
 from .foreign import table
-from .model import ModelAnswer, ModelRequest
+from .model import ModelAnswer, ModelRequest, unheard
 
 __all__ = ["ScriptedAnswer", "ScriptedModel", "load_script"]
 
@@ -77,6 +77,7 @@ class ScriptedModel:
         request: ModelRequest,
         on_text: Callable[[str], None],
         on_notice: Callable[[str], None],
+        on_thought: Callable[[str], None] = unheard,
     ) -> ModelAnswer:
         """Stream the answer that the script has for this request. Raises `ModelError`."""
         scripted = self._choose(request)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...machines.metering import Price
-from ...workflows.settings import ModelSettings, Provider, ToolDialect
+from ...workflows.settings import ModelSettings, Provider, Thinking, ToolDialect
 
 __all__ = ["ModelConfig", "model_configs"]
 
@@ -17,7 +17,7 @@ class ModelConfig:
     `api_key_env` names an environment variable, never the key itself. `model` is the name that the
     server knows; for `local` a name of the catalogue or the path of a GGUF file. `script` is the
     file of a scripted model. `context_window` and `max_tokens` count tokens; none leaves it to the
-    server. Without a `price` nothing is said of cost.
+    server. `timeout` is in seconds. Without a `price` nothing is said of cost.
     """
 
     name: str
@@ -30,6 +30,8 @@ class ModelConfig:
     context_window: int | None = None
     temperature: float | None = None
     max_tokens: int | None = None
+    thinking: Thinking | None = None
+    timeout: float | None = None
     price: Price | None = None
 
 

@@ -170,3 +170,122 @@ def test_cancel_closes_the_connection(asker, behaviour):
 
     with ModelServer([behaviour]) as server:
         assert asker.run(cancel_in_time(server)) < 0.25
+
+
+def thinking_answer(*blocks: dict, stop: str = "end_turn") -> Raw:
+    """An answer of these blocks, each with its deltas."""
+    events: list[dict] = [{"type": "message_start", "message": {"usage": {"input_tokens": 5}}}]
+    for index, block in enumerate(blocks):
+        deltas = block.pop("deltas", ())
+        events.append({"type": "content_block_start", "index": index, "content_block": block})
+        events += [
+            {"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas
+        ]
+        events.append({"type": "content_block_stop", "index": index})
+    events.append({"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {}})
+    events.append({"type": "message_stop"})
+    return Raw(
+        "".join(f"event: {one['type']}\r\ndata: {json.dumps(one)}\r\n\r\n" for one in events)
+    )
+
+
+def test_thoughts_are_told_apart_and_sent_back_sealed(asker):
+    """They stream on a line of their own, and go back first in their answer, word for word."""
+    thought = {
+        "type": "thinking",
+        "thinking": "",
+        "deltas": [
+            {"type": "thinking_delta", "thinking": "Read "},
+            {"type": "thinking_delta", "thinking": "it."},
+            {"type": "signature_delta", "signature": "c2VhbA=="},
+        ],
+    }
+    call = {
+        "type": "tool_use",
+        "id": "toolu_1",
+        "name": "read",
+        "deltas": [{"type": "input_json_delta", "partial_json": '{"path": "a"}'}],
+    }
+    first = thinking_answer(
+        thought, {"type": "redacted_thinking", "data": "xyz"}, call, stop="tool_use"
+    )
+    heard: list[str] = []
+
+    async def talk(model: AnthropicModel) -> None:
+        asked = ChatMessage("user", "Hi")
+        answer = await model.answer(
+            ModelRequest("", (asked,), (READ,)), asker.pieces.append, print, heard.append
+        )
+        said = ChatMessage("assistant", answer.text, answer.tool_calls, thoughts=answer.thoughts)
+        [done] = answer.tool_calls
+        result = ChatMessage("tool", "It.", call=done.call, wire_id=done.wire_id)
+        await model.answer(ModelRequest("", (asked, said, result), (READ,)), print, print)
+        await model.aclose()
+
+    with ModelServer([first, Text("ok")]) as server:
+        asker.run(talk(model_at(server)))
+        again = server.requests[1].body["messages"]
+    assert (heard, asker.pieces) == (["Read ", "it."], [])
+    assert [block["type"] for block in again[1]["content"]] == [
+        "thinking",
+        "redacted_thinking",
+        "tool_use",
+    ]
+    assert again[1]["content"][0] == {
+        "type": "thinking",
+        "thinking": "Read it.",
+        "signature": "c2VhbA==",
+    }
+    assert again[0]["content"][-1]["cache_control"] == MARK["cache_control"]
+    assert again[2]["content"][-1]["cache_control"] == MARK["cache_control"]
+
+
+@pytest.mark.parametrize(
+    ("model", "wish", "body"),
+    [
+        ("claude-sonnet-4-5", "low", {"type": "enabled", "budget_tokens": 2048}),
+        ("claude-opus-4-20250514", "high", {"type": "enabled", "budget_tokens": 24576}),
+        ("claude-3-7-sonnet-latest", "low", {"type": "enabled", "budget_tokens": 2048}),
+        ("claude-opus-4-7", "medium", {"type": "adaptive", "display": "summarized"}),
+        ("claude-sonnet-4-5", "off", None),
+    ],
+)
+def test_each_generation_is_asked_to_think_in_its_own_way(asker, model, wish, body):
+    """A budget below the limit of tokens for older models, an effort for newer ones."""
+    with ModelServer([Text("ok")]) as server:
+        asked = AnthropicModel(server.base_url, model, thinking=wish, temperature=0.5)
+        asker(asked, "Hi")
+        sent = server.requests[0].body
+    assert sent.get("thinking") == body
+    assert ("temperature" in sent) == (body is None)
+    assert sent["max_tokens"] == 8192 + (body or {}).get("budget_tokens", 0)
+    assert sent.get("output_config") == ({"effort": wish} if "4-7" in model else None)
+
+
+@pytest.mark.parametrize("stop", ["refusal", "pause_turn", "model_context_window_exceeded"])
+def test_unusual_ends(asker, stop):
+    """A refusal is an error that says so; a pause and a full window end with what came."""
+    text = {"type": "text", "text": "", "deltas": [{"type": "text_delta", "text": "Well,"}]}
+    with ModelServer([thinking_answer(text, stop=stop)]) as server:
+        if stop == "refusal":
+            with pytest.raises(ModelError, match="refused to answer"):
+                asker(model_at(server), "Hi")
+            return
+        [answer] = asker(model_at(server), "Hi")
+    assert answer.stop_reason == ("stop" if stop == "pause_turn" else "length")
+
+
+def test_an_overload_while_it_thinks_is_tried_again(asker):
+    """Thoughts are no answer: nothing that anybody relies on is said twice."""
+    start = {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking"}}
+    delta = {
+        "type": "content_block_delta",
+        "index": 0,
+        "delta": {"type": "thinking_delta", "thinking": "Hm"},
+    }
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    broken = "".join(f"data: {json.dumps(one)}\n\n" for one in (start, delta, error))
+    with ModelServer([Raw(broken), Text("ok")]) as server:
+        [answer] = asker(model_at(server, retries=1), "Hi")
+    assert answer.text == "ok"
+    assert "overloaded (529), retry 1 of 1" in asker.notices[0]

@@ -382,7 +382,7 @@ def test_waiting_for_a_retry_can_be_cancelled(asker):
 
     async def cancel_pause(server: ModelServer) -> None:
         waiting = asyncio.Event()
-        model = model_at(server, retry=RetryPolicy(first_pause=1000, longest_pause=1000))
+        model = model_at(server, retry=RetryPolicy(first_pause=200, longest_pause=200))
         request = ModelRequest("", (ChatMessage("user", "Hi"),))
         task = asyncio.create_task(model.answer(request, print, lambda text: waiting.set()))
         await waiting.wait()

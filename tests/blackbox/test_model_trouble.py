@@ -1,0 +1,105 @@
+"""What servers do to a chat: rate limits, overload, streams that break, thoughts; for both APIs."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+from blackbox.driver import Place
+from serving import Behaviour, Cut, Raw, Stall, Status, Text
+
+PROVIDERS = ("openai", "anthropic")
+OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+
+
+def busy(seconds: str, status: int = 429) -> Status:
+    """A server that wants to be left alone for a while."""
+    return Status(status, OVERLOADED, headers={"Retry-After": seconds})
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_limits_are_waited_out_and_broken_streams_are_told(
+    place: Place, serve, provider: str
+) -> None:
+    """Each wait is told with its seconds; a stream that breaks or stalls ends the turn, not the chat."""
+    serve(
+        busy("0.1"),
+        busy("0.1", 529),
+        Text("Here."),
+        Cut("Half an"),
+        Stall("Half an"),
+        Text("Whole."),
+        provider=provider,
+        model="timeout = 1.0",
+    )
+    chat = place.chat()
+    chat.send("one")
+    first = chat.wait("notice", seconds=0.1)
+    assert first["text"] == "server is busy (429), retry 1 of 4 in 0.1 s"
+    assert "overloaded (529), retry 2 of 4" in chat.wait("notice", seconds=0.1)["text"]
+    chat.wait("turn_ended", status="completed")
+    for text, reason in (("two", "in the middle of its answer"), ("three", "fell silent")):
+        chat.send(text)
+        error = chat.wait("error", code="model_failed")
+        assert reason in error["text"]
+        assert "say `continue`" in error["hint"]
+        chat.wait("turn_ended", status="failed")
+    chat.send("four")
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_wait_can_be_stopped_and_is_not_endless(place: Place, serve, provider: str) -> None:
+    """`/stop` ends a wait at once; a server that wants an hour is not waited for."""
+    server = serve(busy("60"), busy("3600"), Text("Here."), provider=provider)
+    chat = place.chat()
+    chat.send("one")
+    chat.wait("notice", seconds=60.0)
+    began = time.monotonic()
+    chat.send("/stop")
+    chat.wait("stopped")
+    assert time.monotonic() - began < 10
+    chat.send("two")
+    assert "asked again in 60 minutes" in chat.wait("error", code="model_failed")["text"]
+    assert len(server.requests) == 2
+    assert chat.close() == 0
+
+
+def thoughtful(provider: str) -> Behaviour:
+    """An answer that is thought about first."""
+    events: list[dict[str, Any]]
+    if provider == "openai":
+        deltas = ({"reasoning_content": "Hm, "}, {"reasoning": "well."}, {"content": "Yes."})
+        events = [{"choices": [{"delta": one}]} for one in deltas]
+        events.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    else:
+        events = [
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking"}},
+            *(_delta(0, {"type": "thinking_delta", "thinking": one}) for one in ("Hm, ", "well.")),
+            {"type": "content_block_start", "index": 1, "content_block": {"type": "text"}},
+            _delta(1, {"type": "text_delta", "text": "Yes."}),
+            {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+        ]
+    return Raw(
+        ": keep-alive\r\n\r\n" + "".join(f"data: {json.dumps(one)}\r\n\r\n" for one in events)
+    )
+
+
+def _delta(index: int, delta: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "content_block_delta", "index": index, "delta": delta}
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_thoughts_pass_and_are_not_sent_again(place: Place, serve, provider: str) -> None:
+    """They are events of their own, and no part of the answer or of the next request."""
+    server = serve(thoughtful(provider), Text("Fine."), provider=provider)
+    chat = place.chat()
+    chat.send("one")
+    chat.wait("turn_ended", status="completed")
+    assert "".join(one["delta"] for one in chat.seen("thinking")) == "Hm, well."
+    assert "".join(one["delta"] for one in chat.seen("text")) == "Yes."
+    chat.send("two")
+    chat.wait("turn_ended", status="completed")
+    assert "well." not in json.dumps(server.requests[1].body)
+    assert chat.close() == 0
