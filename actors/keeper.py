@@ -19,7 +19,15 @@ from ..journal.codec import encode_entry
 from ..journal.record import SessionRecord, apply
 from ..journal.revert_entries import Reverted
 from ..journal.store import StoredEntry
-from ..machines.delegation import CloseChild, Delegate, OpenChild, PassSteer, SetTimer, StopChild
+from ..machines.delegation import (
+    CloseChild,
+    Delegate,
+    Dismiss,
+    OpenChild,
+    PassSteer,
+    SetTimer,
+    StopChild,
+)
 from ..machines.effects import (
     CallModel,
     CancelModel,
@@ -160,7 +168,7 @@ class Keeper(Supervisor):
                 self._environment.perform(effect, self.actor_ref)
             case _ if turn is None or self._is_overtaken(effect):
                 return
-            case Delegate():
+            case Delegate() | Dismiss():
                 tell(self._nursery, replace(effect, reply_to=turn))
             case _:
                 self._environment.perform(effect, turn)

@@ -20,6 +20,7 @@ from ..machines.delegation import (
     ChildReport,
     Delegate,
     DetachChildren,
+    Dismiss,
     EndChild,
     PassSteer,
     Recall,
@@ -34,6 +35,7 @@ from ..machines.orders import Down, Inspect, Journalled, Settle, TimerFired
 from ..machines.results import ToolFinished
 from ..machines.subagent import SUBAGENT
 from .actor import Forward
+from .mailbox import tell
 from .ward import Ward, say_to_child
 
 __all__ = ["Nursery"]
@@ -57,6 +59,8 @@ class Nursery(Ward):
                 self._start_talk(message)
             case ResumeChildren():
                 self._resume(message)
+            case Dismiss():
+                self._dismiss(message)
             case StopChild():
                 self._stop_call(message)
             case CancelChildren():
@@ -226,7 +230,7 @@ class Nursery(Ward):
             case _:
                 pass
 
-    def _end_one(self, message: EndChild) -> Any:
+    def _end_one(self, message: EndChild, cause: str = "user") -> Any:
         head, _, rest = message.child.partition("/")
         crib = self.cribs.get(head)
         if rest and crib is not None and crib.ref is not None:
@@ -239,7 +243,7 @@ class Nursery(Ward):
                 "reason": f"No subagent `{message.child}` works. There are: {there}",
             }
         if not message.is_gentle:
-            self._cancel_one(child, "user", "", is_kept=False)
+            self._cancel_one(child, cause, "", is_kept=False)
             return {"ok": True, "name": child.name, "state": child.state}
         crib = self.cribs.get(child.name)
         if crib is None or child.state != "working":
@@ -248,6 +252,20 @@ class Nursery(Ward):
         seconds = self._environment.delegation.wrap_up
         self._decide(effects=[SetTimer(f"wrap {child.name}", seconds)])
         return {"ok": True, "name": child.name, "state": child.state, "seconds": seconds}
+
+    def _dismiss(self, message: Dismiss) -> None:
+        """Do for the agent itself what a person can do; it has no way to name anybody else's."""
+        wanted, gently = str(message.arguments["name"]), bool(message.arguments.get("wrap_up"))
+        done = self._end_one(EndChild(wanted, gently, self._environment.agent), "parent")
+        if isinstance(done, Forward):  # a child of a child: it is told, and says so itself
+            tell(done.ref, done.message)
+            done = {"ok": True}
+        if not done["ok"]:
+            self._answer_call(message, "failed", f"[dismiss was not run: {done['reason']}]")
+            return
+        how = "was asked to sum up" if gently else "was told to stop"
+        text = f"`{wanted}` {how}; what it has comes as its result."
+        self._answer_call(message, "ok", text)
 
     def _leave(self, cause: str) -> None:
         """The parent is being left: everybody stops where they are."""
@@ -309,6 +327,6 @@ class Nursery(Ward):
             cause = "timeout" if kind == "limit" else "user"
             self._cancel_one(child, cause, "", is_kept=False)
 
-    def _answer_call(self, order: Delegate | StopChild, status: str, text: str) -> None:
+    def _answer_call(self, order: Delegate | Dismiss | StopChild, status: str, text: str) -> None:
         if order.reply_to is not None and order.reply_to.is_alive():
             order.reply_to.tell(ToolFinished(order.turn, order.epoch, order.call, status, text))

@@ -23,6 +23,7 @@ from ..ports.tools.permission import Permissions, Rule
 from ..ports.workspace.child_workspace import ChildWorkspace
 from .mailbox import tell
 from .report import ReportingEars, last_report
+from .turn_effect import DELEGATE, DISMISS
 
 if TYPE_CHECKING:
     from .agent_profile import AgentProfile
@@ -130,7 +131,7 @@ class SessionOffspring:
             told = instructions_of(parent.record.system)
             profile = replace(profile, system=profile.system + told)
         if above.depth + 1 >= above.max_depth:
-            tools = tuple(one for one in profile.tools if one != "delegate")
+            tools = tuple(one for one in profile.tools if one not in (DELEGATE, DISMISS))
             profile = replace(profile, tools=tools)
         return profile
 

@@ -22,6 +22,7 @@ __all__ = [
     "CloseChild",
     "Delegate",
     "DetachChildren",
+    "Dismiss",
     "EndChild",
     "Offer",
     "OpenChild",
@@ -44,6 +45,18 @@ ReportKind = Literal["began", "ended", "stopped", "closed", "steered", "missed"]
 @dataclass(frozen=True, slots=True)
 class Delegate(Message):
     """A tool call of turn `turn` gives a task to a child; its result is the call's."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    turn: str
+    epoch: int
+    call: str
+    arguments: dict[str, Any]
+    reply_to: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dismiss(Message):
+    """A tool call of turn `turn` ends a child, named as in `EndChild`; it has its result at once."""
 
     lane: ClassVar[Lane] = Lane.SYSTEM
     turn: str

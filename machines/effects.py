@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .conversation import ChatMessage
-from .delegation import CloseChild, Delegate, OpenChild, PassSteer, SetTimer, StopChild
+from .delegation import CloseChild, Delegate, Dismiss, OpenChild, PassSteer, SetTimer, StopChild
 
 __all__ = [
     "CallModel",
@@ -106,5 +106,5 @@ PortEffect = (
 )
 """What the world outside the actors does."""
 
-Effect = PortEffect | Delegate | StopChild | PassSteer
-"""What is done once it is durable; the last three by the nursery."""
+Effect = PortEffect | Delegate | Dismiss | StopChild | PassSteer
+"""What is done once it is durable; the last four by the nursery."""

@@ -74,7 +74,7 @@ HookEvent = Literal[
     "session_finalize",
 ]
 ToolName = Literal[
-    "read", "write", "edit", "list", "search", "shell", "delegate", "progress", "defer"
+    "read", "write", "edit", "list", "search", "shell", "delegate", "dismiss", "progress", "defer"
 ]
 
 TOOLS: tuple[str, ...] = get_args(ToolName)
@@ -259,6 +259,7 @@ class AgentSettings(Declaration, frozen=True):
         "search",
         "shell",
         "delegate",
+        "dismiss",
         "progress",
         "defer",
     )

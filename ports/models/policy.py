@@ -68,7 +68,7 @@ class SmallToolPolicy:
 
 
 # Names that are everyday words as well: they are offered by what is wished, not by being named.
-_PLAIN = {"read", "write", "edit", "list", "search", "shell", "progress", "defer"}
+_PLAIN = {"read", "write", "edit", "list", "search", "shell", "progress", "defer", "dismiss"}
 
 
 def paths_in(text: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from ...machines.errors import ToolError
 from ..process.process import Processes
 from .deferring import make_defer
 from .delegating import make_delegate
+from .dismissing import make_dismiss
 from .editing import make_edit
 from .listing import make_list
 from .progress import make_progress
@@ -35,6 +36,7 @@ class Toolbox:
             SearchTool(processes, output_limit),
             ShellTool(processes, grace, output_limit),
             make_delegate(),
+            make_dismiss(),
             make_progress(),
             make_defer(),
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from blackbox.driver import Chat, Event, Gate, Place, wait_gone
-from serving import Behaviour, ModelServer, Text, Tools
+from serving import Behaviour, Door, ModelServer, Text, Tools
 
 PARENT, KID = "build the report", "count the stars"
 
@@ -303,3 +303,30 @@ def test_a_child_asks_and_is_answered(place: Place, serve, gate: Gate) -> None:
     chat.wait("turn_ended", status="completed", session=chat.session)
     assert chat.close() == 0
     assert (place.folder / "greeting.txt").read_text() == "hello\n"
+
+
+def test_an_agent_dismisses_its_own_subagent(place: Place, serve, gate: Gate) -> None:
+    """The agent ends a helper of its own with a tool: its command dies, and what it had comes back."""
+    door, end = Door(), Door()
+    server = serve(
+        delegate({"task": KID, "name": "kid", "background": True}),
+        shell(f"sleep 600 & {gate.command}; echo 42", text="I have seen 7 so far."),
+        Tools([{"tool": "dismiss", "arguments": {"name": "other"}}], match=PARENT, door=door),
+        Tools([{"tool": "dismiss", "arguments": {"name": "kid"}}], match=PARENT),
+        Text("I go on without.", match=PARENT, door=end),
+        Text("All is well."),
+    )
+    chat = place.chat("--yes")
+    chat.send(PARENT)
+    pid = gate.wait()
+    door.open()
+    ended = chat.wait("child_ended")
+    assert (ended["name"], ended["status"]) == ("kid", "cancelled")
+    assert wait_gone([pid], 2.0) == []
+    end.open()
+    chat.wait("turn_ended", status="completed", session=chat.session)
+    assert chat.close() == 0
+    assert not place.processes()
+    said = [one["content"] or "" for one in server.requests[-1].body["messages"]]
+    assert any("No subagent `other` works" in one for one in said)
+    assert said[-1].startswith("[Result from kid]") and "I have seen 7 so far." in said[-1]
