@@ -173,7 +173,7 @@ class Keeper(Supervisor):
             case _:
                 self._environment.perform(effect, turn)
 
-    def _is_overtaken(self, effect: CallModel | Summarise | RunTool | Delegate) -> bool:
+    def _is_overtaken(self, effect: CallModel | Summarise | RunTool | Delegate | Dismiss) -> bool:
         """Whether a cancel came in between; one that is on its way to the turn counts, too.
 
         Not one that lets the tools end, though: the turn may have one that is about to start.

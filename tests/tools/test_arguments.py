@@ -93,6 +93,7 @@ def test_toolbox(bench):
             "search",
             "shell",
             "delegate",
+            "dismiss",
             "progress",
             "defer",
         )
