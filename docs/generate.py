@@ -5,6 +5,7 @@ Each page is made by one function from what the program really reads; add a pair
 
 import contextlib
 import io
+import json
 import os
 import re
 import shlex
@@ -23,9 +24,12 @@ from steersman.machines.mermaid import mermaid
 from steersman.machines.returning import DEFAULT_RETURNS
 from steersman.machines.routing import Table
 from steersman.workflows.fault import dotted
+from steersman.workflows.flow.kind import FIELDS, ITEM_FIELDS
+from steersman.workflows.flow.sandbox import FILTERS, METHODS, TESTS
+from steersman.workflows.flow.schema import workflow_schema
 from steersman.workflows.reference import Entry, entries
 
-__all__ = ["PAGES", "configuration", "machines", "main", "routing"]
+__all__ = ["PAGES", "configuration", "machines", "main", "routing", "workflows"]
 
 DOCS = Path(__file__).resolve().parent
 
@@ -68,6 +72,8 @@ unreachable states, and that no state forgets a control event.
 
 MARK = "<!-- What follows is written by docs/generate.py from machines/: run `make docs`. -->"
 
+FLOW_MARK = MARK.replace("machines/", "workflows/flow/")
+
 
 def configuration() -> str:
     """Describe every key of `config.toml`, in its order."""
@@ -105,6 +111,74 @@ def routing() -> str:
     return "\n".join(blocks)
 
 
+def workflows() -> str:
+    """Describe all keys of a workflow's file, and what templates find, below what was written by hand.
+
+    The examples in the hand-written part are run anew.
+    """
+    written = (DOCS / "workflows.md").read_text(encoding="utf-8").partition(FLOW_MARK)[0]
+    blocks = [_run_examples(written) + FLOW_MARK]
+    methods = {name for names in METHODS.values() for name in names}
+    there = [("filters", _words(FILTERS)), ("tests", _words(TESTS))]
+    blocks.append(_rows(("", "there are"), [*there, ("methods", _words(sorted(methods)))]))
+    blocks += [
+        "## Fields of steps\n",
+        "What `steps.ID` has when the step has ended, by what it does.\n",
+    ]
+    blocks.append(_rows(("field", "of steps with", ""), _step_fields()))
+    schema = workflow_schema()
+    for title, name in _FLOW_TABLES:
+        part = schema["$defs"][name]
+        blocks += [f"## {title}\n", f"{part['description']}\n"]
+        blocks.append(_rows(("key", "is", "default", ""), _schema_rows(part)))
+    return "\n".join(blocks)
+
+
+_FLOW_TABLES = (
+    ("`[workflow]`", "WorkflowLine"),
+    ("`[[step]]`", "StepLine"),
+    ("`retry`", "RetryLine"),
+    ("`goal`", "GoalLine"),
+    ("`judge`", "JudgeLine"),
+    ("`ask`", "AskLine"),
+)
+
+
+def _step_fields() -> Iterable[tuple[str, ...]]:
+    fields = dict.fromkeys((name, said) for one in FIELDS.values() for name, said in one.items())
+    for name, said in fields:
+        kinds = [kind for kind, one in FIELDS.items() if one.get(name) == said]
+        yield f"`{name}`", "all" if len(kinds) == len(FIELDS) else _words(kinds), said
+    for name, said in ITEM_FIELDS.items():
+        yield f"`{name}`", "`for_each`", said
+
+
+def _schema_rows(part: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
+    needed = part.get("required", ())
+    for name, key in part["properties"].items():
+        default = f"`{json.dumps(key['default'])}`" if "default" in key else ""
+        shown = "must be given" if name in needed else default
+        yield f"`{name}`", _type_of(key), shown, key["description"]
+
+
+def _type_of(key: Mapping[str, Any]) -> str:
+    if "enum" in key:
+        return _words(key["enum"])
+    names = {
+        "array": "list",
+        "boolean": "true or false",
+        "integer": "whole number",
+        "object": "table",
+    }
+    names |= {"string": "text", "number": "number"}
+    kinds = key.get("type", "object")
+    return " or ".join(names[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds))
+
+
+def _words(words: Iterable[str]) -> str:
+    return ", ".join(f"`{word}`" for word in words)
+
+
 def _run_examples(text: str) -> str:
     """Run each command of each `console` block, and put what it prints below it.
 
@@ -140,6 +214,7 @@ PAGES: list[tuple[str, Callable[[], str]]] = [
     ("configuration.md", configuration),
     ("machines.md", machines),
     ("routing.md", routing),
+    ("workflows.md", workflows),
 ]
 
 

@@ -18,14 +18,13 @@ class Kind(StrEnum):
     WORKFLOW = "workflow"
 
 
-STATUSES: Final = ("done", "failed", "skipped", "blocked", "stopped")
+STATUSES: Final = ("done", "failed", "skipped", "blocked")
 """How a step can have ended."""
 VERDICTS: Final = ("done", "continue", "impossible")
 """What a judge can have said."""
 
 _ALL: Final = {
-    "status": "`done`, `failed`, `skipped` (its own `when` was false), `blocked` (a need failed) or "
-    "`stopped`",
+    "status": "`done`, `failed`, `skipped` (its own `when` was false) or `blocked` (a need failed)",
     "output": "what it said: a text, a list of lines, or what its JSON says; of `for_each` a list",
     "error": "why it failed, in a sentence; empty if it did not",
 }

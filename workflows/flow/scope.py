@@ -151,13 +151,13 @@ def use_faults(
     before = ancestors(waits_for(steps))
     for use in uses:
         yield from use.faults
-        tails = set(_tails(use.references, (*known, *variables)))
         for reference in use.references:
-            if reference.path[0] in tails or set(reference.path[1:2]) & broken:
+            if not broken.isdisjoint(reference.path[1:2]):
                 continue
             check = _CHECKS.get(reference.path[0])
             if check is None:
-                yield from _name_faults(use.slot, reference)
+                if reference.path[0] not in _tails(use.references, (*known, *variables)):
+                    yield from _name_faults(use.slot, reference)
             else:
                 yield from check(use.slot, reference, known, before, variables)
 
