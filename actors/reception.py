@@ -123,6 +123,7 @@ def enqueue_order(
     is_next: bool = False,
     for_turn: str = "",
     for_children: tuple[str, ...] = (),
+    beneath: str = "",
 ) -> Enqueue:
     """Order the queue to take a message in; `text`, when given, is what is left of it."""
     return Enqueue(
@@ -138,6 +139,7 @@ def enqueue_order(
         message.queue_position,
         for_children=for_children,
         attached=message.attached,
+        beneath=beneath,
     )
 
 

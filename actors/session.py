@@ -201,11 +201,13 @@ class Session(Cancelling):
 
     def _steer_named(self, message: UserMessage, row: DispositionRow) -> None:
         """Hand it to the child that was named, whatever the session itself is doing."""
-        names = self._steered(Cause.STEER_NAMED, message.to)
+        name, _, beneath = message.to.partition("/")
+        names = self._steered(Cause.STEER_NAMED, name)
         if not names:
             self._reject("no_subagent", message.content, message.client_id)
             return
-        self._queue.tell(enqueue_order(message, row, "steer", for_children=names))
+        order = enqueue_order(message, row, "steer", for_children=names, beneath=beneath)
+        self._queue.tell(order)
 
     def _steered(self, cause: str, name: str = "") -> tuple[str, ...]:
         """Name the children that a steer reaches by the table; of these, if given, the one named."""

@@ -197,7 +197,7 @@ class Ward(Supervisor):
 
     def _steer(self, steer: PassSteer) -> UserMessage:
         said = say_to_child(steer.text, steer.user, f"{self._parent}:{steer.item}")
-        return replace(said, attached=steer.attached)
+        return replace(said, attached=steer.attached, to=steer.beneath)
 
     def _arrived(self, report: ChildReport, turn: str) -> None:
         """Note what became of a steer that was handed on."""

@@ -252,7 +252,7 @@ class Conversation:
 
 def _addressee(text: str) -> tuple[str, str]:
     """Part `@name TEXT` into name and text; without a name the first is empty."""
-    found = re.match(r"@([\w-]+)\s+", text)
+    found = re.match(r"@([\w/-]+)\s+", text)
     return (found[1], text[found.end() :]) if found else ("", text)
 
 

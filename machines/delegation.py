@@ -100,7 +100,10 @@ class CloseChild:
 
 @dataclass(frozen=True, slots=True)
 class PassSteer(Message):
-    """Hand a steer on to the children named; each takes it in at its own next boundary."""
+    """Hand a steer on to the children named; each takes it in at its own next boundary.
+
+    `beneath`: it is for a child of theirs, named as in `EndChild`.
+    """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
     item: str
@@ -108,6 +111,7 @@ class PassSteer(Message):
     text: str
     user: str = ""
     attached: tuple[Attachment, ...] = ()
+    beneath: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,8 @@ class Enqueue(Message):
 
     `cancels`: the order to the running turn that goes out when the message is safe.
     `is_next`: run before everything that waits, also while the queue is held.
-    `for_turn`: a steer, waiting for a boundary of that turn; `for_children`: for one of each of these.
+    `for_turn`: a steer, waiting for a boundary of that turn; `for_children`: for one of each of these,
+    or, with `beneath`, for a child of theirs.
     `child`: it is the result of that child. `purpose`: it is no message but `compaction`.
     """
 
@@ -135,6 +136,7 @@ class Enqueue(Message):
     child: str = ""
     attached: tuple[Attachment, ...] = ()
     purpose: str = ""
+    beneath: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -362,3 +362,22 @@ def test_two_children_do_not_write_to_one_file(place: Place, serve: Any, gate: G
     said = [one for asked in server.requests for one in asked.body["messages"]]
     assert any("subagent `ann` is changing" in str(one["content"]) for one in said)
     assert (place.folder / "notes.txt").read_text() == "from the parent"
+
+
+@pytest.mark.slow
+def test_a_steer_names_a_child_of_a_child(place: Place) -> None:
+    """`@boss/kid` goes to the child of the child alone, and its receipt comes back all the way."""
+    with playing(place, "nested") as stage:
+        chat = place.chat("--yes")
+        stage.begin(chat)
+        chat.send("/steer @boss/nobody hello")
+        assert chat.wait("requeued", session=chat.session)["why"] == "boss ended first"
+        chat.send("/steer @boss/kid only you")
+        accepted = chat.wait("accepted", session=chat.session, **{"as": "steer"})
+        assert (accepted["ack"], accepted["children"]) == ("steered_child", ["boss"])
+        for gate in stage.gates.values():
+            gate.open()
+        assert chat.wait("steered", session=chat.session, child="boss")["id"] == accepted["id"]
+        assert chat.wait("child_ended", session=chat.session)["status"] == "completed"
+        assert chat.close() == 0
+        assert stage.heard("[New message from user] only you") == {"kid"}
