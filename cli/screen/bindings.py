@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from prompt_toolkit.application import get_app
+from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.filters import Condition, has_completions, is_searching
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
@@ -17,8 +19,6 @@ __all__ = ["Bindings"]
 
 AGAIN = 2.0
 """Seconds within which a second Ctrl-C leaves."""
-BURST = 0.005
-"""Seconds within which keys come that no hand typed one by one."""
 
 
 class Bindings:
@@ -29,15 +29,21 @@ class Bindings:
         self._screen = screen
         self._leave = leave
         self._last_control_c = -AGAIN
-        self._last_key = self._this_key = 0.0
+        self._is_burst = self._is_open = False
         self._keys, self._control_x_key = 0, -1
         self.bindings = KeyBindings()
         self._bind()
 
     def note_key(self, _: object = None) -> None:
-        """Remember when keys come, and how many; called before each."""
+        """Count keys, and notice those that come together, as no hand types; called before each."""
         self._keys += 1
-        self._last_key, self._this_key = self._this_key, time.monotonic()
+        self._is_burst, self._is_open = self._is_open, True
+        loop = get_app().loop
+        if loop is not None and not self._is_burst:
+            loop.call_soon(self._close_burst)
+
+    def _close_burst(self) -> None:
+        self._is_open = False
 
     def _bind(self) -> None:
         is_empty = Condition(lambda: not self._line.buffer.text)
@@ -71,7 +77,7 @@ class Bindings:
 
     def _newline(self, event: KeyPressEvent) -> None:
         """Begin a new line; as the end of a burst of keys, as programs type, it is Enter."""
-        if self._this_key - self._last_key < BURST and event.current_buffer.text:
+        if self._is_burst and event.current_buffer.text:
             self._send(event)
             return
         event.current_buffer.insert_text("\n")
@@ -83,12 +89,19 @@ class Bindings:
             event.current_buffer.cursor_right()
 
     def _take_entry(self, event: KeyPressEvent) -> bool:
-        """Take the entry of the menu that is chosen, or the first; False without a menu."""
+        """Take the entry of the menu that is chosen, or the first; False if there is none to take."""
         buffer = event.current_buffer
         state = buffer.complete_state
-        if state is None or not state.completions:
-            return False
-        buffer.apply_completion(state.current_completion or state.completions[0])
+        entry = state.current_completion if state is not None else None
+        if entry is None:
+            buffer.cancel_completion()
+            asked = CompleteEvent(completion_requested=True)
+            found = list(buffer.completer.get_completions(buffer.document, asked))
+            before = buffer.document.text_before_cursor
+            if not found or any(before.endswith(one.text) for one in found):
+                return False  # nothing fits, or one is there as it is
+            entry = found[0]
+        buffer.apply_completion(entry)
         if buffer.text.endswith((" ", "/")):
             buffer.start_completion(select_first=False)
         return True
@@ -110,7 +123,7 @@ class Bindings:
         if is_again or not (is_busy or event.current_buffer.text):
             self._leave()
         elif is_busy:
-            self._screen.write("Ctrl-C again leaves.")
+            self._screen.write("Ctrl-C again leaves.", ends_answer=True)
             self._line.stop()
         elif not self._line.give_back():
             event.current_buffer.reset(append_to_history=True)

@@ -59,7 +59,7 @@ class ChatCompleter(Completer):
                     yield _completion(f"/{one.name}{more}", before, one.doc)
             return
         if found := _NUMBERED.match(before):
-            yield from self._numbers(found[1])
+            yield from self._numbers(found[1], but="running")
             return
         command = COMMANDS.get(name.lower())
         word = rest.rpartition(" ")[2]
@@ -89,8 +89,10 @@ class ChatCompleter(Completer):
                     yield _completion(f"@{name}", word, "subagent")
             yield from self._files(word)
 
-    def _numbers(self, word: str) -> Iterator[Completion]:
+    def _numbers(self, word: str, but: str = "") -> Iterator[Completion]:
         for item in self._status.items:
+            if item["state"] == but:
+                continue
             number = f"#{item['number']}"
             if number.startswith(word) or number[1:].startswith(word):
                 text = " ".join(str(item["text"]).split())[:40]

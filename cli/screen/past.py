@@ -23,8 +23,8 @@ LONGEST = 10_000
 class Past(History):
     """A history in a file of JSON strings, one a line, oldest first; mode 0600.
 
-    What begins with a blank is not kept, as in shells. A file that can't be written keeps nobody from
-    talking: then the history lasts as long as the program.
+    What begins with a blank is not kept, as in shells, nor a long paste. A file that can't be written
+    keeps nobody from talking: then the history lasts as long as the program.
     """
 
     def __init__(self, path: Path | None, environ: Mapping[str, str]) -> None:
@@ -43,7 +43,8 @@ class Past(History):
 
     def store_string(self, string: str) -> None:
         """Keep an entry."""
-        if self._path is None or string[:1].isspace() or len(string) > LONGEST:
+        is_kept = not string[:1].isspace() and len(string) <= LONGEST and "[Pasted #" not in string
+        if self._path is None or not is_kept:
             return
         line = json.dumps(self._redactor.text(string)) + "\n"
         try:

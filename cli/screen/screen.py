@@ -35,24 +35,25 @@ class Screen:
         self.questions = Questions()
         self.note = ""
         self._asked_at: dict[str, float] = {}
-        self._settled: set[str] = set()
         self._lock = threading.RLock()
         self._transcript = Transcript(look, self._width, canvas.print, shows_queued=shows_queued)
 
     def hear(self, event: Event) -> None:
         """Take in an event; the runtime's thread."""
         with self._lock:
-            before = self.questions.all
             self.questions.hear(event)
-            self._settle(before, event)
+            if event["type"] == "question":
+                self._asked_at[event["id"]] = time.monotonic()
             self.status.hear(event, time.monotonic())
             if not is_aside(event):
                 self._transcript.hear(event)
         self.canvas.changed()
 
-    def write(self, text: str) -> None:
-        """Print lines above."""
+    def write(self, text: str, *, ends_answer: bool = False) -> None:
+        """Print lines above; `ends_answer`: below what the model has said so far of its line."""
         with self._lock:
+            if ends_answer:
+                self._transcript.end_line()
             self._transcript.write(clean(text))
 
     def echo(self, text: str) -> None:
@@ -74,7 +75,6 @@ class Screen:
     def answered(self, question: Event, *, is_late: bool = False) -> None:
         """Take a card away: its question has an answer, or, `is_late`, had one before."""
         with self._lock:
-            self._settled.add(question["id"])
             self.questions.drop(question)
             if is_late:
                 self._transcript.write(settled_line(question, "was not open any more"))
@@ -119,17 +119,6 @@ class Screen:
             return []
         who = self.status.names.get(first["session"], "") if "parent" in first else ""
         return card_rows(first, len(self.questions.all), who, width, self.look)
-
-    def _settle(self, before: list[Event], event: Event) -> None:
-        """Say of each question that is open no longer, and was not answered here, what became of it."""
-        now = {one["id"] for one in self.questions.all}
-        if event["type"] == "question":
-            self._asked_at[event["id"]] = time.monotonic()
-        for one in before:
-            if one["id"] in now or one["id"] in self._settled:
-                continue
-            if event["type"] == "turn_ended":
-                self._transcript.write(settled_line(one, "is withdrawn: the turn ended"))
 
     def _width(self) -> int:
         return self.canvas.columns - 1

@@ -56,12 +56,12 @@ def ended_rows(call: Event, end: Event, seconds: float | None, width: int, look:
     took = f" · {duration(seconds)}" if seconds is not None else ""
     tail = look.plain(took + _size(end))
     result = _result(end, is_good)
-    room = width - get_cwidth("".join(text for _, text in row)) - get_cwidth(tail) - 1
-    subject = fitted(_subject(call), max(8, room if not result else room // 2), look.sign("…"))
+    arrow = look.plain(" → ") if result else ""
+    room = width - get_cwidth("".join(text for _, text in row) + tail + arrow) - 1
+    least = max(room // 2, room - get_cwidth(result)) if room > 20 else room
+    subject = fitted(_subject(call), max(4, least), look.sign("…"))
     row.append(("", f" {subject}"))
-    arrow = look.plain(" → ")
-    left = room - get_cwidth(subject) - get_cwidth(arrow)
-    if result and left > 5:
+    if result and (left := room - get_cwidth(subject)) > 5:
         row.append((DIM if is_good else BAD, arrow + fitted(result, left, look.sign("…"))))
     rows = [[*row, (DIM, tail)]]
     return [*rows, *diff_rows(call, end.get("output") or "", width, look)] if is_good else rows

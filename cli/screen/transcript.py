@@ -60,7 +60,7 @@ class Transcript:
         if kind == "text" or kind in ENDS_A_LINE:
             self._end_thinking()
         if kind in ENDS_A_LINE:
-            self._rows(self._stream.finish(self._width()))
+            self.end_line()
         match kind:
             case "text":
                 self._rows(self._stream.feed(clean(event["delta"]), self._width()))
@@ -82,6 +82,10 @@ class Transcript:
         style = BAD if text.startswith("error: ") else ""
         lines = wrapped(text.removesuffix("\n").expandtabs(4), self._width())
         self._rows([[(style, line)] for line in lines])
+
+    def end_line(self) -> None:
+        """Print the line that is unfinished: something else comes, and belongs below it."""
+        self._rows(self._stream.finish(self._width()))
 
     def live(self, width: int, most: int) -> list[Row]:
         """Return the rows that still change: the unfinished line, thinking, calls that run."""

@@ -1,8 +1,8 @@
 """The program in a real terminal: a pty of its own, whose screen is read as a person reads it.
 
 The other end of the pty is a terminal emulator (`pyte`). `rows` is everything that scrolled away and
-what is on the screen now, each row without the blanks at its end. What came can be kept with its
-times (`Reel`), as a recording that players show.
+what is on the screen now, each row without the blanks at its end; `sent` is the bytes that made it.
+What came can be kept with its times (`Reel`), as a recording that players show.
 """
 
 import fcntl
@@ -97,6 +97,7 @@ class Terminal:
         self._mark = 0
         self._gone: list[str] = []
         self._is_over = False
+        self.sent = bytearray()
         self._ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self.process = subprocess.Popen(
@@ -138,6 +139,15 @@ class Terminal:
             assert found is not None
             self._mark = found + 1
 
+    def has(self, text: str) -> None:
+        """Wait until `text` is on the screen, anywhere; the mark stays."""
+        came = lambda: any(text in row for row in self.screen.display)  # noqa: E731
+        self._wait(came, f"`{text}` is not on the screen", WAIT)
+
+    def waits(self, came: Callable[[], bool]) -> None:
+        """Wait until something is so; looked at whenever something came."""
+        self._wait(came, "it did not come", WAIT)
+
     def _found(self, text: str) -> int | None:
         rows = self._rows()
         return next((at for at in range(self._mark, len(rows)) if text in rows[at]), None)
@@ -172,6 +182,26 @@ class Terminal:
                 threading.Event().wait(0.03)
         self._wait(lambda: self._is_typed(text), f"`{text}` is not in the input line", WAIT)
         self.presses(end)
+
+    def resizes(self, columns: int, lines: int) -> None:
+        """Change the window's size, as dragging its edge does."""
+        with self._change:
+            self.screen.resize(lines, columns)
+            fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def pastes(self, text: str) -> None:
+        """Paste a text, as terminals with bracketed paste do."""
+        data = f"\x1b[200~{text}\x1b[201~".encode()
+        while data:
+            data = data[os.write(self._ours, data) :]
+
+    def has_line(self, text: str) -> None:
+        """Wait until the input line begins with this."""
+        self._wait(lambda: self._line().startswith(text), f"the line is not `{text}`", WAIT)
+
+    def _line(self) -> str:
+        rows = [row for row in self.screen.display if row.startswith("> ")]
+        return rows[-1][2:].rstrip() if rows else ""
 
     def _is_typed(self, text: str) -> bool:
         """Whether the input line, which may be several rows, ends with it."""
@@ -220,6 +250,7 @@ class Terminal:
             return False
         with self._change:
             self._stream.feed(data)
+            self.sent += data
             if self._reel is not None and data:
                 self._reel.add(data.decode(errors="replace"))
             self._change.notify_all()

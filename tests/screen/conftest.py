@@ -1,0 +1,44 @@
+"""A stage in a real terminal of any size."""
+
+import sys
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import pytest
+
+if sys.platform != "linux":  # these look at the process table of Linux
+    collect_ignore = ["test_terminal.py", "test_keys.py", "test_ends.py"]
+
+TESTS = str(Path(__file__).resolve().parent.parent)
+if TESTS not in sys.path:
+    sys.path.insert(0, TESTS)
+
+from blackbox.driver import COMMAND  # noqa: E402
+from stories.stage import Stage  # noqa: E402
+from stories.terminal import Terminal  # noqa: E402
+
+Open = Callable[..., Terminal]
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Generator[Stage]:
+    """A home, a folder and a model of this test's own."""
+    here = Stage(tmp_path, "screen")
+    yield here
+    here.close()
+
+
+@pytest.fixture
+def opened(stage: Stage) -> Open:
+    """Open a chat in a terminal of a size, and wait until it is ready."""
+
+    def open_it(*arguments: str, size: tuple[int, int] = (80, 24), **environ: str) -> Terminal:
+        command = (*COMMAND, "chat", *arguments)
+        terminal = Terminal(command, stage.place.folder, stage.place.environ | environ, size)
+        stage.terminals.append(terminal)
+        terminal.shows("everything")
+        if environ.get("TERM") != "dumb":
+            terminal.has_bar("idle")
+        return terminal
+
+    return open_it

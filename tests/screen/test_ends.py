@@ -1,0 +1,98 @@
+"""How a turn and the chat are ended by keys, and that the terminal is in order after any end."""
+
+import os
+import shlex
+import signal
+
+import pytest
+from blackbox.driver import COMMAND
+from serving import Text
+from stories.agent import says
+from stories.stage import Stage
+from stories.terminal import Terminal
+
+from .conftest import Open
+
+
+@pytest.fixture
+def talking(stage: Stage) -> Stage:
+    """A model whose answer does not end by itself."""
+    stage.agent.when("talk", Text("It goes on and on.", door=stage.agent.door("never")))
+    stage.agent.when("hello", says("Good day."))
+    return stage
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [40, 80, 200])
+@pytest.mark.parametrize("key", ["\x1b", "\x03"], ids=["Esc", "Ctrl-C"])
+def test_a_turn_is_stopped_by_a_key(talking: Stage, opened: Open, key: str, columns: int) -> None:
+    """The turn ends, what is in the line stays, and the chat goes on."""
+    terminal = opened(size=(columns, 24))
+    terminal.types("talk")
+    terminal.shows("It goes on and on.")
+    terminal.presses("draft")
+    terminal.has_line("draft")
+    terminal.presses(key)
+    if key == "\x03":
+        terminal.shows("Ctrl-C again leaves.")
+    terminal.shows("Stopping current task.")
+    terminal.has_bar("idle")
+    terminal.has_line("draft")
+    terminal.presses("\x15")
+    terminal.types("hello")
+    terminal.shows("Good day.")
+
+
+@pytest.mark.slow
+def test_two_of_them_leave(talking: Stage, opened: Open) -> None:
+    """Ctrl-C during a turn stops it, a second one leaves, and one line says how to go on."""
+    terminal = opened()
+    terminal.types("talk")
+    terminal.shows("It goes on and on.")
+    terminal.presses("\x03")
+    terminal.shows("Ctrl-C again leaves.")
+    terminal.presses("\x03")
+    terminal.shows("Saved, with 1 interrupted. Go on with: steersman chat --resume")
+    assert terminal.ended() == 0
+    assert talking.left() == []
+
+
+@pytest.mark.slow
+def test_leaving_at_the_prompt(stage: Stage, opened: Open) -> None:
+    """Ctrl-C first clears a line that is begun, then leaves; Ctrl-D leaves on an empty line only."""
+    first = opened()
+    first.presses("draft")
+    first.has_line("draft")
+    first.presses("\x04")
+    first.presses("\x03")
+    first.waits(lambda: not any("draft" in row for row in first.screen.display))
+    first.presses("\x03")
+    first.shows("Saved.")
+    assert first.ended() == 0
+    second = opened()
+    second.presses("\x04")
+    second.shows("Saved.")
+    assert second.ended() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["TERM", "KILL"])
+def test_the_terminal_is_in_order_after_any_end(stage: Stage, number: int) -> None:
+    """After TERM it is as before at once; after a kill the next start puts it back, also its pastes."""
+    chat = shlex.join([*COMMAND, "chat"])
+    asks = "echo now: $(stty -a | grep -o -- '-\\?icanon\\|-\\?isig\\|[^a-z]echo ')"
+    script = f"stty sane; while read word; do {chat}; {asks}; done"
+    place = stage.place
+    terminal = Terminal(("sh", "-c", script), place.folder, place.environ, (100, 24))
+    stage.terminals.append(terminal)
+    terminal.presses("go\n")
+    terminal.has_bar("idle")
+    (pid,) = [pid for pid, one in place.processes().items() if one.endswith("steersman chat")]
+    os.kill(pid, number)
+    killed = number == signal.SIGKILL
+    terminal.shows("now: -isig -icanon -echo" if killed else "now: isig icanon echo")
+    terminal.presses("go\n")
+    terminal.has_bar("idle")
+    terminal.presses("\x04")
+    terminal.shows("now: isig icanon echo")
+    assert terminal.sent.rstrip().rfind(b"\x1b[?2004l") > terminal.sent.rfind(b"\x1b[?2004h")

@@ -1,0 +1,165 @@
+"""Each key of the chat, in a real terminal."""
+
+from contextlib import closing
+
+import pytest
+from blackbox.driver import Gate
+from serving import Text
+from stories.agent import call, says, uses
+from stories.stage import Stage
+from stories.terminal import Terminal
+
+from steersman.cli.screen.keys import KEYS
+
+from .conftest import Open
+
+UP, DOWN, RIGHT, ESC = "\x1b[A", "\x1b[B", "\x1b[C", "\x1b"
+ALT_ENTER, CTRL_J, CTRL_R, CTRL_U = "\x1b\r", "\n", "\x12", "\x15"
+
+
+def at_work(stage: Stage, opened: Open, **environ: str) -> Terminal:
+    """Open a chat whose turn waits for a door called `go`, with three messages that wait for it."""
+    door = stage.agent.door("go")
+    stage.agent.when("work", Text("Thinking aloud.", door=door))
+    stage.agent.when("", says("Done."))
+    terminal = opened("--yes", **environ)
+    terminal.types("work")
+    terminal.has_bar("working")
+    for number, text in enumerate(("first", "second"), 2):
+        terminal.types(text, "\t")
+        terminal.shows(f'📥 Queued #{number}: "{text}"')
+    return terminal
+
+
+@pytest.mark.slow
+def test_editing_what_waits(stage: Stage, opened: Open) -> None:
+    """Up takes the last waiting message back, and the one before; Esc leaves it, Enter rewords it.
+
+    One that is emptied is taken back; one that has begun meanwhile is said as a new message.
+    """
+    terminal = at_work(stage, opened)
+    terminal.presses(UP)
+    terminal.has_line("second")
+    terminal.has("Editing #3")
+    terminal.presses(UP)
+    terminal.has_line("first")
+    terminal.presses(ESC)
+    terminal.waits(lambda: not any("Editing" in row for row in terminal.screen.display))
+    terminal.presses(UP)
+    terminal.has_line("second")
+    terminal.types(" and better")
+    terminal.shows("#3 reads now: second and better")
+    terminal.presses(UP + UP)
+    terminal.has_line("first")
+    terminal.presses(CTRL_U + "\r")
+    terminal.shows("Taken back: #2.")
+    terminal.presses(UP)
+    terminal.has_line("second and better")
+    stage.agent.door("go").open()
+    terminal.has_bar("idle")
+    terminal.types(", please")
+    terminal.has_bar("idle")
+    said = [one.prompt for one in stage.requests()]
+    assert said == ["work", "second and better", "second and better, please"]
+
+
+@pytest.mark.slow
+def test_several_lines(stage: Stage, opened: Open) -> None:
+    """Ctrl-J and a backslash begin a new line; Enter sends all; the history gives it back whole."""
+    stage.agent.when("", says("Done."))
+    terminal = opened()
+    for text, key in (("line one", CTRL_J), ("line two\\", "\r"), ("line three", "\r")):
+        terminal.types(text, key)
+    terminal.shows("Done.")
+    assert [one.prompt for one in stage.requests()] == ["line one\nline two\nline three"]
+    terminal.presses(UP)
+    terminal.has("  line three")
+    terminal.has_bar("idle")
+    terminal.presses("\x03")
+    terminal.has_line("")
+    terminal.types("other")
+    terminal.has_bar("idle")
+    terminal.presses(f"{CTRL_R}two")
+    terminal.has("  line three")
+    terminal.presses("\r")
+    terminal.waits(lambda: not any("I-search" in row for row in terminal.screen.display))
+    terminal.presses("\r")
+    terminal.waits(lambda: len(stage.requests()) == 3)
+    assert stage.requests()[-1].prompt == "line one\nline two\nline three"
+
+
+@pytest.mark.slow
+def test_the_menu(stage: Stage, opened: Open) -> None:
+    """It opens while a command, a file or a number is typed; Tab and Right take, Esc shuts it."""
+    (stage.place.folder / "source").mkdir()
+    (stage.place.folder / "source" / "main.py").write_text("x")
+    terminal = at_work(stage, opened)
+    terminal.presses("/qu")
+    terminal.has("Show what waits")
+    terminal.presses("\t")
+    terminal.has_line("/queue")
+    terminal.has(" list")
+    terminal.presses("po\t")
+    terminal.has_line("/queue pop")
+    terminal.presses(" #")
+    terminal.has("pending: first")
+    terminal.presses(DOWN + DOWN + RIGHT)
+    terminal.has_line("/queue pop #3")
+    terminal.presses("\r")
+    terminal.shows("Taken back: #3.")
+    terminal.presses("look at @sou")
+    terminal.has(" @source/")
+    terminal.presses("\t")
+    terminal.has(" @source/main.py")
+    terminal.presses(ESC)
+    terminal.waits(lambda: not any(" @source/main.py" in row for row in terminal.screen.display))
+    terminal.has_bar("working")
+    terminal.types("m", "\t\t")
+    terminal.shows("📥 Queued")
+    items = stage.place.run("queue", "list", "--session", "last").stdout
+    assert "look at @source/main.py" in items
+    stage.agent.door("go").open()
+
+
+@pytest.mark.slow
+def test_an_editor(stage: Stage, opened: Open) -> None:
+    """Ctrl-X Ctrl-E opens the person's own editor with the line, and takes what it wrote."""
+    stage.agent.when("", says("Done."))
+    terminal = opened(EDITOR="sed -i s/mouse/house/")
+    terminal.presses("a mouse")
+    terminal.has_line("a mouse")
+    terminal.presses("\x18\x05")
+    terminal.has_line("a house")
+    terminal.types(" with a door")
+    terminal.shows("Done.")
+    assert [one.prompt for one in stage.requests()] == ["a house with a door"]
+
+
+@pytest.mark.slow
+def test_a_steer_by_key(stage: Stage, opened: Open) -> None:
+    """Alt-Enter hands it to the running turn, which takes it in."""
+    with closing(Gate(stage.place.folder)) as gate:
+        look = uses(call("shell", command=gate.command))
+        stage.agent.when("work", look, says("Done."))
+        stage.agent.when("New message", says("With tabs."))
+        terminal = opened("--yes")
+        terminal.types("work")
+        gate.wait()
+        terminal.has("… shell")
+        terminal.types("use tabs", ALT_ENTER)
+        terminal.shows("Steering with #2")
+        gate.open()
+        terminal.shows("[Steered]")
+        terminal.shows("With tabs.")
+
+
+@pytest.mark.slow
+def test_the_keys_are_shown(stage: Stage, opened: Open) -> None:
+    """`?` on an empty line lists every key, and is a letter in any other."""
+    terminal = opened(size=(100, 40))
+    terminal.presses("?")
+    for key in KEYS:
+        terminal.shows(f"{key.name} ")
+    stage.agent.when("what", says("This."))
+    terminal.types("what?")
+    terminal.shows("This.")

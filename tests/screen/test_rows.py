@@ -1,0 +1,237 @@
+"""What the screen is made of: Markdown as it streams, tool calls as rows, the bar, pastes, the past."""
+
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prompt_toolkit.utils import get_cwidth
+
+from steersman.cli.screen.bar import bar, duration
+from steersman.cli.screen.card import card_rows
+from steersman.cli.screen.completion import words_of
+from steersman.cli.screen.look import Look, Row
+from steersman.cli.screen.markdown import Markdown
+from steersman.cli.screen.past import Past
+from steersman.cli.screen.paste import Pastes
+from steersman.cli.screen.status import Status
+from steersman.cli.screen.stream import Stream
+from steersman.cli.screen.tool_view import ended_rows, unfolded_rows
+from steersman.cli.wrapping import fitted, wrapped_pieces
+
+LOOK = Look()
+ANSWER = """# Ownership
+
+Every value has **one owner**, and `its scope` says *when* it ends; this goes on for more than a row.
+- a point that is long enough to go on in a second row, where it hangs below its first word
+12. another
+> a quote
+
+```rust
+fn main() { let text = String::from("a line of code that is far wider than the narrowest screen"); }
+```
+| a | table |
+Use *args, **kwargs and __init__ as they are; 2 * 3 * 4.
+"""
+
+
+def text_of(rows: list[Row]) -> list[str]:
+    """Return rows as they read."""
+    return ["".join(text for _, text in row) for row in rows]
+
+
+def letters(text: str) -> str:
+    """Return what a reader would miss if it were not there."""
+    return re.sub(r"[^\w]", "", text)
+
+
+@pytest.mark.parametrize(
+    ("line", "pieces"),
+    [
+        ("plain", [("", "plain")]),
+        ("## A *small* head", [("bold", "A "), ("bold italic", "small"), ("bold", " head")]),
+        ("- a `b` c", [("", "• "), ("", "a "), ("ansicyan", "b"), ("", " c")]),
+        ("a **b `c`** d", [("", "a "), ("bold", "b "), ("bold ansicyan", "c"), ("", " d")]),
+        ("f(*args, **kwargs)", [("", "f(*args, **kwargs)")]),
+        ("2 * 3 * 4", [("", "2 * 3 * 4")]),
+        ("**never closed", [("", "**never closed")]),
+        ("``a ` b``", [("ansicyan", "a ` b")]),
+        ("> said", [("dim", "│ "), ("italic", "said")]),
+    ],
+)
+def test_a_line_of_markdown(line: str, pieces: list[tuple[str, str]]) -> None:
+    """Marks that make a pair become a style; all others stay as the model wrote them."""
+    assert Markdown(LOOK).take(line).pieces() == pieces
+
+
+def test_code_is_left_alone() -> None:
+    """Between fences nothing is a mark, whatever it looks like, until the fence that fits."""
+    markdown = Markdown(LOOK)
+    lines = ["````python", "# no **head**", "```", "- no list", "````", "**bold**"]
+    styles = [{style for style, _ in markdown.take(line).pieces()} for line in lines]
+    assert styles == [{"dim"}, {"ansicyan"}, {"ansicyan"}, {"ansicyan"}, {"dim"}, {"bold"}]
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=200), st.sampled_from([12, 40, 80, 200]))
+@settings(max_examples=60, deadline=None)
+def test_a_stream_is_whole(sizes: list[int], width: int) -> None:
+    """However it is cut into pieces, each word is given out once, in order, in rows that fit."""
+    text = ANSWER + "and a paragraph that does not end, " * 30 + "**bold " * 3 + "** x" * 40
+    stream, rows, at = Stream(LOOK), list[Row](), 0
+    while at < len(text):
+        size = sizes[at % len(sizes)]
+        rows += stream.feed(text[at : at + size], width)
+        assert all(get_cwidth(row) <= width for row in text_of(stream.live(width)))
+        at += size
+    rows += stream.finish(width)
+    assert letters("".join(text_of(rows))) == letters(text)
+    assert all(get_cwidth(row) <= width for row in text_of(rows))
+    assert stream.live(width) == []
+
+
+def test_wide_signs_and_hangs() -> None:
+    """Rows are measured in columns, and a hang begins each row but the first."""
+    rows = wrapped_pieces([("", "- "), ("bold", "全角文字 and more")], 9, "  ")
+    assert text_of(rows) == ["- 全角文", "  字 and", "  more"]
+    assert fitted("全角文字", 5) == "全角…"
+
+
+def called(tool: str, **arguments: Any) -> dict[str, Any]:
+    """A call as its event tells it."""
+    return {"tool": tool, "call": "t1.s1.c1", "arguments": arguments}
+
+
+def ended(tool: str, output: str, status: str = "ok", exit_code: int | None = 0) -> dict[str, Any]:
+    """The end of a call as its event tells it."""
+    known = {"tool": tool, "call": "t1.s1.c1", "status": status, "exit_code": exit_code}
+    return {**known, "bytes": len(output), "lines": output.count("\n") + 1, "output": output}
+
+
+@pytest.mark.parametrize(
+    ("call", "end", "row"),
+    [
+        (
+            called("shell", command="npm test"),
+            ended("shell", "one\n12 passed\n[exit code 0]"),
+            "✓ shell npm test → 12 passed · 2.1 s · 2 lines",
+        ),
+        (
+            called("shell", command="npm test"),
+            ended("shell", "oops\n[exit code 3]", "failed", 3),
+            "✗ shell npm test → exit 3: oops · 2.1 s · 18 B",
+        ),
+        (called("list", path="."), ended("list", "a\nb\nc"), "✓ list . · 2.1 s · 3 lines"),
+    ],
+)
+def test_a_call_is_one_row(call: dict[str, Any], end: dict[str, Any], row: str) -> None:
+    """It says what, how it ended, how long it took and how much it said."""
+    assert text_of(ended_rows(call, end, 2.1, 100, LOOK))[0] == row
+    narrow = text_of(ended_rows(call, end, 2.1, 40, LOOK))
+    assert get_cwidth(narrow[0]) <= 40
+    assert narrow[0].startswith(row[:7])
+
+
+def test_a_diff_is_cut_and_unfolds() -> None:
+    """An edit shows what it changed, a few rows of it; unfolded, all of it."""
+    new = "\n".join(f"line {n}" for n in range(40))
+    call, end = called("edit", path="a.py", old="x", new=new), ended("edit", "changed")
+    rows = ended_rows(call, end, 0.1, 80, LOOK)
+    assert rows[1] == [("ansired", "  -x")]
+    assert rows[2] == [("ansigreen", "  +line 0")]
+    assert text_of(rows)[-1] == "  … 29 more lines"
+    assert "  +line 39" in text_of(unfolded_rows(call, end, 80, LOOK))
+
+
+def test_what_a_tool_says_is_no_command_to_the_terminal() -> None:
+    """No escape sequence of a tool, a path or a question gets into a row."""
+    evil = "\x1b]0;owned\x07\x1b[31mred\r\x08"
+    call, end = called("shell", command=evil), ended("shell", f"{evil}\n{evil}")
+    rows = ended_rows(call, end, 1.0, 80, LOOK) + unfolded_rows(call, end, 80, LOOK)
+    question = {**call, "id": "q-t1.s1.c1", "options": ["allow", "always", "deny"]}
+    rows += card_rows(question, 2, "kid", 80, LOOK)
+    assert not [text for text in text_of(rows) if re.search(r"[\x00-\x1f\x7f]", text)]
+
+
+def test_a_card_is_no_taller_than_it_may_be() -> None:
+    """A question about a file of a thousand lines shows some of them, and the keys."""
+    question = called("write", path="a", content="x\n" * 1000)
+    rows = text_of(card_rows({**question, "id": "q"}, 1, "", 60, LOOK))
+    assert len(rows) < 15
+    assert rows[-1].startswith("[y]es")
+
+
+def busy_status() -> Status:
+    """A session in which everything goes on at once."""
+    status = Status(agent="assistant", model="a-model-with-a-long-name")
+    items = [{"id": str(n), "number": n, "state": "pending", "text": "x"} for n in range(3)]
+    for event in (
+        {"type": "turn_started"},
+        {"type": "progress", "done": 12, "total": 50, "unit": "file"},
+        {"type": "queue", "state": "held", "items": [*items, {"state": "interrupted"}]},
+        {"type": "child_started", "name": "kid", "id": "s1"},
+        {"type": "goal", "state": "active", "turns_used": 3, "max_turns": 20},
+    ):
+        status.hear(event, 0.0)
+    status.spent.add({"input": 90_000, "output": 4_000, "cache_read": 72_000, "cost": 0.25})
+    return status
+
+
+def test_the_bar_tells_everything_where_there_is_room() -> None:
+    """At 200 columns nothing is left out."""
+    assert bar(busy_status(), 12.0, 200, LOOK) == (
+        "assistant · a-model-with-a-long-name · working 12 s (file 12/50) · 3 held · 1 interrupted"
+        " · kid at work · goal 3/20 · 94.0k tokens, 80 % cached · $0.25"
+    )
+
+
+@pytest.mark.parametrize("width", [1, 5, 20, 40, 60, 80, 120])
+def test_the_bar_is_never_wider_than_the_terminal(width: int) -> None:
+    """What matters least goes first: at 40 columns the turn, its progress and the queue are there."""
+    text = bar(busy_status(), 12.0, width, LOOK, asks=1)
+    assert get_cwidth(text) <= width
+    if width >= 40:
+        assert text.startswith("working 12 s (file 12/50)") or "(file 12/50)" in text
+        assert "1 question" in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.004, "4 ms"), (0.44, "0.4 s"), (12.4, "12 s"), (59.7, "1 min 0 s"), (7500, "2 h 5 min")],
+)
+def test_durations(seconds: float, text: str) -> None:
+    """A time reads as people say it."""
+    assert duration(seconds) == text
+
+
+def test_a_long_paste_is_one_word_and_is_sent_whole() -> None:
+    """Its word can be written around, rubbed out as one, and stands for it wherever it is."""
+    pastes = Pastes()
+    long = "\r\n".join(f"line {n}" for n in range(5_000))
+    word = pastes.take(long)
+    assert word == "[Pasted #1: 5,000 lines]"
+    assert pastes.whole(f"see {word}, please") == f"see {long.replace(chr(13), '')}, please"
+    assert pastes.word_before(f"see {word}") == len(word)
+    assert pastes.word_before("[Pasted #7: 9 lines]") == 0
+    assert pastes.take("two\rlines") == "two\nlines"
+
+
+def test_words_that_follow_a_command() -> None:
+    """They are read from its usage, so that none can be forgotten."""
+    assert words_of("[list|add TEXT|edit N TEXT|on|off]") == ["list", "add", "edit", "on", "off"]
+    assert words_of("interrupt|steer|queue") == ["interrupt", "steer", "queue"]
+    assert words_of("[TURN]") == []
+
+
+def test_the_past_is_private_and_holds_no_secret(tmp_path: Path) -> None:
+    """It is there for the next program, newest first, without keys, pastes and what began blank."""
+    path = tmp_path / "state" / "history.jsonl"
+    past = Past(path, {"MY_API_KEY": "hunter2hunter2"})
+    for text in ("one\ntwo", "use hunter2hunter2", " hidden", "see [Pasted #1: 9 lines]"):
+        past.append_string(text)
+    assert list(Past(path, {}).load_history_strings()) == ["use …", "one\ntwo"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.write_text('"good"\nbroken\n{"a": 1}\n', "utf-8")
+    assert list(Past(path, {}).load_history_strings()) == ["good"]

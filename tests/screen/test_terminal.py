@@ -1,0 +1,233 @@
+"""The chat screen in a real terminal: what is shown while it works, at every size."""
+
+import re
+import stat
+from pathlib import Path
+
+import pytest
+from blackbox.driver import WAIT
+from serving import Text
+from stories.agent import call, says, uses
+from stories.stage import Stage
+from stories.terminal import Terminal
+
+from .conftest import Open
+
+SAID = "what I type while it talks is mine, every letter of it"
+TOKENS = 240
+
+
+def tokens(count: int) -> str:
+    """Words that are all different, in paragraphs that are longer than any row."""
+    words = [f"t{n}x" for n in range(count)]
+    return "".join(f"{word}\n" if at % 60 == 59 else f"{word} " for at, word in enumerate(words))
+
+
+def shown_tokens(terminal: Terminal) -> list[str]:
+    """Return the tokens that are on the screen or above it, in order."""
+    return re.findall(r"t\d+x", "\n".join(terminal.rows))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_typing_while_it_streams(stage: Stage, opened: Open, columns: int) -> None:
+    """Every token is there once and in order, and every key, though both came at the same time."""
+    end = stage.agent.door("end")
+    stage.agent.when("talk", Text(tokens(TOKENS), pause=0.004, door=end))
+    terminal = opened(size=(columns, 24))
+    terminal.types("talk")
+    terminal.shows("t5x")
+    for sign in SAID:
+        terminal.presses(sign)
+        before = len(terminal.sent)
+        terminal.waits(lambda before=before: len(terminal.sent) > before)
+    terminal.shows(f"t{TOKENS - 1}x")
+    assert shown_tokens(terminal) == [f"t{n}x" for n in range(TOKENS)]
+    terminal.has_bar("working")
+    end.open()
+    terminal.has_bar("idle")
+    assert "".join(SAID.split()) in "".join("".join(terminal.screen.display).split())
+    assert shown_tokens(terminal) == [f"t{n}x" for n in range(TOKENS)]
+    assert max(len(row) for row in terminal.rows) <= columns
+
+
+@pytest.mark.slow
+def test_a_window_that_is_resized(stage: Stage, opened: Open) -> None:
+    """In the middle of an answer: what comes fits the new size, the line and the bar are there once."""
+    stage.agent.when("talk", Text(tokens(400), pause=0.004))
+    terminal = opened(size=(100, 30))
+    terminal.types("talk")
+    terminal.shows("t20x")
+    terminal.presses("my words")
+    terminal.has_line("my words")
+    for at, size in enumerate([(50, 30), (38, 30), (120, 30)]):
+        terminal.resizes(*size)
+        terminal.shows(f"t{60 + 90 * at}x")
+        terminal.has_line("my words")
+        shown = [row for row in terminal.screen.display if row.startswith("> my")]
+        assert len(shown) == 1
+    terminal.has_bar("idle")
+    found = shown_tokens(terminal)
+    assert found[-1] == "t399x"
+    assert len(found) == len(set(found))
+
+
+@pytest.mark.slow
+def test_a_paste_of_five_thousand_lines(stage: Stage, opened: Open) -> None:
+    """It is shown as one word, sent whole and as one message, and typing goes on behind it."""
+    stage.agent.when("pasted", says("Read."))
+    terminal = opened()
+    terminal.presses("look: ")
+    terminal.pastes("\r".join(f"pasted {n}" for n in range(5_000)))
+    terminal.shows("> look: [Pasted #1: 5,000 lines]")
+    terminal.types(" thanks")
+    terminal.shows("Read.")
+    (request,) = stage.server.requests
+    text = "\n".join(f"pasted {n}" for n in range(5_000))
+    assert request.prompt == f"look: {text} thanks"
+    assert len(terminal.rows) < 40
+    terminal.presses("\x1b[A")
+    terminal.has_line("look: [Pasted #1: 5,000 lines] thanks")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_a_question_that_is_answered_late(stage: Stage, opened: Open, columns: int) -> None:
+    """The card waits while commands are answered and messages queue; then a key answers it.
+
+    A second is denied with a reason, which the model reads; a third is withdrawn by Esc.
+    """
+    runs = call("shell", command="echo made it")
+    stage.agent.when("work", uses(runs), uses(runs), uses(runs), says("Done."))
+    terminal = opened(size=(columns, 24))
+    terminal.types("work")
+    terminal.has("may `shell` run?")
+    terminal.has("[y]es")
+    terminal.types("/queue")
+    terminal.shows("#1 [RUNNING]: work")
+    terminal.types("and then this")
+    terminal.shows("📥 Queued #2")
+    terminal.has_bar("1 question")
+    terminal.presses("y")
+    terminal.shows("✓ shell echo made it")
+    terminal.has("q-t1.s2.c1")
+    terminal.types("n use make instead")
+    terminal.shows("✗ shell")
+    terminal.has("q-t1.s3.c1")
+    terminal.presses("\x1b")
+    terminal.shows("✗ shell")
+    terminal.shows("Stopping current task.")
+    terminal.has_bar("idle")
+    assert "[y]es" not in "".join(terminal.screen.display[-4:])
+    told = [one["content"] for one in stage.server.requests[-1].body["messages"]]
+    assert any("use make instead" in str(one) for one in told)
+
+
+@pytest.mark.slow
+def test_several_questions_at_once(stage: Stage, opened: Open) -> None:
+    """Two calls of one answer ask one after the other; each is counted and answered by itself."""
+    both = uses(call("shell", command="echo first"), call("shell", command="echo second"))
+    stage.agent.when("work", both, says("Done."))
+    terminal = opened()
+    terminal.types("work")
+    terminal.has("echo first")
+    terminal.types("yes")
+    terminal.shows("✓ shell echo first")
+    terminal.has("echo second")
+    terminal.types("/answer q-t1.s1.c2 deny")
+    terminal.shows("✗ shell echo second")
+    terminal.shows("Done.")
+    assert "always" not in "".join(terminal.screen.display[-4:])
+
+
+@pytest.mark.slow
+def test_tools_are_folded_and_unfold(stage: Stage, opened: Open) -> None:
+    """A call is a row with its result; an edit has its diff; Ctrl-O and `/show` unfold the rest."""
+    (stage.place.folder / "notes.txt").write_text("one\ntwo\nthree\n")
+    stage.agent.when(
+        "work",
+        uses(call("shell", command="seq 1 3000; echo the last line")),
+        uses(call("edit", path="notes.txt", old="two", new="2")),
+        says("Done."),
+    )
+    terminal = opened("--yes")
+    terminal.types("work")
+    terminal.shows("✓ shell seq 1 3000; echo the last line → the last line")
+    terminal.shows("✓ edit notes.txt")
+    terminal.shows("  -two")
+    terminal.shows("  +2")
+    terminal.shows("Done.")
+    assert "1700" not in "".join(terminal.rows)
+    terminal.presses("\x0f")
+    terminal.shows("edit t1.s2.c1")
+    terminal.presses("\x0f")
+    terminal.shows("lines left out")
+    terminal.types("/show t1.s1.c1")
+    terminal.shows("the last line")
+    terminal.has_bar("idle")
+
+
+@pytest.mark.slow
+def test_nothing_raw_reaches_the_terminal(stage: Stage, opened: Open) -> None:
+    """What the model, a tool or a message says in control codes is shown without them."""
+    evil = "\x1b]0;owned\x07\x1b[31mred\x1b[5n"
+    tool = uses(call("shell", command="printf '\\033]0;owned\\007\\033[31mred'"), saying=evil)
+    stage.agent.when("work", tool, says(evil))
+    terminal = opened("--yes", NO_COLOR="1")
+    terminal.pastes("work \x1b]0;owned\x07")
+    terminal.presses("\r")
+    terminal.shows("✓ shell")
+    terminal.has_bar("idle")
+    terminal.types("/queue list")
+    terminal.shows("The queue is empty.")
+    assert b"\x1b]" not in terminal.sent
+    assert b"\x1b[31m" not in terminal.sent
+    colours = re.findall(rb"\x1b\[(?:\d+;)*(?:3[0-8]|4[0-8]|9\d)(?:;\d+)*m", terminal.sent)
+    assert colours == []
+
+
+@pytest.mark.slow
+def test_a_terminal_without_utf8(stage: Stage, opened: Open) -> None:
+    """Plain letters stand for every sign of ours."""
+    stage.agent.when("work", uses(call("shell", command="seq 3")), says("- *done*"))
+    terminal = opened("--yes", PYTHONIOENCODING="ascii")
+    terminal.types("work")
+    terminal.shows("ok shell seq 3 -> 3 -")
+    terminal.shows("* done")
+    terminal.has_bar("assistant - ")
+    terminal.types("?", "")
+    terminal.shows("Ctrl-X Ctrl-E")
+    assert all(byte < 128 for byte in terminal.sent)
+
+
+@pytest.mark.slow
+def test_a_terminal_that_can_only_print_asks(stage: Stage, opened: Open) -> None:
+    """With TERM=dumb a question is printed, and a line answers it; nothing moves the cursor."""
+    stage.agent.when("work", uses(call("shell", command="echo made it")), says("Done."))
+    terminal = opened(TERM="dumb")
+    terminal.types("work")
+    terminal.shows("May it run? [y]es, [a]lways, [n]o")
+    terminal.types("y")
+    terminal.shows("Done.")
+    terminal.presses("\x04")
+    assert terminal.ended(WAIT) == 0
+    assert b"\x1b" not in terminal.sent
+    assert terminal.rows[-1:] != []
+
+
+def test_the_files_of_the_screen_are_private(stage: Stage, opened: Open) -> None:
+    """What was typed is kept for the next start, for nobody else, and the terminal's mark goes."""
+    stage.agent.when("hello", says("Good day."))
+    terminal = opened()
+    terminal.types("hello there")
+    terminal.shows("Good day.")
+    state = stage.place.home / "state"
+    marks = list((state / "terminals").iterdir())
+    assert [stat.S_IMODE(one.stat().st_mode) for one in marks] == [0o600]
+    terminal.presses("\x04")
+    assert terminal.ended() == 0
+    assert list(Path(state / "terminals").iterdir()) == []
+    assert stat.S_IMODE((state / "history.jsonl").stat().st_mode) == 0o600
+    later = opened()
+    later.presses("\x1b[A")
+    later.has_line("hello there")
