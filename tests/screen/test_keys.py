@@ -56,9 +56,10 @@ def test_editing_what_waits(stage: Stage, opened: Open) -> None:
     terminal.presses(UP)
     terminal.has_line("second and better")
     stage.agent.door("go").open()
+    terminal.shows("Done.")
     terminal.has_bar("idle")
     terminal.types(", please")
-    terminal.has_bar("idle")
+    terminal.shows("Done.")
     said = [one.prompt for one in stage.requests()]
     assert said == ["work", "second and better", "second and better, please"]
 
@@ -78,9 +79,11 @@ def test_several_lines(stage: Stage, opened: Open) -> None:
     terminal.presses("\x03")
     terminal.has_line("")
     terminal.types("other")
+    terminal.shows("Done.")
     terminal.has_bar("idle")
     terminal.presses(f"{CTRL_R}two")
-    terminal.has("  line three")
+    terminal.has("I-search backward: two")
+    terminal.has_line("line one")
     terminal.presses("\r")
     terminal.waits(lambda: not any("I-search" in row for row in terminal.screen.display))
     terminal.presses("\r")

@@ -34,6 +34,13 @@ def opened(stage: Stage, size: tuple[int, int], **environ: str) -> Terminal:
     return terminal
 
 
+def said(terminal: Terminal, start: str) -> list[str]:
+    """Return the rows from the one that begins so, without the empty ones."""
+    rows = [row for row in terminal.rows if row]
+    first = next(at for at, row in enumerate(rows) if row.startswith(start))
+    return rows[first:]
+
+
 @pytest.mark.slow
 def test_forty_columns(stage: Stage) -> None:
     """Words stay whole, nothing is said twice, and the bar is one row."""
@@ -49,8 +56,7 @@ def test_forty_columns(stage: Stage) -> None:
     terminal.has_bar("1 held")
     terminal.presses("\x04")
     assert terminal.ended() == 0
-    rows = [row for row in terminal.rows if row]
-    assert rows[3:] == [
+    assert said(terminal, "/help lists") == [
         "/help lists the commands, ? the keys.",
         "Ctrl-D leaves; everything is saved.",
         "> explain ownership to me, please, and",
@@ -82,7 +88,7 @@ def test_a_terminal_that_can_only_print(stage: Stage) -> None:
     terminal.shows("Good day.")
     terminal.presses("\x04")
     assert terminal.ended() == 0
-    assert [row for row in terminal.rows if row][3:] == [
+    assert said(terminal, WISH) == [
         WISH,
         f"{BEGIN}^C",
         "Ctrl-C again leaves.",
