@@ -56,7 +56,8 @@ def read_document(path: Path) -> tuple[Document, list[Complaint]]:
     except OSError as error:
         document = Document(str(path))
         reason = error.strerror or str(error)
-        return document, [Complaint(document, Fault((), f"the file can't be read: {reason}"))]
+        fault = Fault((), f"the file can't be read: {reason}", "correct the path")
+        return document, [Complaint(document, fault)]
 
 
 def parse_document(file: str, content: bytes) -> tuple[Document, list[Complaint]]:

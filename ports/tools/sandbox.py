@@ -27,6 +27,7 @@ __all__ = ["OFF", "Sandbox", "SandboxPolicy", "bubblewrap"]
 
 _OWN = ("--unshare-pid", "--unshare-ipc", "--unshare-uts")
 _BASE = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+_MEND = 'install bubblewrap, or set tools.sandbox to "auto" or "off"'
 _TRIAL_SECONDS = 5.0
 _SECRETS = (
     *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".vault-token"),
@@ -54,7 +55,10 @@ class SandboxPolicy:
         fault = "" if self.mode == "off" else bubblewrap()[1]
         if not fault:
             return ""
-        then = "commands are refused" if self.mode == "required" else "commands run without one"
+        if self.mode == "required":
+            then = f"commands are refused; {_MEND}"
+        else:
+            then = "commands run without one"
         return f"tools.sandbox is {self.mode}, but {fault}: {then}"
 
 
@@ -81,8 +85,7 @@ class Sandbox:
             return argv
         program, fault = bubblewrap()
         if fault and self._policy.mode == "required":
-            hint = 'install bubblewrap, or set tools.sandbox to "auto" or "off"'
-            raise ToolError(f"it was not run: a sandbox is required, but {fault}", hint)
+            raise ToolError(f"it was not run: a sandbox is required, but {fault}", _MEND)
         return argv if fault else (program, *self._walls(), "--", *argv)
 
     def clear(self) -> None:

@@ -1,0 +1,215 @@
+"""Each failure of docs/troubleshooting.md happens here, with its message, its next step, its exit code.
+
+No documented failure is without a test, and none ends in a traceback.
+"""
+
+import json
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TESTS = str(Path(__file__).resolve().parent.parent)
+if TESTS not in sys.path:
+    sys.path.insert(0, TESTS)
+
+from serving import ModelServer, Status  # noqa: E402
+
+DOC = Path(__file__).resolve().parents[2] / "docs" / "troubleshooting.md"
+DOCUMENTED = re.findall(r"^### `(.+)`$", DOC.read_text("utf-8"), re.MULTILINE)
+
+LS = '[[answer]]\n[[answer.tool_calls]]\ntool = "shell"\narguments = { command = "ls" }\n'
+ASKS = LS + '[[answer]]\ntext = "Well."\n'
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command that fails: `config` stands instead of the scripted model's, `said` is its input."""
+
+    arguments: tuple[str, ...]
+    next_step: str
+    code: int = 2
+    config: str | None = None
+    more: str = ""
+    script: str = ASKS
+    said: str = ""
+    environ: tuple[tuple[str, str], ...] = ()
+
+
+def server(status: int, body: str, step: str) -> Case:
+    """A chat with a server that answers so."""
+    text = json.dumps({"error": {"message": body}})
+    return Case(("chat", "hi"), step, 1, f"SERVER {status} {text}")
+
+
+CHAT = ("chat", "hi")
+Happen = Callable[["Case"], tuple[int, str]]
+CASES: dict[str, Case] = {
+    "answered 401: …": server(401, "no", "set `A_KEY` in the environment"),
+    "answered 404: …": server(404, "model m not found", "correct `model`"),
+    "answered 429: …": server(429, "insufficient_quota", "top it up or choose a model"),
+    "nobody listens at …: connection refused": Case(
+        ("models", "check"), "start the model server, or correct `base_url`", 1, "NOBODY"
+    ),
+    "the weights of the embedded model … are not here": Case(
+        (*CHAT, "--model", "smollm2"), "run `steersman models fetch smollm2`", 1, ""
+    ),
+    "no model is called …": Case((*CHAT, "--model", "mian"), "did you mean `main`?"),
+    "the catalogue has no model …": Case(("models", "fetch", "gpt9"), "it has: smollm2"),
+    "the script cannot be read: …": Case(
+        CHAT,
+        "correct `script`",
+        config='[models.main]\nprovider = "scripted"\nscript = "/no"\n'
+        '[agents.assistant]\nmodel = "main"\n',
+    ),
+    "unknown key …": Case(
+        ("config", "check"), "did you mean `busy_input_mode`", config='busy_input_mod = "x"'
+    ),
+    "… must be one of …, not …": Case(CHAT, "`steer`", config='busy_input_mode = "sometimes"'),
+    "not valid TOML: …": Case(CHAT, "config.toml:1:1", config="x = [\n"),
+    "can only be false: …": Case(
+        CHAT, "`/queue resume` goes on", config="[auto_queue.persistence]\nauto_resume = true"
+    ),
+    "names the model …, which is not there": Case(
+        CHAT, "add a table `[models.best]`", config='[agents.assistant]\nmodel = "best"'
+    ),
+    "the file can't be read: it is not there": Case(
+        CHAT, "correct the path", environ=(("STEERSMAN_CONFIG", "/no.toml"),)
+    ),
+    "there is no agent …": Case((*CHAT, "--agent", "nobody"), "known agents: assistant"),
+    "is not trusted: … not applied": Case(
+        ("config", "check"), "`steersman trust` applies it", 0, script="PROJECT"
+    ),
+    "can't be trusted: there is no such file": Case(("trust",), "`steersman trust DIR` trusts"),
+    "was not trusted": Case(("trust", "--forget"), "`steersman trust --list` shows"),
+    "it needs permission (…) and nobody can be asked": Case(CHAT, "`--yes` or a rule", 0),
+    "a rule forbids it: …": Case(
+        CHAT, 'shell "*": deny', 0, more='[permissions]\nrules = [{ tool = "shell", do = "deny" }]'
+    ),
+    "tools.sandbox is required, but …": Case(
+        (*CHAT, "--yes"),
+        "install bubblewrap",
+        0,
+        more='[tools]\nsandbox = "required"',
+        environ=(("PATH", "/nowhere"),),
+    ),
+    "there is no tool …": Case(("permissions", "explain", "x", "--tool", "fly"), "there are read"),
+    "Not attached: …": Case(("chat", "see @./none"), "there is no such file", 0),
+    "no session …": Case(("sessions", "show", "zzz"), "`steersman sessions list` shows them"),
+    "no session of … can be continued": Case(
+        (*CHAT, "--continue"), "`steersman chat` begins one", 1
+    ),
+    "another program has session … open": Case(
+        ("chat", "--resume", "last", "hi"), "leave it there first", 1, script="OWNED"
+    ),
+    "queue_full": Case(
+        ("chat", "--json"),
+        "two",
+        0,
+        more="[auto_queue]\nmax_queue_size = 1",
+        said="".join(
+            json.dumps({"text": one, "as": "queue"}) + "\n" for one in ("go", "one", "two")
+        ),
+    ),
+    "No queued item #…": Case(("chat", "--json"), "No queued item #5", 0, said="/queue steer 5\n"),
+    "no question … is open": Case(
+        ("chat", "--json"), "it was not answered", 0, said='{"answer": "q9", "choice": "allow"}\n'
+    ),
+    "it cannot be read: …": Case(
+        ("queue", "import", "/no.toml"), "name another file", 1, script="TALKED"
+    ),
+    "the folder can't be created: …": Case(
+        CHAT,
+        "set STEERSMAN_HOME to a folder of your own",
+        environ=(("STEERSMAN_HOME", "/dev/null"),),
+    ),
+    "is not a folder": Case((*CHAT, "--cwd", "/no"), "give --cwd an existing one"),
+    "No such command …": Case(("nonsense",), "Try 'steersman --help'"),
+    "there is no machine …": Case(("machines", "show", "no"), "known: session"),
+    "there is no routing table …": Case(("routes", "use", "no"), "known: steersman"),
+}
+
+
+def model_at(url: str) -> str:
+    """Write a configuration whose one model is at `url`."""
+    model = f'[models.main]\nprovider = "openai"\nbase_url = "{url}"\nmodel = "m"'
+    return f'{model}\napi_key_env = "A_KEY"\n[agents.assistant]\nmodel = "main"\n'
+
+
+def configured(case: Case, servers: list[ModelServer]) -> str | None:
+    """Give the text of the configuration that a case has, if it is not the scripted model's."""
+    if case.config == "NOBODY":
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            return model_at(f"http://127.0.0.1:{free.getsockname()[1]}/v1")
+    if case.config is None or not case.config.startswith("SERVER"):
+        return case.config
+    _, status, body = case.config.split(" ", 2)
+    servers.append(ModelServer([Status(int(status), body=body)]))
+    return model_at(servers[-1].base_url)
+
+
+@pytest.fixture
+def happen(
+    home: Path, folder: Path, environ: dict[str, str], configure: Callable[..., None], command: Any
+) -> Iterator[Happen]:
+    """Make a case happen; give its exit code and all that it printed, on one line."""
+    servers: list[ModelServer] = []
+
+    def start(*arguments: str, **more: str) -> subprocess.Popen[str]:
+        pipe = subprocess.PIPE
+        run = [sys.executable, "-m", "steersman", *arguments]
+        given = {"stdin": pipe, "stdout": pipe, "stderr": subprocess.STDOUT, "text": True}
+        return subprocess.Popen(run, cwd=folder, env=environ | more, **given)  # type: ignore[call-overload,no-any-return]
+
+    def make(case: Case) -> tuple[int, str]:
+        configure(case.script if case.script.startswith("[[") else ASKS, case.more)
+        if (text := configured(case, servers)) is not None:
+            (home / "config.toml").write_text(text)
+        if case.script == "PROJECT":
+            (folder / "steersman.toml").write_text("[tools]\ngrace = 9\n")
+        owner = start("chat", "--json") if case.script in ("OWNED", "TALKED") else None
+        if owner is not None:
+            assert owner.stdout is not None
+            owner.stdout.readline()
+        if owner is not None and case.script == "TALKED":
+            owner.communicate("", 30)
+        if case.arguments[0] != "chat" and not case.said:
+            ran_here = command(*case.arguments, **dict(case.environ))
+            return ran_here.code, " ".join((ran_here.out + ran_here.err).split())
+        ran = start(*case.arguments, **dict(case.environ))
+        said, _ = ran.communicate(case.said, 60)
+        if owner is not None and owner.returncode is None:
+            owner.communicate("", 30)
+        return ran.returncode, " ".join(said.split())
+
+    yield make
+    for one in servers:
+        one.close()
+
+
+SLOW = {"nobody listens at …: connection refused"}  # it tries again a few times before it says so
+ROWS = [
+    pytest.param(*row, marks=[pytest.mark.slow] if row[0] in SLOW else []) for row in CASES.items()
+]
+
+
+@pytest.mark.parametrize(("failure", "case"), ROWS, ids=CASES)
+def test_a_failure_names_the_next_step(failure: str, case: Case, happen: Happen) -> None:
+    """The message is as documented, the next step is there, the exit code fits, and no traceback."""
+    code, said = happen(case)
+    assert re.search(".*".join(map(re.escape, failure.split("…"))), said), said
+    assert case.next_step in said, said
+    assert "Traceback" not in said
+    assert code == case.code, said
+
+
+def test_every_documented_failure_has_a_case() -> None:
+    """The page and the table name the same failures."""
+    assert DOCUMENTED == list(CASES)
