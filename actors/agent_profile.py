@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..machines.limits import Limits
+from ..machines.metering import Price
 from ..machines.policy import CompactionPolicy, DelegationPolicy, Policy
 from ..machines.routes import STEERSMAN, Routes
 from ..ports.tools.permission import Permissions
@@ -26,4 +28,6 @@ class AgentProfile:
     policy: Policy = field(default_factory=Policy)
     delegation: DelegationPolicy = field(default_factory=DelegationPolicy)
     compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
+    limits: Limits = field(default_factory=Limits)
+    price: Price | None = None
     routes: Routes = STEERSMAN

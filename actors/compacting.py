@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..journal.compaction_entries import Compacted, CompactionBegun
+from ..journal.entry import Entry
 from ..machines.context import Fill, filled, older, pruned, tokens_of
-from ..machines.conversation import ChatMessage
+from ..machines.conversation import ChatMessage, Usage
 from ..machines.effects import Summarise
 from ..machines.results import ModelFailed, Summarised
 from .tool_calls import ToolCalls
@@ -46,8 +47,24 @@ class Compacting(ToolCalls):
     _refusal = ""
     """What the server said of a conversation that is too long."""
 
-    def _finish(self, event: str, status: str, reason: str = "", hint: str = "") -> None:
+    def _finish(
+        self,
+        event: str,
+        status: str,
+        reason: str = "",
+        hint: str = "",
+        said: str = "",
+        before: tuple[Entry, ...] = (),
+    ) -> None:
         """End the turn."""
+        raise NotImplementedError
+
+    def _may_call(self, tokens: int) -> bool:
+        """Reserve a call that takes so many tokens; whether it may be made."""
+        raise NotImplementedError
+
+    def _settle_call(self, usage: Usage | None) -> None:
+        """Count what a call took."""
         raise NotImplementedError
 
     @property
@@ -82,11 +99,14 @@ class Compacting(ToolCalls):
         if not message.is_too_long or not policy.is_auto or self._compacted_at == self.step - 1:
             return False
         self._refusal = message.reason
+        self._settle_call(Usage())
         self._compact("refused")
         return True
 
     def _compact(self, why: str) -> None:
         policy, tokens = self._environment.compaction, self._filled
+        if not self._may_call(tokens):
+            return
         self._move("overflow" if why == "refused" else "compact")
         self._compacted_at = self.step
         keep = int(policy.keep * (policy.window or tokens))
@@ -96,6 +116,7 @@ class Compacting(ToolCalls):
         begun = CompactionBegun(self.turn, self.step, why, tokens, policy.window)
         if not self._is_worth_it():
             self._decide([begun])
+            self._settle_call(Usage())
             self._prune("what is older takes little room")
             return
         question = self._question(why == "refused")
@@ -124,6 +145,7 @@ class Compacting(ToolCalls):
         if self.state != "compacting" or message.step != self.step:
             self._late("summary", message.usage)
             return
+        self._settle_call(message.usage)
         if not message.text:
             self._prune(message.reason or "the model said nothing", message)
             return

@@ -14,6 +14,8 @@ from ..machines.delivery import DEFAULT_DELIVERIES
 from ..machines.disposition import DEFAULT_DISPOSITIONS
 from ..machines.effects import PortEffect
 from ..machines.facts import Fact
+from ..machines.limits import Account
+from ..machines.metering import Price
 from ..machines.policy import CompactionPolicy, DelegationPolicy, Policy
 from ..machines.returning import DEFAULT_RETURNS
 from ..machines.routes import Routes
@@ -104,8 +106,8 @@ class Toolbook(Protocol):
 class Environment:
     """One session's surroundings. `max_steps` bounds the model calls of a turn.
 
-    `agent` is whose session it is, `path` what its questions begin with: the names of the children
-    that lead to it, each with a hyphen.
+    `account` is what it may use, and has used. `agent` is whose session it is, `path` what its questions
+    begin with: the names of the children that lead to it, each with a hyphen.
     """
 
     journal: Journal
@@ -119,6 +121,8 @@ class Environment:
     returns: Table[Any] = DEFAULT_RETURNS
     delegation: DelegationPolicy = field(default_factory=DelegationPolicy)
     compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
+    account: Account = field(default_factory=lambda: Account("limits"))
+    price: Price | None = None
     agent: str = ""
     path: str = ""
     finalize_id: Callable[[str], str] = "finalize-{}".format

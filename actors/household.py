@@ -152,7 +152,7 @@ class Household(Reverting):
         if self.record.state == "idle":
             self._shift("start")
             is_hold = self._environment.policy.after_interrupt == "hold"
-            self._start_next(must_hold=is_hold or order.cause == Cause.PARENT)
+            self._start_next(must_hold=is_hold or order.cause in (Cause.PARENT, Cause.BUDGET))
 
     # The end --------------------------------------------------------------------------------------
 
@@ -213,6 +213,8 @@ class Household(Reverting):
         conversation = tuple(record.conversation)
         awaited = self._resumable(entry.resumes) if entry.resumes else ()
 
+        account = self._environment.account
+        account.seconds, account.since = record.seconds, self.system.now()
         purpose = purpose_of(entry.item, record)
 
         def start() -> ActorRef[Any]:

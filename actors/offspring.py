@@ -102,6 +102,7 @@ class SessionOffspring:
         live.environment.delegation = replace(above.delegation, depth=above.delegation.depth + 1)
         self._share_folder(live, parent, order.name)
         live.environment.path = f"{above.path}{order.name}-"
+        live.environment.account.share(above.account, f"agents.{order.agent}.limits")
         live.environment.dispositions = above.dispositions
         live.environment.deliveries = above.deliveries
         live.environment.returns = above.returns

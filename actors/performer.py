@@ -196,6 +196,7 @@ class Performer:
             effect.messages,
             self.scene.tools,
             call_prefix=f"{turn}.s{step}.c",
+            max_tokens=effect.max_tokens,
         )
         self._window.begin()
         try:

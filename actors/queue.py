@@ -255,8 +255,9 @@ class Queue(Actor):
             self._decide()
         if isinstance(entry, e.Interrupted):
             is_hold = self._environment.policy.after_interrupt == "hold"
-            if (
-                is_hold or entry.cause == Cause.PARENT
+            if is_hold or entry.cause in (
+                Cause.PARENT,
+                Cause.BUDGET,
             ):  # a child goes on only when its parent says so
                 self._hold()
 

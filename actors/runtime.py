@@ -34,6 +34,7 @@ from ..ports.tools.environment import clean_environment
 from ..ports.tools.sandbox import OFF, Sandbox, SandboxPolicy
 from ..ports.tools.toolbox import Toolbox
 from ..ports.workspace.checkpoints import Checkpoints
+from .accounting import account_of
 from .agent_profile import AgentProfile
 from .caretaker import Caretaker
 from .claims import Claims
@@ -207,6 +208,8 @@ class Runtime:
             profile.routes.deliveries,
             delegation=profile.delegation,
             compaction=replace(profile.compaction, overhead=scene.overhead),
+            account=account_of(record, profile.limits),
+            price=profile.price,
             agent=profile.name,
         )
         live = LiveSession(session, lease, record, environment, performer, departure, profile, book)

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..journal import entries as e
 from ..journal.child_record import at_work
+from ..journal.limit_entries import LimitsGranted
 from ..journal.permission_entries import AllowanceForgotten, AllowanceGiven
 from ..journal.recovery import recovered
 from ..machines.delegation import (
@@ -28,6 +29,7 @@ from ..machines.messages import (
     Answer,
     Compact,
     Finalize,
+    GrantLimits,
     Interrupt,
     Lane,
     PolicyChange,
@@ -137,6 +139,9 @@ class Session(Cancelling):
                 return Forward(self._nursery)
             case SideTalk():
                 self._side_talk(message)
+            case GrantLimits(user):
+                self._environment.account.shares += 1
+                self._say(LimitsGranted(user))
             case Compact():
                 return self._sum_up(message)
             case PolicyChange():

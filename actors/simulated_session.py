@@ -20,6 +20,7 @@ from ..machines.delegation import ChildOpened, ChildReport, OpenChild
 from ..machines.delivery import Relation
 from ..machines.errors import UnknownSession
 from ..machines.facts import Fact
+from ..machines.limits import Account, Limits
 from ..machines.policy import CompactionPolicy, DelegationPolicy, Policy
 from .environment import Ears, Environment
 from .happening import Appended, Chronicle, Durable, Passed, Performed, Released, Started, Told
@@ -56,6 +57,7 @@ class Plan:
     delegation: DelegationPolicy = field(default_factory=lambda: DelegationPolicy(AGENTS))
     most_children: int = 8
     compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(slots=True)
@@ -104,6 +106,7 @@ class SimulatedSession:
             plan.max_steps,
             delegation=plan.delegation,
             compaction=plan.compaction,
+            account=Account("limits", plan.limits),
             agent=AGENTS[0],
         )
         self.record = self._load()
@@ -159,6 +162,7 @@ class SimulatedSession:
         here.delegation = replace(above.delegation, depth=above.delegation.depth + 1)
         here.path = f"{above.path}{order.name}-"
         here.agent = order.agent
+        here.account.share(above.account, "child")
         here.dispositions, here.deliveries = above.dispositions, above.deliveries
         here.returns = above.returns
         is_talk = order.relation == Relation.SIDE_TALK

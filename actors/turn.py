@@ -13,7 +13,7 @@ from typing import Any
 
 from ..journal import entries as e
 from ..machines.context import Fill
-from ..machines.conversation import ChatMessage
+from ..machines.conversation import ChatMessage, Usage
 from ..machines.delegation import ChildReturned
 from ..machines.effects import CallModel, CancelModel, Effect
 from ..machines.facts import Noticed, TextStreamed, ThoughtStreamed
@@ -31,7 +31,7 @@ from ..machines.results import (
 )
 from ..machines.step import Refusal, step
 from ..machines.turn import TURN
-from .compacting import Compacting
+from .spending import Spending
 from .turn_effect import stop_effect
 from .turn_entry import (
     INTERRUPTED,
@@ -50,7 +50,7 @@ CUT_SHORT = "The answer was cut short at the limit of tokens: say `continue`, or
 NO_ANSWER = "[No answer: the model call failed.]"
 
 
-class Turn(Compacting):
+class Turn(Spending):
     """One turn: the loop around its tool calls."""
 
     def on_start(self) -> None:
@@ -96,7 +96,7 @@ class Turn(Compacting):
     # The loop -------------------------------------------------------------------------------------
 
     def _steers_taken(self, message: SteersTaken) -> None:
-        if self.state != "boundary":
+        if self.state != "boundary" or self._is_spent:
             return
         loop = self._loop
         self._conversation.extend(message.messages)
@@ -116,14 +116,17 @@ class Turn(Compacting):
         if not spent and self._makes_room():
             loop.was_cut = was_cut
             return
+        if not spent and not self._may_call(self._filled):
+            return
         if self._move("proceed", spent) == "failed":
             limit = f"the limit of {self._environment.max_steps} model calls a turn is reached"
             self._finish("", "failed", limit, "raise agents.NAME.max_steps, or say go on")
             return
         self.step += 1
         said = (ChatMessage("user", GO_ON),) if was_cut else ()
-        call = CallModel(self.turn, self.epoch, self.step, (*self._conversation, *said))
-        self._decide([e.ModelCalled(self.turn, self.step, said)], [call])
+        messages = (*self._conversation, *said)
+        call = CallModel(self.turn, self.epoch, self.step, messages, self._most())
+        self._decide([e.ModelCalled(self.turn, self.step, said, self._reserved)], [call])
 
     def _stream(self, message: ModelText) -> None:
         if self.state == "calling" and message.step == self.step:
@@ -143,6 +146,7 @@ class Turn(Compacting):
         if self.state != "calling" or not loop.cut_for or not text.strip():
             return
         self._move("cut")
+        self._settle_call(None)
         loop.partial.clear()
         loop.cut_for, loop.was_cut = "", True
         cut = e.AnswerCut(self.turn, self.step, (ChatMessage("assistant", text),))
@@ -156,6 +160,7 @@ class Turn(Compacting):
         self._loop.partial.clear()
         self._loop.cut_for = ""
         self._environment.learn_window(message.window)
+        self._settle_call(message.usage)
         said = ChatMessage("assistant", message.text, message.tool_calls, thoughts=message.thoughts)
         if message.stop_reason == "length" and not message.tool_calls:
             self._pass_on(Noticed(CUT_SHORT))
@@ -175,6 +180,7 @@ class Turn(Compacting):
         self._environment.learn_window(message.window)
         if self._overflows(message):
             return
+        self._settle_call(Usage())
         self._move("model_failed")
         text = "".join(self._loop.partial)
         said = f"{text}\n{NO_ANSWER}" if text else NO_ANSWER
@@ -240,7 +246,9 @@ class Turn(Compacting):
         if isinstance(step(TURN, self.state, "interrupt"), Refusal):
             return
         loop.companions.update(message.companions)
-        if self.state == "boundary" and not loop.is_waiting:  # steers are entering just now
+        if self.state == "boundary" and not (
+            loop.is_waiting or self._is_spent
+        ):  # steers are entering just now
             if loop.cancel is None or not loop.cancel.text:  # one that says nothing needs no answer
                 loop.cancel = message
         elif self._must_wait(message):
@@ -277,6 +285,7 @@ class Turn(Compacting):
         withdrawn = [e.QuestionAnswered(self.turn, one, "withdrawn") for one in loop.questions]
         results = [*goes_on(self.turn, loop.spare(message.spares)), *skipped(self.turn, loop)]
         self._move("interrupt")
+        self._settle_call(None)
         words = last_words(self._conversation, loop, bool(results))
         loop.owes_word = bool(loop.open)
         ended = e.Interrupted(self.turn, message.cause, loop.checkpoint, words)

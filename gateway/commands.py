@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ..machines.messages import Interrupt
 from .agents_commands import AGENTS_USAGE, agents_command, answer_command, smalltalk_command
 from .compaction_events import compact_command
+from .limits_command import limits_command
 from .permission import PERMISSIONS_USAGE, permissions_command
 from .queue_commands import QUEUE_USAGE, queue_command
 from .reply import Reply
@@ -165,6 +166,12 @@ COMMANDS: dict[str, Command] = {
             show_command,
         ),
         Command("receipts", "[ID]", "Tell what became of what was said.", receipts_command),
+        Command(
+            "limits",
+            "[more]",
+            "Show what the session may use; grant as much again.",
+            limits_command,
+        ),
         Command(
             "compact",
             "[WHAT MATTERS]",

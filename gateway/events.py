@@ -11,6 +11,7 @@ from typing import Any
 from ..journal import compaction_entries as c
 from ..journal import entries as e
 from ..journal import revert_entries as r
+from ..journal.limit_entries import LimitReached, LimitsGranted
 from ..journal.record import ItemRecord, QueueRecord, SessionRecord
 from ..machines.conversation import Usage
 from ..machines.facts import (
@@ -26,6 +27,7 @@ from .acknowledgement import accepted_text
 from .attachment_events import attachment_events
 from .child_events import of_child
 from .compaction_events import of_compaction
+from .limits_command import of_limits
 from .revert_events import of_revert
 from .stamp import iso
 from .tool_output import output_of
@@ -147,6 +149,8 @@ def translate(entry: e.Entry, record: SessionRecord) -> list[Event]:
             return [_accepted(entry), *attachment_events(entry.attached)]
         case e.Edited():
             return attachment_events(entry.attached)
+        case LimitReached() | LimitsGranted():
+            return of_limits(entry)
         case c.CompactionBegun() | c.Compacted():
             return of_compaction(entry)
         case e.Requeued():

@@ -14,6 +14,7 @@ from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord
 from ..journal.store import Store
 from ..machines.errors import UnknownSession, UsageError
+from ..machines.limits import Limits
 from ..machines.policy import CompactionPolicy, DelegationPolicy, Policy, RoutesChoice
 from ..machines.words import Words
 from ..ports.hooks import HookSpec
@@ -32,6 +33,7 @@ from ..ports.tools.permission import Permissions
 from ..ports.tools.sandbox import SandboxPolicy
 from ..workflows.config import Config
 from ..workflows.paths import Paths
+from ..workflows.settings import AgentSettings
 from .control import ControlServer
 from .conversation import Conversation
 from .events import Event, Narrator
@@ -293,8 +295,15 @@ class Host:
             policy,
             self._delegation(),
             CompactionPolicy(compaction.auto, compaction.at, compaction.keep, window),
+            self._limits(agent),
+            self.choice.config.price if self.choice else None,
             routes,
         )
+
+    def _limits(self, agent: AgentSettings) -> Limits:
+        """Say what a session of an agent may use: as the agent says, else as is said for all."""
+        given = agent.limits or self.config.limits
+        return Limits(given.max_tokens, given.max_cost, given.max_minutes)
 
     def _delegation(self) -> DelegationPolicy:
         """Say whom an agent may call, and how many."""

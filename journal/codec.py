@@ -12,7 +12,14 @@ from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ..machines.errors import StoreDamaged
-from . import compaction_entries, entries, hook_entry, permission_entries, revert_entries
+from . import (
+    compaction_entries,
+    entries,
+    hook_entry,
+    limit_entries,
+    permission_entries,
+    revert_entries,
+)
 from .entries import Entry
 
 __all__ = ["decode", "decode_entry", "encode", "encode_entry", "kind_of"]
@@ -33,7 +40,14 @@ def _snake_case(name: str) -> str:
 
 @cache
 def _types() -> dict[str, type[Entry]]:
-    places = (entries, compaction_entries, hook_entry, permission_entries, revert_entries)
+    places = (
+        entries,
+        compaction_entries,
+        hook_entry,
+        limit_entries,
+        permission_entries,
+        revert_entries,
+    )
     found = (getattr(place, name) for place in places for name in place.__all__)
     return {kind_of(one): one for one in found if one is not Entry}
 

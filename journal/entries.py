@@ -229,11 +229,15 @@ class TurnStarted(Entry):
 
 @dataclass(frozen=True, slots=True)
 class ModelCalled(Entry):
-    """The model is about to be asked: at most once by itself for each (turn, step)."""
+    """The model is about to be asked: at most once by itself for each (turn, step).
+
+    `tokens` is what is sent, as estimated: so much counts as used if no answer ever comes.
+    """
 
     turn: str
     step: int
     messages: tuple[ChatMessage, ...] = ()
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from .cancel_record import CANCEL_ENDS, CancelRecord, follow_cancels, take_cance
 from .child_record import ChildRecord, apply_to_children
 from .compaction_entries import Compacted
 from .compaction_record import apply_compaction, grow
+from .limit_record import apply_limits
 from .permission_entries import AllowanceForgotten, AllowanceGiven
 from .queue import ItemRecord, QueueRecord, apply_to_queue, move
 from .revert_entries import RevertAsked
@@ -70,7 +71,8 @@ class CallRecord:
 class TurnRecord:
     """One turn; `calls` are kept for the newest turn only.
 
-    `is_over`: it has ended, and everything that it started is dead.
+    `sent` are the tokens of a call that is not answered. `is_over`: it has ended, and everything that
+    it started is dead.
     """
 
     id: str
@@ -86,6 +88,7 @@ class TurnRecord:
     reason: str = ""
     is_over: bool = False
     usage: Usage = field(default_factory=Usage)
+    sent: int = 0
     calls: dict[str, CallRecord] = field(default_factory=dict[str, CallRecord])
 
 
@@ -101,8 +104,9 @@ class SessionRecord:
     `spoken` counts all messages of the conversation, ever.
     `routes` are what a person chose for this session; empty or none, if nobody did. `usage` is what
     its own model calls took, `below` what those of its children did, as far as they have told;
-    `seconds` is how long its turns ran. `fill` is what the newest answer says of the
-    window, of so many messages as were `spoken` then.
+    `lost` are tokens that were sent for answers which never came, as estimated; `grants` is how often
+    a person granted as much again. `seconds` is how long its turns ran. `fill` is what the newest
+    answer says of the window, of so many messages as were `spoken` then.
     """
 
     id: str = ""
@@ -134,6 +138,8 @@ class SessionRecord:
     reverts_made: int = 0
     usage: Usage = field(default_factory=Usage)
     below: Usage = field(default_factory=Usage)
+    lost: int = 0
+    grants: int = 0
     seconds: float = 0.0
     turns: dict[str, TurnRecord] = field(default_factory=dict[str, TurnRecord])
     queue: QueueRecord = field(default_factory=QueueRecord)
@@ -191,6 +197,7 @@ def apply(record: SessionRecord, entry: e.Entry, seq: int, time: float) -> None:
     apply_to_reverts(record.reverts, entry)
     record.reverts_made += isinstance(entry, RevertAsked)
     apply_compaction(record, entry, time)
+    apply_limits(record, entry)
     _apply_to_session(record, entry, time)
     if record.state != state:
         record.since = time

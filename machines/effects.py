@@ -24,12 +24,16 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class CallModel:
-    """Ask the turn's model; `messages` is the whole conversation, oldest first."""
+    """Ask the turn's model; `messages` is the whole conversation, oldest first.
+
+    `max_tokens` is how long the answer may get; none leaves it to the model.
+    """
 
     turn: str
     epoch: int
     step: int
     messages: tuple[ChatMessage, ...]
+    max_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

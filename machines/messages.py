@@ -12,6 +12,7 @@ __all__ = [
     "Answer",
     "Compact",
     "Finalize",
+    "GrantLimits",
     "Interrupt",
     "Lane",
     "Message",
@@ -193,4 +194,11 @@ class Compact(Message):
     """
 
     wish: str = ""
+    user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GrantLimits(Message):
+    """Let this session use as much again as its limits say."""
+
     user: str = ""

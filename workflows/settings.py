@@ -43,6 +43,7 @@ __all__ = [
     "ToolDialect",
     "ToolName",
     "ToolSettings",
+    "UsageLimits",
     "Verb",
     "WhenFull",
     "parse_size",
@@ -178,6 +179,14 @@ class Compaction(Declaration, frozen=True):
     keep: Annotated[float, Field(ge=0, lt=1)]
 
 
+class UsageLimits(Declaration, frozen=True):
+    """What a session may use; 0 is no limit."""
+
+    max_tokens: Annotated[int, Field(ge=0)] = 0
+    max_cost: _Amount = 0.0
+    max_minutes: _Amount = 0.0
+
+
 class PermissionRule(Declaration, frozen=True):
     """One line of the permissions; `tool` and `match` are patterns."""
 
@@ -269,6 +278,7 @@ class AgentSettings(Declaration, frozen=True):
     interrupt_at: InterruptAt | None = None
     steer_while_streaming: SteerWhileStreaming | None = None
     on_parent_interrupt: OnParentInterrupt = "cancel"
+    limits: UsageLimits | None = None
 
 
 def _check_table(name: str) -> str:
@@ -299,6 +309,7 @@ class Settings(Declaration, frozen=True):
     goals: Goals
     delegation: Delegation
     compaction: Compaction
+    limits: UsageLimits
     permissions: Permissions
     tools: ToolSettings
     restore: Restore

@@ -80,9 +80,10 @@ class Exchange:
 def with_defaults(
     request: ModelRequest, temperature: float | None, max_tokens: int | None
 ) -> ModelRequest:
-    """Return the request with these settings where it has none of its own."""
+    """Return the request with these settings where it has none of its own; the smaller limit counts."""
+    limits = [one for one in (request.max_tokens, max_tokens) if one is not None]
     return replace(
         request,
         temperature=temperature if request.temperature is None else request.temperature,
-        max_tokens=max_tokens if request.max_tokens is None else request.max_tokens,
+        max_tokens=min(limits, default=None),
     )

@@ -1,0 +1,57 @@
+"""Limits of tokens and money stop the work, say so, and hold what waits; nothing is lost by it."""
+
+import re
+
+from blackbox.driver import Place
+from serving import Hang, Text, Tools
+
+ANSWER = Text("Done.", usage={"input": 2000, "output": 20, "cached": 0})
+
+
+def test_a_limit_stops_and_holds_and_more_can_be_granted(place: Place, serve) -> None:
+    """Also over a crash: what was used stays counted, and what was granted stays granted."""
+    server = serve(ANSWER, rest="[limits]\nmax_tokens = 7000\n")
+    chat = place.chat()
+    for text in ("one", "two"):
+        chat.send(text)
+        chat.wait("turn_ended", status="completed")
+    chat.send("three", {"text": "later", "as": "queue"})
+    error = chat.wait("error", code="limit_reached")
+    assert re.search(r"limits\.max_tokens: 4,040 of 7,000 tokens are used", error["text"])
+    assert "/limits more" in error["hint"]
+    assert chat.wait("interrupted")["cause"] == "budget"
+    chat.wait("stopped")
+    held = chat.ask("/queue")["data"]
+    assert held["state"] == "held"
+    assert [one["text"] for one in held["items"]] == ["three", "later"]
+    chat.kill()
+    again = place.chat("--continue")
+    again.send("/queue resume")
+    again.wait("error", code="limit_reached")
+    again.wait("stopped")
+    assert len(server.requests) == 2
+    assert again.ask("/limits more")["data"]["max_tokens"] == 14_000
+    again.send("/queue resume")
+    for _ in range(2):
+        again.wait("turn_ended", status="completed")
+    assert len(server.requests) == 4
+    assert again.close() == 0
+
+
+def test_a_child_uses_what_its_parent_may(place: Place, serve) -> None:
+    """A subagent's own limit ends the subagent with a reason; the parent's counts for both."""
+    call = {"tool": "delegate", "arguments": {"task": "count", "agent": "scout"}}
+    server = serve(
+        Tools([call], match="begin"),
+        Text("Heard.", match="begin"),
+        Hang(match="count"),
+        rest='[agents.scout]\nmodel = "main"\nlimits = { max_tokens = 10 }\n',
+    )
+    chat = place.chat("--yes")
+    chat.send("begin")
+    ended = chat.wait("child_ended")
+    assert ended["status"] == "failed"
+    assert "agents.scout.limits.max_tokens: 0 of 10 tokens are used" in ended["reason"]
+    chat.wait("turn_ended", status="completed", parent=None)
+    assert len(server.requests) == 2
+    assert chat.close() == 0
