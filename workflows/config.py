@@ -117,6 +117,8 @@ def try_load(
         return None, complaints
     layers, notices = _without_untrusted(layers, paths, project)
     merged, setters = _merge_layers([_shipped_document(), *layers])
+    if workflow:
+        _share_model(merged, workflow)
     settings = _settings(merged)
     complaints = [*_check_names(settings, setters), *_check_routes(settings, layers, setters)]
     sources = [layer for layer in (*reversed(layers), _shipped_document()) for _ in _rules(layer)]
@@ -129,6 +131,13 @@ def check_project(file: Path) -> Document:
     if complaints:
         raise config_error(complaints)
     return layers[0]
+
+
+def _share_model(merged: dict[str, Any], workflow: Document) -> None:
+    """Give the agents of a workflow the model of the default agent where they name none."""
+    usual = merged["agents"].get(merged["default_agent"], {}).get("model", "")
+    for name in workflow.data.get("agents", ()):
+        merged["agents"][name].setdefault("model", usual)
 
 
 @cache
