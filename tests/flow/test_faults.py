@@ -6,15 +6,18 @@
 
 import os
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from steersman.workflows.document import tell
 from steersman.workflows.flow.check import Surroundings, check_file
 from steersman.workflows.paths import Paths
+from steersman.workflows.settings import ToolName
 
 FAULTS = Path(__file__).parent / "faults"
 IS_WRITING = os.environ.get("STEERSMAN_SNAPSHOTS") == "write"
+TOOLS = ", ".join(f"`{name}`" for name in get_args(ToolName))
 NAMES = sorted(path.stem for path in FAULTS.glob("*.toml"))
 
 
@@ -25,7 +28,7 @@ def test_each_mistake_is_told_with_its_place_and_a_hint(name: str, tmp_path: Pat
     checked = check_file(FAULTS / f"{name}.toml", around)
     told = [tell(one) for one in checked.faults]
     told += [tell(one, "warning: ") for one in checked.warnings]
-    text = "\n".join(told).replace(f"{FAULTS}/", "") + "\n"
+    text = "\n".join(told).replace(f"{FAULTS}/", "").replace(TOOLS, "(the tools)") + "\n"
     snapshot = FAULTS / f"{name}.txt"
     if IS_WRITING:
         snapshot.write_text(text, encoding="utf-8")
