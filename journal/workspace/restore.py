@@ -148,6 +148,8 @@ class Restore:
                 file.write(data)
                 self._keep_owner(root, put, file.fileno())
                 os.fchmod(file.fileno(), put.target.mode)
+                file.flush()
+                os.fsync(file.fileno())  # or a power cut after the rename leaves an empty file
 
     def _keep_owner(self, root: Path, put: Put, file: int) -> None:
         """Where we may give files away, a file stays whose it was."""
