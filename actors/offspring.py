@@ -37,11 +37,12 @@ LOOKS = ("read", "list", "search")
 
 
 class SessionOffspring:
-    """The children of one live session."""
+    """The children of one live session; `_listeners` are the nurseries that hear of each."""
 
     def __init__(self, runtime: Runtime, parent: str) -> None:
         self._runtime = runtime
         self._parent = parent
+        self._listeners: dict[str, ActorRef[Any]] = {}
 
     def open(self, order: OpenChild, nursery: ActorRef[Any]) -> ChildOpened:
         """Open a child's session, new or known. Raises `SteersmanError`."""
@@ -49,8 +50,9 @@ class SessionOffspring:
         parent = runtime.sessions[self._parent]
         profile = self._profile(order, parent)
         live = runtime.sessions.get(order.session)
+        self._listeners[order.session] = nursery
         if live is None:
-            live = self._claim(order, parent, profile, nursery)
+            live = self._claim(order, parent, profile)
         else:
             runtime.reload(live)
         record = live.record
@@ -69,15 +71,13 @@ class SessionOffspring:
         if live is not None:
             self._runtime.release(live)
 
-    def _claim(
-        self, order: OpenChild, parent: LiveSession, profile: AgentProfile, nursery: ActorRef[Any]
-    ) -> LiveSession:
+    def _claim(self, order: OpenChild, parent: LiveSession, profile: AgentProfile) -> LiveSession:
         runtime = self._runtime
         folder = Path(parent.record.folder)
 
         def ears(session: str) -> Ears:
             def report(said: ChildReport) -> None:
-                tell(nursery, said)
+                tell(self._listeners[order.session], said)  # a later nursery, maybe
 
             return ReportingEars(order.name, runtime.ears_of_child(session, parent.id), report)
 

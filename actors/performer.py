@@ -7,6 +7,7 @@ result for an actor that is gone is dropped here; the journal already says how i
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,7 +86,10 @@ class Offspring(Protocol):
 
 
 class Performer:
-    """One session's hands; `perform` never blocks."""
+    """One session's hands; `perform` never blocks.
+
+    `_doors`: a child's session is opened and closed one after another, in the order of the orders.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, scene: Scene, offspring: Offspring) -> None:
         self.scene = scene
@@ -97,6 +101,7 @@ class Performer:
         self._runs: dict[str, ToolRun] = {}
         self._awaited: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._doors: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def __call__(self, effect: PortEffect, reply_to: ActorRef[Any] | None) -> None:
         """Begin an effect; its result goes to `reply_to`."""
@@ -116,7 +121,7 @@ class Performer:
             case OpenChild():
                 self._open_child(effect, reply_to)
             case CloseChild(session):
-                self._task(asyncio.to_thread(self.offspring.close, session), _ignore)
+                self._close_child(session)
             case SetTimer():
                 self._set_timer(effect, reply_to)
             case RestoreFiles():
@@ -305,13 +310,21 @@ class Performer:
 
     # Children and time ----------------------------------------------------------------------------
 
+    def _close_child(self, session: str) -> None:
+        async def close_it() -> None:
+            async with self._doors[session]:
+                await asyncio.to_thread(self.offspring.close, session)
+
+        self._task(close_it(), _ignore)
+
     def _open_child(self, effect: OpenChild, reply_to: ActorRef[Any] | None) -> None:
         if reply_to is None:
             return
 
         async def open_it() -> None:
             try:
-                opened = await asyncio.to_thread(self.offspring.open, effect, reply_to)
+                async with self._doors[effect.session]:
+                    opened = await asyncio.to_thread(self.offspring.open, effect, reply_to)
             except SteersmanError as error:
                 _send(reply_to, ChildLost(effect.name, error.message, error.hint))
             else:

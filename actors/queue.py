@@ -150,9 +150,7 @@ class Queue(Actor):
         waiting = len(record.waiting())
         place = waiting + 1 if message.position is None else min(message.position, waiting + 1)
         name, to = f"m{record.made + 1}", message.for_children
-        steer = PassSteer(
-            name, to, message.text, message.user, message.attached, message.beneath
-        )
+        steer = PassSteer(name, to, message.text, message.user, message.attached, message.beneath)
         self._decide(
             e.Queued(
                 item=name,
