@@ -33,11 +33,9 @@ from .household import Household
 from .mailbox import tell
 from .reception import (
     interrupt_order,
-    newest_stop,
     replacing_order,
-    revoked,
+    taken_back,
     told_of,
-    waiting_order,
     what_is_left,
 )
 
@@ -90,6 +88,9 @@ class Cancelling(Household):
         moved = step(SESSION, record.state, "interrupt")
         children = self._reached(message.cause, *ENDS)
         if not children and (isinstance(moved, Refusal) or moved.ignored):
+            if not message.turn and self._reaches_goal(message.cause):
+                self._cut = max(self._cut, message.said)
+                return self._pause_alone(message, self._next_receipt(message.client_id))
             reason = moved.reason if isinstance(moved, Refusal) else moved.ignored
             return {"ok": True, "interrupted": None, "reason": reason}
         if message.turn and message.turn != record.turn:
@@ -105,17 +106,13 @@ class Cancelling(Household):
 
     def _take_back(self) -> Any:
         """Queue an interrupting message after all; of any other message the queue knows."""
-        now, turn = self.system.now(), self._turn
-        planned = revoked(self.record, now)
-        if planned and turn is not None:
-            tell(turn, CallOff(planned))
-        newest = newest_stop(self.record, now)
-        if newest is None:
+        planned, order, reply = taken_back(self.record, self.system.now())
+        if planned and self._turn is not None:
+            tell(self._turn, CallOff(planned))
+        if order is None:
             return Forward(self._queue)
-        key = f"undo-{newest.id}"
-        self._queue.tell(replace(waiting_order(newest), client_id=key))
-        stopped = None if planned else self.record.turns.get(newest.turn)
-        return {"ok": True, "id": newest.id, "key": key, "offered": stopped and stopped.number}
+        self._queue.tell(order)
+        return reply
 
     def _receipt_of(self, client_id: str) -> str:
         """Return what a stop with this key got when it came before, journalled or not."""
@@ -153,9 +150,13 @@ class Cancelling(Household):
             if spared:
                 self._nursery.tell(DetachChildren(tuple(spared)))
             self._cancel_children(order.companions, order)
+            self._stop_goal(order)
             self._end_turn(order)
         elif reached and any(record.children[one].state != "stopping" for one in reached):
             self._cancel_children(reached, order, is_alone=True)
+            self._stop_goal(order)
+        elif self._reaches_goal(order.cause):
+            self._stop_goal_alone(order)
         else:
             self._given.pop(order.receipt, None)
             self._acknowledge(order, f"i{record.receipts}")
@@ -192,6 +193,7 @@ class Cancelling(Household):
             return
         is_final = event == "finalize"
         self._end_children(is_final, cause)
+        self._end_goal(is_final)
         self._say(e.SessionFinalizing(cause) if is_final else e.SessionLeaving(cause))
         if "interrupt_turn" in moved.effects:
             why = "finalize" if is_final else "signal"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..journal import entries as e
+from ..journal import goal_entries as g
 from ..journal.queue import ItemRecord
 from ..journal.recovery import closing_messages
 from ..machines.disposition import Intent, Situation, dispose
@@ -22,7 +23,9 @@ from ..machines.messages import (
     TakeBack,
     UserMessage,
 )
+from ..machines.pursuit import ChangeGoal, GoalDecided, SetGoal
 from .actor import Forward
+from .goal_wishes import Wish, change, set_goal
 from .reception import enqueue_order, known
 from .session import Session
 from .supervisor import ChildSpec
@@ -61,8 +64,24 @@ class Caretaker(Session):
                 | Finalize()
             ):
                 return {"ok": False, "reason": NOT_OPEN}
+            case SetGoal():
+                return self._note_wish(
+                    set_goal(self.record.goals, message, self._environment.goals)
+                )
+            case ChangeGoal():
+                return self._note_wish(change(self.record.goals, message))
             case _:
                 return super()._obey(message)
+
+    def _note_wish(self, wish: Wish) -> dict[str, Any]:
+        """Note what is wanted of a goal; it begins when somebody is there who says so."""
+        if wish.goes_on is not None and not any(isinstance(one, g.GoalSet) for one in wish.entries):
+            return {"ok": False, "reason": NOT_OPEN}
+        if wish.is_done:
+            paused = (g.GoalPaused(wish.goal, "user", "nobody has the session open"),)
+            entries = (*wish.entries, *(paused if wish.goes_on is not None else ()))
+            self._queue.tell(GoalDecided(wish.goal, entries, drops=wish.drops))
+        return wish.reply
 
     def _keep(self, message: UserMessage) -> dict[str, Any]:
         before = known(self.record, message.client_id)
@@ -98,6 +117,9 @@ class Caretaker(Session):
 
     def _cut_off(self) -> ItemRecord | None:
         return next((one for one in self.record.queue.live() if one.state == "running"), None)
+
+    def _pursue(self) -> None:
+        """Nobody is here who could work for a goal."""
 
     def _react(self, entry: e.Entry) -> None:
         """Nothing follows from a change of this queue."""

@@ -16,7 +16,7 @@ from ..machines.effects import PortEffect
 from ..machines.facts import Fact
 from ..machines.limits import Account
 from ..machines.metering import Price
-from ..machines.policy import CompactionPolicy, DelegationPolicy, Policy
+from ..machines.policy import CompactionPolicy, DelegationPolicy, GoalPolicy, Policy
 from ..machines.returning import DEFAULT_RETURNS
 from ..machines.routes import Routes
 from ..machines.routing import Table
@@ -123,6 +123,7 @@ class Environment:
     compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
     account: Account = field(default_factory=lambda: Account("limits"))
     price: Price | None = None
+    goals: GoalPolicy = field(default_factory=GoalPolicy)
     agent: str = ""
     path: str = ""
     finalize_id: Callable[[str], str] = "finalize-{}".format

@@ -41,8 +41,8 @@ from .homecoming import Homecoming, seed
 from .mailbox import tell
 from .nursery import Nursery
 from .purpose import compaction_order, purpose_of
+from .pursuing import Pursuing
 from .queue import Queue
-from .reverting import Reverting
 from .supervisor import ChildSpec
 from .turn import Turn
 
@@ -51,7 +51,7 @@ __all__ = ["Household"]
 CALL_ENDED = "a fault in the program ended it"
 
 
-class Household(Reverting):
+class Household(Pursuing):
     """A session's actors; the three types are what it starts, in the order in which they depend."""
 
     strategy = "rest_for_one"
@@ -83,6 +83,7 @@ class Household(Reverting):
     def _react(self, entry: e.Entry) -> None:
         if isinstance(entry, e.InterruptRequested | e.InterruptPlanned):
             self._given.pop(entry.receipt, None)
+        self._follow_goal(entry)
         match entry:
             case e.TurnStarted():
                 self._start_turn(entry)
@@ -159,7 +160,7 @@ class Household(Reverting):
     def _settle(self) -> None:
         """Ask everybody for their last word."""
         self._unsettled = frozenset({"queue", "nursery"})
-        self._queue.tell(Settle())
+        self._last_settled.tell(Settle())
         self._nursery.tell(Settle())
 
     def _settled(self, message: Settled) -> None:
@@ -339,6 +340,8 @@ class Household(Reverting):
             self.children["queue"].mailbox.purge(StartNext)
             self._shift("nothing_to_start")
         self.handle_down(down)
+        if down.name == "goal" and "queue" in self._unsettled:
+            self._queue.tell(Settle())
         if down.name in self._unsettled:
             self.children[down.name].ref.tell(Settle())
         self.unstash()

@@ -40,6 +40,15 @@ from ..machines.effects import (
 from ..machines.facts import Fact, MessageRejected, StoreLost
 from ..machines.messages import UserMessage
 from ..machines.orders import Decided, InterruptTurn, Journalled, StoreBroke
+from ..machines.pursuit import (
+    AskJudge,
+    AwaitCondition,
+    CountChanges,
+    GoalEffect,
+    GoalTimer,
+    RunGate,
+    StopJudging,
+)
 from ..machines.session import SESSION
 from ..machines.step import Refusal, step
 from .mailbox import tell
@@ -60,6 +69,7 @@ NAMES_THE_QUEUE = (
     e.ProgressMade,
     e.Recovered,
     e.SessionFinalized,
+    e.SessionSuspended,
     e.SteerArrived,
     Reverted,
 )
@@ -100,6 +110,10 @@ class Keeper(Supervisor):
 
     def _deliver_cancel(self, order: InterruptTurn) -> None:
         """Give an order to end to whom the table names."""
+        raise NotImplementedError
+
+    def _perform_for_goal(self, effect: GoalEffect) -> None:
+        """Do what a goal asks for, unless something has come in between."""
         raise NotImplementedError
 
     def _say(self, entry: e.Entry) -> None:
@@ -166,6 +180,15 @@ class Keeper(Supervisor):
                 self._environment.perform(effect, turn)
             case RestoreFiles():
                 self._environment.perform(effect, self.actor_ref)
+            case (
+                RunGate()
+                | AskJudge()
+                | CountChanges()
+                | StopJudging()
+                | AwaitCondition()
+                | GoalTimer()
+            ):
+                self._perform_for_goal(effect)
             case _ if turn is None or self._is_overtaken(effect):
                 return
             case Delegate() | Dismiss():

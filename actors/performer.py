@@ -39,6 +39,7 @@ from ..machines.results import (
     Summarised,
     ToolFinished,
 )
+from ..ports.judging import JudgeSeat
 from ..ports.models.model import Model, ModelRequest, Pause, unheard
 from ..ports.tools.sandbox import Sandbox
 from ..ports.tools.tool import Tool, ToolContext, ToolResult, ToolRun
@@ -46,6 +47,7 @@ from ..ports.tools.toolbox import Toolbox
 from ..ports.workspace.watched_run import WatchedRun, written_path
 from ..ports.workspace.workspace import Workspace
 from .giving_back import give_back
+from .goal_work import GoalWork
 from .pieces import Pieces
 from .window_watch import WindowWatch
 
@@ -72,6 +74,8 @@ class Scene:
         """Tokens that instructions and tools take, as estimated."""
         return (len(self.system) + len(str(self.tools))) // CHARACTERS
 
+    judge: Callable[[], JudgeSeat] | None = None
+
 
 class Offspring(Protocol):
     """Opens and closes the sessions of one session's children; both block, and may raise."""
@@ -97,6 +101,7 @@ class Performer:
         self._timers = set[asyncio.TimerHandle]()
         self._loop = loop
         self._window = WindowWatch(loop, scene.model)
+        self._goal_work = GoalWork(loop, scene, self._task)
         self._calls: dict[str, asyncio.Task[None]] = {}
         self._runs: dict[str, ToolRun] = {}
         self._awaited: dict[str, asyncio.Task[None]] = {}
@@ -126,6 +131,8 @@ class Performer:
                 self._set_timer(effect, reply_to)
             case RestoreFiles():
                 self._restore(effect, reply_to)
+            case _:
+                self._goal_work(effect, reply_to)
 
     @property
     def pids(self) -> dict[str, int]:
@@ -141,6 +148,7 @@ class Performer:
         for timer in self._timers:
             timer.cancel()
         self._window.close()
+        self._goal_work.close()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self.scene.workspace is not None:
             await self.scene.workspace.aclose()

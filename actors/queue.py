@@ -35,12 +35,14 @@ from ..machines.orders import (
     TakeSteers,
 )
 from ..machines.participation import HandBack
+from ..machines.pursuit import Catch, GoalDecided
 from ..machines.results import ToolFinished
 from ..machines.step import Refusal, step
 from .actor import Actor
+from .goal_message import of_goal, overtaken
 from .intake import hand_back, taken_in
 from .mailbox import tell
-from .rearrangement import Rearranged, edit, imported_entries, keep, move, steer, take_back
+from .rearrangement import Rearranged, edit, import_items, keep, move, steer, take_back
 from .wording import chosen, with_news
 
 if TYPE_CHECKING:
@@ -95,12 +97,17 @@ class Queue(Actor):
                 self._journalled(entry)
             case Settle():
                 self._session.tell(Settled())
+            case GoalDecided():
+                self._pass_on_goal(message)
+            case Catch():
+                self._session.tell(message)
             case QueueChange() | QueueImport() | ResumeQueue() if self.record.state == "closed":
                 return {"ok": False, "reason": "session_finalized"}
             case QueueChange():
                 return self._change(message)
             case QueueImport():
-                return self._import(message)
+                limit = self._environment.policy.max_queue_size
+                return self._rearrange(import_items(self.record, message, limit))
             case ResumeQueue():
                 return self._resume(message)
             case TakeBack():
@@ -116,6 +123,7 @@ class Queue(Actor):
         *entries: e.Entry,
         orders: tuple[InterruptTurn, ...] = (),
         effects: tuple[Effect, ...] = (),
+        urgent: tuple[Effect, ...] = (),
     ) -> None:
         now = self.system.now()
         for entry in entries:
@@ -124,7 +132,7 @@ class Queue(Actor):
             released = e.QueueReleased()
             apply_to_queue(self.record, released, now)
             entries = (*entries, released)
-        self._session.tell(Decided(self.name, entries, effects, orders=orders))
+        self._session.tell(Decided(self.name, entries, effects, urgent, orders=orders))
 
     def _is_held_in_vain(self) -> bool:
         """Whether nothing is left to hold. It is said, not folded: an end may cross a hold."""
@@ -203,6 +211,7 @@ class Queue(Actor):
         self._shut = ""
         said = with_news(self.record.news, item, resumes)
         self._decide(
+            *overtaken(self.record, item),
             e.TurnStarted(
                 message.turn,
                 item.id,
@@ -210,7 +219,7 @@ class Queue(Actor):
                 message.epoch,
                 resumes,
                 () if item.purpose else (ChatMessage("user", said),),
-            )
+            ),
         )
 
     def _take_steers(self, message: TakeSteers) -> None:
@@ -278,6 +287,12 @@ class Queue(Actor):
         item = self.record.items.get(self.record.clients.get(key, ""))
         if item is not None and item.state == "pending":
             self._decide(e.Withdrawn(item.id))
+
+    def _pass_on_goal(self, message: GoalDecided) -> None:
+        """Hand on what a goal decided, with what becomes of its messages."""
+        is_over = self.record.state == "closed"
+        entries = () if is_over else of_goal(self.record, message)
+        self._decide(*entries, effects=message.effects, urgent=message.urgent)
 
     # What is offered ------------------------------------------------------------------------------
 
@@ -365,18 +380,6 @@ class Queue(Actor):
             return {"ok": False, "reason": f"#{item.number} is running: /stop ends it"}
         self._decide(e.Withdrawn(item.id))
         return {"ok": True, "withdrawn": [item.number], "text": item.text}
-
-    def _import(self, message: QueueImport) -> dict[str, Any]:
-        """Take in all or none; where nothing runs it stays held, so that importing starts nothing."""
-        record = self.record
-        room = self._environment.policy.max_queue_size - len(record.pending())
-        if len(message.items) > room and not message.may_overfill:
-            return {"ok": False, "reason": "queue_full", "room": max(0, room)}
-        imported = imported_entries(record, message)
-        numbers = [one.number for one in imported if isinstance(one, e.Queued)]
-        if imported:
-            self._decide(*imported)
-        return {"ok": True, "imported": numbers, "state": record.state}
 
     def _resume(self, message: ResumeQueue) -> dict[str, Any]:
         there = [one for one in self.record.live() if one.state in ("pending", "interrupted")]

@@ -16,7 +16,7 @@ from ..machines.effects import Effect
 from ..machines.messages import QueueChange, QueueImport
 from .wording import spoken
 
-__all__ = ["MOMENT", "Rearranged", "edit", "imported_entries", "keep", "move", "steer", "take_back"]
+__all__ = ["MOMENT", "Rearranged", "edit", "import_items", "keep", "move", "steer", "take_back"]
 
 MOMENT = 10.0
 """Seconds for which the reading of a message can be taken back."""
@@ -56,7 +56,7 @@ def move(record: QueueRecord, message: QueueChange) -> Rearranged:
     if item is None:
         return _missing(message.number)
     waiting = record.waiting()
-    if item not in waiting:
+    if item not in waiting or item.goal:
         return _no(f"#{item.number} {_doing(item)}: it can't be moved")
     waiting.remove(item)
     first = sum(one.state == "interrupted" for one in record.live())
@@ -99,8 +99,11 @@ def keep(record: QueueRecord, message: QueueChange) -> Rearranged:
     return Rearranged(_yes(item), (e.Kept(item.id),))
 
 
-def imported_entries(record: QueueRecord, message: QueueImport) -> list[e.Entry]:
-    """Take all of these in, last; where nothing runs they stay held."""
+def import_items(record: QueueRecord, message: QueueImport, limit: int) -> Rearranged:
+    """Take all of these in, last, or none; where nothing runs they stay held, so nothing starts."""
+    room = limit - len(record.pending())
+    if len(message.items) > room and not message.may_overfill:
+        return Rearranged({"ok": False, "reason": "queue_full", "room": max(0, room)})
     waiting = len(record.waiting())
     imported: list[e.Entry] = [
         e.Queued(
@@ -114,10 +117,12 @@ def imported_entries(record: QueueRecord, message: QueueImport) -> list[e.Entry]
         )
         for n, (text, user, attached) in enumerate(message.items, 1)
     ]
+    numbers = [one.number for one in imported if isinstance(one, e.Queued)]
     is_idle = all(one.state != "running" for one in record.live())
-    if imported and is_idle and record.state == "open":
-        imported.append(e.QueueHeld("import"))
-    return imported
+    is_held = bool(imported) and is_idle and record.state == "open"
+    state = "held" if is_held else record.state
+    entries = (*imported, *((e.QueueHeld("import"),) if is_held else ()))
+    return Rearranged({"ok": True, "imported": numbers, "state": state}, entries)
 
 
 def take_back(record: QueueRecord, now: float) -> Rearranged:

@@ -30,6 +30,7 @@ __all__ = [
     "replacing_order",
     "revoked",
     "situation",
+    "taken_back",
     "told_of",
     "waiting_order",
     "what_is_left",
@@ -51,7 +52,7 @@ def situation(record: SessionRecord) -> Situation:
             return Situation.INTERRUPTING
         case "finalizing" | "finalized":
             return Situation.FINALIZING
-        case _ if has_children:
+        case _ if has_children or record.goals.is_pursued:
             return Situation.UNATTENDED
         case _:
             return Situation.HELD if record.queue.state == "held" else Situation.IDLE
@@ -205,6 +206,21 @@ def revoked(record: SessionRecord, now: float) -> str:
     last = record.queue.items.get(record.queue.taken)
     is_its = last is not None and (last.state, last.said_as) == ("pending", "interrupt")
     return planned[-1].id if is_its and now - _last_taken(record) <= MOMENT else ""
+
+
+def taken_back(record: SessionRecord, now: float) -> tuple[str, Enqueue | None, dict[str, Any]]:
+    """Say what becomes of the newest message when it is taken back.
+
+    Returns the receipt of a planned interrupt that is off then, the order to queue a message that only
+    stopped, none if it was no such message, and the reply to whoever takes it back.
+    """
+    planned, newest = revoked(record, now), newest_stop(record, now)
+    if newest is None:
+        return planned, None, {}
+    key = f"undo-{newest.id}"
+    stopped = None if planned else record.turns.get(newest.turn)
+    reply = {"ok": True, "id": newest.id, "key": key, "offered": stopped and stopped.number}
+    return planned, replace(waiting_order(newest), client_id=key), reply
 
 
 def waiting_order(stop: CancelRecord) -> Enqueue:

@@ -105,7 +105,8 @@ def _reports(name: str, entry: e.Entry, record: SessionRecord) -> list[ChildRepo
 
 def _is_done(record: SessionRecord) -> bool:
     """Whether nothing is left that would go on by itself."""
-    return not record.queue.order and not any(one.is_at_work for one in record.children.values())
+    works = any(one.is_at_work for one in record.children.values())
+    return not record.queue.order and not works and not record.goals.is_pursued
 
 
 def _steered(name: str, item: str, record: SessionRecord) -> ChildReport:

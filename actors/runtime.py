@@ -186,6 +186,7 @@ class Runtime:
             Checkpoints(self._spill.with_name("workspaces"), folder, session),
             profile.permissions.hidden(),
             Sandbox(self._sandbox, folder, self._spill / session / "tmp", os.environ),
+            profile.judge,
         )
         performer = Performer(self.loop, scene, SessionOffspring(self, session))
         departure = Departure(ears(session))
@@ -210,6 +211,7 @@ class Runtime:
             compaction=replace(profile.compaction, overhead=scene.overhead),
             account=account_of(record, profile.limits),
             price=profile.price,
+            goals=profile.goals,
             agent=profile.name,
         )
         live = LiveSession(session, lease, record, environment, performer, departure, profile, book)

@@ -50,6 +50,7 @@ from ..machines.orders import (
     Settled,
     StoreBroke,
 )
+from ..machines.pursuit import Catch
 from ..machines.results import RestoreCounted, RestoreEnded
 from ..machines.subagent import meant
 from .actor import Forward
@@ -98,6 +99,9 @@ class Session(Cancelling):
             case NothingToStart():
                 self._shift("nothing_to_start")
                 self.unstash()
+                self._pursue()
+            case Catch():
+                self._catch_up(message)
             case Settled():
                 self._settled(message)
             case Down():

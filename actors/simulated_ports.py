@@ -40,6 +40,7 @@ from ..machines.results import (
 )
 from .environment import Permit
 from .mailbox import tell
+from .simulated_judging import SimulatedJudging, Verdicts
 from .simulation import Dice, Timeline
 from .turn_effect import DELEGATE
 
@@ -64,6 +65,8 @@ class Chances:
     bad_arguments: float = 0.05
     delegates: float = 0.0
     longest: float = 4.0
+    repeats: float = 0.0
+    verdicts: Verdicts = field(default_factory=Verdicts)
 
 
 class SimulatedJournal:
@@ -179,6 +182,7 @@ class SimulatedPorts:
         self.tools: dict[str, ToolCall] = {}
         self._offspring, self._has_room = offspring, has_room
         self._doors: dict[str, float] = {}
+        self.judging = SimulatedJudging(timeline, dice, chances.verdicts)
         self._is_closed = False
         self._timeline, self._dice, self._chances = timeline, dice, chances
         self._performed = performed
@@ -207,10 +211,12 @@ class SimulatedPorts:
             case SetTimer():
                 fired = TimerFired(effect.name, effect.epoch)
                 self._later(effect.seconds, lambda: self._send(reply_to, fired))
+            case _:
+                self.judging(effect, reply_to)
 
     def close(self) -> None:
         """End whatever still runs."""
-        self._is_closed = True
+        self._is_closed = self.judging.is_closed = True
         for turn in list(self.models):
             self._cancel(turn)
         self.tools.clear()
@@ -263,7 +269,8 @@ class SimulatedPorts:
         if self._dice.random() < self._chances.calls:
             calls = tuple(self._request(at, n) for n in range(self._dice.randrange(1, 4)))
         usage = Usage(input=len(at.messages), output=1)
-        text = f"answer {at.turn}.{at.step}"
+        is_repeated = self._chances.repeats and self._dice.random() < self._chances.repeats
+        text = "the same again" if is_repeated else f"answer {at.turn}.{at.step}"
         answered = ModelAnswered(at.turn, at.epoch, at.step, text, calls, usage)
         self._send(call.reply_to, answered)
 

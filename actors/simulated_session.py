@@ -21,7 +21,7 @@ from ..machines.delivery import Relation
 from ..machines.errors import UnknownSession
 from ..machines.facts import Fact
 from ..machines.limits import Account, Limits
-from ..machines.policy import CompactionPolicy, DelegationPolicy, Policy
+from ..machines.policy import CompactionPolicy, DelegationPolicy, GoalPolicy, Policy
 from .environment import Ears, Environment
 from .happening import Appended, Chronicle, Durable, Passed, Performed, Released, Started, Told
 from .mailbox import tell
@@ -58,6 +58,7 @@ class Plan:
     most_children: int = 8
     compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
     limits: Limits = field(default_factory=Limits)
+    goals: GoalPolicy = field(default_factory=GoalPolicy)
 
 
 @dataclass(slots=True)
@@ -107,6 +108,7 @@ class SimulatedSession:
             delegation=plan.delegation,
             compaction=plan.compaction,
             account=Account("limits", plan.limits),
+            goals=plan.goals,
             agent=AGENTS[0],
         )
         self.record = self._load()

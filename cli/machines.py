@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from ..machines.call import CALL
 from ..machines.child import CHILD
 from ..machines.errors import UsageError
+from ..machines.goal import GOAL
 from ..machines.interrupt import INTERRUPT
 from ..machines.item import ITEM
+from ..machines.judge import JUDGE
 from ..machines.machine import Machine
 from ..machines.queue import QUEUE
 from ..machines.restore import RESTORE
@@ -31,9 +33,24 @@ __all__ = [
     "show_machine",
 ]
 
+OF_A_SESSION = (SESSION, QUEUE, ITEM, TURN, CALL, INTERRUPT, GOAL, JUDGE)
+
 MACHINES: Mapping[str, Machine] = {
     one.name: one
-    for one in (SESSION, QUEUE, ITEM, TURN, CALL, INTERRUPT, SUBAGENT, CHILD, REVERT, RESTORE)
+    for one in (
+        SESSION,
+        QUEUE,
+        ITEM,
+        TURN,
+        CALL,
+        INTERRUPT,
+        GOAL,
+        JUDGE,
+        SUBAGENT,
+        CHILD,
+        REVERT,
+        RESTORE,
+    )
 }
 """All machines by name, from the largest part of a session to the smallest."""
 

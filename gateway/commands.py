@@ -14,6 +14,7 @@ from ..machines.messages import Interrupt
 from .agents_commands import AGENTS_USAGE, agents_command, answer_command, smalltalk_command
 from .compaction_events import compact_command
 from .limits_command import limits_command
+from .goal_commands import GOAL_USAGE, goal_command
 from .permission import PERMISSIONS_USAGE, permissions_command
 from .queue_commands import QUEUE_USAGE, queue_command
 from .reply import Reply
@@ -74,6 +75,8 @@ def _stop(conversation: Conversation, argument: str) -> Reply:
     if answer.get("interrupted") or children:
         turn = [f"turn {answer['interrupted']}"] if answer.get("interrupted") else []
         return Reply(True, answer, f"Stopping {', '.join([*turn, *children])}.")
+    if answer.get("goal"):
+        return Reply(True, answer, "Goal paused. /goal resume goes on.")
     return Reply(True, answer, f"Nothing to stop: {answer.get('reason', 'nothing runs')}.")
 
 
@@ -149,6 +152,12 @@ COMMANDS: dict[str, Command] = {
             "[use NAME [--unsafe] | explain TEXT]",
             "Show or choose the routing table; say what a message would do.",
             routes_command,
+        ),
+        Command(
+            "goal",
+            GOAL_USAGE,
+            "Work for something until a judge says it is done; see, pause, resume or drop it.",
+            goal_command,
         ),
         Command("undo", "", "Let the last message wait in the queue instead.", undo_command),
         Command(

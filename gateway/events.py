@@ -28,6 +28,7 @@ from .attachment_events import attachment_events
 from .child_events import of_child
 from .compaction_events import of_compaction
 from .limits_command import of_limits
+from .goal_events import of_goal
 from .revert_events import of_revert
 from .stamp import iso
 from .tool_output import output_of
@@ -70,6 +71,7 @@ def item_view(item: ItemRecord) -> Event:
         "user": item.user,
         **({"answer": item.answer} if item.state == "offered" and item.answer else {}),
         **({"children": list(item.for_children)} if item.for_children else {}),
+        **({"goal": item.goal} if item.goal else {}),
     }
 
 
@@ -108,7 +110,7 @@ class Narrator:
         self, entry: e.Entry, seq: int, time: float, record: SessionRecord
     ) -> tuple[Event, ...]:
         """Translate an entry, with the record as it is with this entry folded."""
-        events = translate(entry, record)
+        events = [*translate(entry, record), *of_goal(entry, record)]
         if isinstance(entry, CHANGES_QUEUE):
             events.append({"type": "queue", **queue_view(record.queue)})
         common = {"seq": seq, "time": iso(time), **self._common}
@@ -145,7 +147,7 @@ def translate(entry: e.Entry, record: SessionRecord) -> list[Event]:
             return [{"type": "session_finalized", "id": entry.finalize, "cause": entry.cause}]
         case e.Recovered():
             return _recovered(entry, record)
-        case e.Queued(child="", purpose=""):
+        case e.Queued(child="", purpose="", goal=""):
             return [_accepted(entry), *attachment_events(entry.attached)]
         case e.Edited():
             return attachment_events(entry.attached)

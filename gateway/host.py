@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from ..ports.instructions import (
     instructions_of,
     read_instructions,
 )
+from ..ports.judging import JudgeSeat
 from ..ports.models.choice import Choice, build, choose, probe_loopback
 from ..ports.models.settings import model_configs
 from ..ports.tools.permission import Permissions
@@ -41,6 +43,7 @@ from .first_run import greeting
 from .home import open_store
 from .hooking import HookedEars, Hooking
 from .hub import Hub
+from .judge_seat import goal_policy, seat
 from .mirror import Mirror
 from .opening import Opening
 from .permission import rules_of
@@ -298,12 +301,22 @@ class Host:
             self._limits(agent),
             self.choice.config.price if self.choice else None,
             routes,
+            goal_policy(self.config, self.choice),
+            partial(self._judge, model),
         )
 
     def _limits(self, agent: AgentSettings) -> Limits:
         """Say what a session of an agent may use: as the agent says, else as is said for all."""
         given = agent.limits or self.config.limits
         return Limits(given.max_tokens, given.max_cost, given.max_minutes)
+
+    def _judge(self, worker: Any) -> JudgeSeat:
+        """Give whoever judges goals: an agent's own model, or that of the one who works."""
+        name = self.config.agent(self.config.goals.judge).model
+        config = model_configs(self.config.models).get(name)
+        if config is not None and name not in self._models:
+            self._models[name] = build(config, self.paths.cache, self._environ)
+        return seat(self.config, self._models[name] if config is not None else worker)
 
     def _delegation(self) -> DelegationPolicy:
         """Say whom an agent may call, and how many."""

@@ -15,6 +15,7 @@ from ..machines.errors import StoreDamaged
 from . import (
     compaction_entries,
     entries,
+    goal_entries,
     hook_entry,
     limit_entries,
     permission_entries,
@@ -43,6 +44,7 @@ def _types() -> dict[str, type[Entry]]:
     places = (
         entries,
         compaction_entries,
+        goal_entries,
         hook_entry,
         limit_entries,
         permission_entries,

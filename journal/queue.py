@@ -8,13 +8,13 @@ changes, and never means "whichever is running now" where the answer could diffe
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..machines.attachment import Attachment
 from ..machines.errors import StoreDamaged
 from ..machines.item import ITEM
 from ..machines.machine import Machine
 from ..machines.queue import QUEUE
 from ..machines.step import Refusal, step
 from . import entries as e
+from .item_record import ItemRecord
 from .revert_entries import Reverted
 from .revert_news import news_of
 
@@ -23,49 +23,6 @@ __all__ = ["ItemRecord", "QueueRecord", "apply_to_queue", "move", "remember"]
 REMEMBERED_ITEMS = 50
 ITEM_ENDS = ITEM.final
 REMEMBERED_CLIENTS = 500
-
-
-@dataclass(slots=True)
-class ItemRecord:
-    """One message; `progress` is {done, total, unit}.
-
-    `turn` is the last turn that ran it, or took it in at `step`; `why` says what it became, where
-    that is not plain; `taken` is when it was last read as what it is. `for_children` maps the
-    children that a steer was handed on to to where each took it in: empty while it has not, `-` when
-    it can't. `child` is whose answer it is, and `answer` that, once it is there; `wants` is what
-    becomes of it then: steer, keep, or nothing. A steer that the model handed back names the item
-    that it became (`deferred_to`), and that one the steer (`deferred_from`). `attached` is kept until the
-    conversation has it. `purpose` is empty for a message, `compaction` for an order to sum up.
-    """
-
-    id: str
-    number: int
-    text: str
-    state: str = "pending"
-    said_as: str = "turn"
-    user: str = ""
-    client_id: str = ""
-    is_next: bool = False
-    for_turn: str = ""
-    for_children: dict[str, str] = field(default_factory=dict[str, str])
-    child: str = ""
-    answer: str = ""
-    wants: str = ""
-    turn: str = ""
-    step: int = 0
-    why: str = ""
-    created: float = 0.0
-    taken: float = 0.0
-    progress: dict[str, Any] | None = None
-    deferred_to: str = ""
-    deferred_from: str = ""
-    attached: tuple[Attachment, ...] = ()
-    purpose: str = ""
-
-    @property
-    def is_steer(self) -> bool:
-        """Whether it waits for a boundary, here or of a child."""
-        return bool(self.for_turn or self.for_children)
 
 
 @dataclass(slots=True)
@@ -109,9 +66,13 @@ class QueueRecord:
             one for one in self.live() if one.is_next and one.state in ("pending", "interrupted")
         ]
         if urgent:
-            return urgent[0]
+            return _persons_first(urgent)
         waiting = self.waiting()
-        return waiting[0] if waiting and self.state == "open" else None
+        return _persons_first(waiting) if waiting and self.state == "open" else None
+
+    def of_goal(self, goal: str, *states: str) -> list[ItemRecord]:
+        """Return a goal's messages that are in one of these states, in order."""
+        return [one for one in self.live() if one.goal == goal and one.state in states]
 
     def will_run(self) -> bool:
         """Whether something waits that will run by itself; a steer without a turn is about to."""
@@ -143,6 +104,11 @@ def _rank(item: ItemRecord) -> tuple[int, int]:
             return 1, item.number
         case _:
             return 2, 0
+
+
+def _persons_first(there: list[ItemRecord]) -> ItemRecord:
+    """Pick the first, but no goal's message before somebody's own."""
+    return min(there, key=lambda one: bool(one.goal))
 
 
 def move(machine: Machine, owner: Any, event: str, facts: frozenset[str] = frozenset()) -> None:
@@ -218,6 +184,8 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
             _shift(queue, "release", time)
             for name in entry.items:
                 queue.items[name].is_next = True
+        case e.SessionSuspended():
+            _drop_goals(queue, time)
         case e.SessionFinalized():
             _shift(queue, "close", time)
         case _:
@@ -247,6 +215,7 @@ def _recover(queue: QueueRecord, time: float) -> None:
     """Nothing runs by itself from here on; what was about to run comes first when it is resumed."""
     if queue.state == "closed":
         return
+    _drop_goals(queue, time)
     live = queue.live()
     for item in live:
         if item.state == "running":
@@ -256,6 +225,12 @@ def _recover(queue: QueueRecord, time: float) -> None:
         item.is_next = False
     if queue.order:
         _shift(queue, "hold", time)
+
+
+def _drop_goals(queue: QueueRecord, time: float) -> None:
+    """No goal goes on by itself after a restart."""
+    for item in [one for one in queue.pending() if one.goal]:
+        _end_item(queue, item.id, "withdraw", time)
 
 
 def _shift(queue: QueueRecord, event: str, time: float) -> None:
@@ -284,8 +259,10 @@ def _queue_item(queue: QueueRecord, entry: e.Queued, time: float) -> None:
         created=time,
         taken=time,
         purpose=entry.purpose,
+        goal=entry.goal,
     )
-    queue.taken = entry.item
+    if not entry.goal:
+        queue.taken = entry.item
     _place_item(queue, entry.item, entry.position)
     if entry.client_id:
         remember(queue.clients, entry.client_id, entry.item)

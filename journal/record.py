@@ -23,6 +23,8 @@ from .child_record import ChildRecord, apply_to_children
 from .compaction_entries import Compacted
 from .compaction_record import apply_compaction, grow
 from .limit_record import apply_limits
+from .goal_entries import GoalJudged
+from .goal_record import GoalsRecord, apply_to_goals
 from .permission_entries import AllowanceForgotten, AllowanceGiven
 from .queue import ItemRecord, QueueRecord, apply_to_queue, move
 from .revert_entries import RevertAsked
@@ -145,6 +147,7 @@ class SessionRecord:
     queue: QueueRecord = field(default_factory=QueueRecord)
     children: dict[str, ChildRecord] = field(default_factory=dict[str, ChildRecord])
     children_made: int = 0
+    goals: GoalsRecord = field(default_factory=GoalsRecord)
     seeded: int = 0
     spoken: int = 0
     fill: Fill = field(default_factory=Fill)
@@ -163,7 +166,8 @@ class SessionRecord:
         if self.state in ("suspended", "finalized"):
             return True
         works = any(one.is_at_work for one in self.children.values())
-        return self.state == "idle" and not works and not self.queue.will_run()
+        goes_on = self.goals.is_pursued and not self.queue.waiting()
+        return self.state == "idle" and not works and not goes_on and not self.queue.will_run()
 
     @property
     def unfinished(self) -> TurnRecord | None:
@@ -195,6 +199,7 @@ def apply(record: SessionRecord, entry: e.Entry, seq: int, time: float) -> None:
         record.below += entry.usage - record.children[entry.child].usage
     apply_to_children(record.children, entry, time)
     apply_to_reverts(record.reverts, entry)
+    apply_to_goals(record.goals, entry, time)
     record.reverts_made += isinstance(entry, RevertAsked)
     apply_compaction(record, entry, time)
     apply_limits(record, entry)
@@ -247,6 +252,8 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
         case e.TurnEnded() | e.Interrupted() | e.Stopped():
             _end_turn(record, entry, time)
         case e.LateResult():
+            record.usage += entry.usage
+        case GoalJudged():
             record.usage += entry.usage
         case e.ChildStarted():
             record.children_made += 1

@@ -71,7 +71,7 @@ def recovered(record: SessionRecord) -> Recovered:
     """Return the entry that puts in order what a dead owner left."""
     return Recovered(
         cause="crash" if is_cut_off(record) else "exit",
-        items=len(record.queue.order),
+        items=sum(one.state != "pending" or not one.goal for one in record.queue.live()),
         last_active=record.updated,
         messages=closing_messages(record),
     )

@@ -46,6 +46,7 @@ class Relation(StrEnum):
     BACKGROUND_CHILD = "background_child"
     SIDE_TALK = "side_talk"
     SIBLING = "sibling"
+    GOAL = "goal"
 
 
 class Delivery(StrEnum):
@@ -81,13 +82,15 @@ DEFAULT_DELIVERIES: Final = Table(
         ),
         DeliveryRow(
             "cancel-all",
-            when(cause=_CANCELS, relation=(Relation.SELF, *_BELOW)),
+            when(cause=_CANCELS, relation=(Relation.SELF, *_BELOW, Relation.GOAL)),
             Delivery.CANCEL,
-            "Who wants work to stop means all of it, in the background and beside it, too.",
+            "Who wants work to stop means all of it, beside it and after it, too.",
         ),
         DeliveryRow(
             "finalize-all",
-            when(cause=(Cause.NEW, Cause.FINALIZE), relation=(Relation.SELF, *_BELOW)),
+            when(
+                cause=(Cause.NEW, Cause.FINALIZE), relation=(Relation.SELF, *_BELOW, Relation.GOAL)
+            ),
             Delivery.FINALIZE,
             "Nothing outlives the session it belongs to.",
         ),
@@ -102,6 +105,18 @@ DEFAULT_DELIVERIES: Final = Table(
             when(cause=Cause.TIMEOUT, relation=(Relation.BACKGROUND_CHILD, Relation.SIDE_TALK)),
             Delivery.NONE,
             "They outlive the turn anyway, and have limits of their own.",
+        ),
+        DeliveryRow(
+            "timeout-goal",
+            when(cause=Cause.TIMEOUT, relation=Relation.GOAL),
+            Delivery.NONE,
+            "A turn's limit is not the goal's; turn after turn that fails pauses it.",
+        ),
+        DeliveryRow(
+            "talk-first",
+            when(cause=(Cause.MESSAGE, Cause.MORE_WORD), relation=Relation.GOAL),
+            Delivery.NONE,
+            "The message runs first, then the goal goes on.",
         ),
         DeliveryRow(
             "stop-alone",

@@ -52,7 +52,7 @@ class Situation(StrEnum):
 
     IDLE = "idle"  # nothing runs, nothing is held
     HELD = "held"  # nothing runs, what waits is held
-    UNATTENDED = "unattended"  # no turn runs, held or not, but children or side talks do
+    UNATTENDED = "unattended"  # no turn runs, held or not, but children, side talks or a goal go on
     BUSY = "busy"  # a turn runs, no child does
     ACCOMPANIED = "accompanied"  # a turn runs, and children in the background only
     DELEGATING = "delegating"  # a turn waits for a child in the foreground

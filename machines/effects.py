@@ -9,6 +9,7 @@ from typing import Any
 
 from .conversation import ChatMessage
 from .delegation import CloseChild, Delegate, Dismiss, OpenChild, PassSteer, SetTimer, StopChild
+from .pursuit import GoalEffect
 
 __all__ = [
     "CallModel",
@@ -107,6 +108,7 @@ PortEffect = (
     | CloseChild
     | SetTimer
     | RestoreFiles
+    | GoalEffect
 )
 """What the world outside the actors does."""
 

@@ -31,12 +31,13 @@ RELATIONS: Final[Mapping[str, str]] = {
     Relation.BACKGROUND_CHILD: "a child in the background",
     Relation.SIDE_TALK: "a side talk",
     Relation.SIBLING: "a sibling",
+    Relation.GOAL: "the goal",
 }
 
 SITUATIONS: Final[Mapping[str, str]] = {
     "idle": "nothing runs",
     "held": "nothing runs, and what waits is held",
-    "unattended": "no turn runs, but children in the background do",
+    "unattended": "no turn runs, but children in the background do, or a goal goes on",
     "busy": "a turn runs, and no child",
     "accompanied": "a turn runs, with children in the background",
     "delegating": "a turn waits for a child",

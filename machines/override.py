@@ -31,9 +31,12 @@ TARGETS: Final[Mapping[str, tuple[Relation, ...]]] = {
     "children.active": (Relation.FOREGROUND_CHILD,),
     "children.background": (Relation.BACKGROUND_CHILD,),
     "side_talks": (Relation.SIDE_TALK,),
-    "everybody": (Relation.SELF, *_CHILDREN, Relation.SIDE_TALK),
+    "goal": (Relation.GOAL,),
+    "everybody": (Relation.SELF, *_CHILDREN, Relation.SIDE_TALK, Relation.GOAL),
 }
 """Who can be named. `children.active` are those the turn waits for."""
+
+_EVERYTHING: Final = (Relation.SELF, *_CHILDREN, Relation.SIDE_TALK)
 
 _TO_QUEUE: Final = {"turn": Action.RUN, "queue": Action.QUEUE, "refuse": Action.REFUSE}
 
@@ -249,6 +252,8 @@ def _reach(route: Override) -> dict[Relation, Delivery]:
             for relation in TARGETS[target]:
                 if gift.what not in _TO_QUEUE:
                     reach.setdefault(relation, Delivery(gift.what))
+    if all(reach.get(one) is Delivery.CANCEL for one in _EVERYTHING):
+        reach.setdefault(Relation.GOAL, Delivery.CANCEL)  # nothing is left to work for it
     return {relation: what for relation, what in reach.items() if what != Delivery.NONE}
 
 

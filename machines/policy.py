@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["CompactionPolicy", "DelegationPolicy", "Policy", "RoutesChoice"]
+__all__ = ["CompactionPolicy", "DelegationPolicy", "GoalPolicy", "Policy", "RoutesChoice"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,29 @@ class DelegationPolicy:
     steer_deadline: float = 300.0
     wrap_up: float = 60.0
     timeout: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class GoalPolicy:
+    """What goals go by. Budgets: turns, tokens and minutes, none for no limit; in seconds the rest.
+
+    `gates_decide`: when the gates succeed the goal is achieved, and nobody is asked. A pause after so
+    many failures in a row, of the judge and of turns; 0: never. `backoff` is the pause after the second
+    idle turn in a row; it doubles up to `backoff_limit`. `max_wait` bounds what a judge waits for.
+    """
+
+    max_turns: int = 20
+    max_tokens: int | None = None
+    max_minutes: float | None = None
+    gates: tuple[tuple[str, ...], ...] = ()
+    gates_decide: bool = False
+    max_judge_failures: int = 3
+    max_failed_turns: int = 3
+    judge_timeout: float = 60.0
+    gate_timeout: float = 600.0
+    backoff: float = 0.05
+    backoff_limit: float = 1.0
+    max_wait: float = 3600.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,7 +187,7 @@ def _victim(deliveries: Deliveries, cause: str) -> str:
             if row is None or row.action == Delivery.NONE:
                 continue
             told = f"{path} -> {row.action} {relation} (row `{row.name}`)"
-            stays_own = is_own and relation == Relation.SELF
+            stays_own = is_own and relation in (Relation.SELF, Relation.GOAL)
             if row.action in _ENDS and not stays_own:
                 return told
             following = (stays_own, _next_cause(row.action))
@@ -228,7 +228,7 @@ def _cancels_that_spare(deliveries: Deliveries) -> Iterator[Fault]:
 def _unheard_cancels(deliveries: Deliveries) -> Iterator[Fault]:
     """Report whoever goes on although a person wants work to stop; no reason excuses that."""
     for cause in CANCELS:
-        for relation in (Relation.SELF, *_BELOW):
+        for relation in (Relation.SELF, *_BELOW, Relation.GOAL):
             row = deliveries.find((cause, relation))
             if row is not None and row.action not in _ENDS:
                 message = f"`{cause}` gives {relation} {row.action}: it goes on"

@@ -118,6 +118,18 @@ def _check_turns(turns: int) -> int:
     return turns
 
 
+def _check_tokens(tokens: int) -> int:
+    if tokens < 1:
+        raise ValueError(f"must be at least 1, not {tokens}: leave it out for no limit")
+    return tokens
+
+
+def _check_minutes(minutes: float) -> float:
+    if not minutes > 0:
+        raise ValueError(f"must be more than 0, not {minutes:g}: leave it out for no limit")
+    return minutes
+
+
 _Size = Annotated[
     int, BeforeValidator(_check_size), WithJsonSchema({"type": ["string", "integer"]})
 ]
@@ -128,6 +140,14 @@ _Turns = Annotated[
     int, AfterValidator(_check_turns), WithJsonSchema({"type": "integer", "minimum": 1})
 ]
 _Amount = Annotated[float, Field(ge=0)]
+_Tokens = Annotated[
+    int, AfterValidator(_check_tokens), WithJsonSchema({"type": "integer", "minimum": 1})
+]
+_Minutes = Annotated[
+    float,
+    AfterValidator(_check_minutes),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
+]
 
 
 class Persistence(Declaration, frozen=True):
@@ -156,8 +176,17 @@ class Goals(Declaration, frozen=True):
     """Budget and judge of standing goals."""
 
     max_turns: _Turns
+    max_tokens: _Tokens | None = None
+    max_minutes: _Minutes | None = None
     judge: str
+    gates: Several[Annotated[Several[str], Field(min_length=1)]]
     max_judge_failures: Annotated[int, Field(ge=0)]
+    max_failed_turns: Annotated[int, Field(ge=0)]
+    judge_timeout: Annotated[float, Field(gt=0)]
+    gate_timeout: Annotated[float, Field(gt=0)]
+    backoff: Annotated[float, Field(ge=0)]
+    backoff_limit: Annotated[float, Field(ge=0)]
+    max_wait: Annotated[float, Field(gt=0)]
 
 
 class Delegation(Declaration, frozen=True):

@@ -38,6 +38,7 @@ GUARDED: tuple[Where, ...] = (
     ("models",),
     ("route",),
     ("routing",),
+    ("goals", "gates"),
     ("agents", "*", "model"),
     ("agents", "*", "tools"),
     ("auto_queue", "persistence", "path"),

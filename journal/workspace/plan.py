@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from .path_state import PathState
 
-__all__ = ["Kept", "Plan", "Put", "Touch", "chains", "make_plan"]
+__all__ = ["Kept", "Plan", "Put", "Touch", "chains", "count_changed", "is_bare_folder", "make_plan"]
 
 CHANGED_SINCE = "somebody changed it since"
 TOO_LARGE = "no copy of it was kept: it is too large, or not readable"
@@ -113,6 +113,17 @@ def chains(touches: Iterable[Touch]) -> dict[str, _Chain]:
             chain = found[touch.path] = _Chain(touch.before, touch.before, touch.before)
         chain.add(touch)
     return found
+
+
+def is_bare_folder(chain: _Chain) -> bool:
+    """Whether a chain is about a folder alone, which counts as no file."""
+    return {one.kind for one in (chain.base, chain.left) if one is not None} == {"folder"}
+
+
+def count_changed(touches: Iterable[Touch]) -> int:
+    """Count the files that these changes left other than they were."""
+    found = chains(touches).values()
+    return sum(one.first != one.left and not is_bare_folder(one) for one in found)
 
 
 def make_plan(

@@ -21,7 +21,7 @@ from .ledger import Ledger, OpenCall, number_of
 from .looker import Looker
 from .outcome import Outcome, RevertOrder
 from .path_state import PathState, look_at
-from .plan import Kept, Plan, Touch, chains, make_plan
+from .plan import Kept, Plan, Touch, chains, count_changed, is_bare_folder, make_plan
 from .readiness import NotCovered, make_looker
 from .restore import STAGING, Restore, RestoreFailed, load_restore
 from .scan import TooMuch
@@ -211,7 +211,7 @@ class Workspace:
         if order.scope == "undo":
             restore = self._to_undo(order)
             return len(restore.rescue) if restore else 0
-        return sum(not _is_bare_folder(one) for one in chains(self._wanted(order)).values())
+        return sum(not is_bare_folder(one) for one in chains(self._wanted(order)).values())
 
     def revert(self, order: RevertOrder) -> Outcome:
         """Carry out an order, or say what it would do. Raises `RestoreFailed`.
@@ -349,11 +349,17 @@ class Workspace:
         touches = self._ledger.of(turns) if turns else self._ledger.newest()
         found: list[FileChange] = []
         for path, chain in sorted(chains(touches).items()):
-            if chain.first == chain.left or _is_bare_folder(chain):
+            if chain.first == chain.left or is_bare_folder(chain):
                 continue
             old, new = self._bytes(chain.first), self._bytes(chain.left)
             found.append(FileChange(path, chain.first, chain.left, old, new))
         return found
+
+    def changed(self, turn: str, calls: str = "") -> tuple[int, bool]:
+        """Count the files that calls of a turn, whose names begin so, left changed; and is that all?"""
+        self._settle_leftovers()
+        touches = [one for one in self._ledger.of([turn]) if one.call.startswith(calls)]
+        return count_changed(touches), turn not in self._ledger.blind
 
     def _bytes(self, state: PathState | None) -> bytes | None:
         if state is None or state.kind not in ("file", "link"):
@@ -373,11 +379,6 @@ def _joined(newest: list[Touch], resumed: Iterable[tuple[str, str]]) -> list[str
     while names and names[-1] in links:
         names.append(links[names[-1]])
     return names
-
-
-def _is_bare_folder(chain: object) -> bool:
-    states = [getattr(chain, name) for name in ("base", "left")]
-    return {one.kind for one in states if one is not None} == {"folder"}
 
 
 def _missing_parents(folder: Path, path: str) -> list[str]:

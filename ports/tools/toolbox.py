@@ -28,6 +28,7 @@ class Toolbox:
     """
 
     def __init__(self, processes: Processes, *, grace: float, output_limit: int) -> None:
+        self.processes = processes
         tools: tuple[Tool, ...] = (
             make_read(output_limit),
             make_write(),

@@ -59,6 +59,10 @@ class Checkpoints:
         """Say what turns changed."""
         return await self._run(lambda: self._workspace.diff(turns))
 
+    async def changed(self, turn: str, calls: str = "") -> tuple[int, bool]:
+        """Count the files that calls of a turn left changed, and say whether that is known of all."""
+        return await self._run(lambda: self._workspace.changed(turn, calls))
+
     async def aclose(self) -> None:
         """Wait for the last look."""
         worker, self._worker = self._worker, None

@@ -48,5 +48,9 @@ class ChildWorkspace:
         """Say what turns changed: nothing that is not the parent's."""
         return []
 
+    async def changed(self, turn: str, calls: str = "") -> tuple[int, bool]:
+        """Count the files that calls of a turn left changed: among those of the turn above."""
+        return await self._above.changed(self._turn_of(), self._name(calls or f"{turn}."))
+
     async def aclose(self) -> None:
         """Leave the folder to the session that has it."""

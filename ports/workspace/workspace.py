@@ -35,6 +35,13 @@ class Workspace(Protocol):
         """Say what turns changed."""
         ...
 
+    async def changed(self, turn: str, calls: str = "") -> tuple[int, bool]:
+        """Count the files that calls of a turn left changed, and say whether that is known of all.
+
+        `calls`: only of calls whose names begin so.
+        """
+        ...
+
     async def aclose(self) -> None:
         """Wait for the last look."""
         ...

@@ -1,0 +1,311 @@
+"""Messages and effects of goals: between people, a session, its goal, and the judge.
+
+Who wants a session to work for a goal tells it `SetGoal`, and is answered with a dictionary: `ok`, and
+the goal's id or the `reason` why not. From then on the goal's state is `SessionRecord.goals`, whose
+`current` ends up achieved, impossible, cleared or paused in every case.
+
+Everything that a goal decides goes by way of the queue (`GoalDecided`), which is the authority on
+messages: so the message that goes on with a goal comes in the same commit as the verdict that calls for
+it, and goes in the same commit as whatever ends the goal.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from .conversation import ChatMessage, Usage
+from .messages import Lane, Message
+from .verdict import Condition, Verdict
+
+__all__ = [
+    "AskJudge",
+    "AwaitCondition",
+    "Catch",
+    "Caught",
+    "ChangeGoal",
+    "ChangesCounted",
+    "ConditionMet",
+    "Continuation",
+    "CountChanges",
+    "GateEnded",
+    "GateResult",
+    "GoalDecided",
+    "GoalEffect",
+    "GoalTimer",
+    "JudgeAnswered",
+    "JudgeDead",
+    "Judged",
+    "Rested",
+    "RunGate",
+    "SetGoal",
+    "StopGoal",
+    "StopJudging",
+    "Wanted",
+]
+
+
+# From people --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SetGoal(Message):
+    """Work for this from now on, or, `is_next`, when the goals before it are achieved.
+
+    `prompt` is the first turn's message, the goal's own text if empty. `gates` are commands that must
+    succeed before the judge is asked, none for those of the configuration. A budget of none is the
+    configured one.
+    """
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+    text: str
+    gates: tuple[tuple[str, ...], ...] | None = None
+    max_turns: int | None = None
+    max_tokens: int | None = None
+    max_minutes: float | None = None
+    prompt: str = ""
+    is_next: bool = False
+    user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeGoal(Message):
+    """Pause the goal, let it go on with another grant of its budget, or drop it."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+    op: Literal["pause", "resume", "clear"]
+
+
+# From the session to its goal ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted(Message):
+    """What a person wants of goals, in the order in which the session heard it."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    order: SetGoal | ChangeGoal
+
+
+@dataclass(frozen=True, slots=True)
+class Rested(Message):
+    """Turn `turn` has ended, and nothing else runs or will: a boundary of the goal.
+
+    `status` is the turn's; `answer` what it said last. `has_acted`: a tool ran. `may_have_changed`: one
+    that can change files. `is_persons`: it was no turn of the goal.
+    """
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    turn: str
+    status: str
+    reason: str = ""
+    answer: str = ""
+    has_acted: bool = False
+    may_have_changed: bool = False
+    is_persons: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StopGoal(Message):
+    """A cancel reaches the goal: it pauses for `reason`, or, `is_final`, is dropped.
+
+    `is_alone`: nothing else runs, and `Stopped` is to be told when nothing of the goal is left.
+    """
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    reason: str = "interrupt"
+    detail: str = ""
+    is_final: bool = False
+    is_alone: bool = False
+
+
+# From the goal, by way of the queue ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """The message that a goal's next turn begins with; its first also runs past what is held.
+
+    `after`: only while that turn is the newest; none if a person wants it, whatever has run.
+    """
+
+    text: str
+    user: str = ""
+    is_first: bool = False
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GoalDecided(Message):
+    """What a goal decided: the queue adds what becomes of its messages, and hands all of it on.
+
+    `drops`: of the goals' messages, those that wait are taken back, those that were interrupted, or
+    both. `goes_on` waits from now on, unless somebody else's message does, or a turn runs.
+    """
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    goal: str = ""
+    entries: tuple[Any, ...] = ()
+    effects: tuple[Any, ...] = ()
+    urgent: tuple[Any, ...] = ()
+    drops: Literal["", "waiting", "interrupted", "all"] = ""
+    goes_on: Continuation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Catch(Message):
+    """A goal begins, or began anew: by way of the queue, behind all that was decided before."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+
+
+@dataclass(frozen=True, slots=True)
+class Caught(Message):
+    """The session's answer to `Catch`: a copy of what its journal says of goals."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    goals: Any
+
+
+# From the judge to its goal -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Judged(Message):
+    """What came of a boundary: `by` judge, gate or gates; `fault` says why there is no verdict.
+
+    `is_stuck`: the agent repeats itself, and no file has changed.
+    """
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    turn: str
+    verdict: Verdict
+    by: str = "judge"
+    fault: str = ""
+    gates: tuple["GateResult", ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    is_stuck: bool = False
+
+
+# Effects ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """How a gate ended: `output` is the tail of what it printed."""
+
+    command: str
+    passed: bool
+    status: str = "exited"
+    exit_code: int | None = None
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunGate:
+    """Run a command in the session's folder; answered with `GateEnded`."""
+
+    goal: str
+    turn: str
+    number: int
+    argv: tuple[str, ...]
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class AskJudge:
+    """Ask the judge about a goal after turn `turn`; answered with `JudgeAnswered`.
+
+    `said` is what was said since the last boundary, `earlier` the judge's own last verdicts, oldest
+    first.
+    """
+
+    goal: str
+    turn: str
+    text: str
+    gates: tuple[GateResult, ...] = ()
+    earlier: tuple[str, ...] = ()
+    said: tuple[ChatMessage, ...] = ()
+    timeout: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class CountChanges:
+    """Find out whether any file was changed by turn `turn`; answered with `ChangesCounted`."""
+
+    goal: str
+    turn: str
+
+
+@dataclass(frozen=True, slots=True)
+class StopJudging:
+    """Stop gate and judge at once; answered with `JudgeDead` when nothing of them is left."""
+
+    goal: str
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitCondition:
+    """Say `ConditionMet` when it is, or after `limit` seconds."""
+
+    goal: str
+    name: str
+    condition: Condition
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class GoalTimer:
+    """Send the goal a `TimerFired` with this name, so many seconds later."""
+
+    goal: str
+    name: str
+    seconds: float
+
+
+GoalEffect = RunGate | AskJudge | CountChanges | StopJudging | AwaitCondition | GoalTimer
+
+
+# From the ports -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GateEnded(Message):
+    """A gate is over, and everything that it started is dead."""
+
+    turn: str
+    number: int
+    result: GateResult
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeAnswered(Message):
+    """What the judge said about turn `turn`; `fault` says why it said nothing."""
+
+    turn: str
+    text: str = ""
+    fault: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesCounted(Message):
+    """So many files were changed by turn `turn`; `is_sure` if that is known of all."""
+
+    turn: str
+    files: int
+    is_sure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeDead(Message):
+    """Nothing of gate or judge is left; `killed` and `survivors` are pids."""
+
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionMet(Message):
+    """What was waited for under this name has happened, or, `is_late`, has not in time."""
+
+    name: str
+    is_late: bool = False

@@ -1,0 +1,321 @@
+"""A family of runs with goals: people set, pause and drop them, judges judge, the program dies."""
+
+from random import Random
+from typing import Any
+
+from simulation.invariants import check_history, check_liveness, check_replay, check_state
+from simulation.user import POISON
+
+from steersman.actors.happening import (
+    Appended,
+    Crashed,
+    Happening,
+    Performed,
+    Poisoned,
+    Started,
+    Uttered,
+)
+from steersman.actors.session import Session
+from steersman.actors.simulated_judging import Verdicts
+from steersman.actors.simulated_ports import Chances
+from steersman.actors.simulated_program import ROOT, SimulatedProgram
+from steersman.actors.simulated_session import Plan
+from steersman.actors.simulation import PriorityChooser, UniformChooser
+from steersman.journal import entries as e
+from steersman.journal import goal_entries as g
+from steersman.journal.record import SessionRecord, apply
+from steersman.machines.disposition import Intent
+from steersman.machines.effects import CallModel
+from steersman.machines.messages import (
+    Finalize,
+    Interrupt,
+    QueueChange,
+    ResumeQueue,
+    Suspend,
+    UserMessage,
+)
+from steersman.machines.policy import GoalPolicy, Policy
+from steersman.machines.pursuit import AskJudge, ChangeGoal, RunGate, SetGoal
+
+__all__ = ["GoalScenario", "check_goals"]
+
+MOST_STEPS = 6_000
+GATE = (("make", "check"),)
+SAYS = (
+    ("continue",),
+    ("continue", "continue", "continue", "done"),
+    ("continue", "wait", "done", "impossible", "prose", "both"),
+    ("prose",),
+)
+
+
+class GoalScenario:
+    """Everything about a run follows from `seed`."""
+
+    def __init__(self, seed: int, session_type: type[Session] = Session) -> None:
+        self.dice = dice = Random(seed)
+        chooser = PriorityChooser(dice) if seed % 2 else UniformChooser(dice)
+        policy = Policy(
+            busy_mode=dice.choice(("interrupt", "steer", "queue")),
+            after_interrupt=dice.choice(("hold", "continue")),
+            max_queue_size=3,
+        )
+        goals = GoalPolicy(
+            max_turns=dice.choice((1, 2, 4)),
+            max_tokens=dice.choice((None, None, 30)),
+            max_minutes=dice.choice((None, None, 0.1)),
+            gates=dice.choice(((), (), GATE, (*GATE, ("true",)))),
+            gates_decide=dice.random() < 0.2,
+            max_judge_failures=dice.choice((0, 1, 3)),
+            max_failed_turns=dice.choice((0, 2, 3)),
+            backoff=dice.choice((0.0, 1.0)),
+            max_wait=10.0,
+        )
+        verdicts = Verdicts(
+            dice.choice(SAYS),
+            fails=dice.choice((0.0, 0.2, 1.0)),
+            gate_fails=dice.choice((0.0, 0.5)),
+            longest=dice.choice((0.1, 3.0)),
+        )
+        self.plan = Plan(
+            policy,
+            Chances(
+                calls=dice.choice((0.0, 0.4)),
+                model_fails=dice.choice((0.0, 0.05, 0.5)),
+                longest=dice.choice((0.5, 3.0)),
+                verdicts=verdicts,
+                repeats=dice.choice((0.0, 0.0, 0.8)),
+            ),
+            crash_at=dice.randrange(3, 60) if dice.random() < 0.3 else None,
+            crash_side=dice.choice(("before", "after")),
+            max_steps=3,
+            longest_batch=dice.choice((1, 8)),
+            haste=dice.choice((0.05, 1.0)),
+            session_type=session_type,
+            goals=goals,
+        )
+        self.program = SimulatedProgram(self.plan, dice, chooser)
+        self.left = dice.choice((2, 6, 14))
+        self.said = 0
+        self.crash_step = dice.randrange(5, 250) if dice.random() < 0.2 else -1
+        self.poison_step = dice.randrange(5, 150) if dice.random() < 0.1 else -1
+        self.is_poisoned = False
+        self.program.timeline.after(0.0, self._speak, "user")
+
+    def run(self) -> SimulatedProgram:
+        """Play it to its end, and check every promise on the way."""
+        try:
+            self._play()
+        finally:
+            self.program.close()
+        return self.program
+
+    def _play(self) -> None:
+        program = self.program
+        for step in range(MOST_STEPS):
+            if not program.step():
+                break
+            if step == self.crash_step and program.is_running:
+                program.crash()
+            if step == self.poison_step and program.is_running:
+                self._poison()
+            if program.is_running and program.record.state == "suspended":
+                program.crash()
+            if not program.is_running:
+                program.restart()
+            check_state(program, self.is_poisoned)
+            check_record(program.record)
+        else:
+            raise AssertionError(f"no quiet after {MOST_STEPS} steps")
+        check_history(program.history)
+        check_goals(program.history)
+        check_liveness(program)
+        check_end(program)
+        check_replay(program)
+        check_copy(program)
+
+    def _poison(self) -> None:
+        """Kill an actor beneath the session."""
+        paths = {self.program.path(one): one for one in self.program.system.living()}
+        victim = paths[self.dice.choice(sorted(paths))]
+        if victim.supervisor is not None:
+            self.is_poisoned = True
+            self.program.chronicle.note(ROOT, Poisoned())
+            victim.actor_ref.tell(POISON)
+
+    # The person -----------------------------------------------------------------------------------
+
+    def _speak(self) -> None:
+        if self.left <= 0:
+            return
+        self.left -= 1
+        self.said += 1
+        self.program.say(self._thing())
+        pause = self.dice.choice((0.0, 1.0, 5.0, 40.0)) * self.dice.random()
+        self.program.timeline.after(pause, self._speak, "user")
+
+    def _thing(self) -> Any:
+        dice = self.dice.random()
+        if self.said == 1 or dice < 0.25:
+            return SetGoal(
+                f"goal {self.said}",
+                max_turns=self.dice.choice((None, 1, 3)),
+                is_next=self.said > 1 and self.dice.random() < 0.5,
+            )
+        if dice < 0.5:
+            op: Any = self.dice.choice(("pause", "resume", "resume", "clear"))
+            return ChangeGoal(op)
+        if dice < 0.75:
+            intent = self.dice.choice(
+                (
+                    Intent.CONVERSE,
+                    Intent.CONVERSE,
+                    Intent.INTERRUPT_BARE,
+                    Intent.INTERRUPT_MORE,
+                    Intent.EXPLICIT_QUEUE,
+                )
+            )
+            kind: Any = "interrupt" if intent.startswith("interrupt") else "normal"
+            text = f"words {self.said}"
+            then = text if intent == Intent.INTERRUPT_MORE else ""
+            return UserMessage(kind, text, intent, then=then, user="ann", client_id=f"c{self.said}")
+        if dice < 0.85:
+            return Interrupt("stop")
+        if dice < 0.95:
+            ops: Any = self.dice.choice(("hold", "release", "clear", "withdraw"))
+            return self.dice.choice((QueueChange(ops), ResumeQueue()))
+        return Suspend() if dice < 0.99 else Finalize("user")
+
+
+# The promises -------------------------------------------------------------------------------------
+
+
+def check_record(record: SessionRecord) -> None:
+    """Spent plus reserved is within the budget; a goal's message waits only for a goal that is active."""
+    goals = record.goals
+    for goal in goals.goals.values():
+        assert goal.turns_used + bool(goal.reserved) <= goal.max_turns, f"{goal} is overdrawn"
+    pursued = [one for one in goals.goals.values() if one.is_pursued]
+    assert len(pursued) <= 1, f"two goals at a time: {pursued}"
+    waiting = [one for one in record.queue.pending() if one.goal]
+    assert len(waiting) <= 1, f"two continuations wait: {waiting}"
+    for item in waiting:
+        goal = goals.goals[item.goal]
+        assert goal.state == "active", f"{item} waits for {goal}"
+        chosen = record.queue.next_item()
+        others = [one for one in record.queue.waiting() if not one.goal]
+        is_ahead = chosen is item and others and record.queue.state == "open"
+        assert not is_ahead, f"{item} goes before {others}"
+
+
+def check_goals(history: list[Happening]) -> None:
+    """What is read off the journal as it grew, entry by entry, also what was lost in a crash."""
+    record = SessionRecord()
+    kept: list[tuple[int, e.Entry]] = []
+    for one in history:
+        match one:
+            case Started(seq):
+                del kept[seq:]
+                record = SessionRecord()
+                for number, entry in kept:
+                    apply(record, entry, number, 0.0)
+            case Appended(seq, entry):
+                before = {name: goal.turns_total for name, goal in record.goals.goals.items()}
+                apply(record, entry, seq, 0.0)
+                kept.append((seq, entry))
+                check_record(record)
+                for name, total in before.items():
+                    goal = record.goals.goals.get(name)
+                    assert goal is None or goal.turns_total >= total, f"{name} got turns back"
+            case _:
+                pass
+    a_boundary_is_judged_once([entry for _, entry in kept])
+    nothing_goes_on_after_a_stop(history)
+    nothing_is_judged_before_a_word(history)
+
+
+def a_boundary_is_judged_once(journal: list[e.Entry]) -> None:
+    """Each turn has one verdict at most, and each verdict was begun."""
+    judged, begun = set[tuple[str, str]](), set[tuple[str, str]]()
+    for entry in journal:
+        match entry:
+            case g.JudgingBegun(goal=goal, turn=turn):
+                begun.add((goal, turn))
+            case g.GoalJudged(goal=goal, turn=turn):
+                assert (goal, turn) in begun, f"{entry} out of nothing"
+                assert (goal, turn) not in judged, f"{turn} is judged twice for {goal}"
+                judged.add((goal, turn))
+            case _:
+                pass
+
+
+def nothing_goes_on_after_a_stop(history: list[Happening]) -> None:
+    """From the pause of a goal on nobody judges it, and no new turn of it begins, until a word."""
+    stopped = set[str]()
+    tagged = dict[str, str]()
+    for one in history:
+        match one:
+            case Started():
+                stopped.clear()
+            case Appended(_, e.Queued(item=item, goal=goal)):
+                tagged[item] = goal
+                assert not goal or goal not in stopped, f"{one} after its pause"
+            case Appended(_, g.GoalPaused(goal=goal) | g.GoalCleared(goal=goal)):
+                stopped.add(goal)
+            case Appended(_, g.GoalResumed(goal=goal) | g.GoalBegun(goal=goal)):
+                stopped.discard(goal)
+            case Performed(AskJudge(goal=goal) | RunGate(goal=goal)):
+                assert goal not in stopped, f"{one} after its pause"
+            case Appended(_, e.TurnStarted(item=item, resumes="")):
+                assert tagged.get(item, "") not in stopped, f"{one} after its pause"
+            case _:
+                pass
+
+
+def nothing_is_judged_before_a_word(history: list[Happening]) -> None:
+    """After a restart no judge is asked, no gate runs and no turn begins until somebody says so."""
+    may_run = True
+    for one in history:
+        match one:
+            case Crashed():
+                may_run = False
+            case Uttered(
+                UserMessage()
+                | ResumeQueue()
+                | QueueChange("release")
+                | SetGoal()
+                | ChangeGoal("resume")
+            ):
+                may_run = True
+            case Performed(AskJudge() | RunGate() | CallModel()):
+                assert may_run, f"{one} after a restart"
+            case _:
+                pass
+
+
+def check_end(program: SimulatedProgram) -> None:
+    """A goal stops: at rest none is pursued, unless what is held stands before it."""
+    record = program.record
+    goals = record.goals
+    is_behind = bool(record.queue.waiting())
+    assert not goals.is_pursued or is_behind, f"{goals.goal} never stops"
+    assert not program.ports.judging.begun, "a judge or gate is left"
+
+
+def check_copy(program: SimulatedProgram) -> None:
+    """What the goal's actor thinks of its goals is what its session does."""
+    actor: Any = program.actor("goal")
+    if actor is None or actor.goals is None or program.record.state == "finalized":
+        return
+    mine, theirs = (_timeless(one) for one in (actor.goals, program.record.goals))
+    assert mine == theirs, f"the copies differ:\n{mine}\n{theirs}"
+
+
+def _timeless(goals: Any) -> Any:
+    from dataclasses import replace
+
+    plain = {
+        name: replace(one, since=0.0, turn_began=0.0, seconds_total=0.0, base_seconds=0.0)
+        for name, one in goals.goals.items()
+    }
+    return replace(goals, goals=plain)
