@@ -19,7 +19,6 @@ from ..machines.delivery import Cause
 from ..machines.disposition import LATE_ACK
 from ..machines.effects import Effect
 from ..machines.facts import MessageKnown, MessageRejected
-from ..machines.item import ITEM
 from ..machines.messages import QueueChange, QueueImport, ResumeQueue, TakeBack
 from ..machines.orders import (
     Decided,
@@ -37,12 +36,11 @@ from ..machines.orders import (
 from ..machines.participation import HandBack
 from ..machines.pursuit import Catch, GoalDecided
 from ..machines.results import ToolFinished
-from ..machines.step import Refusal, step
 from .actor import Actor
 from .goal_message import of_goal, overtaken
 from .intake import hand_back, taken_in
 from .mailbox import tell
-from .rearrangement import Rearranged, edit, import_items, keep, move, steer, take_back
+from .rearrangement import Rearranged, edit, import_items, keep, move, steer, take_back, withdraw
 from .wording import chosen, with_news
 
 if TYPE_CHECKING:
@@ -344,7 +342,7 @@ class Queue(Actor):
             case "release":
                 self._release()
             case "withdraw":
-                return self._withdraw(message.number)
+                return self._rearrange(withdraw(self.record, message.number))
             case "clear":
                 live = self.record.live()
                 gone = [one for one in live if one.state != "running" and not one.for_children]
@@ -365,21 +363,6 @@ class Queue(Actor):
         if found.entries:
             self._decide(*found.entries, effects=found.effects)
         return found.reply
-
-    def _withdraw(self, number: int | None) -> dict[str, Any]:
-        live = self.record.live()
-        found = [one for one in live if one.number == number] if number else live[-1:]
-        if not found:
-            return {"ok": False, "reason": f"No queued item #{number}" if number else "Empty queue"}
-        item = found[0]
-        if item.for_children:
-            with_whom = ", ".join(item.for_children)
-            return {"ok": False, "reason": f"#{item.number} is with {with_whom} already"}
-        moved = step(ITEM, item.state, "withdraw")
-        if isinstance(moved, Refusal) or moved.ignored:
-            return {"ok": False, "reason": f"#{item.number} is running: /stop ends it"}
-        self._decide(e.Withdrawn(item.id))
-        return {"ok": True, "withdrawn": [item.number], "text": item.text}
 
     def _resume(self, message: ResumeQueue) -> dict[str, Any]:
         there = [one for one in self.record.live() if one.state in ("pending", "interrupted")]

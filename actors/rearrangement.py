@@ -13,10 +13,22 @@ from ..journal import entries as e
 from ..journal.queue import ItemRecord, QueueRecord
 from ..machines.delegation import PassSteer
 from ..machines.effects import Effect
+from ..machines.item import ITEM
 from ..machines.messages import QueueChange, QueueImport
+from ..machines.step import Refusal, step
 from .wording import spoken
 
-__all__ = ["MOMENT", "Rearranged", "edit", "import_items", "keep", "move", "steer", "take_back"]
+__all__ = [
+    "MOMENT",
+    "Rearranged",
+    "edit",
+    "import_items",
+    "keep",
+    "move",
+    "steer",
+    "take_back",
+    "withdraw",
+]
 
 MOMENT = 10.0
 """Seconds for which the reading of a message can be taken back."""
@@ -146,6 +158,22 @@ def take_back(record: QueueRecord, now: float) -> Rearranged:
     if item.state == "running" and item.said_as == "interrupt":
         return Rearranged(_yes(item, offered=offered, stop=item.turn))
     return _no(f"#{item.number} {_doing(item)}: there is nothing to take back")
+
+
+def withdraw(record: QueueRecord, number: int | None) -> Rearranged:
+    """Take a message back; without a number the last."""
+    live = record.live()
+    found = [one for one in live if one.number == number] if number else live[-1:]
+    if not found:
+        return _missing(number) if number else _no("Empty queue")
+    item = found[0]
+    if item.for_children:
+        return _no(f"#{item.number} is with {', '.join(item.for_children)} already")
+    moved = step(ITEM, item.state, "withdraw")
+    if isinstance(moved, Refusal) or moved.ignored:
+        return _no(f"#{item.number} is running: /stop ends it")
+    reply = {"ok": True, "withdrawn": [item.number], "text": item.text}
+    return Rearranged(reply, (e.Withdrawn(item.id),))
 
 
 def _find(record: QueueRecord, number: int | None) -> ItemRecord | None:
