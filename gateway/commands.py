@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from ..machines.messages import Interrupt
 from .agents_commands import AGENTS_USAGE, agents_command, answer_command, smalltalk_command
 from .compaction_events import compact_command
-from .limits_command import limits_command
 from .goal_commands import GOAL_USAGE, goal_command
+from .limits_command import limits_command
 from .permission import PERMISSIONS_USAGE, permissions_command
 from .queue_commands import QUEUE_USAGE, queue_command
 from .reply import Reply

@@ -27,8 +27,8 @@ from .acknowledgement import accepted_text
 from .attachment_events import attachment_events
 from .child_events import of_child
 from .compaction_events import of_compaction
-from .limits_command import of_limits
 from .goal_events import of_goal
+from .limits_command import of_limits
 from .revert_events import of_revert
 from .stamp import iso
 from .tool_output import output_of

@@ -22,9 +22,9 @@ from .cancel_record import CANCEL_ENDS, CancelRecord, follow_cancels, take_cance
 from .child_record import ChildRecord, apply_to_children
 from .compaction_entries import Compacted
 from .compaction_record import apply_compaction, grow
-from .limit_record import apply_limits
 from .goal_entries import GoalJudged
 from .goal_record import GoalsRecord, apply_to_goals
+from .limit_record import apply_limits
 from .permission_entries import AllowanceForgotten, AllowanceGiven
 from .queue import ItemRecord, QueueRecord, apply_to_queue, move
 from .revert_entries import RevertAsked
