@@ -59,3 +59,4 @@ docs:
 recordings:
 	@.ci/venv dev </dev/null
 	@cd tests && ../.venv/bin/python -m stories.record
+	@.venv/bin/python docs/recordings/picture.py

@@ -17,6 +17,7 @@ from typing import Any
 
 from steersman.cli.app import run
 from steersman.cli.machines import MACHINES
+from steersman.cli.screen.keys import KEYS
 from steersman.machines.delivery import DEFAULT_DELIVERIES
 from steersman.machines.disposition import ACKS, DEFAULT_DISPOSITIONS, DispositionRow
 from steersman.machines.machine import Machine, State, Transition
@@ -29,7 +30,7 @@ from steersman.workflows.flow.sandbox import FILTERS, METHODS, TESTS
 from steersman.workflows.flow.schema import workflow_schema
 from steersman.workflows.reference import Entry, entries
 
-__all__ = ["PAGES", "configuration", "machines", "main", "routing", "workflows"]
+__all__ = ["PAGES", "configuration", "machines", "main", "routing", "terminal", "workflows"]
 
 DOCS = Path(__file__).resolve().parent
 
@@ -179,6 +180,16 @@ def _words(words: Iterable[str]) -> str:
     return ", ".join(f"`{word}`" for word in words)
 
 
+KEYS_MARK = "<!-- What follows is written by docs/generate.py from cli/screen/keys.py: run `make docs`. -->"
+
+
+def terminal() -> str:
+    """List the keys of the chat below what was written by hand."""
+    written = (DOCS / "terminal.md").read_text(encoding="utf-8").partition(KEYS_MARK)[0]
+    keys = _rows(("key", "what it does"), [(f"**{one.name}**", one.what) for one in KEYS])
+    return f"{written}{KEYS_MARK}\n\n## Keys\n\n`?` on an empty line shows them.\n\n{keys}"
+
+
 def _run_examples(text: str) -> str:
     """Run each command of each `console` block, and put what it prints below it.
 
@@ -214,6 +225,7 @@ PAGES: list[tuple[str, Callable[[], str]]] = [
     ("configuration.md", configuration),
     ("machines.md", machines),
     ("routing.md", routing),
+    ("terminal.md", terminal),
     ("workflows.md", workflows),
 ]
 

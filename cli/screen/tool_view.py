@@ -122,6 +122,8 @@ def _result(end: Event, is_good: bool) -> str:
 
 
 def _size(end: Event) -> str:
+    if end["tool"] in ("edit", "write"):
+        return ""  # the diff says it
     lines = (end.get("lines") or 0) - (end["tool"] == "shell")
     if lines > 1 and end["status"] == "ok":
         return f" · {lines} lines"
