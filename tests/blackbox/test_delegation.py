@@ -329,4 +329,5 @@ def test_an_agent_dismisses_its_own_subagent(place: Place, serve, gate: Gate) ->
     assert not place.processes()
     said = [one["content"] or "" for one in server.requests[-1].body["messages"]]
     assert any("No subagent `other` works" in one for one in said)
-    assert said[-1].startswith("[Result from kid]") and "I have seen 7 so far." in said[-1]
+    assert said[-1].startswith("[Result from kid]")
+    assert "I have seen 7 so far." in said[-1]

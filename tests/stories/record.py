@@ -58,6 +58,8 @@ def record(number: str, folder: Path) -> Path:
     reel = Reel(*SIZE, title=f"steersman: {name.replace('-', ' ')}")
     with tempfile.TemporaryDirectory() as root:
         with closing(Stage(Path(root), "screen", reel)) as stage:
+            (stage.place.home / "state").mkdir(mode=0o700)
+            (stage.place.home / "state" / "welcomed").touch()  # somebody who knows it already
             story(stage)
         path = folder / f"{number}-{name}.cast"
         reel.write(path, lambda text: _neutral(text, root))

@@ -1,8 +1,10 @@
 """The recordings that are checked in."""
 
+import importlib.util
 import json
 from itertools import pairwise
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -20,3 +22,18 @@ def test_a_recording_plays_anywhere(path: Path) -> None:
     text = "".join(row[2] for row in rows)
     assert not [word for word in ("/tmp", "/home", "/root", "\x1b[6n") if word in text]
     assert path.stat().st_size < 100_000
+
+
+def test_the_picture_is_of_a_recording() -> None:
+    """The README's picture is what the recording shows, drawn anew."""
+    spec = importlib.util.spec_from_file_location("picture", FOLDER / "picture.py")
+    assert spec is not None
+    assert spec.loader is not None
+    picture = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(picture)
+    name, until, target = picture.CHAT
+    screen = picture.played(FOLDER / f"{name}.cast", until)
+    drawn = picture.drawn(screen, f"steersman: {name.replace('-', ' ')}")
+    assert (FOLDER / target).read_text("utf-8") == drawn
+    texts = [one.text for one in ElementTree.fromstring(drawn).iter() if one.text]
+    assert any(until in one for one in texts)
