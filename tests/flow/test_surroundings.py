@@ -191,3 +191,17 @@ def test_workflows_in_workflows_are_found_beside_their_own_file(around: Surround
     spec = load_workflow(around.folder / "one.toml")
     assert included_file(spec, "./two.toml", around.paths) == around.folder / "two.toml"
     assert included_file(spec, "codemod", around.paths).parent.name == "library"
+
+
+def test_workflows_in_workflows_come_to_an_end(around: Surroundings) -> None:
+    """Nine in each other are too many; the same one in many steps is looked at once."""
+    inner = '[[step]]\nid = "s{}"\nworkflow = "./{}.toml"\n'
+    for number in range(9):
+        steps = "".join(inner.format(one, f"w{number + 1}") for one in range(20))
+        (around.folder / f"w{number}.toml").write_text("[workflow]\n" + steps)
+    (around.folder / "w9.toml").write_text(f"[workflow]\n{STEP}")
+    assert check_file(around.folder / "w3.toml", around).faults == ()
+    faults = check_file(around.folder / "w0.toml", around).faults
+    assert {one.fault.message for one in faults} == {
+        "workflows stand in each other more than 8 deep"
+    }

@@ -132,7 +132,7 @@ def test_what_is_too_much_or_not_there_is_refused(template: str, message: str) -
     [
         ("{{ vars.glob }}", "an expression already"),
         ("1 2", "goes on after its end"),
-        ("vars.", "is no template"),
+        ("vars.", "is no expression"),
         ("vars.nothing", "no `nothing`"),
     ],
 )

@@ -156,7 +156,7 @@ def parse_template(text: str) -> nodes.Template:
     except TemplateSyntaxError as error:
         raise TemplateError(_sentence(error), line=error.lineno) from error
     except (RecursionError, ValueError, MemoryError) as error:
-        raise TemplateError("is nested too deeply") from error
+        raise TemplateError("is nested too deeply", "let a command do it") from error
     _look_over(tree)
     return tree
 
@@ -173,9 +173,9 @@ def parse_expression(text: str) -> nodes.Template:
         if not parser.stream.eos:
             raise TemplateError(f"goes on after its end: `{parser.stream.current.value}`")
     except TemplateSyntaxError as error:
-        raise TemplateError(_sentence(error), line=error.lineno) from error
+        raise TemplateError(_sentence(error, "expression"), line=error.lineno) from error
     except (RecursionError, ValueError, MemoryError) as error:
-        raise TemplateError("is nested too deeply") from error
+        raise TemplateError("is nested too deeply", "let a command do it") from error
     tree = nodes.Template([nodes.Output([expression], lineno=1)], lineno=1)
     tree.set_environment(ENVIRONMENT)
     _look_over(tree)
@@ -188,7 +188,7 @@ def _look_over(tree: nodes.Template) -> None:
     while waiting:
         node, depth = waiting.pop()
         if depth > _MAX_NESTING:
-            raise TemplateError("is nested too deeply", line=node.lineno)
+            raise TemplateError("is nested too deeply", "let a command do it", line=node.lineno)
         is_hidden = isinstance(node, nodes.Name) and node.name.startswith(_HIDDEN)
         is_recursive = isinstance(node, nodes.For) and node.recursive
         if not isinstance(node, _ALLOWED) or is_hidden or is_recursive:
@@ -247,7 +247,7 @@ def _compile(tree: nodes.Template) -> Template:
     except TemplateSyntaxError as error:
         raise TemplateError(_sentence(error), line=error.lineno) from error
     except (RecursionError, SyntaxError, ValueError, MemoryError) as error:
-        raise TemplateError("is nested too deeply") from error
+        raise TemplateError("is nested too deeply", "let a command do it") from error
 
 
 def _explained(error: Exception) -> TemplateError:
@@ -269,6 +269,6 @@ def _explained(error: Exception) -> TemplateError:
             return TemplateError(f"can't be filled in: {said or type(error).__name__}")
 
 
-def _sentence(error: TemplateSyntaxError) -> str:
+def _sentence(error: TemplateSyntaxError, noun: str = "template") -> str:
     said = (error.message or "").replace("'", "`").rstrip(".")
-    return f"is no template: {said}"
+    return f"is no {noun}: {said[:1].lower()}{said[1:]}"
