@@ -1,15 +1,19 @@
 """What an agent is, once its configuration has been read and its model built."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..journal.run_entries import WorkflowCopy
+from ..journal.session_entries import SessionOpened
+from ..machines.conversation import ChatMessage
 from ..machines.limits import Limits
 from ..machines.metering import Price
 from ..machines.policy import CompactionPolicy, DelegationPolicy, GoalPolicy, Policy
 from ..machines.routes import STEERSMAN, Routes
 from ..ports.judging import JudgeSeat
 from ..ports.tools.permission import Permissions
+from ..workflows.flow.spec import WorkflowSpec
 
 __all__ = ["AgentProfile"]
 
@@ -19,7 +23,8 @@ class AgentProfile:
     """What a session's agent is: its model (built), its instructions, its tools and limits.
 
     `routes` are the routing tables that its session goes by. `judge` gives whoever judges its goals,
-    and may block.
+    and may block. Of a run there is no model, but the `workflow`, the values of its variables, and the
+    agents that work, and judge, where a step names none.
     """
 
     name: str
@@ -36,3 +41,29 @@ class AgentProfile:
     routes: Routes = STEERSMAN
     goals: GoalPolicy = field(default_factory=GoalPolicy)
     judge: Callable[[], JudgeSeat] | None = None
+    workflow: WorkflowSpec | None = None
+    variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    helpers: tuple[str, str] = ("assistant", "judge")
+
+    def opening(
+        self, session: str, folder: str, parent: str = "", seen: tuple[ChatMessage, ...] = ()
+    ) -> SessionOpened:
+        """Return the first entry of a session of this agent."""
+        return SessionOpened(
+            session,
+            folder,
+            self.name,
+            self.model.name if self.model else "",
+            self.system,
+            self.tools,
+            parent=parent,
+            messages=seen,
+            workflow=self._copy(),
+        )
+
+    def _copy(self) -> WorkflowCopy | None:
+        """Return what the journal keeps of a run's workflow, which never needs the file again."""
+        spec = self.workflow
+        if spec is None:
+            return None
+        return WorkflowCopy(spec.name, spec.file, spec.folder, spec.source, dict(self.variables))

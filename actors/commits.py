@@ -116,4 +116,5 @@ def row_of(record: SessionRecord) -> SessionRow:
         waiting=sum(one.state == "pending" for one in live),
         interrupted=sum(one.state == "interrupted" for one in live),
         parent=record.parent,
+        workflow=record.run.workflow.name if record.run is not None else "",
     )

@@ -20,6 +20,7 @@ from ..machines.policy import CompactionPolicy, DelegationPolicy, GoalPolicy, Po
 from ..machines.returning import DEFAULT_RETURNS
 from ..machines.routes import Routes
 from ..machines.routing import Table
+from ..workflows.flow.spec import WorkflowSpec
 
 __all__ = ["Ears", "Environment", "Journal", "Perform", "Permit", "Toolbook"]
 
@@ -107,7 +108,8 @@ class Environment:
     """One session's surroundings. `max_steps` bounds the model calls of a turn.
 
     `account` is what it may use, and has used. `agent` is whose session it is, `path` what its questions
-    begin with: the names of the children that lead to it, each with a hyphen.
+    begin with: the names of the children that lead to it, each with a hyphen. `workflow` is what a run
+    goes by, and `helpers` the agents that work, and judge, where a step names none.
     """
 
     journal: Journal
@@ -126,6 +128,8 @@ class Environment:
     goals: GoalPolicy = field(default_factory=GoalPolicy)
     agent: str = ""
     path: str = ""
+    workflow: WorkflowSpec | None = None
+    helpers: tuple[str, str] = ("assistant", "judge")
     finalize_id: Callable[[str], str] = "finalize-{}".format
 
     def amend(self, **changes: Any) -> None:

@@ -51,6 +51,7 @@ from ..machines.pursuit import (
 )
 from ..machines.session import SESSION
 from ..machines.step import Refusal, step
+from ..machines.workflow_order import LookAfter, LookBefore
 from .mailbox import tell
 from .outbox import Held, Outbox
 from .reception import is_waiting_for_child
@@ -176,7 +177,7 @@ class Keeper(Supervisor):
                 self._environment.perform(effect, self._nursery)
             case StopChild():
                 tell(self._nursery, replace(effect, reply_to=turn))
-            case CancelModel() | StopTool():
+            case CancelModel() | StopTool() | LookAfter():
                 self._environment.perform(effect, turn)
             case RestoreFiles():
                 self._environment.perform(effect, self.actor_ref)
@@ -196,7 +197,9 @@ class Keeper(Supervisor):
             case _:
                 self._environment.perform(effect, turn)
 
-    def _is_overtaken(self, effect: CallModel | Summarise | RunTool | Delegate | Dismiss) -> bool:
+    def _is_overtaken(
+        self, effect: CallModel | Summarise | RunTool | Delegate | Dismiss | LookBefore
+    ) -> bool:
         """Whether a cancel came in between; one that is on its way to the turn counts, too.
 
         Not one that lets the tools end, though: the turn may have one that is about to start.

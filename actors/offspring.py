@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from pykka import ActorRef
 
-from ..journal import entries as e
 from ..journal.recovery import load_record
 from ..journal.store import SessionRow
 from ..machines.delegation import ChildOpened, ChildReport, OpenChild
@@ -21,6 +20,7 @@ from ..machines.errors import UnknownSession
 from ..ports.instructions import instructions_of
 from ..ports.tools.permission import Permissions, Rule
 from ..ports.workspace.child_workspace import ChildWorkspace
+from .errand import WORKFLOW
 from .mailbox import tell
 from .report import ReportingEars, last_report
 from .turn_effect import DELEGATE, DISMISS
@@ -56,7 +56,9 @@ class SessionOffspring:
         else:
             runtime.reload(live)
         record = live.record
-        entry = None if record.seq else self._opening(order, parent, profile)
+        folder = parent.record.folder
+        opened = profile.opening(order.session, folder, parent.id, order.seed)
+        entry = None if record.seq else opened
         return ChildOpened(
             order.name,
             runtime.starter(live),
@@ -99,7 +101,8 @@ class SessionOffspring:
         live = runtime.build(lease, record, folder, profile, ears)
         live.parent = parent.id
         above = parent.environment
-        live.environment.delegation = replace(above.delegation, depth=above.delegation.depth + 1)
+        own = profile.delegation if profile.workflow is not None else above.delegation
+        live.environment.delegation = replace(own, depth=above.delegation.depth + 1)
         self._share_folder(live, parent, order.name)
         live.environment.path = f"{above.path}{order.name}-"
         live.environment.account.share(above.account, f"agents.{order.agent}.limits")
@@ -127,6 +130,9 @@ class SessionOffspring:
             rules = [*(Rule(one, "*", "allow") for one in LOOKS), Rule("*", "*", "deny")]
             return replace(parent.profile, permissions=Permissions(rules))
         above = parent.environment.delegation
+        if order.agent.startswith(WORKFLOW):
+            name = order.agent.removeprefix(WORKFLOW)
+            return self._runtime.profile_of_workflow(name, parent.profile, order.task)
         profile = self._runtime.profile_of_child(order.agent)
         if profile.tools:  # what people wrote for agents here is for those that they call, too
             told = instructions_of(parent.record.system)
@@ -135,17 +141,3 @@ class SessionOffspring:
             tools = tuple(one for one in profile.tools if one not in (DELEGATE, DISMISS))
             profile = replace(profile, tools=tools)
         return profile
-
-    def _opening(
-        self, order: OpenChild, parent: LiveSession, profile: AgentProfile
-    ) -> e.SessionOpened:
-        return e.SessionOpened(
-            order.session,
-            parent.record.folder,
-            order.agent,
-            profile.model.name,
-            profile.system,
-            profile.tools,
-            parent=parent.id,
-            messages=order.seed,
-        )

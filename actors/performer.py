@@ -37,8 +37,8 @@ from ..machines.results import (
     ModelThought,
     RestoreEnded,
     Summarised,
-    ToolFinished,
 )
+from ..machines.workflow_order import LookAfter, LookBefore
 from ..ports.judging import JudgeSeat
 from ..ports.models.model import Model, ModelRequest, Pause, unheard
 from ..ports.tools.sandbox import Sandbox
@@ -46,8 +46,10 @@ from ..ports.tools.tool import Tool, ToolContext, ToolResult, ToolRun
 from ..ports.tools.toolbox import Toolbox
 from ..ports.workspace.watched_run import WatchedRun, written_path
 from ..ports.workspace.workspace import Workspace
+from .finished import finished
 from .giving_back import give_back
 from .goal_work import GoalWork
+from .looking import look
 from .pieces import Pieces
 from .window_watch import WindowWatch
 
@@ -131,6 +133,8 @@ class Performer:
                 self._set_timer(effect, reply_to)
             case RestoreFiles():
                 self._restore(effect, reply_to)
+            case LookBefore() | LookAfter():
+                look(self.scene.workspace, effect, reply_to, self._task)
             case _:
                 self._goal_work(effect, reply_to)
 
@@ -251,7 +255,7 @@ class Performer:
         tool = self.scene.toolbox.get(effect.tool)
         if tool is None:
             result = ToolResult("failed", f"[there is no tool `{effect.tool}`]")
-            _send(reply_to, _finished(effect, result))
+            _send(reply_to, finished(effect, result))
             return
         context = ToolContext(
             self.scene.folder,
@@ -267,7 +271,7 @@ class Performer:
 
         def fault(error: BaseException) -> None:
             text = f"[a fault in the program: {type(error).__name__}: {error}]"
-            _send(reply_to, _finished(effect, ToolResult("failed", text)))
+            _send(reply_to, finished(effect, ToolResult("failed", text)))
 
         self._awaited[effect.call] = self._task(self._await_run(run, effect, reply_to), fault)
 
@@ -306,7 +310,7 @@ class Performer:
         finally:
             self._runs.pop(effect.call, None)
             self._awaited.pop(effect.call, None)
-        _send(reply_to, _finished(effect, result))
+        _send(reply_to, finished(effect, result))
 
     def _stop(self, effect: StopTool, reply_to: ActorRef[Any] | None) -> None:
         run = self._runs.get(effect.call)
@@ -314,7 +318,7 @@ class Performer:
             run.stop()
             return
         result = ToolResult("killed", "[stopped before it started]")
-        _send(reply_to, _finished(effect, result))
+        _send(reply_to, finished(effect, result))
 
     # Children and time ----------------------------------------------------------------------------
 
@@ -382,19 +386,3 @@ def _send(reply_to: ActorRef[Any] | None, message: Any) -> None:
 def _notice(reply_to: ActorRef[Any] | None, effect: CallModel | Summarise, said: str) -> None:
     seconds = said.seconds if isinstance(said, Pause) else 0.0
     _send(reply_to, ModelNoticed(effect.turn, effect.epoch, str(said), seconds))
-
-
-def _finished(effect: RunTool | StopTool, result: ToolResult) -> ToolFinished:
-    return ToolFinished(
-        effect.turn,
-        effect.epoch,
-        effect.call,
-        result.status,
-        result.text,
-        result.exit_code,
-        result.bytes,
-        result.killed,
-        result.survivors,
-        result.spilled,
-        result.progress,
-    )

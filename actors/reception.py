@@ -44,6 +44,8 @@ def situation(record: SessionRecord) -> Situation:
     """Say what the session is doing, in the words of the routing table."""
     has_children = any(one.is_at_work for one in record.children.values())
     match record.state:
+        case "busy" if record.run is not None:
+            return Situation.DELEGATING  # a run does nothing itself
         case "busy":
             if names_for(record.children, record.turn) or is_waiting_for_child(record):
                 return Situation.DELEGATING

@@ -99,6 +99,7 @@ class Runtime:
         self.sessions: dict[str, LiveSession] = {}
         self._claims = Claims(self.sessions)
         self.profile_of_child: Callable[[str], AgentProfile] = _no_profile
+        self.profile_of_workflow: Callable[[str, AgentProfile, str], AgentProfile] = _no_workflow
         self.ears_of_child: Callable[[str, str], Ears] = _no_ears
         self._spill, self._visible, self._sandbox = spill, visible, sandbox
         self._said = itertools.count(1)
@@ -118,15 +119,7 @@ class Runtime:
         self.store.create(SessionRow(session, str(folder), agent=profile.name, created=now))
         record = SessionRecord(id=session)
         live = self.build(self.lease(session), record, folder, profile, ears)
-        opened = e.SessionOpened(
-            session,
-            str(folder),
-            profile.name,
-            profile.model.name,
-            profile.system,
-            profile.tools,
-            parent=parent,
-        )
+        opened = profile.opening(session, str(folder), parent)
         self.root.ask(ChildSpec(live.id, self.starter(live, opened), "permanent"))
         return live
 
@@ -149,7 +142,7 @@ class Runtime:
             record = load_record(self.store, session)
             live = self.build(lease, record, Path(record.folder), profile_of(record), ears)
             undoing.pop_all()
-        live.kind = Caretaker if is_caretaker else Session
+        live.kind = Caretaker if is_caretaker else live.kind
         self.root.ask(ChildSpec(live.id, self.starter(live), "permanent"))
         return live
 
@@ -213,8 +206,14 @@ class Runtime:
             price=profile.price,
             goals=profile.goals,
             agent=profile.name,
+            workflow=profile.workflow,
+            helpers=profile.helpers,
         )
         live = LiveSession(session, lease, record, environment, performer, departure, profile, book)
+        if profile.workflow is not None:
+            from .run_session import RunSession  # templates take their time to import
+
+            live.kind = RunSession
         self.sessions[session] = live
         self.commits.own(live.lease, lambda message: self._tell(live, message), live.record.seq)
         return live
@@ -380,6 +379,10 @@ class Runtime:
 
 def _no_profile(agent: str) -> AgentProfile:
     raise UsageError(f"there is no agent `{agent}`", "this program was not told of any")
+
+
+def _no_workflow(name: str, above: AgentProfile, said: str) -> AgentProfile:
+    raise UsageError(f"there is no workflow `{name}`", "this program was not told of any")
 
 
 def _no_ears(session: str, parent: str) -> Ears:

@@ -45,6 +45,7 @@ from ..machines.orders import (
     Committed,
     Decided,
     Down,
+    Enqueue,
     Inspect,
     NothingToStart,
     Settled,
@@ -191,7 +192,8 @@ class Session(Cancelling):
                 self._start_next()
             case Action.QUEUE:
                 is_next = doing is Situation.INTERRUPTING
-                self._queue.tell(enqueue_order(message, row, "queue", is_next=is_next))
+                order = enqueue_order(message, row, "queue", is_next=is_next)
+                self._queue.tell(self._waiting(order))
             case Action.STEER if is_named:
                 self._steer_named(message, row)
             case Action.STEER:
@@ -201,6 +203,10 @@ class Session(Cancelling):
                 self._cancel_by_message(message, row)
             case Action.REFUSE | Action.COMMAND:
                 self._reject(row.ack or row.name, message.content, message.client_id)
+
+    def _waiting(self, order: Enqueue) -> Enqueue:
+        """Say what a message waits for that is to wait: as a rule, for a turn of its own."""
+        return order
 
     def _steer(self, message: UserMessage, row: DispositionRow) -> None:
         """Hand it to whoever the table names for its cause: the turn, or children of it."""

@@ -38,6 +38,7 @@ from ..machines.results import (
     Summarised,
     ToolFinished,
 )
+from ..machines.workflow_order import LookAfter, LookBefore, Looked
 from .environment import Permit
 from .mailbox import tell
 from .simulated_judging import SimulatedJudging, Verdicts
@@ -211,6 +212,11 @@ class SimulatedPorts:
             case SetTimer():
                 fired = TimerFired(effect.name, effect.epoch)
                 self._later(effect.seconds, lambda: self._send(reply_to, fired))
+            case LookBefore():
+                looked = Looked(effect.turn, effect.step)
+                self._later(self._delay() / 4, lambda: self._send(reply_to, looked))
+            case LookAfter():
+                pass
             case _:
                 self.judging(effect, reply_to)
 

@@ -82,7 +82,7 @@ class Ward(Supervisor):
     ) -> OpenChild:
         self.cribs[name] = Crib()
         said = talk.seed if talk is not None else ()
-        return OpenChild(name, child.session, child.agent, child.relation, said)
+        return OpenChild(name, child.session, child.agent, child.relation, said, child.task)
 
     def _opened(self, message: ChildOpened) -> None:
         child, crib = self.records[message.name], self.cribs.get(message.name)

@@ -20,6 +20,7 @@ from .permissions_app import permissions
 from .queue_app import queue, send, stop
 from .restore_app import restore
 from .routes_app import routes
+from .run_app import run_file
 from .sessions_app import sessions
 from .workflow_app import workflow
 
@@ -37,6 +38,7 @@ app = typer.Typer(
 app.add_typer(queue, name="queue")
 app.add_typer(agents, name="agents")
 app.add_typer(routes, name="routes")
+app.command("run")(run_file)
 app.command()(send)
 app.command()(stop)
 app.command()(inspect)

@@ -17,16 +17,22 @@ from .printer import Printer
 from .settling import Settling
 from .typed import typed_lines
 
-__all__ = ["Lines", "talk_json"]
+__all__ = ["Lines", "preface", "speak_utf8", "talk_json"]
 
 CHOICES = ("auto", "queue", "steer", "interrupt")
 
 
 class Lines:
-    """One JSON conversation: lines in, events out; questions are answered by lines."""
+    """One JSON conversation: lines in, events out; questions are answered by lines.
 
-    def __init__(self, conversation: Conversation, printer: Printer) -> None:
+    `takes_words`: some questions are answered with words of one's own.
+    """
+
+    def __init__(
+        self, conversation: Conversation, printer: Printer, *, takes_words: bool = False
+    ) -> None:
         self.conversation = conversation
+        self._takes_words = takes_words
         self._printer = printer
         self._questions: set[str] = set()
 
@@ -61,7 +67,7 @@ class Lines:
         self._questions.clear()
 
     def _answer(self, question: str, choice: str, reason: str) -> None:
-        if choice not in ("allow", "always", "deny"):
+        if choice not in ("allow", "always", "deny") and not self._takes_words:
             text = f"`{choice}` is no choice"
             self._error("bad_line", text, "choices: allow, always, deny")
             return
@@ -97,7 +103,7 @@ def _parse(line: str) -> dict[str, Any] | None:
 
 def talk_json(host: Host, open_it: Callable[[], Conversation], options: ChatOptions) -> int:
     """Talk until the input ends and everything is done."""
-    _speak_utf8()
+    speak_utf8()
     printer = Printer(sys.stdout)
     settling = Settling()
     host.hub.subscribe(lambda event: printer.write(json.dumps(event, ensure_ascii=False) + "\n"))
@@ -106,7 +112,7 @@ def talk_json(host: Host, open_it: Callable[[], Conversation], options: ChatOpti
         conversation = open_it()
         lines = Lines(conversation, printer)
         host.hub.subscribe(lines.hear)
-        _preface(host, conversation)
+        preface(host, conversation)
         try:
             _read(lines, settling, options)
         except Leaving as leaving:
@@ -119,14 +125,15 @@ def talk_json(host: Host, open_it: Callable[[], Conversation], options: ChatOpti
         printer.close()
 
 
-def _speak_utf8() -> None:
+def speak_utf8() -> None:
     """JSON is UTF-8 whatever the locale; bytes that are not become a replacement character."""
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(encoding="utf-8", errors="replace")
 
 
-def _preface(host: Host, conversation: Conversation) -> None:
+def preface(host: Host, conversation: Conversation) -> None:
+    """Say what the start has to say."""
     if host.choice is not None:
         conversation.narrate("notice", text=host.choice.line)
     for notice in (*host.config.notices, *host.notices):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 
 __all__ = ["Leaving", "leave_on_signals", "leave_through"]
 
+TWICE = 0.05
+"""Seconds within which a second signal is the first again: some tell a process and its group."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _ways: list[Callable[[Leaving], bool]] = []
@@ -35,11 +38,14 @@ def leave_on_signals() -> Generator[None]:
     second Ctrl-C means that it can't wait. Tools die with the process in any case: their
     supervisors see it go.
     """
-    count = 0
+    count, began = 0, 0.0
 
     def on_signal(number: int, frame: FrameType | None) -> None:
-        nonlocal count
-        count += 1
+        nonlocal count, began
+        count, now = count + 1, time.monotonic()
+        if count > 1 and now - began < TWICE:
+            return
+        began = now
         if count > 1:
             if number == signal.SIGINT:
                 os._exit(128 + number)

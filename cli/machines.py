@@ -18,9 +18,11 @@ from ..machines.machine import Machine
 from ..machines.queue import QUEUE
 from ..machines.restore import RESTORE
 from ..machines.revert import REVERT
+from ..machines.run import RUN
 from ..machines.session import SESSION
 from ..machines.subagent import SUBAGENT
 from ..machines.turn import TURN
+from ..machines.workflow_step import STEP, WORK
 from .page import show, show_document, warn
 
 if TYPE_CHECKING:
@@ -38,18 +40,8 @@ OF_A_SESSION = (SESSION, QUEUE, ITEM, TURN, CALL, INTERRUPT, GOAL, JUDGE)
 MACHINES: Mapping[str, Machine] = {
     one.name: one
     for one in (
-        SESSION,
-        QUEUE,
-        ITEM,
-        TURN,
-        CALL,
-        INTERRUPT,
-        GOAL,
-        JUDGE,
-        SUBAGENT,
-        CHILD,
-        REVERT,
-        RESTORE,
+        *(SESSION, QUEUE, ITEM, TURN, CALL, INTERRUPT, GOAL, JUDGE),
+        *(SUBAGENT, CHILD, RUN, STEP, WORK, REVERT, RESTORE),
     )
 }
 """All machines by name, from the largest part of a session to the smallest."""

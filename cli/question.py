@@ -50,6 +50,10 @@ class Questions:
         """Forget one: it was answered."""
         self._keep(lambda one: one is not question)
 
+    def drop_those_of(self, step: str) -> None:
+        """Forget what a workflow's step asked: it has ended."""
+        self._keep(lambda one: one.get("step") != step)
+
     def _keep(self, is_open: Callable[[Event], bool]) -> None:
         self._open = [one for one in self._open if is_open(one)]
 

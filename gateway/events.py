@@ -30,6 +30,7 @@ from .compaction_events import of_compaction
 from .goal_events import of_goal
 from .limits_command import of_limits
 from .revert_events import of_revert
+from .run_events import of_run
 from .stamp import iso
 from .tool_output import output_of
 
@@ -111,6 +112,8 @@ class Narrator:
     ) -> tuple[Event, ...]:
         """Translate an entry, with the record as it is with this entry folded."""
         events = [*translate(entry, record), *of_goal(entry, record)]
+        if record.run is not None:
+            events += of_run(entry, record)
         if isinstance(entry, CHANGES_QUEUE):
             events.append({"type": "queue", **queue_view(record.queue)})
         common = {"seq": seq, "time": iso(time), **self._common}

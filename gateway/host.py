@@ -50,6 +50,7 @@ from .permission import rules_of
 from .queue_file import document
 from .restorable import outlived_elsewhere
 from .router import Router
+from .running import RunPlan, Works, included_plan, plan_of, resume_run, run_profile, start_run
 from .saved_queue import announce_other
 from .shelf import Shelf
 
@@ -105,6 +106,7 @@ class Host:
         specs = [HookSpec(one.on, one.run, one.timeout) for one in config.hooks]
         self._hooking = Hooking(specs, self.runtime, paths.state)
         self.runtime.profile_of_child = self._profile
+        self.runtime.profile_of_workflow = self._profile_of_workflow
         self.runtime.ears_of_child = self.narrator
         queue = config.auto_queue
         self.shelf = Shelf(self.runtime, queue.max_queue_size, self._quiet_narrator)
@@ -125,10 +127,13 @@ class Host:
         """Whether what happens here is on disk, and there at the next start."""
         return self.config.auto_queue.persistence.enabled
 
-    def begin(self, folder: Path) -> Conversation:
-        """Begin a new session in a folder."""
+    def begin(self, folder: Path, plan: RunPlan | None = None) -> Conversation:
+        """Begin a new session in a folder; with a `plan` it is a workflow's run."""
         self._welcome(folder)
-        profile = self._profile(self.wish.agent or self.config.default_agent)
+        if plan is not None:
+            profile = self._run_profile(plan)
+        else:
+            profile = self._profile(self.wish.agent or self.config.default_agent)
         found = self._instructions(folder, profile.tools)
         profile = replace(profile, system=profile.system + found.text)
         live = self.runtime.open_new(folder, profile, self._ears)
@@ -161,6 +166,14 @@ class Host:
             return Instructions()
         is_small = self.choice is not None and self.choice.config.provider == "local"
         return read_instructions(folder, self.paths.config, FEW if is_small else MOST)
+
+    def start_run(self, conversation: Conversation) -> None:
+        """Begin a run that was opened."""
+        start_run(self.runtime, conversation.session)
+
+    def resume_run(self, conversation: Conversation, again: Works, done: Works) -> None:
+        """Go on with a run; `again` and `done` is work of unknown outcome. Raises `SteersmanError`."""
+        resume_run(conversation.ask, again, done)
 
     def tend(self, session: str) -> Conversation:
         """Own a session's queue without taking the session up: nothing in it can run here."""
@@ -261,7 +274,20 @@ class Host:
         self.conversations[session] = conversation
         return conversation
 
+    def _run_profile(self, plan: RunPlan, choice: RoutesChoice | None = None) -> AgentProfile:
+        """Return what stands where an agent would: a workflow."""
+        bare = self._profile_without_model(plan.name, self.config.default_agent, None, choice)
+        return run_profile(bare, plan, self.config)
+
+    def _profile_of_workflow(self, name: str, above: AgentProfile, said: str) -> AgentProfile:
+        """Return a workflow that is a step of another."""
+        assert above.workflow is not None
+        plan = included_plan(name, above.workflow, said, self.paths)
+        return self._run_profile(plan)
+
     def _profile_of(self, record: SessionRecord) -> AgentProfile:
+        if record.run is not None:
+            return self._run_profile(plan_of(record.run.workflow), record.routes)
         profile = self._profile(record.agent, record.routes)
         known = tuple(name for name in record.tools if name in self.runtime.toolbox.names)
         return replace(profile, system=record.system, tools=known)
@@ -270,8 +296,13 @@ class Host:
         if name not in self.config.agents:
             known = ", ".join(sorted(self.config.agents))
             raise UsageError(f"there is no agent `{name}`", f"known agents: {known}")
-        agent = self.config.agent(name)
-        model = self._model(agent.model)
+        model = self._model(self.config.agent(name).model)
+        return self._profile_without_model(name, name, model, choice)
+
+    def _profile_without_model(
+        self, name: str, settings: str, model: Any, choice: RoutesChoice | None
+    ) -> AgentProfile:
+        agent = self.config.agent(settings)
         window = (self.choice.config.context_window if self.choice else None) or 0
         tools = tuple(one for one in agent.tools if one in self.runtime.toolbox.names)
         queue, compaction = self.config.auto_queue, self.config.compaction

@@ -20,6 +20,7 @@ from . import (
     limit_entries,
     permission_entries,
     revert_entries,
+    run_entries,
 )
 from .entries import Entry
 
@@ -49,9 +50,10 @@ def _types() -> dict[str, type[Entry]]:
         limit_entries,
         permission_entries,
         revert_entries,
+        run_entries,
     )
     found = (getattr(place, name) for place in places for name in place.__all__)
-    return {kind_of(one): one for one in found if one is not Entry}
+    return {kind_of(one): one for one in found if issubclass(one, Entry) and one is not Entry}
 
 
 def encode(value: Any) -> Any:

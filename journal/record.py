@@ -29,6 +29,7 @@ from .permission_entries import AllowanceForgotten, AllowanceGiven
 from .queue import ItemRecord, QueueRecord, apply_to_queue, move
 from .revert_entries import RevertAsked
 from .revert_record import RevertRecord, apply_to_reverts
+from .run_record import RunRecord, apply_to_run
 
 __all__ = [
     "CallRecord",
@@ -103,12 +104,10 @@ class SessionRecord:
     `routes` are what a person chose for this session; empty or none, if nobody did. `allowed` are tool
     and pattern of what is not asked about any more. `usage` is what its own model calls took, `below`
     what those of its children did, as far as they have told; `seconds` is how long its turns ran.
-    `spoken` counts all messages of the conversation, ever.
-    `routes` are what a person chose for this session; empty or none, if nobody did. `usage` is what
-    its own model calls took, `below` what those of its children did, as far as they have told;
-    `lost` are tokens that were sent for answers which never came, as estimated; `grants` is how often
-    a person granted as much again. `seconds` is how long its turns ran. `fill` is what the newest
-    answer says of the window, of so many messages as were `spoken` then.
+    `spoken` counts all messages of the conversation, ever; `lost` are tokens that were sent for answers
+    which never came, as estimated; `grants` is how often a person granted as much again. `fill` is what
+    the newest answer says of the window, of so many messages as were `spoken` then. `run` is there in a
+    session whose turn is a workflow.
     """
 
     id: str = ""
@@ -148,6 +147,7 @@ class SessionRecord:
     children: dict[str, ChildRecord] = field(default_factory=dict[str, ChildRecord])
     children_made: int = 0
     goals: GoalsRecord = field(default_factory=GoalsRecord)
+    run: RunRecord | None = None
     seeded: int = 0
     spoken: int = 0
     fill: Fill = field(default_factory=Fill)
@@ -203,6 +203,8 @@ def apply(record: SessionRecord, entry: e.Entry, seq: int, time: float) -> None:
     record.reverts_made += isinstance(entry, RevertAsked)
     apply_compaction(record, entry, time)
     apply_limits(record, entry)
+    if record.run is not None:
+        apply_to_run(record.run, entry, time)
     _apply_to_session(record, entry, time)
     if record.state != state:
         record.since = time
@@ -219,6 +221,7 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             record.system, record.tools = entry.system, entry.tools
             record.parent, record.created, record.since = entry.parent, time, time
             record.seeded, record.forked_from = len(entry.messages), entry.forked_from
+            record.run = RunRecord(entry.workflow) if entry.workflow is not None else None
         case e.SessionRenamed():
             record.name = entry.name
         case e.SessionResumed():

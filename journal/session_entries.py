@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from ..machines.conversation import ChatMessage
 from .entry import Entry
+from .run_entries import WorkflowCopy
 
 __all__ = [
     "Recovered",
@@ -22,7 +23,8 @@ class SessionOpened(Entry):
     """The first entry of every journal: what the model sees of it never changes after this.
 
     `messages` is what it has seen before its first word: a side talk its parent's conversation, a fork
-    that of the session that it was `forked_from` (its id, and the entry).
+    that of the session that it was `forked_from` (its id, and the entry). `workflow`: what the session
+    runs, if it is a run.
     """
 
     session: str
@@ -35,6 +37,7 @@ class SessionOpened(Entry):
     parent: str = ""
     messages: tuple[ChatMessage, ...] = ()
     forked_from: str = ""
+    workflow: WorkflowCopy | None = None
 
 
 @dataclass(frozen=True, slots=True)

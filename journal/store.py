@@ -65,7 +65,10 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """What a list of sessions shows, kept beside the journal so that listing folds nothing."""
+    """What a list of sessions shows, kept beside the journal so that listing folds nothing.
+
+    `workflow` is the name of what the session runs, if it is a run.
+    """
 
     session: str
     folder: str
@@ -78,6 +81,7 @@ class SessionRow:
     waiting: int = 0
     interrupted: int = 0
     parent: str = ""
+    workflow: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ class StopChild(Message):
 
 @dataclass(frozen=True, slots=True)
 class OpenChild:
-    """Open a child's session: `seed` is what it has seen before its first word.
+    """Open a child's session: `seed` is what it has seen before its first word, `task` what that is.
 
     Answered with `ChildOpened` or `ChildLost`.
     """
@@ -89,6 +89,7 @@ class OpenChild:
     agent: str
     relation: str
     seed: tuple[ChatMessage, ...] = ()
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 from .conversation import ChatMessage
 from .delegation import CloseChild, Delegate, Dismiss, OpenChild, PassSteer, SetTimer, StopChild
 from .pursuit import GoalEffect
+from .workflow_order import LookAfter, LookBefore
 
 __all__ = [
     "CallModel",
@@ -109,6 +110,8 @@ PortEffect = (
     | SetTimer
     | RestoreFiles
     | GoalEffect
+    | LookBefore
+    | LookAfter
 )
 """What the world outside the actors does."""
 

@@ -93,6 +93,8 @@ class ToolFinished(Message):
     """A tool call is over and everything it started is dead, or listed in `survivors`.
 
     `status` is ok, failed, timed_out or killed; `progress` is (done, total, unit, note) or none.
+    `errors` is what a workflow's command wrote to its standard error, `is_cut` that `text` is not
+    all that it said.
     """
 
     turn: str
@@ -106,6 +108,8 @@ class ToolFinished(Message):
     survivors: tuple[int, ...] = ()
     spilled: str = ""
     progress: tuple[int, int, str, str] | None = None
+    errors: str = ""
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)

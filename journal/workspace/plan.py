@@ -12,7 +12,17 @@ from dataclasses import dataclass
 
 from .path_state import PathState
 
-__all__ = ["Kept", "Plan", "Put", "Touch", "chains", "count_changed", "is_bare_folder", "make_plan"]
+__all__ = [
+    "Kept",
+    "Plan",
+    "Put",
+    "Touch",
+    "chains",
+    "changed_chains",
+    "count_changed",
+    "is_bare_folder",
+    "make_plan",
+]
 
 CHANGED_SINCE = "somebody changed it since"
 TOO_LARGE = "no copy of it was kept: it is too large, or not readable"
@@ -122,8 +132,7 @@ def is_bare_folder(chain: _Chain) -> bool:
 
 def count_changed(touches: Iterable[Touch]) -> int:
     """Count the files that these changes left other than they were."""
-    found = chains(touches).values()
-    return sum(one.first != one.left and not is_bare_folder(one) for one in found)
+    return len(changed_chains(touches))
 
 
 def make_plan(
@@ -161,3 +170,9 @@ def _obstacle(
     if chain.is_unsure and not force:
         return UNSURE
     return "" if base is None or base.is_kept else TOO_LARGE
+
+
+def changed_chains(touches: Iterable[Touch]) -> list[tuple[str, _Chain]]:
+    """Return what became of the paths that are not as they were, in order; bare folders left out."""
+    found = sorted(chains(touches).items())
+    return [(path, one) for path, one in found if one.first != one.left and not is_bare_folder(one)]

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from .blob_store import EVERYTHING, LARGEST, BlobStore
+from .heartbeat import Heartbeat
 from .ledger import Ledger, OpenCall, number_of
 from .looker import Looker
 from .outcome import Outcome, RevertOrder
 from .path_state import PathState, look_at
 from .plan import Kept, Plan, Touch, chains, count_changed, is_bare_folder, make_plan
+from .plan import changed_chains as changed
 from .readiness import NotCovered, make_looker
 from .restore import STAGING, Restore, RestoreFailed, load_restore
 from .scan import TooMuch
@@ -57,6 +59,7 @@ class Workspace:
         self._session = session
         self._environ = environ
         self._git_folder = self._place / "git"
+        self.heartbeat = Heartbeat(self._place / f"alive-{session}")
         self._blobs = BlobStore(self._git_folder / "objects")
         self._looker: Looker | None = None
         self._is_ready = False
@@ -156,18 +159,15 @@ class Workspace:
     def _settle_leftovers(self) -> None:
         """Calls that never ended: the program died. What changed since may be anybody's."""
         left, self._ledger.left = self._ledger.left, ()
-        for call in left:
-            if not call.is_command:
-                self._ledger.end(call, self._own_touches(call, is_unsure=True))
         commands = [one for one in left if one.is_command]
+        for call in left:
+            if call not in commands:
+                self._ledger.end(call, self._own_touches(call, is_unsure=True))
         if not commands:
             return
         looker, newest = self._ready_looker(), _newest(commands)
-        changes = looker.changes() if looker is not None and looker.has_looked else []
-        touches = [
-            Touch(newest.turn, newest.call, newest.tool, path, before, after, is_unsure=True)
-            for path, before, after in changes
-        ]
+        changes = list(looker.changes()) if looker is not None and looker.has_looked else []
+        touches = self.heartbeat.touches(self.folder, newest, changes)
         for call in commands:
             self._ledger.end(call, touches if call is newest else ())
         if changes and looker is not None:
@@ -347,13 +347,14 @@ class Workspace:
         """Say what these turns changed, or the newest that changed anything."""
         self._settle_leftovers()
         touches = self._ledger.of(turns) if turns else self._ledger.newest()
-        found: list[FileChange] = []
-        for path, chain in sorted(chains(touches).items()):
-            if chain.first == chain.left or is_bare_folder(chain):
-                continue
-            old, new = self._bytes(chain.first), self._bytes(chain.left)
-            found.append(FileChange(path, chain.first, chain.left, old, new))
-        return found
+        return [
+            FileChange(path, one.first, one.left, self._bytes(one.first), self._bytes(one.left))
+            for path, one in changed(touches)
+        ]
+
+    def changed_files(self, turns: Iterable[str]) -> list[str]:
+        """Name the files that these turns changed, sorted; what went back is left out."""
+        return [path for path, _ in changed(self._ledger.of(turns))]
 
     def changed(self, turn: str, calls: str = "") -> tuple[int, bool]:
         """Count the files that calls of a turn, whose names begin so, left changed; and is that all?"""

@@ -18,16 +18,21 @@ _RESET = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE, signal.S
 
 
 def start(
-    argv: tuple[bytes, ...], cwd: bytes, environment: dict[bytes, bytes], stdin: int, output: int
+    argv: tuple[bytes, ...],
+    cwd: bytes,
+    environment: dict[bytes, bytes],
+    stdin: int,
+    output: int,
+    errors: int,
 ) -> int:
     """Start the command in a session of its own and return its pid. Raises `OSError`.
 
-    `stdin` and `output` are file descriptors; no other one reaches the command.
+    `stdin`, `output` and `errors` are file descriptors; no other one reaches the command.
     """
     report_in, report_out = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _become(argv, cwd, environment, stdin, output, report_out)
+        _become(argv, cwd, environment, (stdin, output, errors), report_out)
     os.close(report_out)
     with os.fdopen(report_in, "rb") as report:
         failure = report.read()
@@ -41,8 +46,7 @@ def _become(
     argv: tuple[bytes, ...],
     cwd: bytes,
     environment: dict[bytes, bytes],
-    stdin: int,
-    output: int,
+    streams: tuple[int, int, int],
     report: int,
 ) -> None:
     """Turn this forked child into the command; never returns."""
@@ -50,9 +54,8 @@ def _become(
         os.setsid()
         for number in _RESET:
             signal.signal(number, signal.SIG_DFL)
-        os.dup2(stdin, 0)  # the supervisor's own 0, 1 and 2 are /dev/null, all else lies above
-        os.dup2(output, 1)
-        os.dup2(output, 2)
+        for stream, place in zip(streams, range(3), strict=True):
+            os.dup2(stream, place)  # the supervisor's own are /dev/null, all else lies above
         os.closerange(3, report)
         os.closerange(report + 1, _HIGHEST_FD)
         _offer_to_oom_killer()

@@ -107,13 +107,21 @@ class ProcessHost:
             ours.callback(os.close, output)
             theirs.callback(os.close, their_output)
             fds = [their_control.fileno(), their_output]
-            if spec.stdin:
+            if spec.stdin or spec.keep_errors:
                 fds.append(_file_of(spec.stdin))
                 theirs.callback(os.close, fds[-1])
+            errors = -1
+            if spec.keep_errors:
+                errors, their_errors = os.pipe()
+                ours.callback(os.close, errors)
+                theirs.callback(os.close, their_errors)
+                fds.append(their_errors)
             link = await self._send(token, fds)
             ours.pop_all()
         control.setblocking(False)
-        process = RunningProcess(spec, control, output, on_output, lambda: link.loss(token))
+        process = RunningProcess(
+            spec, control, (output, errors), on_output, lambda: link.loss(token)
+        )
         self._live.add(process)
         process.ended.add_done_callback(lambda _: self._forget(process, link, token))
         await _tell(process, control, request)

@@ -18,7 +18,8 @@ class ProcessSpec:
 
     `timeout` and `grace` are seconds: at the timeout, or at `stop`, everything is asked to end
     (TERM), and killed after `grace`. `keep` bytes of head and of tail stay in memory; everything up
-    to `spill_limit` bytes is written to `spill` once the output outgrows memory.
+    to `spill_limit` bytes is written to `spill` once the output outgrows memory. With `keep_errors`
+    what goes to standard error is kept apart, so many bytes of its end; else it is part of the output.
     """
 
     argv: tuple[str, ...]
@@ -30,6 +31,7 @@ class ProcessSpec:
     spill: Path | None = None
     spill_limit: int = 64 * 1024 * 1024
     stdin: bytes = b""
+    keep_errors: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class ProcessResult:
     killed: tuple[int, ...] = ()
     survivors: tuple[int, ...] = ()
     reason: str = ""
+    errors: bytes = b""
 
 
 class Process(Protocol):

@@ -38,21 +38,23 @@ class UnstartedProcess:
 class RunningProcess:
     """Talks to one supervisor and drains one pipe; see `Process`. Belongs to the asyncio loop.
 
-    `control` and `output` are owned from here on. `loss` waits for what the spawner says when the
-    supervisor died.
+    `control` and `pipes` are owned from here on: output, and standard error, or -1. `loss` waits for
+    what the spawner says when the supervisor died.
     """
 
     def __init__(
         self,
         spec: ProcessSpec,
         control: socket.socket,
-        output: int,
+        pipes: tuple[int, int],
         on_output: Callable[[bytes], None] | None,
         loss: Callable[[], Awaitable[Loss]],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._control = control
-        self._pipe = output
+        self._pipe, self._errors_pipe = pipes
+        self._errors = bytearray()
+        self._keep_errors = spec.keep_errors
         self._loss = loss
         self._frames = Frames()
         self._output = Output(spec.keep, spec.spill, spec.spill_limit)
@@ -62,9 +64,12 @@ class RunningProcess:
         self.started: asyncio.Future[None] = self._loop.create_future()
         self.ended: asyncio.Future[ProcessResult] = self._loop.create_future()
         self._ending: asyncio.Task[None] | None = None
-        os.set_blocking(output, False)
         self._loop.add_reader(control, self._listen)
-        self._loop.add_reader(output, self._read)
+        os.set_blocking(self._pipe, False)
+        self._loop.add_reader(self._pipe, self._read)
+        if self._errors_pipe >= 0:
+            os.set_blocking(self._errors_pipe, False)
+            self._loop.add_reader(self._errors_pipe, self._read_errors)
 
     async def wait(self) -> ProcessResult:
         """Return when everything it started is gone."""
@@ -135,6 +140,29 @@ class RunningProcess:
             self._trickle.add(data)
         return True
 
+    def _read_errors(self) -> bool:
+        """Take one chunk of standard error and keep its end; False when there is none now."""
+        try:
+            data = os.read(self._errors_pipe, _CHUNK)
+        except BlockingIOError:
+            return False
+        if not data:
+            self._loop.remove_reader(self._errors_pipe)
+            return False
+        self._errors += data
+        del self._errors[: -self._keep_errors]
+        return True
+
+    def _close_errors(self) -> bytes:
+        if self._errors_pipe < 0:
+            return b""
+        for _ in range(_LAST_CHUNKS):
+            if not self._read_errors():
+                break
+        self._loop.remove_reader(self._errors_pipe)
+        os.close(self._errors_pipe)
+        return bytes(self._errors)
+
     def _finish(
         self,
         status: Status,
@@ -168,5 +196,6 @@ class RunningProcess:
                 killed,
                 survivors,
                 reason or output.fault,
+                self._close_errors(),
             )
         )

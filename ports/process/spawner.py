@@ -85,7 +85,7 @@ class Spawner:
         flags = getattr(_socket, "MSG_CMSG_CLOEXEC", 0)
         try:
             data, ancillary, _, _ = self._link.recvmsg(
-                TOKEN.size, _socket.CMSG_SPACE(3 * fds.itemsize), flags
+                TOKEN.size, _socket.CMSG_SPACE(4 * fds.itemsize), flags
             )
         except ConnectionError:
             return False
@@ -114,7 +114,8 @@ class Spawner:
             os.close(self._link.detach())
             os.close(self._wake)
             control = _socket.socket(fileno=fds[0])
-            Supervisor(control).run(output=fds[1], stdin=fds[2] if fds[2:] else 0)
+            stdin, errors = (*fds[2:], *(0, fds[1])[len(fds[2:]) :])
+            Supervisor(control).run(fds[1], stdin, errors)
             code = 0
         finally:
             os._exit(code)

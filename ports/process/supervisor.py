@@ -61,8 +61,11 @@ class Supervisor:
         self._touched: set[int] = set()
         self._is_reported = False
 
-    def run(self, output: int, stdin: int) -> None:
-        """Start what the runtime asks for and return when nothing of it is left."""
+    def run(self, output: int, stdin: int, errors: int) -> None:
+        """Start what the runtime asks for and return when nothing of it is left.
+
+        Descriptors: `stdin` 0 is /dev/null; `errors` may be the same as `output`.
+        """
         os.setsid()
         tree.become_subreaper()
         wake = wake_on_child()
@@ -72,13 +75,12 @@ class Supervisor:
             return
         _, argv, cwd, environment, timeout, grace = request
         try:
-            self._main = command.start(argv, cwd, environment, stdin, output)
+            self._main = command.start(argv, cwd, environment, stdin, output, errors)
         except OSError as error:
             self._tell("failed", error.strerror)
             return
-        os.close(output)
-        if stdin:
-            os.close(stdin)
+        for stream in {output, stdin, errors} - {0}:
+            os.close(stream)
         self._tell("started", self._main)
         self._watch(wake, grace, None if timeout is None else time.monotonic() + timeout)
 

@@ -1,7 +1,8 @@
 """What runtime, spawner and supervisors say to each other: length-prefixed tuples.
 
     runtime    -> spawner      8 bytes: the token of a new command, and with them file descriptors:
-                               control socket, output pipe, and a file for stdin if it has one
+                               control socket, output pipe, then a file for stdin and a pipe for
+                               standard error, if it has them
     spawner    -> runtime      ("lost", token, killed, survivors)   its supervisor died
     runtime    -> supervisor   ("run", argv, cwd, environment, timeout, grace)   all texts as bytes
                                ("stop", grace)

@@ -23,7 +23,9 @@ class ToolResult:
 
     `text` is what the model is told (capped; head and tail of long output, the place of the whole).
     `bytes` is the size of all output before capping. `killed` and `survivors` are process ids.
-    `progress` is (done, total, unit, note) for the tool `progress`, else none.
+    `progress` is (done, total, unit, note) for the tool `progress`, else none. Of a workflow's
+    command `text` is what it said and nothing else; `errors` is its standard error, `is_cut` says
+    that something is missing in the middle of `text`.
     """
 
     status: ToolStatus
@@ -34,6 +36,8 @@ class ToolResult:
     survivors: tuple[int, ...] = ()
     spilled: str = ""
     progress: tuple[int, int, str, str] | None = None
+    errors: str = ""
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)

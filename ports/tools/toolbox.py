@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError
 from ..process.process import Processes
+from .command import CommandTool
 from .deferring import make_defer
 from .delegating import make_delegate
 from .dismissing import make_dismiss
@@ -42,6 +43,7 @@ class Toolbox:
             make_defer(),
         )
         self._tools = {tool.schema.name: tool for tool in tools}
+        self._command = CommandTool(processes, grace, output_limit)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -49,8 +51,8 @@ class Toolbox:
         return tuple(self._tools)
 
     def get(self, name: str) -> Tool | None:
-        """Give a tool by its name, none if there is no such tool."""
-        return self._tools.get(name)
+        """Give a tool by its name, none if there is no such tool; `command` is there for runs only."""
+        return self._command if name == self._command.schema.name else self._tools.get(name)
 
     def schemas(self, names: Sequence[str]) -> tuple[ToolSchema, ...]:
         """Give what a model is told about these tools, in this order. Raises `ToolError`."""

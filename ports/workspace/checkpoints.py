@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
+from ...journal.workspace.heartbeat import BEAT
 from ...journal.workspace.outcome import Outcome, RevertOrder
 from ...journal.workspace.workspace import FileChange, Workspace
 
@@ -24,6 +25,7 @@ class Checkpoints:
         self._workspace = Workspace(place, folder, session, os.environ)
         self._worker: ThreadPoolExecutor | None = None
         self._calls = set[str]()
+        self._timer: asyncio.TimerHandle | None = None
         self._is_still = asyncio.Event()
         self._is_still.set()
 
@@ -36,7 +38,17 @@ class Checkpoints:
             self._workspace.begin(turn, call, tool, path)
             return self._notices()
 
-        return await self._run(work)
+        told = await self._run(work)
+        if self._timer is None:
+            self._beat()
+        return told
+
+    def _beat(self) -> None:
+        """Leave a trace of the time while calls run, for whoever comes after a crash."""
+        self._timer = None
+        if self._calls:
+            self._workspace.heartbeat.beat()
+            self._timer = asyncio.get_running_loop().call_later(BEAT, self._beat)
 
     def end(self, call: str) -> None:
         """Look, soon, at what a call changed; nobody waits for it but the next look."""
@@ -63,8 +75,14 @@ class Checkpoints:
         """Count the files that calls of a turn left changed, and say whether that is known of all."""
         return await self._run(lambda: self._workspace.changed(turn, calls))
 
+    async def changed_files(self, turns: tuple[str, ...]) -> list[str]:
+        """Name the files that turns changed."""
+        return await self._run(lambda: self._workspace.changed_files(turns))
+
     async def aclose(self) -> None:
         """Wait for the last look."""
+        if self._timer is not None:
+            self._timer.cancel()
         worker, self._worker = self._worker, None
         if worker is not None:
             await asyncio.to_thread(worker.shutdown)

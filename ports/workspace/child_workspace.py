@@ -52,5 +52,9 @@ class ChildWorkspace:
         """Count the files that calls of a turn left changed: among those of the turn above."""
         return await self._above.changed(self._turn_of(), self._name(calls or f"{turn}."))
 
+    async def changed_files(self, turns: tuple[str, ...]) -> list[str]:
+        """Name the files that turns changed: none that are not the parent's."""
+        return []
+
     async def aclose(self) -> None:
         """Leave the folder to the session that has it."""

@@ -42,6 +42,10 @@ class Workspace(Protocol):
         """
         ...
 
+    async def changed_files(self, turns: tuple[str, ...]) -> list[str]:
+        """Name the files that turns changed, and that are not as they were before."""
+        ...
+
     async def aclose(self) -> None:
         """Wait for the last look."""
         ...

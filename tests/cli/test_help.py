@@ -62,7 +62,7 @@ def test_version(option: str, program: Any) -> None:
         (("inspect", "--format", "pdf"), "there is no format `pdf`"),
         (("inspect", "last"), "there is no session yet"),
         (("sessions", "show", "\x1b[31mnone"), "no session `none`"),
-        (("machines", "show", "trun"), "did you mean `turn`?"),
+        (("machines", "show", "tunr"), "did you mean `turn`?"),
         (("machines", "show", "turn", "--format", "x"), "formats: mermaid, toml"),
         (("models", "fetch", "nothing"), "the catalogue has no model `nothing`"),
         (("models", "check", "nothing"), "no model is called `nothing`"),

@@ -1,0 +1,180 @@
+"""A run as a session: its turn is a workflow's steps, its children are the steps' own sessions.
+
+Everything else is as in any session: what people say is routed by the same two tables, a stop reaches
+whom they name, the journal is the same, and a revert gives back what the run's turns changed. What
+differs is here: who takes a turn, what a message waits for, and what becomes of a child's end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from pykka import ActorRef
+
+from ..journal import entries as e
+from ..journal import run_entries as r
+from ..journal.codec import decode, encode
+from ..journal.run_record import RunRecord
+from ..machines.delegation import ResumeChildren
+from ..machines.effects import Effect, StopTool
+from ..machines.messages import Answer, QueueChange, ResumeQueue
+from ..machines.orders import Enqueue, Journalled
+from ..machines.run import RUN
+from ..machines.subagent import SUBAGENT
+from ..machines.workflow_order import ChildCame, LookAfter, Reopen, SetRunTimer
+from .actor import Forward
+from .mailbox import tell
+from .run import Run
+from .session import Session
+from .supervisor import ChildSpec
+
+__all__ = ["RunSession"]
+
+
+class RunSession(Session):
+    """One run, as people and other programs speak to it."""
+
+    run_type: type[Run] = Run
+
+    @property
+    def _run(self) -> RunRecord:
+        run = self.record.run
+        assert run is not None, "a run without a workflow"
+        return run
+
+    def on_receive(self, message: Any) -> Any:
+        """Take in what the run asks of its session."""
+        if isinstance(message, ChildCame):
+            self._tell_of_child(message.name, is_asked=True)
+            return None
+        return super().on_receive(message)
+
+    def _obey(self, message: Any) -> Any:
+        match message:
+            case Reopen():
+                return self._reopen(message)
+            case ResumeQueue() if obstacle := self._obstacle():
+                return {"ok": False, "reason": obstacle}
+            case Answer() if message.question in self._run.questions and self._turn is not None:
+                return Forward(self._turn)
+            case _:
+                return super()._obey(message)
+
+    def _obstacle(self) -> str:
+        """Say why the run cannot go on as it is."""
+        run = self._run
+        if run.state in RUN.final:
+            return f"the run has {run.state} already"
+        spec = self._environment.workflow
+        steps = spec.steps if spec is not None else ()
+        idempotent = {one.id for one in steps if one.idempotent}
+        unknown = [run.steps[step].name(at) for step, at in run.unknown() if step not in idempotent]
+        if not unknown:
+            return ""
+        return f"nobody knows how this ended: {', '.join(unknown)}"
+
+    def _reopen(self, message: Reopen) -> dict[str, Any]:
+        unknown = set(self._run.unknown())
+        if self.record.state != "idle" or not set(message.work) <= unknown:
+            return {"ok": False, "reason": "only work of unknown outcome can be opened again"}
+        for step, index in message.work:
+            self._say(r.ItemReopened(step, index, message.is_done))
+        return {"ok": True}
+
+    # The run as a turn ----------------------------------------------------------------------------
+
+    def _start_turn(self, entry: e.TurnStarted) -> None:
+        record = self.record
+        copy = decode(RunRecord, encode(self._run))
+
+        def start() -> ActorRef[Any]:
+            return self.run_type.start(
+                self.system,
+                entry.turn,
+                entry.epoch,
+                copy,
+                self.actor_ref,
+                self._queue,
+                self._environment,
+                (record.id, record.folder),
+            )
+
+        self.start_child(ChildSpec("turn", start, "temporary"))
+        if entry.resumes:
+            self._nursery.tell(ResumeChildren(entry.resumes, entry.turn))
+
+    def _start_next_if_idle(self) -> None:
+        """Let nothing but the run itself take a turn: what people said waits for its agents."""
+        item = self.record.queue.next_item()
+        run = self._run
+        is_run = item is not None and (not run.item or item.id == run.item)
+        if is_run and run.state not in RUN.final:
+            super()._start_next_if_idle()
+        elif item is not None and self._is_free:
+            self._queue.tell(QueueChange("hold"))
+
+    def _waiting(self, order: Enqueue) -> Enqueue:
+        """What waits in a run waits for the next agent that begins."""
+        is_running = self.record.running is not None
+        return replace(order, for_turn=self.record.turn, is_next=False) if is_running else order
+
+    # Its children ---------------------------------------------------------------------------------
+
+    def _react(self, entry: e.Entry) -> None:
+        if isinstance(entry, e.ChildStarted) and self._turn is not None:
+            tell(self._turn, Journalled(entry))
+        super()._react(entry)
+
+    def _give_back(
+        self, name: str, killed: tuple[int, ...] = (), survivors: tuple[int, ...] = ()
+    ) -> None:
+        self._tell_of_child(name, killed, survivors)
+
+    def _tell_of_child(
+        self,
+        name: str,
+        killed: tuple[int, ...] = (),
+        survivors: tuple[int, ...] = (),
+        is_asked: bool = False,
+    ) -> None:
+        """Tell the run what became of a child, once something has."""
+        turn, child = self._turn, self.record.children.get(name)
+        if turn is None:
+            return
+        if child is None:
+            tell(turn, ChildCame(name, "failed", reason="its session is not known any more"))
+        elif child.state in SUBAGENT.final or not (is_asked or child.is_at_work):
+            came = ChildCame(
+                name,
+                child.state,
+                child.text,
+                child.reason,
+                child.session,
+                {"turns": child.steps},
+                killed,
+                survivors,
+            )
+            tell(turn, came)
+
+    # Effects --------------------------------------------------------------------------------------
+
+    def _perform(self, effect: Effect) -> None:
+        """Send what a run's own effects come to to the run."""
+        match effect:
+            case SetRunTimer():
+                self._environment.perform(effect, self._turn)
+            case _:
+                super()._perform(effect)
+
+    def _stopping(self) -> Iterator[Effect]:
+        """Name everything to be stopped so that nothing of the run is left."""
+        yield from super()._stopping()
+        run = self._run
+        for step, index in run.running():
+            call = step.calls.get(str(index))
+            if call and str(index) not in step.children:
+                yield StopTool(run.turn, self.record.epoch, call)
+        for name in [one.id for one in run.steps.values() if one.state == "running"]:
+            yield LookAfter(run.turn, name)

@@ -1,0 +1,185 @@
+"""`steersman run`: a workflow from its file to its end, or from where it was."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..gateway.conversation import Conversation
+from ..gateway.home import open_store
+from ..gateway.host import Host, Wish
+from ..gateway.running import RunPlan, plan_of
+from ..journal.record import SessionRecord, apply
+from ..journal.recovery import is_cut_off, load_record, recovered
+from ..journal.run_record import RunRecord
+from ..machines.errors import SteersmanError, StoreBusy, UsageError
+from ..machines.run import RUN
+from ..workflows.config import Config, load
+from ..workflows.document import parse_document
+from ..workflows.paths import Paths
+from .leaving import Leaving, leave_on_signals
+from .reopening import chosen_work, unknown_work
+
+__all__ = ["RunFace", "RunOptions", "run_workflow"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What the command line asked for; `again` and `done` name work of unknown outcome."""
+
+    file: str = ""
+    variables: tuple[str, ...] = ()
+    resume: str = ""
+    again: tuple[str, ...] = ()
+    done: tuple[str, ...] = ()
+    folder: Path = Path()
+    model: str = ""
+    is_json: bool = False
+    is_dry: bool = False
+    is_yes: bool = False
+
+
+RunFace = Callable[[Host, Callable[[], Conversation], RunOptions], int]
+"""Opens the run, shows it to its end, and returns the exit code."""
+
+
+def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
+    """Run a workflow, go on with one, or say what would be done; return the exit code."""
+    _require_sense(options)
+    folder = options.folder.expanduser().resolve()
+    if not folder.is_dir():
+        raise UsageError(f"`{folder}` is not a folder", "give --cwd an existing one")
+    paths = Paths.of(environ)
+    if options.resume:
+        return _resume(options, environ, paths, folder)
+    plan, config = _read(options, environ, paths, folder)
+    if options.is_dry:
+        from .run_dry import show_plan
+
+        return show_plan(plan, as_json=options.is_json)
+
+    def begin(host: Host) -> Conversation:
+        conversation = host.begin(folder, plan)
+        host.start_run(conversation)
+        return conversation
+
+    return _show(options, environ, paths, config, begin)
+
+
+def _require_sense(options: RunOptions) -> None:
+    if options.resume and (options.file or options.variables or options.is_dry):
+        raise UsageError(
+            "`--resume` goes on with a run as it was begun",
+            "without it, give a FILE and `--var NAME=VALUE`",
+        )
+    if not (options.resume or options.file):
+        raise UsageError(
+            "there is nothing to run", "give a FILE or the name of a workflow, or `--resume last`"
+        )
+    if (options.again or options.done) and not options.resume:
+        raise UsageError(
+            "`--again` and `--done` go with `--resume`", "`--resume last --again ITEM`"
+        )
+
+
+def _read(
+    options: RunOptions, environ: Mapping[str, str], paths: Paths, folder: Path
+) -> tuple[RunPlan, Config]:
+    from ..workflows.flow.check import Surroundings, checked_workflow
+    from ..workflows.flow.library import find_workflow
+    from ..workflows.flow.variables import bind_texts
+
+    path = find_workflow(options.file, paths, folder)
+    spec, config = checked_workflow(path, Surroundings(paths, folder, environ))
+    return RunPlan(spec, bind_texts(spec, options.variables)), config
+
+
+def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folder: Path) -> int:
+    from ..workflows.flow.reading import settings_layer
+
+    record, run = _find(paths, options.resume, folder)
+    if run.state in RUN.final:
+        ended = f"run `{record.id}` has {run.state} already"
+        raise SteersmanError(ended, "run the file again to do it anew")
+    plan = plan_of(run.workflow)
+    work = {
+        "again": chosen_work(run, options.again, "--again"),
+        "done": chosen_work(run, options.done, "--done"),
+    }
+    left = unknown_work(run, plan.spec, {*work["again"], *work["done"]})
+    if left:
+        raise SteersmanError(
+            f"nobody knows whether this was done: {', '.join(left)}",
+            f"look, then `steersman run --resume {record.id}` with `--again ITEM` to do it again, "
+            "or `--done ITEM` where it was",
+        )
+    document, _ = parse_document(run.workflow.file, run.workflow.source.encode())
+    config = load(paths, Path(record.folder), environ, workflow=settings_layer(document))
+
+    def go_on(host: Host) -> Conversation:
+        conversation = host.resume(record.id)
+        host.resume_run(conversation, work["again"], work["done"])
+        return conversation
+
+    return _show(options, environ, paths, config, go_on)
+
+
+def _find(paths: Paths, name: str, folder: Path) -> tuple[SessionRecord, RunRecord]:
+    """Find a run: the newest of this folder that can go on, or by its id."""
+    from ..gateway.home import find_session
+
+    with closing(open_store(paths, read_only=True)) as store:
+        rows = [one for one in store.sessions() if one.workflow and not one.parent]
+        if name == "last":
+            rows = [one for one in rows if one.folder == str(folder)]
+        if not rows:
+            where = f" in `{folder}`" if name == "last" else ""
+            raise UsageError(f"there is no run{where}", "`steersman run FILE` begins one")
+        row = find_session(rows, name)
+        if store.is_owned(row.session):
+            raise StoreBusy(
+                f"run `{row.session}` goes on in another program", "leave it there first"
+            )
+        record = load_record(store, row.session)
+    if is_cut_off(record):  # see it as whoever takes it up will
+        apply(record, recovered(record), record.seq + 1, record.updated)
+    if record.run is None:
+        raise UsageError(f"session `{row.session}` is no run", "`steersman sessions list`")
+    return record, record.run
+
+
+def _show(
+    options: RunOptions,
+    environ: Mapping[str, str],
+    paths: Paths,
+    config: Config,
+    open_it: Callable[[Host], Conversation],
+) -> int:
+    face, can_ask = _face(options, environ)
+    wish = Wish("", options.model, options.is_yes, can_ask)
+    host = Host(paths, config, environ, wish)
+    try:
+        with leave_on_signals():
+            return face(host, lambda: open_it(host), options)
+    except Leaving as leaving:
+        return leaving.exit_code
+    finally:
+        host.close()
+
+
+def _face(options: RunOptions, environ: Mapping[str, str]) -> tuple[RunFace, bool]:
+    if options.is_json:
+        from .run_lines import run_json
+
+        return run_json, True
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    if is_terminal and environ.get("TERM", "").lower() not in ("", "dumb", "unknown"):
+        from .run_prompt import run_at_prompt
+
+        return run_at_prompt, True
+    from .run_plain import run_plain
+
+    return run_plain, False

@@ -1,0 +1,124 @@
+"""What a process needs to run a workflow: what stands where an agent would, and how one is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..actors.agent_profile import AgentProfile
+from ..actors.errand import WORKFLOW, given_in
+from ..actors.runtime import Runtime
+from ..journal.run_entries import WorkflowCopy
+from ..machines.disposition import Intent
+from ..machines.errors import SteersmanError
+from ..machines.message import Message
+from ..machines.messages import ResumeQueue, UserMessage
+from ..machines.policy import DelegationPolicy
+from ..machines.workflow_order import Reopen
+from ..workflows.flow.spec import StepSpec, WorkflowAction, WorkflowSpec
+from ..workflows.paths import Paths
+from ..workflows.settings import Settings
+
+__all__ = [
+    "RunPlan",
+    "Works",
+    "included_plan",
+    "plan_of",
+    "resume_run",
+    "run_profile",
+    "start_run",
+]
+
+Works = tuple[tuple[str, int], ...]
+"""Work of unknown outcome: pairs of a step and the index of an item."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """A workflow that may run, and the values of its variables."""
+
+    spec: WorkflowSpec
+    variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def name(self) -> str:
+        """What its session is called where others have the name of their agent."""
+        return f"{WORKFLOW}{self.spec.name}"
+
+
+def plan_of(copy: WorkflowCopy) -> RunPlan:
+    """Read a plan back from a journal. Raises `ConfigError` where this version reads it otherwise."""
+    from ..workflows.flow.reading import parse_workflow
+
+    spec = replace(parse_workflow(copy.file, copy.source), folder=copy.folder)
+    return RunPlan(spec, copy.variables)
+
+
+def included_plan(name: str, above: WorkflowSpec, task: str, paths: Paths) -> RunPlan:
+    """Find a workflow that is a step of another. Raises `SteersmanError`."""
+    from ..workflows.flow.inclusion import included_file
+    from ..workflows.flow.reading import load_workflow
+    from ..workflows.flow.variables import bind_values
+
+    spec = load_workflow(included_file(above, name, paths))
+    return RunPlan(spec, bind_values(spec, given_in(name, task)))
+
+
+def run_profile(bare: AgentProfile, plan: RunPlan, settings: Settings) -> AgentProfile:
+    """Return what a run goes by: how it takes messages is configured, how it delegates is declared.
+
+    A run bounds by itself how many work at a time, and its agents may delegate as deep as others.
+    """
+    return replace(
+        bare,
+        model=None,
+        system="",
+        tools=(),
+        policy=replace(bare.policy, is_auto_queue=False),
+        delegation=_delegation(bare.delegation, plan.spec),
+        workflow=plan.spec,
+        variables=plan.variables,
+        helpers=(settings.default_agent, settings.goals.judge),
+    )
+
+
+def start_run(runtime: Runtime, session: str) -> None:
+    """Begin a run that was opened: its first and only item is the run itself."""
+    live = runtime.sessions[session]
+    assert live.profile.workflow is not None
+    text = f"run {live.profile.workflow.name}"
+    said = runtime.next_said()
+    runtime.tell(session, UserMessage("normal", text, Intent.EXPLICIT_QUEUE, said=said))
+
+
+def resume_run(ask: Callable[[Message], dict[str, Any]], again: Works, done: Works) -> None:
+    """Go on with a run that was interrupted. Raises `SteersmanError` where it can't."""
+    orders: list[Message] = [Reopen(again)] if again else []
+    orders += [Reopen(done, is_done=True)] if done else []
+    answer: dict[str, Any] = {}
+    for order in (*orders, ResumeQueue()):
+        answer = ask(order)
+        if not answer.get("ok"):
+            raise SteersmanError(f"the run can't go on: {answer.get('reason')}")
+    if not answer.get("restored"):
+        raise SteersmanError("the run can't go on: nothing of it was interrupted")
+
+
+def _delegation(usual: DelegationPolicy, spec: WorkflowSpec) -> DelegationPolicy:
+    included = (_included(step) for step in spec.steps)
+    widest = max(usual.max_children, spec.parallel)
+    return replace(
+        usual,
+        agents=(*usual.agents, *filter(None, included)),
+        max_depth=usual.max_depth + 1,
+        max_children=widest,
+        when_full="wait",
+        detached=(),
+        timeout=0.0,
+    )
+
+
+def _included(step: StepSpec) -> str:
+    action = step.action
+    return f"{WORKFLOW}{action.name}" if isinstance(action, WorkflowAction) else ""

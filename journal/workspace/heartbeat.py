@@ -1,0 +1,62 @@
+"""Until when a session's commands were certainly at work, as far as the next process can know.
+
+A file's time says it: it is touched while commands run. What changed up to then, and in the instant
+that the commands of a dead program need to die, was changed while a command ran, and so counts as the
+agent's like any other such change.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from .ledger import OpenCall
+from .path_state import PathState
+from .plan import Touch
+
+__all__ = ["BEAT", "Heartbeat"]
+
+BEAT = 0.5
+"""Seconds between two touches."""
+DYING = 1.0
+"""Seconds in which commands end whose program was killed."""
+
+
+class Heartbeat:
+    """One session's; `beat` is quick, and may be called from any thread."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def beat(self) -> None:
+        """Say that commands run now."""
+        with suppress(OSError):  # without it changes after a crash are unsure, and no more
+            self._file.touch(mode=0o600)
+
+    def touches(
+        self,
+        folder: Path,
+        call: OpenCall,
+        changes: Iterable[tuple[str, PathState | None, PathState | None]],
+    ) -> list[Touch]:
+        """Enter what changed since the last look: by the command that was cut off, or after it."""
+        bare = Touch(call.turn, call.call, call.tool, "", None, None)
+        found: list[Touch] = []
+        for path, before, after in changes:
+            was_command = self.was_at_work(folder, path)
+            touch = replace(bare, path=path, before=before, after=after)
+            found.append(replace(touch, is_shared=was_command, is_unsure=not was_command))
+        return found
+
+    def was_at_work(self, folder: Path, path: str) -> bool:
+        """Whether a path changed last while commands ran, or were dying."""
+        with suppress(OSError):
+            until = self._file.stat().st_mtime + BEAT + DYING
+            place = folder / path
+            while not os.path.lexists(place) and place != folder:
+                place = place.parent  # what is gone has changed its folder
+            return os.lstat(place).st_ctime <= until
+        return False

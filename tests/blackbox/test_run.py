@@ -1,0 +1,146 @@
+"""Workflows as people run them: to the end, interrupted, killed, gone on with, taken back."""
+
+import json
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from blackbox.driver import COMMAND, Chat, Gate, Place, wait_gone
+from serving import Text, Tools
+
+FILES = 500
+CODEMOD = """
+[workflow]
+name = "codemod"
+[[step]]
+id = "find"
+run = ["sh", "-c", "ls *.txt | sort"]
+output = "lines"
+[[step]]
+id = "rewrite"
+needs = ["find"]
+for_each = "steps.find.output"
+parallel = 4
+run = ["sh", "-c", 'sed s/old/new/ "$0" > "$0.part" && echo "$0" >> ../effects && mv "$0.part" "$0"', \
+"{{ item }}"]
+[[step]]
+id = "count"
+needs = ["rewrite"]
+run = ["sh", "-c", "cat *.txt | grep -c new"]
+"""
+
+
+def run(place: Place, *arguments: str) -> Chat:
+    """Start `steersman run --json`."""
+    chat = Chat(place, (*COMMAND, "run", "--json", *arguments))
+    place.chats.append(chat)
+    return chat
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Read every file of a folder."""
+    return {one.name: one.read_bytes() for one in sorted(folder.iterdir())}
+
+
+def ended(chat: Chat) -> dict[str, Any]:
+    """Wait for the end of a run."""
+    return chat.wait("run_ended", session=chat.session)
+
+
+@pytest.mark.slow
+def test_a_codemod_goes_on_at_the_item_and_comes_back_whole(place: Place) -> None:
+    """Interrupted at one item and killed at another: each file once, and a revert gives all back."""
+    (place.folder / "codemod.toml").write_text(CODEMOD)
+    for number in range(FILES):
+        (place.folder / f"f{number:03}.txt").write_text(f"old {number}\n")
+    before = contents(place.folder)
+
+    first = run(place, "codemod.toml")
+    first.wait("step", step="rewrite", done=lambda done: done is not None and done >= 137)
+    assert first.signal(signal.SIGINT) == 130
+    stopped = ended(first)
+    assert stopped["status"] == "interrupted"
+    done = stopped["steps"][1]["done"]
+    assert 137 <= done < FILES
+
+    second = run(place, "--resume", "last")
+    second.wait("step", step="rewrite", done=lambda count: count is not None and count >= done + 90)
+    second.kill()
+    assert not wait_gone(place.processes(), 2.0)
+
+    refused = place.run("run", "--resume", "last", "--json")
+    options: list[str] = []
+    for name, work in re.findall(r"(\S+) \((rewrite:\d+)\)", refused.stderr):
+        is_done = place.folder.joinpath(name).read_text().startswith("new")
+        options += ["--done" if is_done else "--again", work]
+    assert refused.returncode == (1 if options else 0)
+    third = run(place, "--resume", "last", *options)
+    assert ended(third)["status"] == "succeeded"
+    assert third.close() == 0
+
+    effects = (place.folder.parent / "effects").read_text().split()
+    told = {name for name in effects if effects.count(name) > 1}
+    assert len(set(effects)) == FILES
+    assert len(told) <= len(options) // 2
+    assert all(
+        data.startswith(b"new") for name, data in contents(place.folder).items() if "txt" in name
+    )
+    reverted = place.run("sessions", "revert", "last")
+    assert f"Reverted {FILES} files" in reverted.stdout, reverted.stdout + reverted.stderr
+    after = {
+        name: data for name, data in contents(place.folder).items() if not name.endswith("part")
+    }
+    assert after == before
+
+
+AGENTS = """
+[workflow]
+name = "talk"
+[[step]]
+id = "migrate"
+prompt = "migrate the parser"
+[[step]]
+id = "test"
+needs = ["migrate"]
+prompt = "test the parser"
+"""
+THROUGH = """
+[[route]]
+name = "talk-through"
+message = "converse"
+when = { session = "delegating" }
+deliver = [{ to = "children.active", as = "steer" }]
+ack = "steered_child"
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_overridden", [False, True])
+def test_what_is_typed_reaches_the_right_agent(
+    place: Place, serve: Any, gate: Gate, is_overridden: bool
+) -> None:
+    """A message waits for the next agent; a route of the file hands it to the one at work."""
+    call = {"tool": "shell", "arguments": {"command": gate.command}}
+    server = serve(
+        Tools([call], match="migrate the parser"),
+        Text("migrated", match="migrate the parser"),
+        Text("tested", match="test the parser"),
+        Text("noted"),
+    )
+    (place.folder / "talk.toml").write_text(AGENTS + (THROUGH if is_overridden else ""))
+    chat = run(place, "talk.toml", "--yes")
+    gate.wait()
+    chat.send("prefer the streaming parser")
+    taken = chat.wait("accepted", text="prefer the streaming parser")
+    assert taken["as"] == ("steer" if is_overridden else "queue")
+    assert taken["rule"] == ("talk-through" if is_overridden else "subagent-working")
+    gate.open()
+    assert ended(chat)["status"] == "succeeded"
+    said = [
+        text for text in map(json.dumps, (one.body for one in server.requests)) if "prefer" in text
+    ]
+    assert said
+    assert all(("migrate the parser" in one) == is_overridden for one in said)
+    assert chat.close() == 0
