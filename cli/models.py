@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -19,12 +18,11 @@ from .table import draw_table, size_text
 
 if TYPE_CHECKING:
     from ..ports.models.choice import Choice
-    from ..ports.models.model import Model, ModelAnswer
+    from ..ports.models.model import Model
     from ..ports.models.settings import ModelConfig
+    from ..ports.models.trial import Trial
 
 __all__ = ["check_model", "chosen", "fetch_model", "list_models", "missing_weights"]
-
-_PROMPT = "Say the word ready, and call the tool `report` with word = ready."
 
 
 def list_models(environ: Mapping[str, str], *, as_json: bool) -> int:
@@ -52,25 +50,43 @@ def list_models(environ: Mapping[str, str], *, as_json: bool) -> int:
     return 0
 
 
-def check_model(environ: Mapping[str, str], name: str) -> int:
-    """Ask a model for one word and one tool call, and say what works. Raises `ModelError`."""
+def check_model(
+    environ: Mapping[str, str], name: str, *, seconds: float = 60.0, as_json: bool = False
+) -> int:
+    """Try a model out, and say what works and what is done instead. Raises `ModelError`."""
     import asyncio
 
     from ..ports.models.choice import build
 
     _, choice = chosen(environ, name)
     redactor = Redactor(environ)
-    show(redactor.line(choice.line.removesuffix(f": {choice.why}") if name else choice.line))
+    if not as_json:
+        show(redactor.line(choice.line.removesuffix(f": {choice.why}") if name else choice.line))
     model = build(choice.config, Paths.of(environ).cache, environ)
-    pieces: list[str] = []
-    began = time.monotonic()
-    answer = asyncio.run(_ask(model, pieces))
-    seconds = time.monotonic() - began
-    said = redactor.line(answer.text)[:60]
-    show(f"answer     {f'`{said}`' if said else '(only a tool call)'} in {seconds:.1f} s")
-    for line in _abilities(pieces, answer):
-        show(line)
+    found = asyncio.run(_try_out(model, seconds, redactor, as_json=as_json))
+    if as_json:
+        trials = [redactor.data(asdict(one)) for one in found]
+        show_document({"model": choice.name, "why": choice.why, "trials": trials})
+    elif all(one.is_good for one in found):
+        show("Everything works.")
     return 0
+
+
+async def _try_out(
+    model: Model, seconds: float, redactor: Redactor, *, as_json: bool
+) -> list[Trial]:
+    from ..ports.models.trial import try_out
+
+    found: list[Trial] = []
+    try:
+        async for trial in try_out(model, seconds, warn):
+            found.append(trial)
+            if not as_json:
+                then = f"\n           {trial.then}" if trial.then else ""
+                show(f"{trial.name:<10} {redactor.line(trial.text)}{then}")
+    finally:
+        await model.aclose()
+    return found
 
 
 def fetch_model(environ: Mapping[str, str], name: str, *, only_if_needed: bool) -> int:
@@ -121,37 +137,6 @@ def missing_weights(choice: Choice, cache: Path) -> CatalogueEntry | None:
 def _is_needed(environ: Mapping[str, str], entry: CatalogueEntry) -> bool:
     _, choice = chosen(environ)
     return missing_weights(choice, Paths.of(environ).cache) == entry
-
-
-async def _ask(model: Model, pieces: list[str]) -> ModelAnswer:
-    from ..machines.conversation import ChatMessage, ToolSchema
-    from ..ports.models.model import ModelRequest
-
-    word = {"type": "string", "description": "The word."}
-    parameters = {"type": "object", "properties": {"word": word}, "required": ["word"]}
-    tool = ToolSchema("report", "Report a word.", parameters)
-    request = ModelRequest(
-        "You are being tested. Do exactly what is asked.", (ChatMessage("user", _PROMPT),), (tool,)
-    )
-    try:
-        return await model.answer(request, pieces.append, warn)
-    finally:
-        await model.aclose()
-
-
-def _abilities(pieces: list[str], answer: ModelAnswer) -> list[str]:
-    count = len([piece for piece in pieces if piece])
-    calls, usage = answer.tool_calls, answer.usage
-    if not calls:
-        tools = 'not called; if the model never calls any, try tool_dialect = "json"'
-    else:
-        tools = f"called wrongly: {calls[0].fault}" if calls[0].fault else "works"
-    counted = f"works ({usage.input} tokens in, {usage.output} out)"
-    return [
-        f"streaming  {f'works ({count} pieces)' if count > 1 else 'not seen: one piece or none'}",
-        f"tools      {tools}",
-        f"usage      {counted if usage.input or usage.output else 'not told by the server'}",
-    ]
 
 
 def _configured(config: ModelConfig, redactor: Redactor) -> dict[str, Any]:

@@ -34,14 +34,21 @@ def models_check(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="A model; without one, what a chat would use.")
     ] = "",
+    timeout: Annotated[
+        float, typer.Option(help="Seconds that each short answer may take.", min=1.0)
+    ] = 60.0,
+    as_json: Json = False,
 ) -> int:
-    """Ask a model for one word, and say what works.
+    """Try out what a model can do, and say what works.
+
+    A few short requests: streaming, tools, usage, answers in a given form, being cut off, the window.
+    Where something does not work, it says what steersman does instead.
 
     Example: steersman models check main
     """
     from .models import check_model
 
-    return check_model(os.environ, name)
+    return check_model(os.environ, name, seconds=timeout, as_json=as_json)
 
 
 @models.command("fetch")

@@ -106,7 +106,7 @@ def test_a_key_in_the_environment_is_a_choice_and_not_shown(command: Any) -> Non
 
 
 def test_models_check_says_what_works(program: Any, configure: Callable[..., None]) -> None:
-    """One request is enough to see streaming, tools and usage."""
+    """A few requests are enough to see all that matters."""
     configure('[[answer]]\ntext = "it is ready"\n[[answer.tool_calls]]\ntool = "report"\n')
     done = program("models", "check")
     assert (done.code, done.err) == (0, "")
@@ -121,10 +121,15 @@ def test_models_check_says_what_works(program: Any, configure: Callable[..., Non
 def test_models_check_asks_a_real_server(
     program: Any, configure: Callable[..., None], tmp_path: Path
 ) -> None:
-    """Over HTTP, too: one streamed request with a tool, and the server's own counts."""
+    """Over HTTP, too: streamed, with a tool, cut off, and with the server's own counts."""
     script = tmp_path / "behaviours.json"
     call = {"tool": "report", "arguments": {"word": "ready"}}
-    script.write_text(json.dumps([{"do": "tools", "text": "I am ready.", "calls": [call]}]))
+    behaviours = [
+        {"do": "tools", "text": "I am ready.", "calls": [call]},
+        {"do": "text", "text": '{"colour": "green"}', "match": "red or green"},
+        {"do": "stall", "text": "one two", "match": "Count from"},
+    ]
+    script.write_text(json.dumps(behaviours))
     server = Path(__file__).parents[1] / "serving.py"
     command = [sys.executable, str(server), "--script", str(script)]
     pipe = subprocess.PIPE
@@ -136,7 +141,9 @@ def test_models_check_asks_a_real_server(
         process.stdin.close()
     assert (done.code, done.err) == (0, "")
     assert "streaming  works (3 pieces)\ntools      works\n" in done.out
-    assert "usage      works (100 tokens in, 20 out)" in done.out
+    assert "usage      works (100 tokens in, 20 out, 60 from the cache)" in done.out
+    assert "form       works\ncancel     works (cut off in " in done.out
+    assert "window     not known\n           older turns are summed up when" in done.out
 
 
 @pytest.mark.parametrize(
@@ -144,6 +151,8 @@ def test_models_check_asks_a_real_server(
     [
         ('[[answer]]\ntext = "ready"\n', "streaming  not seen"),
         ('[[answer]]\ntext = "ready"\n', "tools      not called"),
+        ('[[answer]]\ntext = "ready"\n', 'tool_dialect = "json"'),
+        ('[[answer]]\ntext = "ready"\n', "form       not kept: the answer is no JSON"),
         ("[[answer]]\ntext = 'x'\nusage = { input = 0 }\n", "usage      not told by the server"),
     ],
 )

@@ -1,0 +1,161 @@
+"""Tries what a model can do: answer in a stream, call tools, keep to a form, be cut off, say its window.
+
+A few small requests, one after the other, each with a time limit: a stream that goes silent is found
+out, too. What does not work is told together with what the program does instead.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, replace
+
+from ...machines.conversation import ChatMessage, ToolSchema
+from ...machines.errors import ModelError
+from .model import Model, ModelAnswer, ModelRequest
+
+__all__ = ["Trial", "try_out"]
+
+_SYSTEM = "You are being tested. Do exactly what is asked."
+_WORD = {"type": "string", "description": "The word."}
+_TOOL = ToolSchema(
+    "report",
+    "Report a word.",
+    {"type": "object", "properties": {"word": _WORD}, "required": ["word"]},
+)
+_FORM = {
+    "type": "object",
+    "properties": {"colour": {"type": "string", "enum": ["red", "green"]}},
+    "required": ["colour"],
+    "additionalProperties": False,
+}
+_AS_JSON = (
+    'set `tool_dialect = "json"`: tools are then asked for as JSON, which any model can write'
+)
+_AT_ONCE = 1.0  # seconds in which a stream has to end when it is cut off
+
+Notice = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One thing that was tried: `then` says what the program does where it does not work."""
+
+    name: str
+    is_good: bool
+    text: str
+    then: str = ""
+
+
+async def try_out(model: Model, seconds: float, on_notice: Notice) -> AsyncGenerator[Trial, None]:
+    """Yield what works and what does not; each request may take `seconds`.
+
+    Raises `ModelError` when the model does not answer at all.
+    """
+    pieces: list[str] = []
+    began = time.monotonic()
+    prompt = "Say the word ready, and call the tool `report` with word = ready."
+    refusal = ""
+    try:
+        answer = await _ask(model, _request(prompt, _TOOL), seconds, on_notice, pieces.append)
+    except ModelError as error:
+        refusal = error.message
+        plain = "Say the word ready."
+        answer = await _ask(model, _request(plain), seconds, on_notice, pieces.append)
+    said = " ".join(answer.text.split())[:60]
+    words = f"`{said}`" if said else "(only a tool call)"
+    yield Trial("answer", True, f"{words} in {time.monotonic() - began:.1f} s")
+    yield _streaming([piece for piece in pieces if piece])
+    yield _tools(answer, refusal)
+    yield _usage(answer)
+    yield await _form(model, seconds, on_notice)
+    yield await _cancel(model, seconds, on_notice)
+    yield _window(await model.window())
+
+
+def _request(prompt: str, *tools: ToolSchema) -> ModelRequest:
+    return ModelRequest(_SYSTEM, (ChatMessage("user", prompt),), tools)
+
+
+async def _ask(
+    model: Model, request: ModelRequest, seconds: float, on_notice: Notice, on_text: Notice
+) -> ModelAnswer:
+    try:
+        async with asyncio.timeout(seconds):
+            return await model.answer(request, on_text, on_notice)
+    except TimeoutError:
+        raise ModelError(
+            f"{model.name} did not finish a short answer within {seconds:g} seconds",
+            "look at the server, try a smaller model, or give it more with `--timeout`",
+        ) from None
+
+
+def _streaming(pieces: list[str]) -> Trial:
+    if len(pieces) > 1:
+        return Trial("streaming", True, f"works ({len(pieces)} pieces)")
+    then = "answers appear when they are whole; a steer waits for that"
+    return Trial("streaming", False, "not seen: one piece or none", then)
+
+
+def _tools(answer: ModelAnswer, refusal: str) -> Trial:
+    if refusal:
+        return Trial("tools", False, f"refused by the server: {refusal}", _AS_JSON)
+    if not answer.tool_calls:
+        return Trial("tools", False, "not called", f"if it never calls any, {_AS_JSON}")
+    fault = answer.tool_calls[0].fault
+    return Trial(
+        "tools", not fault, f"called wrongly: {fault}" if fault else "works", fault and _AS_JSON
+    )
+
+
+def _usage(answer: ModelAnswer) -> Trial:
+    usage = answer.usage
+    if not (usage.input or usage.output):
+        then = "tokens are estimated from the text, and limits with them"
+        return Trial("usage", False, "not told by the server", then)
+    counted = f"{usage.input} tokens in, {usage.output} out"
+    cached = f", {usage.cache_read} from the cache" if usage.cache_read else ""
+    return Trial("usage", True, f"works ({counted}{cached})")
+
+
+async def _form(model: Model, seconds: float, on_notice: Notice) -> Trial:
+    then = "a judge of goals is read as it speaks; what makes no sense counts as `continue`"
+    request = replace(_request("Is grass red or green? Answer as JSON."), response_schema=_FORM)
+    try:
+        answer = await _ask(model, request, seconds, on_notice, lambda piece: None)
+        value = json.loads(answer.text)
+    except ModelError as error:
+        return Trial("form", False, f"refused: {error.message}", then)
+    except ValueError:
+        return Trial("form", False, "not kept: the answer is no JSON", then)
+    is_kept = isinstance(value, dict) and value.get("colour") in ("red", "green")
+    return Trial("form", is_kept, "works" if is_kept else "not kept", "" if is_kept else then)
+
+
+async def _cancel(model: Model, seconds: float, on_notice: Notice) -> Trial:
+    has_begun = asyncio.Event()
+    request = _request("Count from 1 to 500 in words, one number a line.")
+    task = asyncio.create_task(model.answer(request, lambda piece: has_begun.set(), on_notice))
+    waiting = asyncio.create_task(has_begun.wait())
+    await asyncio.wait({task, waiting}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if task.done():
+        await asyncio.gather(task, return_exceptions=True)
+        return Trial("cancel", True, "not needed: the answer came whole, at once")
+    began = time.monotonic()
+    task.cancel()
+    await asyncio.wait({task}, timeout=seconds)
+    took = time.monotonic() - began
+    if task.done() and took < _AT_ONCE:
+        what = "cut off in" if has_begun.is_set() else "given up before its first word in"
+        return Trial("cancel", True, f"works ({what} {took * 1000:.0f} ms)")
+    return Trial("cancel", False, f"took {took:.1f} s", "a stop is told when the call has ended")
+
+
+def _window(window: int) -> Trial:
+    if window:
+        return Trial("window", True, f"{window:,} tokens")
+    then = (
+        "older turns are summed up when the server refuses; set `context_window` to have it earlier"
+    )
+    return Trial("window", False, "not known", then)
