@@ -115,6 +115,9 @@ def chat(
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines in and out.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="No prompt; lines queue and run.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Allow what would be asked.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Log all that happens, without secrets.")
+    ] = False,
 ) -> int:
     """Talk to an agent.
 
@@ -124,7 +127,7 @@ def chat(
     from .options import ChatOptions
 
     options = ChatOptions(
-        message, agent, model, resume_newest, resume, cwd or Path.cwd(), as_json, plain, yes
+        message, agent, model, resume_newest, resume, cwd or Path.cwd(), as_json, plain, yes, debug
     )
     return start(options, os.environ)
 

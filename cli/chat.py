@@ -32,7 +32,7 @@ def chat(options: ChatOptions, environ: Mapping[str, str]) -> int:
         folder = _folder_of(options.resume, environ)
     settings = load(paths, folder, environ)
     face, can_ask = _face(options, environ)
-    wish = Wish(options.agent, options.model, options.is_yes, can_ask)
+    wish = Wish(options.agent, options.model, options.is_yes, can_ask, options.is_debug)
     host = Host(paths, settings, environ, wish)
 
     def open_it() -> Conversation:

@@ -25,6 +25,7 @@ class ChatOptions:
     is_json: bool = False
     is_plain: bool = False
     is_yes: bool = False
+    is_debug: bool = False
 
 
 Face = Callable[[Host, Callable[[], Conversation], ChatOptions], int]

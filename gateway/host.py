@@ -44,6 +44,7 @@ from .home import open_store
 from .hooking import HookedEars, Hooking
 from .hub import Hub
 from .judge_seat import goal_policy, seat
+from .logbook import Logbook
 from .mirror import Mirror
 from .opening import Opening
 from .permission import rules_of
@@ -70,6 +71,7 @@ class Wish:
     model: str = ""
     is_yes: bool = False
     can_ask: bool = False
+    is_debug: bool = False
 
 
 class Host:
@@ -84,6 +86,10 @@ class Host:
         self.hub = Hub()
         self._opening = Opening()
         self.hub.subscribe(self._opening.hear)
+        secrets = tuple(one.api_key_env for one in config.models.values() if one.api_key_env)
+        is_debug = wish.is_debug or bool(environ.get("STEERSMAN_DEBUG"))
+        self.log = Logbook(paths, environ, secrets, self._complain, is_debug=is_debug)
+        self.hub.subscribe(self.log.hear)
         self.notices: list[str] = []
         self._control: ControlServer | None = None
         self._mirror: Mirror | None = None
@@ -207,6 +213,7 @@ class Host:
             _, model = self._models.popitem()
             self.runtime.run(model.aclose())
         self.runtime.close()
+        self.log.close()
         if self._mirror is not None:
             self._mirror.close()
 
@@ -247,7 +254,7 @@ class Host:
             self._mirror.put(live.id, data)
 
     def _complain(self, text: str) -> None:
-        """Tell every open session's listeners that its readable copy is not written."""
+        """Tell the listeners of every open session what goes wrong around them."""
         for session in tuple(self.conversations):
             self.narrator(session).say("notice", text=text)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from ..workflows.document import is_table
@@ -36,13 +36,16 @@ _PREFIX = re.compile(r"sk-|github_pat_|glpat-|xox.-|hf_|[A-Z]{4}|AIza|gh._")
 
 
 class Redactor:
-    """Cleans texts and data; `environ` is searched once for values to hide."""
+    """Cleans texts and data; `environ` is searched once for values to hide.
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    `names` are variables whose values are secret, although their names do not say so.
+    """
+
+    def __init__(self, environ: Mapping[str, str], names: Collection[str] = ()) -> None:
         values = {
             value
             for name, value in environ.items()
-            if _VARIABLE.fullmatch(name) and len(value) >= _SHORTEST
+            if (name in names or _VARIABLE.fullmatch(name)) and len(value) >= _SHORTEST
         }
         longest_first = sorted(values, key=len, reverse=True)
         self._values = re.compile("|".join(map(re.escape, longest_first))) if values else None

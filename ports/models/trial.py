@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from ...machines.conversation import ChatMessage, ToolSchema
 from ...machines.errors import ModelError
+from .foreign import table
 from .model import Model, ModelAnswer, ModelRequest
 
 __all__ = ["Trial", "try_out"]
@@ -128,7 +129,7 @@ async def _form(model: Model, seconds: float, on_notice: Notice) -> Trial:
         return Trial("form", False, f"refused: {error.message}", then)
     except ValueError:
         return Trial("form", False, "not kept: the answer is no JSON", then)
-    is_kept = isinstance(value, dict) and value.get("colour") in ("red", "green")
+    is_kept = table(value).get("colour") in ("red", "green")
     return Trial("form", is_kept, "works" if is_kept else "not kept", "" if is_kept else then)
 
 
