@@ -30,7 +30,7 @@ _ALL: Final = {
 }
 _COMMAND: Final = {
     **_ALL,
-    "exit_code": "the exit code; none if it was never known, as after a timeout",
+    "exit_code": "the exit code, minus the signal that ended it, or none if nobody knows",
     "stderr": "what it wrote to standard error",
 }
 
