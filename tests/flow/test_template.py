@@ -75,6 +75,7 @@ def test_expressions_give_data() -> None:
     assert holds("steps.find.exit_code != 0 and 'b' in item ~ 'b'", VALUES)
     assert not holds("vars.nothing is defined", VALUES)
     assert items_of("range(3)", VALUES) == (0, 1, 2)
+    assert items_of("{'a': 1, 'b': (2, 3)}.items()", VALUES) == (["a", 1], ["b", [2, 3]])
     assert items_of(("a", "{{ item }}"), VALUES) == ("a", "src/deep/file.ts")
 
 
@@ -134,6 +135,7 @@ def test_what_is_too_much_or_not_there_is_refused(template: str, message: str) -
         ("1 2", "goes on after its end"),
         ("vars.", "is no expression"),
         ("vars.nothing", "no `nothing`"),
+        ("vars.glob.upper", "is a method"),
     ],
 )
 def test_a_wrong_expression_is_refused(expression: str, message: str) -> None:

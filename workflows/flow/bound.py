@@ -3,7 +3,7 @@
 There is no clock in it: a template that is too much is so everywhere, each time, and in the simulator.
 """
 
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, MappingView, Sized
 from typing import Any, Final
 
 from jinja2.runtime import Undefined
@@ -98,9 +98,14 @@ def text_of(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return what an expression gave as data: a sequence as a list."""
-    if isinstance(value, tuple | range):
-        return list(value)  # pyright: ignore[reportUnknownArgumentType]
+    """Return what an expression gave as data: each sequence, and each view of a table, as a list.
+
+    Raises `TemplateError` for a method that was not called.
+    """
+    if callable(value):
+        raise TemplateError("is a method, not what it gives", "write `()` behind it")
+    if isinstance(value, tuple | range | MappingView) and isinstance(value, Iterable):
+        return [plain(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
     return value
 
 
