@@ -65,6 +65,12 @@ def _warned(lead: str, after: str) -> Callable[[Event, bool], str]:
     return write
 
 
+def _steered(event: Event, can_utf8: bool) -> str:
+    """Write that it steers, and by which word, where a word decided."""
+    said = _quoting("Steering with #: ")(event, can_utf8)
+    return f'{said}\n"{event["matched"]}" steers.' if event.get("matched") else said
+
+
 def _detected(after: str = "") -> Callable[[Event, bool], str]:
     """Write by which word it interrupts."""
 
@@ -100,7 +106,7 @@ TEXTS: dict[str, Callable[[Event, bool], str]] = {
     "next_turn": _quoting("Too late to steer, next is #: "),
     "queued": _quoting("📥 Queued #: "),
     "revert_hint": _saying("Nothing runs, so this is a message. /revert restores files."),
-    "steered": _quoting("Steering with #: "),
+    "steered": _steered,
     "no_subagent": lambda event, can_utf8: (
         f"No subagent of that name works: /agents lists them. Your text: {event['text']}"
     ),

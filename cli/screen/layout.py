@@ -25,6 +25,7 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
+from .resizing import ChatApplication, breaks_rows
 from .screen import Screen
 
 __all__ = ["make_app"]
@@ -77,7 +78,7 @@ def make_app(
         ]
     )
     depth = ColorDepth.DEPTH_1_BIT if environ.get("NO_COLOR") else ColorDepth.DEPTH_4_BIT
-    app: Application[int] = Application(
+    app = ChatApplication(
         layout=Layout(rows, focused_element=field),
         style=STYLE,
         include_default_pygments_style=False,
@@ -89,6 +90,7 @@ def make_app(
         input=keyboard,
         output=screen.canvas.output,
     )
+    app.breaks_rows = breaks_rows(environ)
     app.ttimeoutlen = 0.05
     app.timeoutlen = 0.04
     return app

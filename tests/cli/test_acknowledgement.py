@@ -41,6 +41,10 @@ def by_word(ack: str, **fields: Any) -> dict[str, Any]:
         (accepted(text="zod", ack="next_after_stop"), 'After the stop, #2: "zod"'),
         (accepted(text="zod", ack="next_turn"), 'Too late to steer, next is #2: "zod"'),
         (accepted(text="zod", ack="steered"), 'Steering with #2: "zod"'),
+        (
+            accepted(text="instead zod", ack="steered", matched="instead"),
+            'Steering with #2: "instead zod"\n"instead" steers.',
+        ),
         (accepted(text="zod", ack="steered_child"), 'Steering the subagent with #2: "zod"'),
         (
             accepted(text="revert", ack="revert_hint"),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prompt_toolkit.layout.screen import Char, Screen
 from prompt_toolkit.utils import get_cwidth
 
 from steersman.cli.screen.bar import bar, duration
@@ -17,6 +18,7 @@ from steersman.cli.screen.look import Look, Row
 from steersman.cli.screen.markdown import Markdown
 from steersman.cli.screen.past import Past
 from steersman.cli.screen.paste import Pastes
+from steersman.cli.screen.resizing import breaks_rows, rows_added
 from steersman.cli.screen.status import Status
 from steersman.cli.screen.stream import Stream
 from steersman.cli.screen.tool_view import ended_rows, unfolded_rows
@@ -216,6 +218,23 @@ def test_a_long_paste_is_one_word_and_is_sent_whole() -> None:
     assert pastes.word_before(f"see {word}") == len(word)
     assert pastes.word_before("[Pasted #7: 9 lines]") == 0
     assert pastes.take("two\rlines") == "two\nlines"
+
+
+@pytest.mark.parametrize(
+    ("widths", "cursor", "columns", "added"),
+    [((30, 90, 0), (2, 5), 40, 2), ((40, 41), (1, 45), 40, 1), ((), (0, 5), 40, 0)],
+)
+def test_rows_that_a_narrower_window_adds(
+    widths: tuple[int, ...], cursor: tuple[int, int], columns: int, added: int
+) -> None:
+    """Each row above the cursor that is too wide is several, and so is the cursor's own."""
+    drawn = Screen()
+    for at, width in enumerate(widths):
+        for x in range(width):
+            drawn.data_buffer[at][x] = Char("x")
+    assert rows_added(drawn, *cursor, columns) == added
+    assert breaks_rows({"TERM": "xterm-256color", "TMUX": "/tmp/x"})
+    assert not breaks_rows({"TERM": "xterm-256color"})
 
 
 def test_words_that_follow_a_command() -> None:

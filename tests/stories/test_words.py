@@ -96,9 +96,10 @@ def _it_stops(chat: Face, reading: Reading, number: int) -> None:
     state = "INTERRUPTED" if reading.runs else "PENDING"
     chat.types("/queue list")
     chat.shows(f"#1 [INTERRUPTED]: {WISH}")
-    if number == 3:
-        chat.shows(f"#2 [PENDING]: {NEXT}")
-    chat.shows(f"#{number} [{state}]: {reading.text}", "Held. /queue resume runs them.")
+    listed = [f"#2 [PENDING]: {NEXT}"] if number == 3 else []
+    listed.append(f"#{number} [{state}]: {reading.text}")
+    ordered = reversed(listed) if reading.runs else listed  # what was interrupted is first
+    chat.shows(*ordered, "Held. /queue resume runs them.")
 
 
 def _it_waits(chat: Face, reading: Reading, number: int) -> None:
