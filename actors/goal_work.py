@@ -31,7 +31,7 @@ from ..ports.judging import ask_judge
 from ..ports.process.process import Process
 
 if TYPE_CHECKING:
-    from .performer import Scene
+    from .scene import Scene
 
 __all__ = ["GoalWork"]
 

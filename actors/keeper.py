@@ -19,6 +19,7 @@ from ..journal.codec import encode_entry
 from ..journal.record import SessionRecord, apply
 from ..journal.revert_entries import Reverted
 from ..journal.store import StoredEntry
+from ..machines.agent_call import AnswerAgent
 from ..machines.delegation import (
     CloseChild,
     Delegate,
@@ -198,7 +199,8 @@ class Keeper(Supervisor):
                 self._environment.perform(effect, turn)
 
     def _is_overtaken(
-        self, effect: CallModel | Summarise | RunTool | Delegate | Dismiss | LookBefore
+        self,
+        effect: CallModel | Summarise | RunTool | AnswerAgent | Delegate | Dismiss | LookBefore,
     ) -> bool:
         """Whether a cancel came in between; one that is on its way to the turn counts, too.
 

@@ -9,14 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 from pykka import ActorRef
 
-from ..machines.context import CHARACTERS
-from ..machines.conversation import ToolSchema
+from ..machines.agent_call import AnswerAgent
 from ..machines.delegation import ChildLost, ChildOpened, CloseChild, OpenChild, SetTimer
 from ..machines.effects import (
     CallModel,
@@ -39,44 +36,20 @@ from ..machines.results import (
     Summarised,
 )
 from ..machines.workflow_order import LookAfter, LookBefore
-from ..ports.judging import JudgeSeat
-from ..ports.models.model import Model, ModelRequest, Pause, unheard
-from ..ports.tools.sandbox import Sandbox
+from ..ports.agents.external import ExternalAgent
+from ..ports.models.model import ModelRequest, Pause, unheard
 from ..ports.tools.tool import Tool, ToolContext, ToolResult, ToolRun
-from ..ports.tools.toolbox import Toolbox
 from ..ports.workspace.watched_run import WatchedRun, written_path
-from ..ports.workspace.workspace import Workspace
 from .finished import finished
 from .giving_back import give_back
 from .goal_work import GoalWork
 from .looking import look
 from .pieces import Pieces
+from .reports import Reports
+from .scene import Scene
 from .window_watch import WindowWatch
 
-__all__ = ["Offspring", "Performer", "Scene"]
-
-
-@dataclass(slots=True)
-class Scene:
-    """Where one session's effects take place: its model, its tools, its folder."""
-
-    model: Model
-    system: str
-    tools: tuple[ToolSchema, ...]
-    toolbox: Toolbox
-    folder: Path
-    spill_folder: Path
-    environment: dict[str, str]
-    workspace: Workspace | None = None
-    hidden: tuple[tuple[str, bool], ...] = ()
-    sandbox: Sandbox | None = None
-
-    @property
-    def overhead(self) -> int:
-        """Tokens that instructions and tools take, as estimated."""
-        return (len(self.system) + len(str(self.tools))) // CHARACTERS
-
-    judge: Callable[[], JudgeSeat] | None = None
+__all__ = ["Offspring", "Performer"]
 
 
 class Offspring(Protocol):
@@ -106,6 +79,7 @@ class Performer:
         self._goal_work = GoalWork(loop, scene, self._task)
         self._calls: dict[str, asyncio.Task[None]] = {}
         self._runs: dict[str, ToolRun] = {}
+        self._reports: dict[str, Reports] = {}
         self._awaited: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._doors: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -123,6 +97,10 @@ class Performer:
                     task.cancel()
             case RunTool():
                 self._run(effect, reply_to)
+            case AnswerAgent(inner=inner, is_allowed=is_allowed):
+                agent = self.scene.model
+                if isinstance(agent, ExternalAgent):
+                    agent.decide(inner, is_allowed)
             case StopTool():
                 self._stop(effect, reply_to)
             case OpenChild():
@@ -154,6 +132,8 @@ class Performer:
         self._window.close()
         self._goal_work.close()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if isinstance(self.scene.model, ExternalAgent):  # it is this session's alone
+            await self.scene.model.aclose()
         if self.scene.workspace is not None:
             await self.scene.workspace.aclose()
         if self.scene.sandbox is not None:
@@ -257,6 +237,8 @@ class Performer:
             result = ToolResult("failed", f"[there is no tool `{effect.tool}`]")
             _send(reply_to, finished(effect, result))
             return
+        reports = Reports(self._loop, effect.call, lambda said: _send(reply_to, said))
+        self._reports[effect.call] = reports
         context = ToolContext(
             self.scene.folder,
             effect.call,
@@ -265,6 +247,7 @@ class Performer:
             may_leave_folder=effect.may_leave_folder,
             hidden=self.scene.hidden,
             wrap=self.scene.sandbox.wrap if self.scene.sandbox else tuple,
+            tell=reports.tell,
         )
         run = self._start(tool, effect, context, reply_to)
         self._runs[effect.call] = run
@@ -309,6 +292,7 @@ class Performer:
             result = await run.wait()
         finally:
             self._runs.pop(effect.call, None)
+            self._reports.pop(effect.call).close()
             self._awaited.pop(effect.call, None)
         _send(reply_to, finished(effect, result))
 

@@ -42,9 +42,11 @@ from .commits import Commits, Token
 from .departure import Departure
 from .dispatcher import LoopDispatcher
 from .environment import Ears, Environment
+from .equipment import equipped
 from .offspring import SessionOffspring
-from .performer import Performer, Scene
+from .performer import Performer
 from .root import Root
+from .scene import Scene
 from .session import Session
 from .supervisor import ChildSpec
 from .system import ActorSystem
@@ -168,11 +170,14 @@ class Runtime:
     ) -> LiveSession:
         """Give a claimed session its surroundings; its actor is not started yet."""
         session = lease.session
+        model, toolbox = equipped(
+            profile.model, self.toolbox, self.processes, folder, record.agent_session
+        )
         scene = Scene(
-            profile.model,
+            model,
             record.system or profile.system,
-            self.toolbox.schemas(profile.tools),
-            self.toolbox,
+            toolbox.schemas(profile.tools),
+            toolbox,
             folder,
             self._spill / session,
             clean_environment(os.environ, self._visible),
@@ -184,7 +189,7 @@ class Runtime:
         performer = Performer(self.loop, scene, SessionOffspring(self, session))
         departure = Departure(ears(session))
         book = SessionToolbook(
-            self.toolbox,
+            toolbox,
             profile.tools,
             profile.permissions,
             folder,

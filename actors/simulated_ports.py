@@ -16,6 +16,7 @@ from pykka import ActorRef
 from ..journal.record import SessionRecord
 from ..journal.recovery import snapshot
 from ..journal.store import Commit, Lease, SessionRow, Snapshot, Store, StoredEntry
+from ..machines.agent_call import AnswerAgent
 from ..machines.conversation import ToolRequest, Usage
 from ..machines.delegation import ChildOpened, CloseChild, OpenChild, SetTimer
 from ..machines.effects import (
@@ -202,6 +203,8 @@ class SimulatedPorts:
                 self._run(effect, reply_to)
             case StopTool():
                 self._stop(effect, reply_to)
+            case AnswerAgent():
+                pass  # no agent here is another program
             case RestoreFiles():
                 self._restore(effect, reply_to)
             case OpenChild():

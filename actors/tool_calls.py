@@ -118,13 +118,9 @@ class ToolCalls(Actor):
         request = self._loop.questions.get(message.question)
         if request is None:
             return {"ok": False, "reason": f"no question `{message.question}` is open"}
-        given: list[e.Entry] = []
-        if message.choice == "always":
-            found = self._environment.toolbook.allowance(request, message.reason)
-            if isinstance(found, str):
-                return {"ok": False, "reason": found}
-            self._environment.toolbook.allow(*found)
-            given.append(AllowanceGiven(*found))
+        given = self._always(message, request)
+        if isinstance(given, str):
+            return {"ok": False, "reason": given}
         del self._loop.questions[message.question], self._loop.open[request.call]
         self._decide([e.QuestionAnswered(self.turn, message.question, message.choice), *given])
         if message.choice in ("allow", "always"):
@@ -134,6 +130,16 @@ class ToolCalls(Actor):
             self._refuse(request, "denied", why)
             self._start_calls()
         return {"ok": True}
+
+    def _always(self, message: Answer, request: ToolRequest) -> list[e.Entry] | str:
+        """Remember what is allowed from now on, or say why that does not fit."""
+        if message.choice != "always":
+            return []
+        found = self._environment.toolbook.allowance(request, message.reason)
+        if isinstance(found, str):
+            return found
+        self._environment.toolbook.allow(*found)
+        return [AllowanceGiven(*found)]
 
     def _refuse(self, request: ToolRequest, status: str, reason: str) -> None:
         text = f"[{request.tool} was not run: {reason}]"

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..journal import entries as e
+from ..machines.agent_call import AgentBound, AgentCalled, AgentCallEnded, AgentSaid
 from ..machines.context import Fill
 from ..machines.conversation import ChatMessage, Usage
 from ..machines.delegation import ChildReturned
@@ -31,6 +32,7 @@ from ..machines.results import (
 )
 from ..machines.step import Refusal, step
 from ..machines.turn import TURN
+from .agent_calls import AgentCalls
 from .spending import Spending
 from .turn_effect import stop_effect
 from .turn_entry import (
@@ -50,11 +52,12 @@ CUT_SHORT = "The answer was cut short at the limit of tokens: say `continue`, or
 NO_ANSWER = "[No answer: the model call failed.]"
 
 
-class Turn(Spending):
+class Turn(Spending, AgentCalls):
     """One turn: the loop around its tool calls."""
 
     def on_start(self) -> None:
         """Begin at a boundary."""
+        super().on_start()
         self._ask_for_steers(is_closing=False)
 
     def on_receive(self, message: Any) -> Any:
@@ -77,6 +80,8 @@ class Turn(Spending):
                 self._summarised(message)
             case ToolFinished():
                 self._tool_finished(message)
+            case AgentBound() | AgentSaid() | AgentCalled() | AgentCallEnded():
+                self._agent_told(message)
             case Answer():
                 return self._question_answered(message)
             case InterruptTurn():
@@ -138,6 +143,7 @@ class Turn(Spending):
         """Remember a steer for which the answer is to be cut off, if it is not in yet."""
         if item not in self._loop.taken:
             self._loop.cut_for = item
+            self._tell_patience()
             self._cut_answer_if_wanted()
 
     def _cut_answer_if_wanted(self) -> None:
@@ -210,7 +216,7 @@ class Turn(Spending):
         if request is None:
             self._late(f"tool {message.call}")
             return
-        entries: list[e.Entry] = []
+        entries = self._end_inner(message)
         if message.progress is not None and self.state == "acting":
             entries.append(e.ProgressMade(self.turn, *message.progress))
             done, total, unit, _ = message.progress
@@ -290,7 +296,13 @@ class Turn(Spending):
         loop.owes_word = bool(loop.open)
         ended = e.Interrupted(self.turn, message.cause, loop.checkpoint, words)
         stops = [stop_effect(self.turn, self.epoch, *one) for one in loop.calls()]
-        entries: list[e.Entry] = [requested(self.turn, message), *withdrawn, *results, ended]
+        entries: list[e.Entry] = [
+            requested(self.turn, message),
+            *withdrawn,
+            *self._withdraw_wanted(),
+            *results,
+            ended,
+        ]
         self._bury(entries, urgent=[CancelModel(self.turn), *stops])
 
     def _bury(

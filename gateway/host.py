@@ -14,10 +14,12 @@ from ..actors.runtime import Runtime
 from ..journal.memory import MemoryStore
 from ..journal.record import SessionRecord
 from ..journal.store import Store
+from ..machines.agent_call import AGENT_TOOL
 from ..machines.errors import UnknownSession, UsageError
 from ..machines.limits import Limits
 from ..machines.policy import CompactionPolicy, DelegationPolicy, Policy, RoutesChoice
 from ..machines.words import Words
+from ..ports.agents.external import AgentSpec
 from ..ports.hooks import HookSpec
 from ..ports.instructions import (
     CHANGED,
@@ -39,6 +41,7 @@ from ..workflows.settings import AgentSettings
 from .control import ControlServer
 from .conversation import Conversation
 from .events import Event, Narrator
+from .external_agent import as_external, external_agent
 from .first_run import greeting
 from .home import open_store
 from .hooking import HookedEars, Hooking
@@ -168,7 +171,7 @@ class Host:
 
     def _instructions(self, folder: Path, tools: tuple[str, ...]) -> Instructions:
         """Read what people wrote for agents in this folder; one without tools does nothing in it."""
-        if not tools:
+        if not tools or AGENT_TOOL in tools:
             return Instructions()
         is_small = self.choice is not None and self.choice.config.provider == "local"
         return read_instructions(folder, self.paths.config, FEW if is_small else MOST)
@@ -296,10 +299,15 @@ class Host:
         if record.run is not None:
             return self._run_profile(plan_of(record.run.workflow), record.routes)
         profile = self._profile(record.agent, record.routes)
-        known = tuple(name for name in record.tools if name in self.runtime.toolbox.names)
+        names = (*self.runtime.toolbox.names, AGENT_TOOL)
+        known = tuple(name for name in record.tools if name in names)
         return replace(profile, system=record.system, tools=known)
 
     def _profile(self, name: str, choice: RoutesChoice | None = None) -> AgentProfile:
+        external = external_agent(name, self.config, self.paths, self._environ)
+        if external is not None:
+            known = name if name in self.config.agents else self.config.default_agent
+            return as_external(self._profile_without_model(name, known, external, choice))
         if name not in self.config.agents:
             known = ", ".join(sorted(self.config.agents))
             raise UsageError(f"there is no agent `{name}`", f"known agents: {known}")
@@ -354,6 +362,7 @@ class Host:
         config = model_configs(self.config.models).get(name)
         if config is not None and name not in self._models:
             self._models[name] = build(config, self.paths.cache, self._environ)
+        worker = self._model(name) if isinstance(worker, AgentSpec) else worker
         return seat(self.config, self._models[name] if config is not None else worker)
 
     def _delegation(self) -> DelegationPolicy:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ..machines.errors import StoreDamaged
 from . import (
+    agent_entries,
     compaction_entries,
     entries,
     goal_entries,
@@ -44,6 +45,7 @@ def _snake_case(name: str) -> str:
 def _types() -> dict[str, type[Entry]]:
     places = (
         entries,
+        agent_entries,
         compaction_entries,
         goal_entries,
         hook_entry,

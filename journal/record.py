@@ -18,6 +18,7 @@ from ..machines.policy import RoutesChoice
 from ..machines.session import SESSION
 from ..machines.turn import TURN
 from . import entries as e
+from .agent_entries import AgentSessionKnown, CallReported
 from .cancel_record import CANCEL_ENDS, CancelRecord, follow_cancels, take_cancel, tell_of_child
 from .child_record import ChildRecord, apply_to_children
 from .compaction_entries import Compacted
@@ -107,7 +108,8 @@ class SessionRecord:
     `spoken` counts all messages of the conversation, ever; `lost` are tokens that were sent for answers
     which never came, as estimated; `grants` is how often a person granted as much again. `fill` is what
     the newest answer says of the window, of so many messages as were `spoken` then. `run` is there in a
-    session whose turn is a workflow.
+    session whose turn is a workflow. `agent_session` is the id that the agent has for it,
+    where that is another program.
     """
 
     id: str = ""
@@ -135,6 +137,7 @@ class SessionRecord:
     routes: RoutesChoice | None = None
     allowed: tuple[tuple[str, str], ...] = ()
     finalize_cause: str = ""
+    agent_session: str = ""
     reverts: dict[str, RevertRecord] = field(default_factory=dict[str, RevertRecord])
     reverts_made: int = 0
     usage: Usage = field(default_factory=Usage)
@@ -258,6 +261,8 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             record.usage += entry.usage
         case GoalJudged():
             record.usage += entry.usage
+        case AgentSessionKnown(session):
+            record.agent_session = session
         case e.ChildStarted():
             record.children_made += 1
         case e.ChildCancelled():
@@ -338,6 +343,10 @@ def _apply_to_turn(record: SessionRecord, entry: e.Entry, time: float) -> None:
                     one.call, one.tool, one.arguments, step=entry.step, wire_id=one.wire_id
                 )
             move(TURN, turn, "answer", frozenset({"has_calls"} if calls else ()))
+        case CallReported():
+            turn.calls[entry.call] = CallRecord(
+                entry.call, entry.tool, entry.arguments, step=entry.step
+            )
         case e.AnswerCut():
             move(TURN, turn, "cut")
         case e.ModelCallFailed():

@@ -7,6 +7,7 @@ them are durable, and only if `epoch` is still the turn's; results come back as 
 from dataclasses import dataclass
 from typing import Any
 
+from .agent_call import AnswerAgent
 from .conversation import ChatMessage
 from .delegation import CloseChild, Delegate, Dismiss, OpenChild, PassSteer, SetTimer, StopChild
 from .pursuit import GoalEffect
@@ -105,6 +106,7 @@ PortEffect = (
     | RunTool
     | CancelModel
     | StopTool
+    | AnswerAgent
     | OpenChild
     | CloseChild
     | SetTimer

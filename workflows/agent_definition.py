@@ -111,13 +111,15 @@ class AgentDefinition(Declaration, frozen=True):
 
     `session_end_is_turn_boundary`: its session-end comes after turns, and tears nothing down.
     `prompt_reopens`: a resumed session's first word is a prompt. `publishes_stop_notification`: it
-    tells the person itself when a turn is over.
+    tells the person itself when a turn is over. `acp` starts it as an agent of the Agent Client
+    Protocol, where it is one.
     """
 
     name: _AgentName
     aliases: Several[_AgentName] = ()
     start: _Command
     resume: _Resume
+    acp: Several[str] = ()
     publishes_stop_notification: bool = True
     create_config_dir_if_missing: bool = False
     session_end_is_turn_boundary: bool = False

@@ -307,6 +307,8 @@ class AgentSettings(Declaration, frozen=True):
     interrupt_at: InterruptAt | None = None
     steer_while_streaming: SteerWhileStreaming | None = None
     on_parent_interrupt: OnParentInterrupt = "cancel"
+    protocol: Literal["own", "acp"] = "own"
+    start: Several[str] = ()
     limits: UsageLimits | None = None
 
 

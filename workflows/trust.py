@@ -41,6 +41,8 @@ GUARDED: tuple[Where, ...] = (
     ("goals", "gates"),
     ("agents", "*", "model"),
     ("agents", "*", "tools"),
+    ("agents", "*", "protocol"),
+    ("agents", "*", "start"),
     ("auto_queue", "persistence", "path"),
 )
 """Keys that take effect only when trusted: they start things, write elsewhere, send text out,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from ...machines.conversation import ToolSchema
+from ...machines.messages import Message
 
 __all__ = ["Tool", "ToolContext", "ToolResult", "ToolRun", "ToolStatus"]
 
@@ -45,7 +46,7 @@ class ToolContext:
     """Where a run takes place: the session's folder, the call's id, where long output is kept.
 
     `hidden` are patterns of paths that a search passes over, or not; see `Permissions.hidden`. `wrap`
-    puts a command into a sandbox, and may block.
+    puts a command into a sandbox, and may block. `tell` reports to the turn while the run goes on.
     """
 
     folder: Path
@@ -56,6 +57,7 @@ class ToolContext:
     may_leave_folder: bool = False
     hidden: tuple[tuple[str, bool], ...] = ()
     wrap: Callable[[tuple[str, ...]], tuple[str, ...]] = tuple
+    tell: Callable[[Message], None] | None = None
 
 
 class ToolRun(Protocol):

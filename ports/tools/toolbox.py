@@ -1,6 +1,9 @@
 """The tools that this program brings along, by name."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from copy import copy
 
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError
@@ -44,6 +47,12 @@ class Toolbox:
         )
         self._tools = {tool.schema.name: tool for tool in tools}
         self._command = CommandTool(processes, grace, output_limit)
+
+    def including(self, tool: Tool) -> Toolbox:
+        """Return a toolbox that has one tool more."""
+        more = copy(self)
+        more._tools = {**self._tools, tool.schema.name: tool}
+        return more
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -1,0 +1,59 @@
+"""What an external agent tells while it works on a prompt, and what it is told.
+
+To the turn its work is one tool call, `agent`. What the agent does within it is reported as calls of
+its own: journalled as those of any agent, but started by it and not by us. `call` is the turn's call.
+"""
+
+from dataclasses import dataclass
+
+from .conversation import ToolRequest
+from .messages import Message
+
+__all__ = ["AGENT_TOOL", "AgentBound", "AgentCallEnded", "AgentCalled", "AgentSaid", "AnswerAgent"]
+
+AGENT_TOOL = "agent"
+"""The tool of a session whose agent is another program."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentBound(Message):
+    """The agent's own id of the session, under which it can be loaded again."""
+
+    call: str
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSaid(Message):
+    """A piece of its answer."""
+
+    call: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCalled(Message):
+    """It runs a tool of its own, or with `asks` wants to and waits for an answer."""
+
+    call: str
+    request: ToolRequest
+    asks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCallEnded(Message):
+    """A tool of its own has ended: `status` is ok or failed."""
+
+    call: str
+    inner: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerAgent:
+    """Tell the agent whether its call `inner` may run."""
+
+    turn: str
+    epoch: int
+    inner: str
+    is_allowed: bool
