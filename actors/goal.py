@@ -155,7 +155,8 @@ class Goal(Supervisor):
     def _wish(self, wish: Wish) -> dict[str, Any]:
         """Carry out what somebody wants of a goal; whatever was going on for it ends first."""
         if wish.is_done:
-            urgent = self._leave_off()
+            is_now = wish.goes_on is not None or wish.drops
+            urgent = self._leave_off() if is_now else ()
             self._are_gates_known = self._is_dirty = False
             self._decide(
                 wish.goal, *wish.entries, urgent=urgent, drops=wish.drops, goes_on=wish.goes_on

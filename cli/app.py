@@ -11,6 +11,7 @@ import typer
 from ..machines.errors import SteersmanError
 from .agents_app import agents
 from .config_app import config
+from .goal_app import goal
 from .hooks_app import hooks
 from .inspect_app import inspect, why
 from .machines_app import machines
@@ -36,6 +37,7 @@ app = typer.Typer(
 )
 
 app.add_typer(queue, name="queue")
+app.add_typer(goal, name="goal")
 app.add_typer(agents, name="agents")
 app.add_typer(routes, name="routes")
 app.command("run")(run_file)

@@ -22,6 +22,7 @@ from ..gateway.saved_queue import announce
 from ..gateway.terminal import clean
 from ..machines.errors import UsageError
 from .acknowledgement import acknowledgement
+from .goal_lines import GoalLines
 from .held import Held
 from .leaving import Leaving
 from .options import ChatOptions
@@ -62,6 +63,7 @@ class PlainFace:
         self._can_utf8, self._has_bar, self._shows_queued = can_utf8, has_bar, shows_queued
         self._is_mid_line = False
         self._held = Held()
+        self._goal_lines = GoalLines()
 
     def hear(self, event: Event) -> None:
         """Print an event; loop's thread."""
@@ -82,6 +84,8 @@ class PlainFace:
                 pass
             case "queue":
                 self._aside(held)
+            case "goal" | "verdict":
+                self._aside(self._goal_lines.hear(event))
             case _:
                 self._aside(_line(event) or self._acknowledgement(event))
 

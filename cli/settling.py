@@ -21,6 +21,7 @@ ENDINGS = frozenset(
         "accepted",
         "child_ended",
         "side_talk_ended",
+        "goal",
     }
 )
 

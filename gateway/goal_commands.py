@@ -50,13 +50,12 @@ def _status(conversation: Conversation) -> Reply:
 def _view(conversation: Conversation) -> dict[str, Any]:
     record = conversation.record()
     is_stuck = record.goals.is_pursued and record.state == "idle" and bool(record.queue.waiting())
-    return conversation.redacted(
-        {
-            "session": conversation.session,
-            **goals_view(record.goals),
-            "waits_for": "queue" if is_stuck else None,
-        }
-    )
+    data = {
+        "session": conversation.session,
+        **goals_view(record.goals),
+        "waits_for": "queue" if is_stuck else None,
+    }
+    return {**dict.fromkeys(data), **conversation.redacted(data)}
 
 
 def _change(conversation: Conversation, order: ChangeGoal, said: str) -> Reply:
@@ -103,6 +102,7 @@ def _order(words: str, user: str, *, is_next: bool) -> SetGoal:
             raise ValueError(f"`--turns {value}` is no number")
         else:
             turns = int(value)
+    text = text.removeprefix("-- ").strip()  # what follows is text, whatever it looks like
     if not text:
         raise ValueError("a goal says what is to be reached: /goal TEXT")
     return SetGoal(text, tuple(gates) or None, turns, is_next=is_next, user=user)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..journal import entries as e
+from ..journal import goal_entries as g
 from ..journal.record import SessionRecord
 from ..ports.hooks import HookCall
 from .events import iso
@@ -63,6 +64,10 @@ def _told(entry: e.Entry, record: SessionRecord) -> tuple[str, dict[str, Any]] |
         case e.ChildEnded():
             ended = {"status": entry.status, "reason": entry.reason or None, "text": entry.text}
             return "subagent_end", {"child": entry.child, **ended}
+        case g.GoalJudged(verdict="done"):
+            return "goal_achieved", _goal(entry.goal, record)
+        case g.GoalJudged(verdict="impossible") | g.GoalPaused() | g.GoalCleared():
+            return "goal_stopped", _goal(entry.goal, record)
         case e.SessionSuspended():
             return "session_suspend", {"cause": entry.cause}
         case e.SessionFinalized():
@@ -74,6 +79,19 @@ def _told(entry: e.Entry, record: SessionRecord) -> tuple[str, dict[str, Any]] |
 def _turn(name: str, record: SessionRecord) -> dict[str, Any]:
     turn = record.turns.get(name)
     return {"turn": name, "number": turn.number if turn else None}
+
+
+def _goal(name: str, record: SessionRecord) -> dict[str, Any]:
+    goal = record.goals.goals[name]
+    return {
+        "goal": name,
+        "text": goal.text,
+        "state": goal.state,
+        "reason": goal.reason or None,
+        "detail": goal.detail or None,
+        "turns_used": goal.turns_used,
+        "turns_total": goal.turns_total,
+    }
 
 
 def _asked(record: SessionRecord, item: str) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.util
+import json
 import os
 import select
 import signal
@@ -15,6 +16,9 @@ import pytest
 import steersman
 from steersman.machines.conversation import ChatMessage, ToolSchema
 from steersman.machines.errors import ModelError
+from steersman.machines.pursuit import AskJudge
+from steersman.machines.verdict import Verdict, read_verdict
+from steersman.ports.judging import JudgeSeat, ask_judge
 from steersman.ports.models.catalogue import entry_named
 from steersman.ports.models.fetch import fetch
 from steersman.ports.models.local import LocalModel
@@ -158,3 +162,62 @@ def test_child_dies_with_a_killed_parent(weights):
     finally:
         os.close(pidfd)
     assert ended
+
+
+@pytest.mark.slow
+def test_each_verdict_of_the_embedded_model_can_be_read(weights):
+    """Held to the schema, so small a model gives a verdict each time, if not a wise one."""
+    answers = (
+        "It is all there.",
+        "I have not begun.",
+        "I wait for the build.",
+        "It can't be done.",
+    )
+
+    async def ask_all():
+        model = LocalModel(weights)
+        seat = JudgeSeat(model)
+        try:
+            return [
+                await ask_judge(
+                    seat,
+                    AskJudge(
+                        "g1",
+                        "t1",
+                        "greeting.txt says hello",
+                        said=(ChatMessage("assistant", one),),
+                        timeout=120.0,
+                    ),
+                )
+                for one in answers
+            ]
+        finally:
+            await model.aclose()
+
+    for answered in asyncio.run(ask_all()):
+        assert not answered.fault
+        assert isinstance(read_verdict(answered.text), Verdict), answered.text
+
+
+@pytest.mark.slow
+def test_a_goal_with_a_gate_is_achieved_on_the_embedded_model(weights, tmp_path):
+    """From `/goal` to achieved with nothing but the embedded model; the gate decides."""
+    folder, home = tmp_path / "project", tmp_path / "home"
+    folder.mkdir()
+    cache = home / "cache" / "models"
+    cache.mkdir(parents=True)
+    (cache / "smollm2.gguf").symlink_to(weights)
+    goal = "/goal --gate 'grep -qi hello greeting.txt' --turns 8 write hello to greeting.txt"
+    ran = subprocess.run(
+        [sys.executable, "-m", "steersman", "chat", "--json", "--yes", "--model", "smollm2"],
+        input=f"{goal}\n",
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "STEERSMAN_HOME": str(home)},
+        timeout=280,
+    )
+    events = [json.loads(line) for line in ran.stdout.splitlines()]
+    goals = [one for one in events if one["type"] == "goal"]
+    assert goals[-1]["state"] == "achieved", ran.stdout[-3000:] + ran.stderr[-1000:]
+    assert "hello" in (folder / "greeting.txt").read_text().lower()

@@ -24,6 +24,7 @@ from .test_helper_at_work import the_helper_at_work
 from .test_long_job import a_long_job
 from .test_plug_is_pulled import the_plug_is_pulled
 from .test_several_things import several_things
+from .test_until_done import until_it_is_done
 from .test_words import some_words
 
 __all__ = ["STORIES", "record"]
@@ -48,6 +49,7 @@ STORIES: dict[str, tuple[str, Callable[[Stage], None]]] = {
     "4": ("the-plug-is-pulled", _pull_the_plug),
     "5": ("words", some_words),
     "6": ("the-helper-at-work", _help),
+    "7": ("until-it-is-done", until_it_is_done),
     "8": ("beside-the-main-road", beside_the_main_road),
 }
 

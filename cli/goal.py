@@ -1,0 +1,72 @@
+"""`steersman goal …`: what a session works for, from another terminal."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from ..gateway.goal_commands import draw_goal
+from ..gateway.goal_events import goals_view
+from ..gateway.redaction import Redactor
+from ..gateway.terminal import clean
+from ..journal.recovery import load_record
+from ..machines.errors import UsageError
+from .page import show, show_document
+from .queue import find, say_to
+from .stored import stored
+
+__all__ = ["change_goal", "set_goal", "show_goal"]
+
+
+def set_goal(
+    environ: Mapping[str, str],
+    session: str,
+    text: str,
+    gates: Sequence[str],
+    turns: int | None,
+    *,
+    is_next: bool,
+    as_json: bool,
+) -> int:
+    """Set a goal where the session runs, or note it for when somebody opens it."""
+    if not text.strip():
+        raise UsageError("a goal says what is to be reached", 'steersman goal set "all tests pass"')
+    if turns is not None and turns < 1:
+        raise UsageError(
+            f"a goal takes at least 1 turn, not {turns}", "its own first message is turn 1"
+        )
+    options = [*(f"--gate {_quoted(one)}" for one in gates)]
+    options += [] if turns is None else [f"--turns {turns}"]
+    verb = "/goal next" if is_next else "/goal"
+    words = " ".join([verb, *options, "--", text])
+    return say_to(environ, session, words, "auto", as_json=as_json)
+
+
+def _quoted(command: str) -> str:
+    quote = '"' if '"' not in command else "'"
+    if quote in command:
+        raise UsageError(f"`{command}` has both kinds of quotes", "put it into a script")
+    return f"{quote}{command}{quote}"
+
+
+def change_goal(environ: Mapping[str, str], session: str, verb: str, *, as_json: bool) -> int:
+    """Carry out `/goal VERB` on a session, whoever has it open."""
+    return say_to(environ, session, f"/goal {verb}", "auto", as_json=as_json)
+
+
+def show_goal(environ: Mapping[str, str], session: str, *, as_json: bool) -> int:
+    """Print a session's goal from the store, also while another process runs it."""
+    with stored(environ) as store:
+        row = find(store, session)
+        record = load_record(store, row.session)
+        goal = record.goals.goal
+        if goal is not None and goal.is_pursued and not store.is_owned(row.session):
+            goal.state, goal.reason = "paused", "interrupt"  # as its next owner will find it
+            goal.detail = "the program ended"
+    whole = {"session": row.session, **goals_view(record.goals)}
+    data = {**dict.fromkeys(whole), **Redactor(os.environ).data(whole)}
+    if as_json:
+        show_document(data)
+    else:
+        show(clean(draw_goal(data)))
+    return 0

@@ -1,0 +1,54 @@
+"""What a person reads of a goal as it goes on: each verdict, and each change of its state, once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..machines.goal import REASONS
+
+__all__ = ["GoalLines"]
+
+SHOWN = 120
+"""Characters of a goal's text that a line shows."""
+
+
+class GoalLines:
+    """One face's; the same state is told once, however often it comes."""
+
+    def __init__(self) -> None:
+        self._told = ("", "", "")
+
+    def hear(self, event: dict[str, Any]) -> str:
+        """Return a line for an event about a goal; empty for none."""
+        if event["type"] == "verdict":
+            who = "gate" if event["by"] == "gate" else "judge"
+            unusable = "" if event["usable"] else " (no usable verdict)"
+            return f"[{who}] {event['verdict']}{unusable}: {event['reason']}".rstrip(": ")
+        if event["type"] != "goal":
+            return ""
+        state = event["id"], event["state"], event["reason"] or ""
+        if state == self._told:
+            return ""
+        self._told = state
+        return _line(event)
+
+
+def _line(event: dict[str, Any]) -> str:
+    text = " ".join(event["text"].split())[:SHOWN]
+    used, most = event["turns_used"], event["max_turns"]
+    turns = f"{used} turn" if used == 1 else f"{used} turns"
+    match event["state"]:
+        case "achieved":
+            return f"Goal achieved after {turns}: {text}"
+        case "impossible":
+            return f"Goal given up after {turns}: {event['detail'] or text}"
+        case "waiting":
+            return "Goal waiting; nothing runs for it until then."
+        case "cleared" if event["reason"] != "replaced":
+            return f"Goal cleared: {text}"
+        case "paused":
+            why = event["detail"] or REASONS.get(event["reason"], event["reason"])
+            left = f"{used} of {most} turns are used. /goal resume goes on."
+            return f"Goal paused ({event['reason']}: {why}): {text}\n{left}"
+        case _:
+            return ""

@@ -1,0 +1,329 @@
+"""Standing goals, through the installed command: judged, budgeted, stopped, killed, resumed."""
+
+import itertools
+import json
+from collections.abc import Callable, Generator
+
+import pytest
+from blackbox.driver import Chat, Place
+from serving import Behaviour, Door, Hang, ModelServer, Recorded, Status, Text, Tools
+
+GO_ON = '{"verdict": "continue", "reason": "not all of it is there"}'
+DONE = '{"verdict": "done", "reason": "it is all there"}'
+QUICK = "judge_timeout = 1.0\n"
+"""Seconds for judges that hang or fail; others have the time that is configured."""
+
+Start = Callable[..., tuple[ModelServer, ModelServer]]
+
+
+def counting(request: Recorded) -> Behaviour:
+    """An agent that says something else in each turn."""
+    turns = sum(one["role"] == "user" for one in request.body["messages"])
+    return Text(f"That was step {turns}.")
+
+
+def verdicts(*said: str) -> Callable[[Recorded], Behaviour]:
+    """A judge that says these, one after another; the last one stays."""
+    count = itertools.count()
+    return lambda request: Text(said[min(next(count), len(said) - 1)])
+
+
+@pytest.fixture
+def start(place: Place) -> Generator[Start]:
+    """Start an agent's and a judge's model server, and configure both; `goals` are keys of `[goals]`."""
+    servers: list[ModelServer] = []
+
+    def begin(
+        agent: object, judge: object, goals: str = "", rest: str = ""
+    ) -> tuple[ModelServer, ...]:
+        for mind in (agent, judge):
+            servers.append(ModelServer(mind if callable(mind) else [mind]))
+        place.configure(
+            servers[0].base_url,
+            rest=f"""
+[models.judge]
+provider = "openai"
+base_url = "{servers[1].base_url}"
+model = "judge-model"
+[agents.judge]
+model = "judge"
+[goals]
+backoff = 0.0
+{goals}
+{rest}""",
+        )
+        return tuple(servers)
+
+    yield begin
+    place.close()
+    for server in servers:
+        server.close()
+
+
+def wait_goal(chat: Chat, state: str, reason: str | None = None) -> dict:
+    """Wait until the goal is in a state, for a reason if one is given."""
+    fields = {"reason": reason} if reason else {}
+    return chat.wait("goal", state=state, **fields)
+
+
+def turns_of(chat: Chat) -> int:
+    """Count the turns that have begun."""
+    return len(chat.seen("turn_started"))
+
+
+def test_a_goal_is_worked_for_until_it_is_done(place: Place, start: Start) -> None:
+    """Three turns, three verdicts, one prefix, one event and hook; the judge sees what it should."""
+    told = place.folder / "told.json"
+    hook = f'[[hooks]]\non = "goal_achieved"\nrun = ["sh", "-c", "cat > {told}"]'
+    agent, judge = start(counting, verdicts(GO_ON, GO_ON, DONE), rest=hook)
+    chat = place.chat()
+    result = chat.ask("/goal all three steps are done")
+    assert (result["ok"], result["data"]["state"]) == (True, "active")
+    achieved = wait_goal(chat, "achieved")
+    assert chat.close() == 0
+    used = [achieved[name] for name in ("turns_used", "turns_total", "max_turns")]
+    assert used == [3, 3, 20]
+    assert [one["verdict"] for one in chat.seen("verdict")] == ["continue", "continue", "done"]
+
+    bodies = [one.body for one in agent.requests]
+    assert len(bodies) == turns_of(chat) == 3
+    assert bodies[0]["messages"][-1]["content"] == "all three steps are done"
+    for before, after in itertools.pairwise(bodies):
+        assert after["messages"][: len(before["messages"])] == before["messages"]
+        assert after["tools"] == before["tools"]
+        assert [one["role"] for one in after["messages"]][-2:] == ["assistant", "user"]
+        assert "not all of it is there" in after["messages"][-1]["content"]
+    asked = [one.body for one in judge.requests]
+    assert [one["temperature"] for one in asked] == [0.0, 0.0, 0.0]
+    assert "verdict" in json.dumps(asked[0]["response_format"])
+    seen = asked[2]["messages"][-1]["content"]
+    for part in ("all three steps", "That was step 3.", "continue: not all of it is there"):
+        assert part in seen
+    assert json.loads(told.read_text())["event"] == "goal_achieved"
+    assert json.loads(place.run("goal", "status", "--json").stdout)["state"] == "achieved"
+
+
+def test_a_judge_that_never_ends_spends_exactly_the_budget(place: Place, start: Start) -> None:
+    """Paused after the last turn of the budget; resume grants as many again, and the total stays."""
+    agent, _ = start(counting, Text(GO_ON), "max_turns = 4\n")
+    chat = place.chat()
+    chat.ask("/goal go on for ever")
+    paused = wait_goal(chat, "paused", "budget")
+    assert (paused["turns_used"], paused["turns_total"]) == (4, 4)
+    assert len(agent.requests) == 4
+    assert chat.ask("/goal resume")["ok"]
+    paused = wait_goal(chat, "paused", "budget")
+    assert (paused["turns_used"], paused["turns_total"]) == (4, 8)
+    assert not chat.ask("/goal --turns 0 nothing")["ok"]
+    assert chat.ask("/goal clear")["ok"]
+    assert chat.ask("/goal")["data"]["state"] == "cleared"
+    assert chat.close() == 0
+    assert len(agent.requests) == 8
+
+
+def test_an_agent_that_repeats_itself_is_stopped(place: Place, start: Start) -> None:
+    """The same answer twice, case and spaces aside, pauses; with a file changed it goes on."""
+    answers = itertools.cycle(("All done.", "ALL  done."))
+    _, judge = start(lambda request: Text(next(answers)), Text(GO_ON))
+    chat = place.chat()
+    chat.ask("/goal nothing ever changes")
+    wait_goal(chat, "paused", "no_progress")
+    assert turns_of(chat) == 2
+    assert len(judge.requests) == 2
+    assert chat.close() == 0
+
+
+def test_changed_files_are_progress(place: Place, start: Start) -> None:
+    """An agent that writes, and says the same each time, goes on; one that only looks does not."""
+
+    def work(request: Recorded) -> Behaviour:
+        said = request.body["messages"]
+        if said[-1]["role"] == "tool":
+            return Text("Working.")
+        turn = sum(one["role"] == "user" for one in said)
+        writes = turn <= 3
+        command = f"echo {turn} > out.txt" if writes else "true"
+        return Tools([{"tool": "shell", "arguments": {"command": command}}])
+
+    start(work, Text(GO_ON), "max_turns = 9\n")
+    chat = place.chat("--yes")
+    chat.ask("/goal write for ever")
+    wait_goal(chat, "paused", "no_progress")
+    assert turns_of(chat) == 4
+    assert chat.close() == 0
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [Text("What a nice answer."), Text(f"{DONE} {GO_ON}"), Status(500), Hang()],
+    ids=["prose", "contradiction", "500", "silence"],
+)
+def test_a_judge_that_is_no_use_pauses_the_goal(
+    place: Place, start: Start, judge: Behaviour
+) -> None:
+    """No usable verdict means go on, three times in a row; then it pauses and says why."""
+    start(counting, judge, QUICK)
+    chat = place.chat()
+    chat.ask("/goal whatever")
+    paused = wait_goal(chat, "paused", "judge_unusable")
+    assert paused["turns_used"] == turns_of(chat) == 3
+    assert [one["verdict"] for one in chat.seen("verdict")] == ["continue"] * 3
+    assert chat.close() == 0
+
+
+def test_a_persons_message_goes_first(place: Place, start: Start) -> None:
+    """What is said during a turn runs before the goal goes on, costs it nothing, and is judged with."""
+    door = Door()
+    minds = iter([Text("One.", door=door), Text("Blue it is."), Text("Two.")])
+    agent, judge = start(lambda request: next(minds), verdicts(GO_ON, DONE))
+    chat = place.chat()
+    chat.ask("/queue on")
+    chat.send("/goal paint the wall")
+    chat.wait("turn_started")
+    chat.send("make it blue")
+    chat.wait("accepted", **{"as": "queue"})
+    refused = chat.ask("/goal something else")
+    assert not refused["ok"]
+    assert refused["data"]["is_busy"]
+    assert not chat.ask("/goal resume")["ok"]
+    door.open()
+    achieved = wait_goal(chat, "achieved")
+    assert chat.close() == 0
+    door.close()
+    last = [one.body["messages"][-1]["content"] for one in agent.requests]
+    assert last[:2] == ["paint the wall", "make it blue"]
+    assert "Go on working" in last[2]
+    assert achieved["turns_total"] == 2
+    assert "make it blue" in judge.requests[0].body["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("word", ["/stop", "please just stop"])
+def test_a_stop_while_it_is_judged_takes_effect_at_once(
+    place: Place, start: Start, word: str
+) -> None:
+    """Between two turns, too: the judge is cut off, the goal pauses, and no further turn begins."""
+    agent, judge = start(counting, Hang())
+    chat = place.chat()
+    chat.send("/goal be judged")
+    chat.wait("turn_ended")
+    while not judge.requests:
+        chat.ask("/goal")
+    chat.send(word)
+    wait_goal(chat, "paused", "interrupt")
+    chat.wait("stopped")
+    assert judge.requests[0].closed.wait(10)
+    assert chat.close() == 0
+    assert len(agent.requests) == 1
+
+
+def test_a_stop_amid_turns_that_begin_every_moment(place: Place, start: Start) -> None:
+    """However fast turns follow each other: after the stop none begins."""
+    agent, _ = start(counting, Text(GO_ON), "max_turns = 1000\nbackoff_limit = 0.0\n")
+    chat = place.chat()
+    chat.ask("/goal run")
+    for _ in range(5):
+        chat.wait("turn_started")
+    chat.ask("/stop")
+    wait_goal(chat, "paused", "interrupt")
+    chat.wait_quiet()
+    begun = turns_of(chat)
+    assert not chat.ask("/goal pause")["ok"]
+    assert chat.close() == 0
+    assert turns_of(chat) == begun
+    assert len(agent.requests) <= begun
+
+
+@pytest.mark.parametrize("at", ["turn", "judge"])
+def test_a_killed_goal_rests_and_has_spent_what_it_had(place: Place, start: Start, at: str) -> None:
+    """After kill -9 it is paused, nothing runs, and resume grants anew on top of what was spent."""
+    is_turn = at == "turn"
+    minds = itertools.chain([Text("One."), Hang() if is_turn else Text("Two.")])
+    steps = itertools.chain([Text(GO_ON), Hang()])
+    agent, judge = start(
+        lambda request: next(minds, Text("Three.")),
+        lambda request: next(steps, Text(DONE)),
+        "max_turns = 2\n",
+    )
+    chat = place.chat()
+    chat.ask("/goal survive")
+    while len((agent if is_turn else judge).requests) < 2:
+        chat.ask("/goal")
+    chat.kill()
+    asked = len(agent.requests), len(judge.requests)
+    status = json.loads(place.run("goal", "status", "--json").stdout)
+    assert (status["state"], status["reason"]) == ("paused", "interrupt")
+
+    again = place.chat("--continue")
+    paused = wait_goal(again, "paused", "interrupt")
+    assert (paused["turns_used"], paused["turns_total"]) == (2, 2)
+    again.ask("/goal")
+    assert (len(agent.requests), len(judge.requests)) == asked
+    assert again.ask("/goal resume")["ok"]
+    if is_turn:
+        next(steps)
+    achieved = wait_goal(again, "achieved")
+    assert (achieved["turns_used"], achieved["turns_total"]) == (1, 3)
+    assert again.close() == 0
+
+
+def test_gates_come_before_the_judge(place: Place, start: Start) -> None:
+    """A gate that fails is the verdict; it is not run again while nothing changed."""
+
+    def work(request: Recorded) -> Behaviour:
+        said = request.body["messages"]
+        turn = sum(one["role"] == "user" for one in said)
+        if turn == 3 and said[-1]["role"] == "user":
+            return Tools([{"tool": "write", "arguments": {"path": "ok", "content": "x"}}])
+        return Text(f"Turn {turn}.")
+
+    _, judge = start(work, Text(DONE))
+    chat = place.chat("--yes")
+    assert chat.ask("/goal --gate 'sh -c \"echo ran >> log; test -e ok\"' make it so")["ok"]
+    wait_goal(chat, "achieved")
+    said = [(one["by"], one["verdict"]) for one in chat.seen("verdict")]
+    assert said == [("gate", "continue"), ("gate", "continue"), ("judge", "done")]
+    assert len(judge.requests) == 1
+    assert (place.folder / "log").read_text().split() == ["ran", "ran"]
+    assert chat.close() == 0
+
+
+def test_goals_wait_in_line_and_conditions_cost_no_turn(place: Place, start: Start) -> None:
+    """An achieved goal is followed by the next; a wait ends when its file comes."""
+    wait = '{"verdict": "wait", "reason": "it builds", "condition": {"file": "built"}}'
+    agent, _ = start(counting, verdicts(wait, DONE, DONE))
+    chat = place.chat()
+    chat.ask("/goal first")
+    waiting = wait_goal(chat, "waiting")
+    assert waiting["turns_used"] == 1
+    assert chat.ask("/goal next second")["data"]["place"] == 1
+    assert len(agent.requests) == 1
+    (place.folder / "built").write_text("")
+    first = wait_goal(chat, "achieved")
+    second = wait_goal(chat, "achieved")
+    assert [(one["text"], one["turns_total"]) for one in (first, second)] == [
+        ("first", 2),
+        ("second", 1),
+    ]
+    assert chat.close() == 0
+
+
+def test_goals_from_another_terminal(place: Place, start: Start) -> None:
+    """Set, seen, paused, resumed and cleared from elsewhere; with nobody there, it only waits."""
+    start(counting, Text(GO_ON), "max_turns = 2\n")
+    chat = place.chat()
+    session = chat.session
+
+    def goal(*words: str) -> tuple[int, dict]:
+        ran = place.run("goal", *words, "--session", session, "--json")
+        return ran.returncode, json.loads(ran.stdout)
+
+    assert goal("set", "from afar", "--turns", "3")[1]["max_turns"] == 3
+    wait_goal(chat, "paused", "budget")
+    assert goal("resume")[0] == 0
+    assert wait_goal(chat, "paused", "budget")["turns_total"] == 6
+    assert chat.close() == 0
+    assert goal("resume")[0] == 1
+    code, data = goal("set", "while nobody is there")
+    assert (code, data["state"]) == (0, "paused")
+    assert goal("clear")[1]["state"] == "cleared"
+    assert place.run("goal", "set", "x", "--turns", "0").returncode == 2

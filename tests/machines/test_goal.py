@@ -1,0 +1,35 @@
+"""The goal's machine, every state with every event."""
+
+import pytest
+
+from steersman.machines.goal import GOAL
+from steersman.machines.step import Refusal, step
+
+MOVES = {
+    ("lined_up", "begin"): "active",
+    ("lined_up", "pause"): "lined_up",
+    ("lined_up", "clear"): "cleared",
+    ("active", "continue"): "active",
+    ("active", "wait"): "waiting",
+    ("active", "achieve"): "achieved",
+    ("active", "give_up"): "impossible",
+    ("active", "pause"): "paused",
+    ("active", "resume"): "active",
+    ("active", "clear"): "cleared",
+    ("waiting", "wake"): "active",
+    ("waiting", "pause"): "paused",
+    ("waiting", "resume"): "active",
+    ("waiting", "clear"): "cleared",
+    ("paused", "pause"): "paused",
+    ("paused", "resume"): "active",
+    ("paused", "clear"): "cleared",
+}
+
+
+@pytest.mark.parametrize("state", [one.name for one in GOAL.states])
+@pytest.mark.parametrize("event", GOAL.events)
+def test_each_event_in_each_state(state: str, event: str) -> None:
+    """What is in the table moves, all else is refused and changes nothing."""
+    found = step(GOAL, state, event)
+    expected = MOVES.get((state, event))
+    assert (None if isinstance(found, Refusal) else found.state) == expected

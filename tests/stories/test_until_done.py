@@ -1,0 +1,94 @@
+"""Story 7: until it is done."""
+
+import pytest
+
+from .agent import Message, call, says, text_of, uses
+from .stage import Stage
+
+GOAL = "all tests pass"
+OTHER = "make the page look nicer"
+QUESTION = "which test fails?"
+JUDGED = "## The goal"
+
+
+def judge(said: list[Message]) -> object:
+    """Look at what was said, as a judge does: the tests pass when the third mend is in."""
+    text = text_of(said[-1])
+    if OTHER in text:
+        return says('{"verdict": "continue", "reason": "it looks as before"}')
+    if "3 of 3 pass" in text:
+        return says('{"verdict": "done", "reason": "3 of 3 tests pass"}')
+    return says('{"verdict": "continue", "reason": "not all tests pass"}')
+
+
+def until_it_is_done(stage: Stage) -> None:
+    """Three turns and it is achieved; a message goes first; no progress pauses; a kill, and it rests."""
+    agent = stage.agent
+
+    def mend(said: list[Message]) -> object:
+        turns = sum(
+            text_of(one).startswith(("Go on", GOAL)) for one in said if one["role"] == "user"
+        )
+        if said[-1]["role"] == "tool":
+            return says(f"{turns} of 3 pass.")
+        fix = call("write", path=f"fix{turns}.txt", content="mended\n")
+        return uses(fix, saying=f"I mend test {turns}.\n", door=agent.door(f"mend {turns}"))
+
+    agent.when(JUDGED, judge)  # type: ignore[arg-type]
+    agent.when(OTHER, says("It looks nice already."))
+    agent.when(QUESTION, says("The second one."))
+    agent.when(GOAL, mend, mend)  # type: ignore[arg-type]
+    chat = stage.opens()
+
+    chat.types("/queue on")
+    chat.shows("Auto-queue is on")
+    chat.types(f"/goal {GOAL}")
+    chat.shows("Goal set, at most 20 turns: all tests pass")
+    chat.shows("I mend test 1.")
+    agent.door("mend 1").open()
+    chat.shows("[judge] continue: not all tests pass", verdict={"verdict": "continue"})
+    chat.shows("I mend test 2.")
+    chat.types(QUESTION)
+    chat.shows('📥 Queued #2: "which test fails?"', accepted={"number": 2})
+    agent.door("mend 2").open()
+    chat.shows("The second one.")
+    chat.shows("I mend test 3.")
+    agent.door("mend 3").open()
+    chat.shows("[judge] done: 3 of 3 tests pass", verdict={"verdict": "done"})
+    chat.shows("Goal achieved after 3 turns", goal={"state": "achieved", "turns_used": 3})
+
+    chat.types(f"/goal {OTHER}")
+    chat.shows("Goal set")
+    chat.shows("Goal paused (no_progress", goal={"state": "paused", "reason": "no_progress"})
+    chat.rests()
+    chat.types("/goal")
+    chat.shows("Goal [PAUSED]: make the page look nicer")
+    chat.shows("turns: 2/20, 18 left")
+    chat.kill()
+
+    again = stage.opens("--continue")
+    again.shows("Goal paused (no_progress", goal={"state": "paused", "turns_used": 2})
+    again.types("/goal")
+    again.shows("turns: 2/20, 18 left")
+    assert again.leaves() == 0
+
+
+@pytest.mark.slow
+def test_until_it_is_done(stage: Stage) -> None:
+    """What ran is what the story says, the message went before the goal, and nothing ran by itself."""
+    until_it_is_done(stage)
+    asked = [one.prompt for one in stage.server.requests if JUDGED not in one.prompt]
+    turns = [one for at, one in enumerate(asked) if not at or asked[at - 1] != one]
+    assert [one.partition("\n")[0] for one in turns] == [
+        GOAL,
+        f"Go on working towards the goal: {GOAL}",
+        QUESTION,
+        f"Go on working towards the goal: {GOAL}",
+        OTHER,
+        f"Go on working towards the goal: {OTHER}",
+    ]
+    goals = stage.stored()["goals"]["goals"]
+    assert [(one["state"], one["turns_total"]) for one in goals.values()] == [
+        ("achieved", 3),
+        ("paused", 2),
+    ]
