@@ -13,7 +13,7 @@ from .agents_app import agents
 from .config_app import config
 from .goal_app import goal
 from .hooks_app import hooks
-from .inspect_app import inspect, why
+from .inspect_app import attach, inspect, why
 from .machines_app import machines
 from .models_app import models
 from .parameter import Json
@@ -43,6 +43,7 @@ app.add_typer(routes, name="routes")
 app.command("run")(run_file)
 app.command()(send)
 app.command()(stop)
+app.command()(attach)
 app.command()(inspect)
 app.command()(why)
 app.add_typer(hooks, name="hooks")

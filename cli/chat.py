@@ -18,7 +18,7 @@ from .leaving import Leaving, leave_on_signals
 from .options import ChatOptions, Face
 from .stored import stored
 
-__all__ = ["chat"]
+__all__ = ["chat", "face_of"]
 
 
 def chat(options: ChatOptions, environ: Mapping[str, str]) -> int:
@@ -31,7 +31,7 @@ def chat(options: ChatOptions, environ: Mapping[str, str]) -> int:
     if options.resume:
         folder = _folder_of(options.resume, environ)
     settings = load(paths, folder, environ)
-    face, can_ask = _face(options, environ)
+    face, can_ask = face_of(options, environ)
     wish = Wish(options.agent, options.model, options.is_yes, can_ask, options.is_debug)
     host = Host(paths, settings, environ, wish)
 
@@ -69,7 +69,8 @@ def _folder_of(session: str, environ: Mapping[str, str]) -> Path:
         return Path(find_session(store.sessions(), session).folder)
 
 
-def _face(options: ChatOptions, environ: Mapping[str, str]) -> tuple[Face, bool]:
+def face_of(options: ChatOptions, environ: Mapping[str, str]) -> tuple[Face, bool]:
+    """Choose how to talk; and whether whoever is there can answer questions."""
     if options.is_json:
         from .json_lines import talk_json
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..gateway.attached import Attached
 from ..gateway.conversation import Conversation
 from ..journal.store import SessionRow
 from ..machines.errors import StoreError
@@ -9,8 +10,10 @@ from ..machines.errors import StoreError
 __all__ = ["farewell"]
 
 
-def farewell(conversation: Conversation, *, is_kept: bool = True) -> str:
+def farewell(conversation: Conversation | Attached, *, is_kept: bool = True) -> str:
     """Say it of a session that was just let go of; `is_kept` is false where nothing is on disk."""
+    if isinstance(conversation, Attached):  # whoever has it open goes on
+        return f"Session {conversation.session} goes on where it runs."
     if not is_kept:
         return "Nothing is saved: auto_queue.persistence.enabled is false."
     try:

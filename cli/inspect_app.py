@@ -9,7 +9,7 @@ import typer
 
 from .parameter import Json, Session
 
-__all__ = ["inspect", "why"]
+__all__ = ["attach", "inspect", "why"]
 
 
 def inspect(
@@ -91,3 +91,20 @@ def why(
     from .why import tell_why
 
     return tell_why(os.environ, session, message, "json" if as_json else form)
+
+
+def attach(
+    session: Session = "last",
+    user: Annotated[
+        str, typer.Option("--user", metavar="NAME", help="Who you are; your login if left out.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="JSON lines in and out.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="No prompt.")] = False,
+) -> int:
+    """Follow a session that runs in another terminal, and type into it; leaving leaves it running.
+
+    Example: steersman attach last
+    """
+    from .attach import attach as follow
+
+    return follow(os.environ, session, user, is_json=as_json, is_plain=plain)

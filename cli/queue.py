@@ -87,7 +87,13 @@ def change_queue(
 
 
 def say_to(
-    environ: Mapping[str, str], session: str, text: str, explicit: str, *, as_json: bool
+    environ: Mapping[str, str],
+    session: str,
+    text: str,
+    explicit: str,
+    user: str = "",
+    *,
+    as_json: bool,
 ) -> int:
     """Say something to a session, print what became of it."""
     if explicit not in WAYS_TO_SAY:
@@ -96,7 +102,7 @@ def say_to(
         raise UsageError("there is nothing to say", 'steersman send last "and the tests"')
     with stored(environ) as store:
         row = find(store, session)
-        receipt = Errand(Paths.of(environ), environ, store, row.session).say(text, explicit)
+        receipt = Errand(Paths.of(environ), environ, store, row.session, user).say(text, explicit)
     return _print(receipt, as_json=as_json)
 
 

@@ -185,6 +185,12 @@ def send(
     way: Annotated[
         str, typer.Option("--as", metavar="WAY", help="auto, queue, steer or interrupt.")
     ] = "auto",
+    user: Annotated[
+        str,
+        typer.Option(
+            "--user", metavar="NAME", help="Who says it; nobody in particular if left out."
+        ),
+    ] = "",
     as_json: Json = False,
 ) -> int:
     """Say something to a session; where nobody has it open, it waits.
@@ -193,7 +199,7 @@ def send(
     """
     from .queue import say_to
 
-    return say_to(os.environ, session, text, way, as_json=as_json)
+    return say_to(os.environ, session, text, way, user, as_json=as_json)
 
 
 def stop(session: Session, as_json: Json = False) -> int:

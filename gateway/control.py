@@ -4,9 +4,10 @@ A Unix socket in a private folder, one for each process, named after its node; n
 JSON-RPC 2.0. The peer's user id is checked with the kernel (SO_PEERCRED) before a byte is read.
 A client that reads slowly has its own buffer and is cut off when that is full; sessions never wait.
 
-Methods: `say {session, text, as, client_id, user}` answers with the receipt (an `accepted`,
-`rejected` or `result` event), `inspect {session}`, `queue {session}`, `sessions {}`, and
-`subscribe {session}`, after which every event of the session comes as a notification.
+Methods: `say` (or `send`) `{session, text, as, client_id, user}` answers with the receipt (an `accepted`,
+`rejected` or `result` event); so do `queue`, `steer` and `interrupt` with a text, `stop`, `goal`,
+`agents`, `finalize` and `answer`. `inspect {session}`, `queue {session}`, `list {}`, `sessions {}`, and
+`subscribe {session}`, after which every event of the session and its subagents comes as a notification.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from ..journal.folder import PrivateFolder
 from ..machines.errors import SteersmanError, UnknownSession
 from .events import Event
 from .protocol import INVALID, NO_ANSWER, NOT_HERE, REFUSED, SOCKETS
+from .spoken import SPOKEN, spoken
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -143,11 +145,14 @@ class Client:
             self._fail(request, INVALID, f"not a request: {error}", "see docs/control.md")
 
     async def _call(self, method: str, params: Params) -> Any:
+        is_said = method != "queue" or "text" in params
+        if method in SPOKEN and is_said:
+            return await self._say(params, *spoken(method, params))
         match method:
-            case "say":
-                return await self._say(params)
             case "sessions":
                 return sorted(self._host.conversations)
+            case "list":
+                return {"sessions": await asyncio.to_thread(self._list)}
             case "inspect":
                 return await asyncio.to_thread(self._conversation(params).inspect)
             case "queue":
@@ -158,8 +163,12 @@ class Client:
             case _:
                 raise ValueError(f"no method `{method}`")
 
-    async def _say(self, params: Params) -> Event:
-        """Say it as its sender, and wait for the receipt."""
+    def _list(self) -> list[dict[str, str]]:
+        rows = [self._host.store.load(one).row for one in sorted(self._host.conversations)]
+        return [{"id": one.session, "name": one.name, "state": one.state} for one in rows]
+
+    async def _say(self, params: Params, text: str, explicit: str) -> Event:
+        """Say it as its sender, for all to hear, and wait for the receipt."""
         conversation = self._conversation(params)
         key = str(params.get("client_id") or f"k-{secrets.token_hex(8)}")
         loop = asyncio.get_running_loop()
@@ -177,8 +186,10 @@ class Client:
 
         leave = self._host.hub.subscribe(hear)
         try:
-            text, explicit = str(params["text"]), str(params.get("as") or "auto")
             user = str(params.get("user") or "")
+            if not text.startswith("/"):
+                who = user or "another terminal"
+                conversation.narrate("notice", text=f"{who}: {text}", client_id=key)
             await asyncio.to_thread(conversation.say, text, explicit, key, user)
             return await asyncio.wait_for(receipt, RECEIPT_SECONDS)
         finally:
@@ -190,9 +201,13 @@ class Client:
     def _subscribe(self, session: str) -> None:
         loop = asyncio.get_running_loop()
 
+        family = {session}
+
         def hear(event: Event) -> None:
-            """Pass an event on; any thread."""
-            if event["session"] == session:
+            """Pass an event of the session, or of a child of it, on; any thread."""
+            if event.get("parent") in family:
+                family.add(event["session"])
+            if event["session"] in family:
                 message = {"jsonrpc": "2.0", "method": "event", "params": event}
                 loop.call_soon_threadsafe(self._send, message)
 

@@ -183,7 +183,7 @@ class Conversation:
 
     def is_quiet(self) -> bool:
         """Whether nothing runs and nothing that waits will run by itself."""
-        return self.record().is_quiet
+        return self.session not in self.runtime.sessions or self.record().is_quiet
 
     def narrate(self, kind: str, **fields: Any) -> None:
         """Publish an event of this session that no actor knows of."""

@@ -33,15 +33,21 @@ PAUSE = 0.02
 
 
 class Errand:
-    """Says one thing to one session of a home and brings back the receipt."""
+    """Says one thing to one session of a home, as `user`, and brings back the receipt."""
 
     def __init__(
-        self, paths: Paths, environ: Mapping[str, str], store: SqliteStore, session: str
+        self,
+        paths: Paths,
+        environ: Mapping[str, str],
+        store: SqliteStore,
+        session: str,
+        user: str = "",
     ) -> None:
         self._paths = paths
         self._environ = environ
         self._store = store
         self._session = session
+        self._user = user
         self._key = f"k-{secrets.token_hex(8)}"
 
     def say(self, text: str, explicit: str = "auto") -> Event:
@@ -72,7 +78,7 @@ class Errand:
         except StoreBusy as busy:
             raise _Unreachable from busy
         with closing(remote):
-            said = {"text": text, "as": explicit, "client_id": self._key}
+            said = {"text": text, "as": explicit, "client_id": self._key, "user": self._user}
             receipt: Event = remote.call("say", **said)
             return receipt
 
@@ -88,7 +94,7 @@ class Errand:
                 conversation = host.tend(self._session)
             except StoreBusy as busy:
                 raise _Unreachable from busy  # somebody was faster
-            conversation.say(text, explicit, self._key)
+            conversation.say(text, explicit, self._key, self._user)
             return receipt.wait()
 
 

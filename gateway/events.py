@@ -308,6 +308,7 @@ def _accepted(entry: e.Queued) -> Event:
         "rule": entry.rule or None,
         "ack": entry.ack or None,
         "text": entry.text,
+        **({"user": entry.user} if entry.user else {}),
         **({"children": list(entry.for_children)} if entry.for_children else {}),
     }
     return _with_ack_text(accepted)
@@ -327,6 +328,7 @@ def _taken_as_interrupt(entry: e.InterruptPlanned | e.InterruptRequested) -> lis
         "rule": entry.rule or None,
         "ack": entry.ack or None,
         "text": entry.text,
+        **({"user": entry.user} if entry.user else {}),
     }
     return [_with_ack_text(accepted)]
 

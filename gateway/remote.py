@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,9 @@ class Remote:
                 yield message["params"]
 
     def close(self) -> None:
-        """Hang up."""
+        """Hang up; whoever reads in another thread is let go."""
+        with suppress(OSError):  # it is gone already
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._file.close()
         self._socket.close()
 

@@ -1,0 +1,122 @@
+"""`steersman attach`: a second terminal on a session that runs somewhere else."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from ..gateway.attached import Attached
+from ..gateway.conversation import Conversation
+from ..gateway.home import find_session
+from ..gateway.host import Host, Wish
+from ..gateway.hub import Hub
+from ..gateway.redaction import Redactor
+from ..journal.lock import Owner
+from ..journal.recovery import load_record
+from ..journal.sqlite import SqliteStore
+from ..journal.store import SessionRow
+from ..machines.errors import SteersmanError
+from ..machines.words import Words
+from ..workflows.config import Config, load
+from ..workflows.paths import Paths
+from .chat import face_of
+from .leaving import Leaving, leave_on_signals
+from .options import ChatOptions
+from .stored import stored
+
+__all__ = ["AttachedHost", "attach"]
+
+LAST = 6
+"""Messages that are shown of what was said before."""
+
+
+class AttachedHost:
+    """Stands where a `Host` stands, with an event bus that somebody else's session feeds."""
+
+    choice = None
+    is_kept = False
+
+    def __init__(self, paths: Paths, config: Config, wish: Wish, notices: list[str]) -> None:
+        self.paths, self.config, self.wish, self.notices = paths, config, wish, notices
+        self.hub = Hub()
+        self.attached: Attached | None = None
+
+    def open(self, session: str, owner: Owner, user: str) -> Attached:
+        """Connect to the owner, and begin to hear. Raises `SteersmanError`."""
+        queue = self.config.auto_queue
+        words = Words(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
+        self.attached = Attached(
+            self.paths.state, session, owner, words, self.hub, user, self._ended
+        )
+        self.attached.start()
+        return self.attached
+
+    def close(self) -> None:
+        """Hang up. Idempotent."""
+        if self.attached is not None:
+            self.attached.leave()
+
+    def _ended(self) -> None:
+        """Leave, as a person would: there is nobody any more to talk to."""
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def attach(
+    environ: Mapping[str, str], session: str, user: str, *, is_json: bool, is_plain: bool
+) -> int:
+    """Follow a running session, and type into it; leaving leaves it as it is."""
+    with stored(environ) as store:
+        row = find_session(store.sessions(), session)
+        owner = store.owner(row.session)
+        if owner is None:
+            raise SteersmanError(
+                f"nobody has session `{row.session}` open",
+                f"`steersman chat --resume {row.session}` takes it up",
+            )
+        notices = [] if is_json else _last_words(store, row, environ)
+    paths = Paths.of(environ)
+    config = load(paths, Path(row.folder), environ)
+    notices.append(
+        f"Attached to session {row.session} of process {owner.pid}; /exit leaves it running."
+    )
+    here: Any = AttachedHost(paths, config, Wish(agent=row.agent), notices)
+    options = ChatOptions(folder=Path(row.folder), is_json=is_json, is_plain=is_plain)
+    face, _ = face_of(options, environ)
+    try:
+        with leave_on_signals():
+            code = face(
+                cast(Host, here),
+                lambda: cast(
+                    Conversation, here.open(row.session, owner, user or getpass.getuser())
+                ),
+                options,
+            )
+    except Leaving as leaving:
+        code = leaving.exit_code
+    finally:
+        here.close()
+    with stored(environ) as store:
+        is_over = store.owner(row.session) != owner or store.row(row.session).state == "finalized"
+    if is_over:
+        print(
+            f"Session {row.session} was left there; `steersman chat --resume {row.session}` takes it up.",
+            file=sys.stderr,
+        )
+        return 0
+    return code
+
+
+def _last_words(store: SqliteStore, row: SessionRow, environ: Mapping[str, str]) -> list[str]:
+    """Return what was said last, so that whoever comes knows what it is about."""
+    redactor = Redactor(environ)
+    said = [one for one in load_record(store, row.session).conversation if one.text]
+    return [
+        f"{one.role}: {redactor.line(one.text)[:200]}"
+        for one in said[-LAST:]
+        if one.role in ("user", "assistant")
+    ]

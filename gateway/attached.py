@@ -1,0 +1,171 @@
+"""A session that another process runs, as if it were here: what a face needs of it, and nothing else.
+
+Events come through one connection, what is said goes through another, in order and from a thread of
+its own, so that no face ever waits for a busy owner. Leaving leaves the session as it is.
+"""
+
+from __future__ import annotations
+
+import queue
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..journal.lock import Owner
+from ..machines.classification import Classification, classify
+from ..machines.disposition import Intent
+from ..machines.errors import SteersmanError
+from ..machines.messages import Answer
+from ..machines.words import Words
+from .commands import COMMANDS, Reply
+from .conversation import TYPES
+from .events import Event, Narrator
+from .hub import Hub
+from .remote import Remote
+
+__all__ = ["Attached"]
+
+LEAVES = "exit"
+"""The one command that is carried out here: it leaves, and the session goes on."""
+PATIENCE = 5.0
+"""Seconds that what was said last may take, on leaving."""
+OVER = ("session_suspended", "session_finalized")
+
+
+class Attached:
+    """One terminal's place at a session elsewhere; stands where a `Conversation` stands.
+
+    `on_end` is called, in a thread of its own, when the owner goes or the session is over.
+    """
+
+    def __init__(
+        self,
+        state: Path,
+        session: str,
+        owner: Owner,
+        words: Words,
+        hub: Hub,
+        user: str,
+        on_end: Callable[[], None],
+    ) -> None:
+        self.session = session
+        self.user = user
+        self._words, self._hub, self._on_end = words, hub, on_end
+        self._key = f"a-{secrets.token_hex(4)}"
+        self._made = 0
+        self._is_closing = False
+        self._heard = Remote.connect(state, session, owner)
+        self._spoken = Remote.connect(state, session, owner)
+        self._work: queue.SimpleQueue[tuple[str, dict[str, Any]] | None] = queue.SimpleQueue()
+        self._narrator = Narrator(session, hub.publish, time.time)
+        self._talking = threading.Thread(target=self._talk, name="attached-talk", daemon=True)
+
+    def start(self) -> None:
+        """Tell how the session is, then whatever happens in it. Raises `SteersmanError`."""
+        data: dict[str, Any] = self._spoken.call("inspect")
+        self.narrate("session_started", resumed=True)
+        running = data["turns"].get(data["turn"], {})
+        if data["state"] == "busy" and running:
+            told = {name: running[name] for name in ("item", "number")}
+            self.narrate("turn_started", turn=running["id"], **told)
+        items = data["queue"]["items"]
+        live = [{"progress": None, **items[name]} for name in data["queue"]["order"]]
+        self.narrate("queue", state=data["queue"]["state"], items=live)
+        threading.Thread(target=self._listen, name="attached-hear", daemon=True).start()
+        self._talking.start()
+
+    # What a face says -------------------------------------------------------------------------------
+
+    def say(
+        self, text: str, explicit: str = "auto", client_id: str = "", user: str = ""
+    ) -> Reply | None:
+        """Say something; only leaving is answered here, events tell the rest."""
+        found = classify(text, self._words, explicit, COMMANDS)
+        if found.intent is Intent.COMMAND and found.command == LEAVES:
+            return Reply(True, leaves=True)
+        self._made += 1
+        key = client_id or f"{self._key}-{self._made}"
+        said = {"text": text, "as": explicit, "client_id": key, "user": user or self.user}
+        self._work.put(("say", said))
+        return None
+
+    def classify(self, text: str) -> Classification:
+        """Say what a text is, without saying it."""
+        return classify(text, self._words, "auto", COMMANDS)
+
+    def would_stop(self, text: str) -> bool:
+        """Whether a text is a command, or says to stop, rather than something to talk about."""
+        intent = self.classify(text).intent
+        return intent is Intent.COMMAND or TYPES.get(intent) == "interrupt"
+
+    def answer(self, question: str, choice: str, reason: str = "") -> bool:
+        """Answer a question; what is wrong with the answer comes as an event."""
+        params = {"id": question, "choice": choice, "reason": reason, "user": self.user}
+        self._work.put(("answer", params))
+        return True
+
+    def ask(self, message: Answer) -> dict[str, Any]:
+        """Send on the one message that faces ask themselves."""
+        return {"ok": self.answer(message.question, message.choice, message.reason)}
+
+    def is_quiet(self) -> bool:
+        """Nobody has to wait for the session before leaving it."""
+        return True
+
+    def stop_asking(self) -> None:
+        """Whoever has the session open goes on answering."""
+
+    def can_ask(self) -> bool:
+        """Whoever is attached can answer."""
+        return True
+
+    def narrate(self, kind: str, **fields: Any) -> None:
+        """Tell the face something that no actor knows of."""
+        self._narrator.say(kind, **fields)
+
+    def leave(self, cause: str = "exit") -> None:
+        """Say what is on its way, then hang up; the session goes on. Idempotent."""
+        if self._is_closing:
+            return
+        self._is_closing = True
+        self._work.put(None)
+        if self._talking.is_alive():
+            self._talking.join(PATIENCE)
+        self._heard.close()
+        self._spoken.close()
+
+    # Threads ----------------------------------------------------------------------------------------
+
+    def _talk(self) -> None:
+        while (work := self._work.get()) is not None:
+            method, params = work
+            try:
+                self._spoken.call(method, **params)
+            except (SteersmanError, OSError, ValueError) as error:
+                hint = getattr(error, "hint", "")
+                self.narrate("error", code="not_said", text=str(error), hint=hint)
+
+    def _listen(self) -> None:
+        try:
+            for event in self._heard.events():
+                self._tell(event)
+                if event["type"] in OVER and event["session"] == self.session:
+                    break
+        except (SteersmanError, OSError, ValueError):
+            pass  # it went, or we did
+        if not self._is_closing:
+            self._on_end()
+
+    def _tell(self, event: Event) -> None:
+        """Pass an event on; what others say is told with their words, what we said is known here."""
+        key = str(event.get("client_id") or "")
+        if event["type"] == "notice" and key.startswith(self._key):
+            return
+        is_message = event["type"] == "accepted" and event["as"] != "command"
+        if is_message and not key and event["text"]:
+            who = event.get("user") or "there"
+            self.narrate("notice", text=f"{who}: {event['text']}")
+        self._hub.publish(event)

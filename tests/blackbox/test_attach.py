@@ -1,0 +1,137 @@
+"""A second terminal: it hears what happens, may speak, and leaves the session as it is."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from serving import Text, Tools
+
+from .driver import COMMAND, Chat, Gate, Place
+
+
+def attached(place: Place, *arguments: str) -> Chat:
+    """Start `attach --json`, and wait until it hears."""
+    chat = Chat(place, (*COMMAND, "attach", "last", "--json", *arguments))
+    place.chats.append(chat)
+    chat.wait("session_started", resumed=True)
+    return chat
+
+
+def test_a_second_terminal_takes_part(place: Place, serve, gate: Gate) -> None:
+    """It hears who says what, speaks under its own name, steers, stops, and leaves nothing broken."""
+    server = serve(
+        Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("All done.")
+    )
+    chat = place.chat("--yes")
+    chat.send("count the stars")
+    gate.wait()
+    ann = attached(place, "--user", "ann")
+    assert ann.seen("turn_started")
+    bob = attached(place, "--user", "bob")
+
+    ann.send({"text": "only the bright ones", "as": "steer"})
+    accepted = ann.wait("accepted")
+    assert (accepted["as"], accepted["user"]) == ("steer", "ann")
+    for other in (chat, bob):
+        assert other.wait("notice", text="ann: only the bright ones")
+    assert not ann.seen("notice", text="ann: only the bright ones")
+    gate.open()
+    bob.wait("steered")
+    assert bob.wait("turn_ended")["status"] == "completed"
+    assert server.requests[-1].prompt == "[New message from ann] only the bright ones"
+    chat.send("thank you")
+    ann.wait("notice", text="there: thank you")
+    ann.wait("turn_ended")
+
+    assert ann.close() == 0
+    assert chat.process.poll() is None
+    bob.send("/inspect")
+    assert bob.wait("result", name="inspect")["ok"]
+    chat.kill()
+    assert bob.ended() == 0
+    assert "takes it up" in bob.complaints
+    ran = place.run("attach", "last")
+    assert (ran.returncode, "steersman chat --resume" in ran.stderr) == (1, True)
+
+
+def test_every_method_of_the_socket(place: Place, serve, gate: Gate) -> None:
+    """Each thing that can be said has a method of its own, and does what the words would."""
+    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("All done."))
+    chat = place.chat("--yes")
+    chat.send("count the stars")
+    gate.wait()
+    (path,) = (place.home / "state" / "sockets").iterdir()
+    code = f"""
+import json, os, socket
+folder = os.open({str(path.parent)!r}, os.O_PATH)
+client = socket.socket(socket.AF_UNIX)
+client.connect(f"/proc/self/fd/{{folder}}/{path.name}")
+lines = client.makefile("rwb")
+def call(method, **params):
+    request = {{"id": 1, "method": method, "params": {{"session": {chat.session!r}, **params}}}}
+    lines.write(json.dumps(request).encode() + b"\\n"); lines.flush()
+    return json.loads(lines.readline())
+for method, params in {CALLS!r}:
+    print(json.dumps(call(method, **params)))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    answers = [json.loads(line) for line in ran.stdout.splitlines()]
+    results = [one.get("result", one) for one in answers]
+    assert results[0]["sessions"] == [{"id": chat.session, "name": "", "state": "busy"}]
+    assert [one.get("as") for one in results[1:4]] == ["queue", "steer", "queue"]
+    assert [one["text"] for one in results[4]["items"]][1:] == ["later", "brighter", "sent"]
+    assert (results[5]["name"], results[5]["ok"]) == ("agents", True)
+    assert results[6]["data"]["interrupted"]
+    assert (results[7]["name"], results[7]["ok"]) == ("finalize", True)
+    chat.wait("session_finalized")
+    chat.send("anybody?")
+    assert chat.wait("rejected")["reason"] == "session_finalized"
+    assert chat.close() == 0
+
+
+CALLS = [
+    ("list", {}),
+    ("queue", {"text": "later"}),
+    ("steer", {"text": "brighter"}),
+    ("send", {"text": "sent", "as": "queue"}),
+    ("queue", {}),
+    ("agents", {}),
+    ("stop", {}),
+    ("finalize", {}),
+]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_another_user_gets_nothing_from_any_command(place: Place, serve) -> None:
+    """With another user id every command that looks or speaks fails, and shows nothing."""
+    serve(Text("The answer is forty-two."))
+    chat = place.chat()
+    chat.send("what is the answer?")
+    chat.wait("turn_ended")
+    for arguments in (
+        ("inspect", "last"),
+        ("sessions", "show", "last"),
+        ("sessions", "search", "forty"),
+        ("why", "last"),
+        ("send", "last", "hello"),
+        ("attach", "last"),
+        ("stop", "last"),
+    ):
+        ran = subprocess.run(
+            ["setpriv", "--reuid", "65534", "--clear-groups", *COMMAND, *arguments],
+            env=place.environ,
+            cwd="/",
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+        assert ran.returncode != 0, arguments
+        assert "forty-two" not in ran.stdout + ran.stderr
+        assert "Traceback" not in ran.stderr
+    assert place.run("why", "last").returncode == 0
+    assert len(chat.seen("accepted")) == 1
+    assert Path(place.home / "state").stat().st_mode & 0o077 == 0
+    assert chat.close() == 0
