@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 OF_A_SESSION = (SESSION, QUEUE, ITEM, TURN, CALL, INTERRUPT, GOAL, JUDGE)
+FORMATS = ("mermaid", "svg", "toml")
 
 MACHINES: Mapping[str, Machine] = {
     one.name: one
@@ -59,24 +60,56 @@ def list_machines(*, as_json: bool) -> int:
     return 0
 
 
-def show_machine(name: str, form: str) -> int:
-    """Print one machine as a Mermaid diagram or as TOML. Raises `UsageError`."""
-    if form not in ("mermaid", "toml"):
-        raise UsageError(f"there is no format `{form}`", "formats: mermaid, toml")
+def show_machine(environ: Mapping[str, str], name: str, form: str, session: str) -> int:
+    """Print one machine as a diagram, a picture or TOML; lit where a session is.
+
+    Raises `UsageError`.
+    """
+    if form not in FORMATS:
+        raise UsageError(f"there is no format `{form}`", f"formats: {', '.join(FORMATS)}")
     machine = MACHINES.get(name)
     if machine is None:
         near = get_close_matches(name, MACHINES, 1)
         meant = f"did you mean `{near[0]}`? " if near else ""
         raise UsageError(f"there is no machine `{name}`", f"{meant}known: {', '.join(MACHINES)}")
+    current = _current(environ, name, session) if session else ()
     if form == "mermaid":
         from ..machines.mermaid import mermaid
 
-        show(mermaid(machine).rstrip("\n"))
+        show(mermaid(machine, *current).rstrip("\n"))
+    elif form == "svg":
+        from ..machines.picture import picture
+
+        show(picture(machine, *current).rstrip("\n"))
     else:
         import tomli_w
 
-        show(tomli_w.dumps(_whole(machine)).rstrip("\n"))
+        lit = {"current": list(current)} if session else {}
+        show(tomli_w.dumps({**_whole(machine), **lit}).rstrip("\n"))
     return 0
+
+
+def _current(environ: Mapping[str, str], machine: str, session: str) -> tuple[str, ...]:
+    """Return the states in which a session's parts of this kind are: of items those in the queue."""
+    from ..gateway.home import find_session
+    from ..journal.history import record_at
+    from .stored import stored
+
+    with stored(environ) as store:
+        row = find_session(store.sessions(), session)
+        record = record_at(store, row.session, row.seq)
+    turn = record.turns.get(record.turn)
+    states: dict[str, list[str]] = {
+        "session": [record.state],
+        "queue": [record.queue.state],
+        "item": [one.state for one in record.queue.live()],
+        "turn": [turn.state] if turn else [],
+        "call": [one.state for one in turn.calls.values()] if turn else [],
+        "interrupt": [one.state for one in record.interrupts.values()][-1:],
+        "subagent": [one.state for one in record.children.values()],
+        "revert": [one.state for one in record.reverts.values()][-1:],
+    }
+    return tuple(dict.fromkeys(states.get(machine, [])))
 
 
 def check_machines() -> int:

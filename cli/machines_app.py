@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -34,8 +35,11 @@ def machines_show(
         str, typer.Argument(metavar="NAME", help="A machine; `steersman machines list` names them.")
     ],
     form: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help="mermaid or toml.")
+        str, typer.Option("--format", metavar="FORMAT", help="mermaid, svg or toml.")
     ] = "mermaid",
+    session: Annotated[
+        str, typer.Option("--session", metavar="ID", help="Light the state that a session is in.")
+    ] = "",
 ) -> int:
     """Print a machine as a diagram or as data.
 
@@ -43,7 +47,7 @@ def machines_show(
     """
     from .machines import show_machine
 
-    return show_machine(name, form)
+    return show_machine(os.environ, name, form, session)
 
 
 @machines.command("check")

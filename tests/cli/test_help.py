@@ -63,7 +63,7 @@ def test_version(option: str, program: Any) -> None:
         (("inspect", "last"), "there is no session yet"),
         (("sessions", "show", "\x1b[31mnone"), "no session `none`"),
         (("machines", "show", "tunr"), "did you mean `turn`?"),
-        (("machines", "show", "turn", "--format", "x"), "formats: mermaid, toml"),
+        (("machines", "show", "turn", "--format", "x"), "formats: mermaid, svg, toml"),
         (("models", "fetch", "nothing"), "the catalogue has no model `nothing`"),
         (("models", "check", "nothing"), "no model is called `nothing`"),
         (("trust",), "can't be trusted"),
