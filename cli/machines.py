@@ -107,6 +107,7 @@ def _current(environ: Mapping[str, str], machine: str, session: str) -> tuple[st
         "call": [one.state for one in turn.calls.values()] if turn else [],
         "interrupt": [one.state for one in record.interrupts.values()][-1:],
         "subagent": [one.state for one in record.children.values()],
+        "goal": [record.goals.goal.state] if record.goals.goal else [],
         "revert": [one.state for one in record.reverts.values()][-1:],
     }
     return tuple(dict.fromkeys(states.get(machine, [])))

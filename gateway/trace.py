@@ -83,6 +83,7 @@ def states_of(record: SessionRecord) -> dict[str, str]:
         states[f"turn {turn.id}"] = turn.state
         states |= {f"call {one.id}": one.state for one in turn.calls.values()}
     states |= {f"child {one.name}": one.state for one in record.children.values()}
+    states |= {f"goal {one.id}": one.state for one in record.goals.goals.values()}
     states |= {f"interrupt {one.id}": one.state for one in record.interrupts.values()}
     return states
 

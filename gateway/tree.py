@@ -37,7 +37,14 @@ def tree_of(data: dict[str, Any]) -> Branch:
     who = f"process {owner['pid']}" if owner else "no live process owns it"
     about = f"(entry {data.get('seq', 0)}, since {clock(since)}, {who})" if since else ""
     title = f"session {data['id']}" + (f' "{name}"' if name else "")
-    twigs = [*_facts(data), _queue(data), *_turns(data), *_orders(data), *_children(data)]
+    twigs = [
+        *_facts(data),
+        _queue(data),
+        *_turns(data),
+        *_orders(data),
+        *_goal(data),
+        *_children(data),
+    ]
     twigs += [_actor(name, one) for name, one in actors.items()]
     return Branch(title, data.get("state", "idle"), about, twigs)
 
@@ -99,6 +106,15 @@ def _orders(data: dict[str, Any]) -> Iterator[Branch]:
     for one in data.get("interrupts", {}).values():
         if one.get("state") in ("planned", "stopping"):
             yield Branch(f"interrupt {one['id']}", one["state"], f"by {one['cause']}")
+
+
+def _goal(data: dict[str, Any]) -> Iterator[Branch]:
+    goals = data.get("goals", {})
+    goal = goals.get("goals", {}).get(goals.get("current", ""))
+    if goal is not None:
+        used = goal["turns_total"] - goal.get("base_turns", 0)
+        spent = f"turn {used}/{goal['max_turns']}"
+        yield Branch("goal", goal["state"], f"{spent}  {goal['text'][:_TEXT]}")
 
 
 def _children(data: dict[str, Any]) -> Iterator[Branch]:

@@ -18,6 +18,7 @@ from blackbox.driver import Gate
 
 from .stage import Stage
 from .terminal import Reel
+from .test_another_terminal import another_terminal
 from .test_beside_the_road import beside_the_main_road
 from .test_change_of_direction import a_change_of_direction
 from .test_helper_at_work import the_helper_at_work
@@ -42,6 +43,11 @@ def _help(stage: Stage) -> None:
         the_helper_at_work(stage, gate)
 
 
+def _from_elsewhere(stage: Stage) -> None:
+    with closing(Gate(stage.place.folder)) as gate:
+        another_terminal(stage, gate)
+
+
 STORIES: dict[str, tuple[str, Callable[[Stage], None]]] = {
     "1": ("a-long-job", a_long_job),
     "2": ("a-change-of-direction", a_change_of_direction),
@@ -51,6 +57,7 @@ STORIES: dict[str, tuple[str, Callable[[Stage], None]]] = {
     "6": ("the-helper-at-work", _help),
     "7": ("until-it-is-done", until_it_is_done),
     "8": ("beside-the-main-road", beside_the_main_road),
+    "9": ("another-terminal", _from_elsewhere),
 }
 
 

@@ -53,6 +53,15 @@ class Stage:
         self.terminals.append(terminal)
         return Screen(terminal)
 
+    def runs(self, *arguments: str) -> str:
+        """Run a command in another terminal to its end, and return what it prints."""
+        ran = self.place.run(*arguments)
+        assert ran.returncode == 0, ran.stderr
+        if self._reel is not None:
+            shown = f"$ steersman {' '.join(arguments)}\n{ran.stdout}".replace("\n", "\r\n")
+            self._reel.add(f"\x1b[0m\r\x1b[J{shown}")
+        return ran.stdout
+
     def close(self) -> None:
         """End everything that is left, and say what a program complained about."""
         for terminal in self.terminals:
