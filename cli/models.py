@@ -63,7 +63,8 @@ def check_model(
     if not as_json:
         show(redactor.line(choice.line.removesuffix(f": {choice.why}") if name else choice.line))
     model = build(choice.config, Paths.of(environ).cache, environ)
-    found = asyncio.run(_try_out(model, seconds, redactor, as_json=as_json))
+    is_json = choice.config.tool_dialect == "json"
+    found = asyncio.run(_try_out(model, seconds, redactor, is_json=is_json, as_json=as_json))
     if as_json:
         trials = [redactor.data(asdict(one)) for one in found]
         show_document({"model": choice.name, "why": choice.why, "trials": trials})
@@ -73,13 +74,13 @@ def check_model(
 
 
 async def _try_out(
-    model: Model, seconds: float, redactor: Redactor, *, as_json: bool
+    model: Model, seconds: float, redactor: Redactor, *, is_json: bool, as_json: bool
 ) -> list[Trial]:
     from ..ports.models.trial import try_out
 
     found: list[Trial] = []
     try:
-        async for trial in try_out(model, seconds, warn):
+        async for trial in try_out(model, seconds, warn, is_json=is_json):
             found.append(trial)
             if not as_json:
                 then = f"\n           {trial.then}" if trial.then else ""

@@ -33,6 +33,7 @@ _FORM = {
 _AS_JSON = (
     'set `tool_dialect = "json"`: tools are then asked for as JSON, which any model can write'
 )
+_SMALL = "take a larger model: this one is asked in the simplest way already"
 _AT_ONCE = 1.0  # seconds in which a stream has to end when it is cut off
 
 Notice = Callable[[str], None]
@@ -48,8 +49,12 @@ class Trial:
     then: str = ""
 
 
-async def try_out(model: Model, seconds: float, on_notice: Notice) -> AsyncGenerator[Trial, None]:
+async def try_out(
+    model: Model, seconds: float, on_notice: Notice, *, is_json: bool = False
+) -> AsyncGenerator[Trial, None]:
     """Yield what works and what does not; each request may take `seconds`.
+
+    `is_json`: it is asked to write its tool calls down as JSON already.
 
     Raises `ModelError` when the model does not answer at all.
     """
@@ -67,7 +72,7 @@ async def try_out(model: Model, seconds: float, on_notice: Notice) -> AsyncGener
     words = f"`{said}`" if said else "(only a tool call)"
     yield Trial("answer", True, f"{words} in {time.monotonic() - began:.1f} s")
     yield _streaming([piece for piece in pieces if piece])
-    yield _tools(answer, refusal)
+    yield _tools(answer, refusal, _SMALL if is_json else _AS_JSON)
     yield _usage(answer)
     yield await _form(model, seconds, on_notice)
     yield await _cancel(model, seconds, on_notice)
@@ -98,14 +103,14 @@ def _streaming(pieces: list[str]) -> Trial:
     return Trial("streaming", False, "not seen: one piece or none", then)
 
 
-def _tools(answer: ModelAnswer, refusal: str) -> Trial:
+def _tools(answer: ModelAnswer, refusal: str, then: str) -> Trial:
     if refusal:
-        return Trial("tools", False, f"refused by the server: {refusal}", _AS_JSON)
+        return Trial("tools", False, f"refused by the server: {refusal}", then)
     if not answer.tool_calls:
-        return Trial("tools", False, "not called", f"if it never calls any, {_AS_JSON}")
+        return Trial("tools", False, "not called", f"if it never calls any, {then}")
     fault = answer.tool_calls[0].fault
     return Trial(
-        "tools", not fault, f"called wrongly: {fault}" if fault else "works", fault and _AS_JSON
+        "tools", not fault, f"called wrongly: {fault}" if fault else "works", fault and then
     )
 
 
