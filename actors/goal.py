@@ -77,14 +77,17 @@ class Goal(Supervisor):
         self._are_gates_known = False
         self._at: Rested | None = None
         self._owes_stopped = False
+        self._key = object()
 
     def on_start(self) -> None:
         """Catch up with what was decided before."""
-        self._queue.tell(Catch())
+        self._queue.tell(Catch(self._key))
 
     def on_receive(self, message: Any) -> Any:
         """Decide."""
         match message:
+            case Caught(key=key) if key is not self._key:
+                pass
             case Caught(goals):
                 self.goals = goals
                 self._pick_up()

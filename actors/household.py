@@ -340,9 +340,9 @@ class Household(Pursuing):
             self.children["queue"].mailbox.purge(StartNext)
             self._shift("nothing_to_start")
         self.handle_down(down)
-        if down.name == "goal" and "queue" in self._unsettled:
-            self._queue.tell(Settle())
-        if down.name in self._unsettled:
+        if down.name in ("goal", "queue") and "queue" in self._unsettled:
+            self._last_settled.tell(Settle())
+        elif down.name in self._unsettled:
             self.children[down.name].ref.tell(Settle())
         self.unstash()
         self._start_next_if_idle()

@@ -95,7 +95,7 @@ class Pursuing(Reverting):
         """Give a goal that begins a copy of what the journal says."""
         copy = decode(GoalsRecord, encode(self.record.goals))
         if "goal" in self.children:
-            self.children["goal"].ref.tell(Caught(copy))
+            self.children["goal"].ref.tell(Caught(copy, message.key))
             self._pursue()
 
     # What it hears --------------------------------------------------------------------------------

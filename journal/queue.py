@@ -187,6 +187,7 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
         case e.SessionSuspended():
             _drop_goals(queue, time)
         case e.SessionFinalized():
+            _drop_goals(queue, time)
             _shift(queue, "close", time)
         case _:
             pass

@@ -152,9 +152,13 @@ class GoalDecided(Message):
 
 @dataclass(frozen=True, slots=True)
 class Catch(Message):
-    """A goal begins, or began anew: by way of the queue, behind all that was decided before."""
+    """A goal begins, or began anew: by way of the queue, behind all that was decided before.
+
+    `key` tells its answer from one to an incarnation that failed.
+    """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
+    key: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +167,7 @@ class Caught(Message):
 
     lane: ClassVar[Lane] = Lane.SYSTEM
     goals: Any
+    key: object
 
 
 # From the judge to its goal -----------------------------------------------------------------------
