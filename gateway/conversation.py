@@ -25,7 +25,7 @@ from ..machines.disposition import Intent
 from ..machines.errors import AdmissionRefused, UnknownSession, UsageError
 from ..machines.messages import Answer, Message, UserMessage
 from ..machines.words import Words
-from ..ports.attachment import attach
+from ..ports.attachment import MOST, attach
 from ..ports.tools.permission import Decision
 from .commands import COMMANDS, Reply
 from .dump import Traces, dump_live
@@ -72,6 +72,7 @@ class Conversation:
         self._open_another = open_another
         self.shelf: Shelf | None = None
         self.router: Router | None = None
+        self.room = MOST
         self.take_up: Callable[[str], str] | None = None
         self._commands = 0
         self._lock = threading.Lock()
@@ -123,7 +124,7 @@ class Conversation:
         def ask(tool: str, path: str) -> Decision:
             return rules.decide(tool, {"path": path}, folder, live.toolbook.allowed)
 
-        return attach(text, folder, ask)
+        return attach(text, folder, ask, self.room)
 
     def _side_talk(self, text: str, client_id: str, user: str) -> None:
         """Ask something beside the work."""

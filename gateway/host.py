@@ -21,15 +21,7 @@ from ..machines.policy import CompactionPolicy, DelegationPolicy, Policy, Routes
 from ..machines.words import Words
 from ..ports.agents.external import AgentSpec
 from ..ports.hooks import HookSpec
-from ..ports.instructions import (
-    CHANGED,
-    FEW,
-    MOST,
-    Instructions,
-    has_changed,
-    instructions_of,
-    read_instructions,
-)
+from ..ports.instructions import CHANGED
 from ..ports.judging import JudgeSeat
 from ..ports.models.choice import Choice, build, choose, probe_loopback
 from ..ports.models.settings import model_configs
@@ -38,6 +30,7 @@ from ..ports.tools.sandbox import SandboxPolicy
 from ..workflows.config import Config
 from ..workflows.paths import Paths
 from ..workflows.settings import AgentSettings
+from .briefing import attachable, instructions_for, is_outdated
 from .control import ControlServer
 from .conversation import Conversation
 from .events import Event, Narrator
@@ -143,7 +136,7 @@ class Host:
             profile = self._run_profile(plan)
         else:
             profile = self._profile(self.wish.agent or self.config.default_agent)
-        found = self._instructions(folder, profile.tools)
+        found = instructions_for(self.choice, folder, profile.tools, self.paths.config)
         profile = replace(profile, system=profile.system + found.text)
         live = self.runtime.open_new(folder, profile, self._ears)
         self._opening.wait(live.id)
@@ -156,9 +149,7 @@ class Host:
         self._welcome()
         live = self.runtime.open_existing(session, self._profile_of, self._ears)
         self._opening.wait(live.id)
-        if live.record.tools and has_changed(
-            instructions_of(live.record.system), Path(live.record.folder), self.paths.config
-        ):
+        if is_outdated(live.record, self.paths.config):
             self.narrator(live.id).say("notice", text=CHANGED)
         return self._conversation(live.id, Path(live.record.folder))
 
@@ -168,13 +159,6 @@ class Host:
         model = self.choice.line if self.choice is not None else ""
         folder, rules = Path(live.record.folder), live.profile.permissions
         self.notices.insert(0, greeting(self.paths, folder, model, rules, self._sandbox))
-
-    def _instructions(self, folder: Path, tools: tuple[str, ...]) -> Instructions:
-        """Read what people wrote for agents in this folder; one without tools does nothing in it."""
-        if not tools or AGENT_TOOL in tools:
-            return Instructions()
-        is_small = self.choice is not None and self.choice.config.provider == "local"
-        return read_instructions(folder, self.paths.config, FEW if is_small else MOST)
 
     def start_run(self, conversation: Conversation) -> None:
         """Begin a run that was opened."""
@@ -280,6 +264,7 @@ class Host:
         )
         conversation.shelf = self.shelf
         conversation.router = self._router
+        conversation.room = attachable(self.choice)
         conversation.take_up = lambda other: self.resume(other).session
         self.conversations[session] = conversation
         return conversation

@@ -22,12 +22,14 @@ from .tools.place import Place, find_place, open_file, open_folder
 from .tools.reading import refuse_binary
 from .tools.text import counted, readable, shown
 
-__all__ = ["LARGEST", "attach"]
+__all__ = ["FEW", "LARGEST", "MOST", "attach"]
 
 LARGEST = 64 * 1024
 """Bytes of one file; of what is longer the beginning is attached."""
 MOST = 256 * 1024
 """Bytes that one message may bring along."""
+FEW = 8 * 1024
+"""The same for the embedded model, which reads slowly, and not much."""
 _NAMES = 200  # of a folder
 _MOST_SEEN = 10_000
 _NAMED = re.compile(r"""(?:(?<=[\s(\[{,;:])|^)@(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'`@]+))""")
@@ -39,12 +41,12 @@ Ask = Callable[[str, str], Decision]
 """What the permission rules say to a tool that looks at a path."""
 
 
-def attach(text: str, folder: Path, ask: Ask) -> tuple[Attachment, ...]:
-    """Read what a message names, in its order, each once."""
+def attach(text: str, folder: Path, ask: Ask, most: int = MOST) -> tuple[Attachment, ...]:
+    """Read what a message names, in its order, each once; all together at most `most` bytes."""
     if "@" not in text:
         return ()
     found: dict[str, Attachment] = {}
-    room = MOST
+    room = most
     for name, is_meant in _names(text):
         place = _find(name, folder, is_meant)
         if place is None or place.relative in found:
@@ -93,7 +95,7 @@ def _attached(place: Place, ask: Ask, room: int) -> Attachment:
             why = "it lies outside the folder; a rule that allows to read it lets it in"
             return _refused(name, why)
         if room <= 0:
-            return _refused(name, f"the message brings {MOST // 1024} KiB along already")
+            return _refused(name, "the message brings as much along as it may")
         return _folder(place, name) if is_folder else _file(place, name, min(room, LARGEST))
     except FileNotFoundError:
         return _refused(name, "there is no such file")
