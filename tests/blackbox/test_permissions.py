@@ -102,3 +102,18 @@ def test_a_dry_run_names_the_rule(place: Place, serve) -> None:
     assert "shell git status; rm -rf x: ask" in tricked.stdout
     wrong = place.run("permissions", "explain", "x", "--tool", "fly")
     assert (wrong.returncode, "there is no tool `fly`" in wrong.stderr) == (2, True)
+
+
+def test_keys_do_not_reach_tools(place: Place, serve) -> None:
+    """Whatever pattern is configured, a key only goes to a command by its full name."""
+    place.environ |= {"MY_API_KEY": "sk-4711", "MY_NAME": "ann", "GH_TOKEN": "ghp-4712"}
+    call = {"tool": "shell", "arguments": {"command": "env"}}
+    allowed = '[tools]\nenvironment = ["MY_*", "*", "GH_TOKEN"]'
+    server = serve(Tools([call]), Text("Seen."), rest=allowed)
+    chat = place.chat("--yes", "look around")
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    said = said_to_model(server)
+    assert "MY_NAME=ann" in said
+    assert "sk-4711" not in said
+    assert "ghp-4712" in said
