@@ -39,14 +39,17 @@ GUARDED: tuple[Where, ...] = (
     ("route",),
     ("routing",),
     ("goals", "gates"),
+    ("limits",),
+    ("restore",),
     ("agents", "*", "model"),
     ("agents", "*", "tools"),
     ("agents", "*", "protocol"),
     ("agents", "*", "start"),
-    ("auto_queue", "persistence", "path"),
+    ("agents", "*", "limits"),
+    ("auto_queue", "persistence"),
 )
-"""Keys that take effect only when trusted: they start things, write elsewhere, send text out,
-or decide whom a stop reaches."""
+"""Keys that take effect only when trusted: they start things, write elsewhere, send text out, spend
+more, throw away what other folders saved, or decide whom a stop reaches."""
 
 
 def is_trusted(paths: Paths, folder: Path, content: bytes | None = None) -> bool:

@@ -46,7 +46,7 @@ def test_untrusted_project_only_sets_harmless_keys(load_with: Load, project: Pat
     assert config.agents["assistant"].tools == shipped().agents["assistant"].tools
     assert config.auto_queue.persistence.path == ""
     assert config.notices == (
-        f"{project}/steersman.toml is not trusted: `auto_queue.persistence.path`, `permissions`, "
+        f"{project}/steersman.toml is not trusted: `auto_queue.persistence`, `permissions`, "
         "`tools`, `models`, `agents.assistant.model`, `agents.assistant.tools` not applied; "
         "`steersman trust` applies it",
     )
