@@ -51,8 +51,8 @@ Settings are TOML. Later layers win, key by key:
 Three lists are the exception: permission rules and [routes](routing.md#routes-of-your-own) of a later
 layer are put before those of an earlier one, and hooks are added. A project's `steersman.toml` can set
 `hooks`, `permissions`, `tools`, `models`, `routing`, `route`, `limits`, `restore`, `goals.gates`, an
-agent's `model`, `tools` and `limits`, and `auto_queue.persistence` only after `steersman trust`, and after
-each change of it only when trusted again.
+agent's `model`, `tools`, `limits` and how it is started, and `auto_queue.persistence` only after
+`steersman trust`, and after each change of it only when trusted again.
 
 `steersman config show` prints what is in force and which file set it, `steersman config check`
 finds mistakes, and `steersman config schema` prints a JSON Schema for your editor. With
