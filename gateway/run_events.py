@@ -24,7 +24,7 @@ def of_run(entry: e.Entry, record: SessionRecord) -> list[dict[str, Any]]:
             started = {"run": record.id, "workflow": run.workflow.name}
             return [{"type": "run_started", **started, "resumed": bool(entry.resumes)}]
         case e.TurnEnded():
-            return [_ended(record.id, run)]
+            return [{**_ended(record.id, run), **_left(entry, run)}]
         case e.Stopped() if entry.turn:
             return [_ended(record.id, run)]
         case r.StepStarted() | r.StepEnded():
@@ -87,6 +87,13 @@ def run_view(session: str, run: RunRecord) -> dict[str, Any]:
         **({"reason": run.reason} if run.reason else {}),
         **({"unknown": unknown} if unknown else {}),
     }
+
+
+def _left(entry: e.TurnEnded, run: RunRecord) -> dict[str, Any]:
+    """Tell what a run that succeeded leaves behind, if its workflow says that it leaves something."""
+    said = entry.messages[-1].text if entry.messages else ""
+    is_told = entry.status == "completed" and said and said != f"[{run.workflow.name}: done]"
+    return {"output": said} if is_told else {}
 
 
 def _ended(session: str, run: RunRecord) -> dict[str, Any]:
