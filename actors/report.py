@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..journal import entries as e
+from ..journal import goal_entries as g
 from ..journal.record import SessionRecord
 from ..machines.delegation import ChildReport
 from ..machines.facts import Fact, MessageKnown, MessageRejected, StoreLost
@@ -88,6 +89,8 @@ def _reports(name: str, entry: e.Entry, record: SessionRecord) -> list[ChildRepo
         case e.ChildInterrupted() if record.state == "idle" and _is_done(record):
             last = last_report(name, record)  # its turn had ended before, by a fault
             return [last] if last is not None else []
+        case g.GoalJudged() | g.GoalPaused() if record.state == "idle" and _is_done(record):
+            return _goal_ended(name, record)
         case e.Stopped():
             return [_stopped(name, record, entry.killed, entry.survivors)]
         case e.SessionSuspended() | e.SessionFinalized():
@@ -101,6 +104,15 @@ def _reports(name: str, entry: e.Entry, record: SessionRecord) -> list[ChildRepo
             return [ChildReport(name, "missed", key=key)] if key else []
         case _:
             return []
+
+
+def _goal_ended(name: str, record: SessionRecord) -> list[ChildReport]:
+    """A goal between two turns that is over, or paused by itself; a stop is told when all is dead."""
+    goal = record.goals.goal
+    if goal is None or goal.reason in ("interrupt", "user"):
+        return []
+    status = "completed" if goal.state == "achieved" else "failed"
+    return [_ended(name, status, "" if status == "completed" else goal.detail, record)]
 
 
 def _is_done(record: SessionRecord) -> bool:
