@@ -132,6 +132,7 @@ class Nursery(Ward):
                 message.epoch,
                 is_full,
                 user=self._environment.agent,
+                goal=dict(wanted.get("goal") or {}),
             )
         )
         if is_background:

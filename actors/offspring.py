@@ -63,7 +63,7 @@ class SessionOffspring:
             order.name,
             runtime.starter(live),
             entry,
-            "task" in record.queue.clients,
+            "task" in record.queue.clients or bool(record.goals.goals),
             last_report(order.name, record) if record.seq else None,
         )
 

@@ -103,6 +103,8 @@ class Attempts(Actor):
             self._ask(step, step.action, record, index)
         elif record.children.get(str(index)) and record.state_of(index) == "interrupted":
             self._take_up(step, record, index)
+        elif step.kind is not Kind.AGENT:
+            self._send_off(step, index)
         else:
             self._errands.append((step, index))
             if len(self._errands) == 1:
@@ -125,22 +127,24 @@ class Attempts(Actor):
         if self.cancel is not None:
             return
         for step, index in errands:
-            record = self.run.steps[step.id]
-            call = self._start(step, record, index, is_child=True)
-            values = self.values.of_item(self.values.now(), record, index)
-            name = f"{step.id}-{index + 1}" if record.is_many else step.id
-            bare = Delegate(self.turn, self.epoch, call, {"name": name})
-            is_agent = step.kind is Kind.AGENT
-            try:
-                said = self._said if is_agent else ""
-                order = errand(step, values, bare, said, self._environment.helpers)
-            except TemplateError as error:
-                self._conclude(self.open.pop(call), ("failed", r.WorkResult(reason=error.message)))
-                continue
-            self._said = "" if is_agent else self._said
-            self._effects.append(order)
-            if step.timeout:
-                self._effects.append(SetRunTimer(f"limit {call}", step.timeout, self.epoch))
+            self._send_off(step, index)
+
+    def _send_off(self, step: StepSpec, index: int) -> None:
+        record, is_agent = self.run.steps[step.id], step.kind is Kind.AGENT
+        call = self._start(step, record, index, is_child=True)
+        values = self.values.of_item(self.values.now(), record, index)
+        name = f"{step.id}-{index + 1}" if record.is_many else step.id
+        bare = Delegate(self.turn, self.epoch, call, {"name": name})
+        try:
+            said = self._said if is_agent else ""
+            order = errand(step, values, bare, said, self._environment.helpers)
+        except TemplateError as error:
+            self._conclude(self.open.pop(call), ("failed", r.WorkResult(reason=error.message)))
+            return
+        self._said = "" if is_agent else self._said
+        self._effects.append(order)
+        if step.timeout:
+            self._effects.append(SetRunTimer(f"limit {call}", step.timeout, self.epoch))
 
     def _sent(self, entry: e.Entry) -> None:
         """Note which session was sent off."""

@@ -15,6 +15,7 @@ from pykka import ActorRef
 
 from ..journal import entries as e
 from ..journal import run_entries as r
+from ..journal.child_record import ChildRecord
 from ..journal.codec import decode, encode
 from ..journal.run_record import RunRecord
 from ..machines.delegation import ResumeChildren
@@ -152,7 +153,7 @@ class RunSession(Session):
                 child.text,
                 child.reason,
                 child.session,
-                {"turns": child.steps},
+                _more(child),
                 killed,
                 survivors,
             )
@@ -178,3 +179,10 @@ class RunSession(Session):
                 yield StopTool(run.turn, self.record.epoch, call)
         for name in [one.id for one in run.steps.values() if one.state == "running"]:
             yield LookAfter(run.turn, name)
+
+
+def _more(child: ChildRecord) -> dict[str, Any]:
+    """Say what became of a child's goal, if it had one."""
+    is_achieved = bool(child.goal) and child.state == "completed"
+    goal = "achieved" if is_achieved else "failed" if child.goal else ""
+    return {"turns": child.steps, "goal": goal, "reason": child.reason}

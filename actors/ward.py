@@ -29,6 +29,7 @@ from ..machines.disposition import Intent
 from ..machines.effects import Effect
 from ..machines.messages import Finalize, Interrupt, ResumeQueue, Suspend, UserMessage
 from ..machines.orders import Decided, Down, Settled
+from ..machines.pursuit import ChangeGoal, SetGoal
 from .crib import Crib
 from .rollcall import RollCall
 from .supervisor import ChildSpec, GaveUp, Supervisor
@@ -99,8 +100,10 @@ class Ward(Supervisor):
             self._report(message.last)
         elif message.has_task:
             crib.ref.tell(ResumeQueue())
+            if child.goal:
+                crib.ref.tell(ChangeGoal("resume"))
         else:
-            crib.ref.tell(_task(child))
+            crib.ref.tell(_goal(child) if child.goal else _task(child))
         for steer in crib.steers:
             crib.ref.tell(self._steer(steer))
         limit = self._environment.delegation.timeout
@@ -252,6 +255,13 @@ class Ward(Supervisor):
 def say_to_child(text: str, user: str, key: str) -> UserMessage:
     """Return a message for a child's running turn; with the same key it enters only once."""
     return UserMessage("steer", text, Intent.EXPLICIT_STEER, user=user, client_id=key)
+
+
+def _goal(child: ChildRecord) -> SetGoal:
+    """Give a child a goal to work for, which begins with its task."""
+    gates = tuple(tuple(one) for one in child.goal.get("gates", ()))
+    turns = child.goal.get("max_turns") or None
+    return SetGoal(child.goal["text"], gates, turns, prompt=child.task, user=child.user)
 
 
 def _task(child: ChildRecord) -> UserMessage:

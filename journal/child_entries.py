@@ -1,6 +1,7 @@
 """What is journalled of a session's children, in the parent's journal; they have their own, too."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..machines.conversation import Usage
 from .entry import Entry
@@ -27,6 +28,7 @@ class ChildStarted(Entry):
 
     `session` is the child's own id, `epoch` the parent's at that moment: a cancel that comes later is
     the child's, too. `is_waiting`: as many as may work do. `item` is a side talk's place in the queue.
+    `goal`: what it works for, beyond its first turn: text, gates, max_turns.
     """
 
     child: str
@@ -40,6 +42,7 @@ class ChildStarted(Entry):
     is_waiting: bool = False
     item: str = ""
     user: str = ""
+    goal: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)

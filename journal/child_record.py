@@ -6,6 +6,7 @@ but those of a recovery.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..machines.conversation import Usage
 from ..machines.delivery import Relation
@@ -54,6 +55,7 @@ class ChildRecord:
     since: float = 0.0
     is_kept: bool = False
     is_returned: bool = False
+    goal: dict[str, Any] = field(default_factory=dict[str, Any])
     usage: Usage = field(default_factory=Usage)
 
     @property
@@ -118,6 +120,7 @@ def _start(children: Children, entry: e.ChildStarted, time: float) -> None:
         entry.item,
         entry.user,
         started=time,
+        goal=entry.goal,
         since=time,
     )
     if not entry.is_waiting:
