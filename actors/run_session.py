@@ -48,6 +48,10 @@ class RunSession(Session):
     def on_receive(self, message: Any) -> Any:
         """Take in what the run asks of its session."""
         if isinstance(message, ChildCame):
+            child = self.record.children.get(message.name)
+            if child is not None and child.state == "interrupted":
+                # a crash may have come between the turn and its resuming: it is still another's
+                self._nursery.tell(ResumeChildren(child.turn, self.record.turn))
             self._tell_of_child(message.name, is_asked=True)
             return None
         return super().on_receive(message)

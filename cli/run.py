@@ -121,7 +121,10 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
 
     def go_on(host: Host) -> Conversation:
         conversation = host.resume(record.id)
-        host.resume_run(conversation, work["again"], work["done"])
+        if record.queue.items:
+            host.resume_run(conversation, work["again"], work["done"])
+        else:  # it died before it was told to begin
+            host.start_run(conversation)
         return conversation
 
     return _show(options, environ, paths, config, go_on)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import _socket
 import array
+import gc
 import os
 import select
 import signal
@@ -173,4 +174,6 @@ def main(arguments: list[str]) -> None:
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     tree.become_subreaper()
+    gc.disable()  # each fork would pay for the pages that a collection touches
+    gc.freeze()
     Spawner(_socket.socket(fileno=int(arguments[0])), int(arguments[1])).run()
