@@ -7,7 +7,6 @@ the like a monitor: it watches, and is no part of what it watches.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from ..journal import entries as e
@@ -72,8 +71,8 @@ def last_report(name: str, record: SessionRecord) -> ChildReport | None:
     turn = record.turns.get(record.turn)
     if turn is None or record.queue.order or turn.state not in ("completed", "failed"):
         return None
-    if record.goals.goal is not None:
-        return _goal_ended(name, record) if record.goals.goal.state == "achieved" else None
+    if record.goals.goal is not None and record.goals.goal.state != "achieved":
+        return None  # it goes on for its goal
     return _ended(name, turn.state, turn.reason, record)
 
 
@@ -98,8 +97,6 @@ def _reports(name: str, entry: e.Entry, record: SessionRecord) -> list[ChildRepo
             return [_stopped(name, record, entry.killed, entry.survivors)]
         case e.SessionSuspended() | e.SessionFinalized():
             return [ChildReport(name, "closed")]
-        case g.GoalJudged() | g.GoalPaused() if _is_done(record) and record.running is None:
-            return [_goal_ended(name, record)]
         case e.Steered():
             return [_steered(name, item, record) for item in entry.items]
         case e.SteerArrived() if entry.turn:
@@ -137,16 +134,6 @@ def _ended(name: str, status: str, reason: str, record: SessionRecord) -> ChildR
     return ChildReport(
         name, "ended", status, text, reason, steps=_steps(record), usage=record.whole_usage
     )
-
-
-def _goal_ended(name: str, record: SessionRecord) -> ChildReport:
-    """Say what became of a child's goal: only one that is achieved is a success."""
-    goal = record.goals.goal
-    assert goal is not None
-    if goal.state == "achieved":
-        return replace(_ended(name, "completed", "", record), reason=goal.detail or goal.reason)
-    why = ": ".join(filter(None, (f"its goal is {goal.state}", goal.reason, goal.detail)))
-    return _ended(name, "failed", why, record)
 
 
 def _is_left(record: SessionRecord) -> bool:

@@ -58,7 +58,7 @@ def read_output(output: Output, text: str) -> Any:
 
 def _of_step(step: StepSpec, record: StepRecord) -> dict[str, Any]:
     status = record.state
-    if not record.is_many:
+    if step.for_each is None:
         result = record.result(0) if record.total else WorkResult()
         fields = _of_result(step, status, result)
         return {**fields, "error": record.reason or fields["error"]}

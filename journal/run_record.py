@@ -98,8 +98,11 @@ class StepRecord:
         return self.results.get(str(index), NOTHING)
 
     def name(self, index: int) -> str:
-        """Name an item for people: its value, or the step where there is only one."""
-        return str(self.items[index]) if self.is_many else self.id
+        """Name an item for people: its value, its number where that is a table, or the step."""
+        if not self.is_many:
+            return self.id
+        item = self.items[index]
+        return f"{index + 1}" if isinstance(item, dict | list) else str(item)[:80]
 
     def mark(self, index: int, event: str) -> None:
         """Move an item's work."""
