@@ -27,6 +27,8 @@ EVENTS = (
     "notification",
 )
 SYNCED = ("session-start", "session-end", "session-finalize")
+INHERITED = ("_SESSION_ID", "_THREAD_ID")
+"""How the variables end in which agents tell what they start which session it belongs to."""
 PATIENCE = 2.0
 LIMIT = 16 * 1024 * 1024
 _CHUNK = 1 << 16
@@ -115,8 +117,13 @@ def _line(agent: str, event: str, session: str, payload: dict[str, Any], heard: 
         "chain": ancestors(own),
         "terminal": terminal(own),
         "pane": os.environ.get("TMUX_PANE", "") or os.environ.get("STY", ""),
+        "env": {name: one for name, one in os.environ.items() if _is_inherited(name, one)},
     }
     return json.dumps(data, separators=(",", ":")).encode() + b"\n"
+
+
+def _is_inherited(name: str, value: str) -> bool:
+    return name.endswith(INHERITED) and 0 < len(value) <= 256 and value.isprintable()
 
 
 def _drain() -> bytes:

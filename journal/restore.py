@@ -6,7 +6,8 @@ event twice changes nothing, and whatever ends a session ends it in one place.
 
 Whose sign it is, is decided by the session's id and by the process that spoke. An agent that was
 started inside another one's session, and by mistake or inheritance speaks in its name, is known by
-its process: the outer one's process is still among its parents. It changes nothing of the outer one.
+its process: the outer one's process is still among its parents. Where it is not, since the inner one
+left its parents behind, the environment that it inherited tells. It changes nothing of the outer one.
 """
 
 from collections.abc import Callable, Mapping
@@ -45,7 +46,10 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """One thing that was said of a session; `chain` are the speaker's parents, nearest first."""
+    """One thing that was said of a session; `chain` are the speaker's parents, nearest first.
+
+    `inherited` are variables of its environment in which agents name their sessions.
+    """
 
     time: float
     event: str
@@ -58,6 +62,7 @@ class Sign:
     chain: tuple[Process, ...] = ()
     terminal: str = ""
     pane: str = ""
+    inherited: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> "Sign":
@@ -73,6 +78,7 @@ class Sign:
             },
             told=_process(told) if told else None,
             chain=tuple(_process(one) for one in data.get("chain") or ()),
+            inherited=tuple((str(k), str(v)) for k, v in dict(data.get("env") or {}).items()),
         )
 
 
@@ -141,6 +147,8 @@ class RestoreBook:
             )
         record = self._record(sign, owner, is_sure)
         if record is None or (_is_nested(record, owner, sign) and (is_sure or record.is_sure)):
+            return None
+        if not is_sure and record.is_sure and self._is_left_behind(record, agent, sign, owner):
             return None
         if not self._move(record, agent, sign, owner):
             return None
@@ -232,13 +240,28 @@ class RestoreBook:
                     record.last_boundary = old.last_boundary
 
     def _outer(self, sign: Sign, owner: Process | None) -> str:
-        """Name the session whose process is above the speaker's own."""
+        """Name the session whose process is above the speaker's own, or whose name it inherited."""
         for one in sign.chain:
             for other in self.records.values():
                 is_own = owner is not None and owner.is_same(other.process)
                 if other.is_kept and not is_own and one.is_same(other.process):
                     return other.session
+        for agent in self._agents.values():
+            name = _inherited(agent, sign)
+            known = self.records.get((agent.name, name))
+            if known and known.is_kept and (agent.name, name) != (sign.agent, sign.session):
+                return name
         return ""
+
+    def _is_left_behind(
+        self, record: RestoreRecord, agent: AgentDefinition, sign: Sign, owner: Process | None
+    ) -> bool:
+        """Whether a program that is no agent says what it inherited, its parents being gone.
+
+        An agent's own hooks may have the variable as well, but then the process is the agent's.
+        """
+        is_other = owner is not None and not owner.is_same(record.process)
+        return is_other and not record.is_resuming and _inherited(agent, sign) == record.session
 
     # What it does ---------------------------------------------------------------------------------
 
@@ -264,6 +287,11 @@ class RestoreBook:
         if record.finalize:
             self.ended.append(record)
         return True
+
+
+def _inherited(agent: AgentDefinition, sign: Sign) -> str:
+    """Return the id of the agent's session in which the speaker was started, if it says so."""
+    return next((value for name, value in sign.inherited if name == agent.session_env), "")
 
 
 def _is_nested(record: RestoreRecord, owner: Process | None, sign: Sign) -> bool:

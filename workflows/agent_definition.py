@@ -32,6 +32,7 @@ __all__ = [
 
 BUILT_IN = Path(__file__).parent / "agents"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*_(SESSION|THREAD)_ID")
 
 EventName = Literal[
     "session-start",
@@ -69,6 +70,12 @@ def _check_resume(words: tuple[str, ...]) -> tuple[str, ...]:
     if not any("{session_id}" in word for word in words):
         raise ValueError("must say where the session's id goes: `{session_id}`")
     return words
+
+
+def _check_variable(name: str) -> str:
+    if not _VARIABLE.fullmatch(name):
+        raise ValueError("must be a variable whose name ends in `_SESSION_ID` or `_THREAD_ID`")
+    return name
 
 
 _Command = Annotated[Several[str], AfterValidator(_check_command)]
@@ -112,7 +119,8 @@ class AgentDefinition(Declaration, frozen=True):
     `session_end_is_turn_boundary`: its session-end comes after turns, and tears nothing down.
     `prompt_reopens`: a resumed session's first word is a prompt. `publishes_stop_notification`: it
     tells the person itself when a turn is over. `acp` starts it as an agent of the Agent Client
-    Protocol, where it is one.
+    Protocol, where it is one. `session_env` is the variable in which whatever it starts finds the id
+    of its session.
     """
 
     name: _AgentName
@@ -124,6 +132,7 @@ class AgentDefinition(Declaration, frozen=True):
     create_config_dir_if_missing: bool = False
     session_end_is_turn_boundary: bool = False
     prompt_reopens: bool = False
+    session_env: Annotated[str, AfterValidator(_check_variable)] | None = None
     hooks: AgentHooks
     payload: AgentPayload = AgentPayload.model_construct()
     events: Annotated[dict[str, EventName], Field(min_length=1)]

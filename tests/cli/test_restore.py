@@ -210,6 +210,38 @@ def test_an_inner_agent_changes_nothing_of_the_outer_one(
     assert records["in"]["last_boundary"] is not None
 
 
+def test_an_inner_agent_whose_parents_are_gone_is_known_by_its_environment(
+    environ: dict[str, str], folder: Path, tmp_path: Path, command: Any
+) -> None:
+    """Out of the process tree, but with the outer one's id inherited, it changes nothing of it."""
+    outer, inner, helper = tmp_path / "claude", tmp_path / "hermes", tmp_path / "helper"
+    go, done = tmp_path / "go", tmp_path / "done"
+    os.mkfifo(go)
+    os.mkfifo(done)
+    helper.write_text(
+        f'echo \'{{"session_id":"out"}}\' | {EMIT} claude session-start\n'
+        f'echo \'{{"session_id":"out"}}\' | {EMIT} claude session-end\n'
+    )
+    inner.write_text(
+        f"read word < {go}\n"  # until nobody is left between it and the first process
+        f'echo \'{{"session_id":"in"}}\' | {EMIT} hermes session-start\n'
+        f"sh {helper}\nsh {helper}\n"
+        f'echo \'{{"session_id":"in"}}\' | {EMIT} hermes session-end\n'
+        f"echo done > {done}\n"
+    )
+    outer.write_text(
+        f'echo \'{{"session_id":"out"}}\' | {EMIT} claude session-start\n'
+        f"(CLAUDE_CODE_SESSION_ID=out setsid sh {inner} < /dev/null > /dev/null 2>&1 &)\n"
+        f"echo go > {go}\nread word < {done}\n"
+        "echo ready\nexec 1>&-\nread forever\n"
+    )
+    run_and_kill(outer, environ, folder)
+    records = {one["id"]: one for one in listed(command)}
+    assert {name: one["inside"] for name, one in records.items()} == {"in": "out", "out": None}
+    assert records["out"]["last_event"] == records["out"]["opened"]
+    assert records["in"]["last_boundary"] is not None
+
+
 def test_run_becomes_the_agents_own_command(
     environ: dict[str, str], folder: Path, tmp_path: Path, emit: Emit, command: Any
 ) -> None:

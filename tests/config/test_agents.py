@@ -14,6 +14,7 @@ name = "mine"
 aliases = ["my-own"]
 start = ["mine"]
 resume = ["mine", "--resume", "{session_id}"]
+session_env = "MINE_SESSION_ID"
 [agent.hooks]
 config = "~/.mine/hooks.toml"
 format = "toml-tables"
@@ -58,12 +59,13 @@ def test_whose_session_end_is_a_turn(paths: Paths) -> None:
     ("old", "new", "place", "said"),
     [
         ("aliases", "alias", "3:1", "unknown key `agent.alias`"),
-        ("session-start", "session-begin", "10:9", "`agent.events.Begin` must be one of"),
+        ("session-start", "session-begin", "11:9", "`agent.events.Begin` must be one of"),
         ("{session_id}", "{id}", "5:10", "where the session's id goes"),
-        ('"toml-tables"', '"toml"', "8:10", "`agent.hooks.format` must be one of"),
+        ('"toml-tables"', '"toml"', "9:10", "`agent.hooks.format` must be one of"),
         ('name = "mine"', 'name = "yours"', "2:8", "must be that of the file"),
         ('["my-own"]', '["agy"]', "3:11", "`agy` is a name of `antigravity` already"),
         ('["mine"]', "[]", "4:9", "must begin with a program"),
+        ("MINE_SESSION_ID", "PATH", "6:15", "ends in `_SESSION_ID` or `_THREAD_ID`"),
         ("[agent.events]", "[agent.event]", "1:1", "did you mean `agent.events`?"),
         ("[agent]", "[agent", "1:7", "not valid TOML"),
     ],
