@@ -6,13 +6,14 @@ some fields, the event that says the same to a program; without one, the texts t
 results, notices or the model's words.
 """
 
+import signal
 from typing import Any, Protocol
 
 from blackbox.driver import Chat
 
 from .terminal import Terminal
 
-__all__ = ["Face", "Lines", "Screen"]
+__all__ = ["Face", "Job", "Lines", "LinesJob", "Screen", "ScreenJob"]
 
 KEYS = {"auto": "\r", "queue": "\t", "steer": "\x1b\r"}
 
@@ -111,4 +112,72 @@ class Screen:
     def leaves(self) -> int:
         """Press Ctrl-D."""
         self.terminal.presses("\x04")
+        return self.terminal.ended()
+
+
+class Job(Protocol):
+    """One `steersman run`."""
+
+    def shows(self, *texts: str, **events: dict[str, Any]) -> None:
+        """Wait until this is shown, below what was waited for before."""
+        ...
+
+    def counts(self, step: str, done: int, total: int) -> None:
+        """Wait until so many items of a step are shown as done."""
+        ...
+
+    def presses_control_c(self) -> None:
+        """Stop it."""
+        ...
+
+    def ended(self) -> int:
+        """Wait for its end; return the exit code."""
+        ...
+
+
+class LinesJob:
+    """`run --json`."""
+
+    def __init__(self, chat: Chat) -> None:
+        self.chat = chat
+
+    def shows(self, *texts: str, **events: dict[str, Any]) -> None:
+        """Wait for the events; a sentence without one is for people only."""
+        for kind, fields in events.items():
+            self.chat.wait(kind, **fields)
+
+    def counts(self, step: str, done: int, total: int) -> None:
+        """Wait for the event of an item."""
+        self.chat.wait("step", step=step, done=done, total=total)
+
+    def presses_control_c(self) -> None:
+        """Send what a terminal would."""
+        self.chat.process.send_signal(signal.SIGINT)
+
+    def ended(self) -> int:
+        """Wait for it."""
+        return self.chat.ended()
+
+
+class ScreenJob:
+    """A run in a terminal."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self.terminal = terminal
+
+    def shows(self, *texts: str, **events: dict[str, Any]) -> None:
+        """Look for the texts."""
+        for text in texts:
+            self.terminal.shows(text)
+
+    def counts(self, step: str, done: int, total: int) -> None:
+        """Look at the bar."""
+        self.terminal.has(f" {done}/{total}")
+
+    def presses_control_c(self) -> None:
+        """Press it."""
+        self.terminal.presses("\x03")
+
+    def ended(self) -> int:
+        """Wait for it."""
         return self.terminal.ended()

@@ -22,6 +22,7 @@ from .test_another_terminal import another_terminal
 from .test_beside_the_road import beside_the_main_road
 from .test_change_of_direction import a_change_of_direction
 from .test_helper_at_work import the_helper_at_work
+from .test_job_in_file import a_job_in_a_file
 from .test_long_job import a_long_job
 from .test_plug_is_pulled import the_plug_is_pulled
 from .test_several_things import several_things
@@ -48,6 +49,11 @@ def _from_elsewhere(stage: Stage) -> None:
         another_terminal(stage, gate)
 
 
+def _job_in_a_file(stage: Stage) -> None:
+    with closing(Gate(stage.place.folder)) as gate:
+        a_job_in_a_file(stage, gate)
+
+
 STORIES: dict[str, tuple[str, Callable[[Stage], None]]] = {
     "1": ("a-long-job", a_long_job),
     "2": ("a-change-of-direction", a_change_of_direction),
@@ -58,6 +64,7 @@ STORIES: dict[str, tuple[str, Callable[[Stage], None]]] = {
     "7": ("until-it-is-done", until_it_is_done),
     "8": ("beside-the-main-road", beside_the_main_road),
     "9": ("another-terminal", _from_elsewhere),
+    "11": ("a-job-in-a-file", _job_in_a_file),
 }
 
 

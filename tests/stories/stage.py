@@ -5,11 +5,11 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from blackbox.driver import COMMAND, Place
+from blackbox.driver import COMMAND, Chat, Place
 from serving import ModelServer, Recorded
 
 from .agent import MARK, Agent, Message
-from .faces import Face, Lines, Screen
+from .faces import Face, Job, Lines, LinesJob, Screen, ScreenJob
 from .terminal import Reel, Terminal
 
 __all__ = ["Stage"]
@@ -45,13 +45,24 @@ class Stage:
         """Open a chat that may use its tools without asking."""
         if self.kind == "json":
             return Lines(self.place.chat("--yes", *arguments))
-        command = (*COMMAND, "chat", "--yes", *arguments)
+        return Screen(self._terminal("chat", "--yes", *arguments))
+
+    def begins(self, *arguments: str) -> Job:
+        """Run a workflow."""
+        if self.kind == "json":
+            chat = Chat(self.place, (*COMMAND, "run", "--json", *arguments))
+            self.place.chats.append(chat)
+            return LinesJob(chat)
+        return ScreenJob(self._terminal("run", *arguments))
+
+    def _terminal(self, *arguments: str) -> Terminal:
+        command = (*COMMAND, *arguments)
         if self._reel is not None:
-            shown = " ".join(("steersman", *command[len(COMMAND) :]))
+            shown = " ".join(("steersman", *arguments))
             self._reel.add(f"\x1b[0m\r\x1b[J$ {shown}\r\n")
         terminal = Terminal(command, self.place.folder, self.place.environ, reel=self._reel)
         self.terminals.append(terminal)
-        return Screen(terminal)
+        return terminal
 
     def runs(self, *arguments: str) -> str:
         """Run a command in another terminal to its end, and return what it prints."""

@@ -1,0 +1,94 @@
+"""Story 11: a job in a file."""
+
+from collections import Counter
+from collections.abc import Generator
+
+import pytest
+from blackbox.driver import Gate
+
+from .stage import Stage
+
+COUNT, HALT = 50, 22
+FILE = """\
+[workflow]
+name = "codemod"
+output = "{{ steps.rewrite.done }} files use zod now"
+
+[[step]]
+id = "find"
+run = ["sh", "-c", "grep -l yup *.ts"]
+output = "lines"
+
+[[step]]
+id = "rewrite"
+needs = ["find"]
+for_each = "steps.find.output"
+run = ["sh", "rewrite.sh", "{{ item }}"]
+"""
+REWRITE = f"""\
+if test "$1" = schema{HALT}.ts; then
+    {{command}}
+fi
+echo "$1" >> ../rewritten
+sed -i s/yup/zod/g "$1"
+"""
+DONE = HALT - 1
+
+
+@pytest.fixture
+def gate(stage: Stage) -> Generator[Gate]:
+    """Where the command of one item stops."""
+    here = Gate(stage.place.folder)
+    yield here
+    here.close()
+
+
+def a_job_in_a_file(stage: Stage, gate: Gate) -> None:
+    """Checked, run, stopped with Ctrl-C at item 22 of 50, gone on with there, and taken back."""
+    files = stage.files(COUNT)
+    before = [one.read_bytes() for one in files]
+    stage.place.folder.joinpath("codemod.toml").write_text(FILE, "utf-8")
+    stage.place.folder.joinpath("rewrite.sh").write_text(
+        REWRITE.format(command=gate.command), "utf-8"
+    )
+    assert stage.runs("workflow", "check", "codemod.toml") == "ok: 2 steps\n"
+
+    job = stage.begins("codemod.toml")
+    gate.wait()
+    job.counts("rewrite", DONE, COUNT)
+    job.presses_control_c()
+    job.shows("Stopping; Ctrl-C again ends it at once.", notice={"text": "Stopping after rewrite"})
+    job.shows(f"rewrite interrupted ({DONE} of {COUNT})", run_ended={"status": "interrupted"})
+    job.shows("goes on where it was.")
+    assert job.ended() == 130
+    assert times_rewritten(stage) == dict.fromkeys([one.name for one in files[:DONE]], 1)
+
+    again = stage.begins("--resume", "last")
+    gate.wait()
+    again.counts("rewrite", DONE, COUNT)
+    gate.open()
+    again.shows(
+        f"rewrite done ({COUNT} of {COUNT})",
+        f"{COUNT} files use zod now",
+        run_ended={"status": "succeeded", "output": f"{COUNT} files use zod now"},
+    )
+    assert again.ended() == 0
+    assert times_rewritten(stage) == dict.fromkeys([one.name for one in files], 1)
+    assert not any(b"yup" in one.read_bytes() for one in files)
+
+    taken_back = stage.runs("sessions", "revert", "last")
+    assert f"Reverted {COUNT} files. Original state restored." in taken_back
+    assert [one.read_bytes() for one in files] == before
+
+
+def times_rewritten(stage: Stage) -> dict[str, int]:
+    """Return how often each file was rewritten, by what the commands wrote down."""
+    text = stage.place.folder.parent.joinpath("rewritten").read_text("utf-8")
+    return dict(Counter(text.split()))
+
+
+@pytest.mark.slow
+def test_a_job_in_a_file(stage: Stage, gate: Gate) -> None:
+    """Every file is rewritten once, over a stop, and comes back; nothing is left running."""
+    a_job_in_a_file(stage, gate)
+    assert stage.left() == []
