@@ -3,52 +3,33 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import os
 import platform
+import re
 import shutil
-import socket
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
-from urllib.parse import urlsplit
 
 from ..machines.errors import SteersmanError
 from ..workflows.paths import Paths
+from .finding import Finding, Verdict
+from .page import can_colour
+from .remains import disk_finding, leftover_findings
 from .stored import state_word, stored
 from .table import size_text
 
-if TYPE_CHECKING:
-    from ..ports.models.settings import ModelConfig
-
-__all__ = ["Finding", "check_up"]
+__all__ = ["check_up"]
 
 _OLDEST_PYTHON = (3, 11)
 _OLDEST_SQLITE = (3, 51, 3)  # earlier ones may corrupt a log that two processes write
-_NEEDED = (
-    *("apsw", "httpx2", "jinja2", "platformdirs", "prompt_toolkit", "pykka"),
-    *("tomli_w", "transitions", "typer"),
-)
 _PROGRAMS = (
     ("git", "install git: checkpoints of a folder need it"),
     ("strace", ""),
 )
+_NEED = re.compile(r"(?P<name>[\w.-]+)(?:[^;]*>=(?P<least>[\d.]+))?")
 _FULL, _TIGHT = 100 * 10**6, 10**9  # bytes free
-_PATIENCE = 2.0  # seconds until a model server has accepted a connection
-
-Verdict = Literal["ok", "warn", "bad"]
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line of the report; `hint` is what to do, empty if nothing."""
-
-    name: str
-    verdict: Verdict
-    text: str
-    hint: str = ""
 
 
 def check_up(environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -62,8 +43,9 @@ def check_up(environ: Mapping[str, str]) -> Iterator[Finding]:
     yield _terminal(environ)
     yield from _folders(paths)
     yield _disk(paths.state)
-    yield _store(environ)
-    yield from _model(environ, paths)
+    yield from _store(environ, paths)
+    yield from leftover_findings()
+    yield from _models(environ, paths)
 
 
 def _python() -> Finding:
@@ -73,19 +55,30 @@ def _python() -> Finding:
 
 
 def _packages() -> Finding:
-    found: list[str] = []
-    missing: list[str] = []
-    for name in ("steersman", *_NEEDED):
+    """Look at what this program says it needs: whether it is here, and new enough."""
+    try:
+        lines = importlib.metadata.requires("steersman") or []
+    except importlib.metadata.PackageNotFoundError:
+        return Finding("packages", "warn", "steersman runs from its checkout", "pip install it")
+    needed = [found for line in lines if "extra ==" not in line and (found := _NEED.match(line))]
+    there = [f"steersman {importlib.metadata.version('steersman')}"]
+    faults: list[str] = []
+    for name, least in (one.group("name", "least") for one in needed):
         try:
-            found.append(f"{name} {importlib.metadata.version(name)}")
+            version = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            missing.append(name)
-    if missing == ["steersman"]:
-        return Finding("packages", "warn", f"{', '.join(found)}; steersman runs from its checkout")
-    if missing:
-        text = f"not installed: {', '.join(missing)}"
-        return Finding("packages", "bad", text, "install steersman again, with pip")
-    return Finding("packages", "ok", ", ".join(found))
+            faults.append(f"{name} is not installed")
+            continue
+        there.append(f"{name} {version}")
+        if least and _numbers(version) < _numbers(least):
+            faults.append(f"{name} {version} is too old: {least} is needed")
+    if faults:
+        return Finding("packages", "bad", "; ".join(faults), "install steersman again, with pip")
+    return Finding("packages", "ok", ", ".join(there))
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
 
 
 def _sqlite() -> Finding:
@@ -129,7 +122,8 @@ def _terminal(environ: Mapping[str, str]) -> Finding:
     columns, lines = shutil.get_terminal_size()
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     kind = f"a terminal ({environ.get('TERM', '')})" if is_terminal else "not a terminal"
-    text = f"{kind}, {encoding}, {columns} columns, {lines} lines"
+    colours = "colours" if can_colour(sys.stdout, environ) else "no colours"
+    text = f"{kind}, {encoding}, {columns} columns, {lines} lines, {colours}"
     if encoding.replace("-", "") != "utf8":
         return Finding("terminal", "warn", text, "set LANG to a UTF-8 locale, such as C.UTF-8")
     if is_terminal and environ.get("TERM", "dumb") == "dumb":
@@ -169,67 +163,49 @@ def _disk(folder: Path) -> Finding:
     return Finding("disk", "ok", text)
 
 
-def _store(environ: Mapping[str, str]) -> Finding:
+def _store(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
     try:
         with stored(environ) as store:
             rows = store.sessions()
             words = {
                 row.session: state_word(row, is_owned=store.is_owned(row.session)) for row in rows
             }
+            use = disk_finding(store, paths)
     except SteersmanError as error:
-        return Finding("sessions", "bad", str(error), error.hint)
+        yield Finding("sessions", "bad", str(error), error.hint)
+        return
     dead = [session for session, word in words.items() if word == "crashed"]
     if dead:
         text = f"{len(rows)}, of which the process died: {', '.join(dead[:5])}"
         hint = f"nothing is lost: `steersman chat --resume {dead[0]}` takes it up"
-        return Finding("sessions", "warn", text, hint)
-    running = sum(word == "running" for word in words.values())
-    return Finding("sessions", "ok", f"{len(rows)}, {running} of them running")
+        yield Finding("sessions", "warn", text, hint)
+    else:
+        running = sum(word == "running" for word in words.values())
+        yield Finding("sessions", "ok", f"{len(rows)}, {running} of them running")
+    yield use
 
 
-def _model(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
+def _models(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
+    """Look at the model of a chat here, and at those that are configured besides."""
     from .models import chosen, missing_weights
+    from .reachability import reach
 
     try:
-        _, choice = chosen(environ)
+        models, choice = chosen(environ)
     except SteersmanError as error:
         yield Finding("settings", "bad", str(error), error.hint)
         return
     yield Finding("settings", "ok", "no mistakes")
+    others = [one for name, one in models.items() if name != choice.name]
+    lines = [(f"model {one.name}: not the one of a chat here", one) for one in others]
     if entry := missing_weights(choice, paths.cache):
         hint = f"`steersman models fetch {entry.name}`, or configure another model"
         yield Finding("model", "warn", f"{choice.line}; its weights are not here", hint)
-        return
-    yield _reached(choice.line, choice.config, environ)
-
-
-def _reached(line: str, config: ModelConfig, environ: Mapping[str, str]) -> Finding:
-    match config.provider:
-        case "local":
-            return _engine(line)
-        case "scripted":
-            is_there = Path(config.script).is_file()
-            hint = "" if is_there else f"there is no file `{config.script}`"
-            return Finding("model", "ok" if is_there else "bad", line, hint)
-        case _:
-            return _server(line, config, environ)
-
-
-def _engine(line: str) -> Finding:
-    if importlib.util.find_spec("xllamacpp") is None:
-        return Finding("model", "warn", line, "pip install 'steersman[local]'")
-    return Finding("model", "ok", line)
-
-
-def _server(line: str, config: ModelConfig, environ: Mapping[str, str]) -> Finding:
-    """Open a connection to the server and close it; nothing is asked, nothing costs."""
-    url = urlsplit(config.base_url or "https://api.anthropic.com")
-    port = url.port or (443 if url.scheme == "https" else 80)
-    try:
-        socket.create_connection((url.hostname or "", port), _PATIENCE).close()
-    except OSError as error:
-        text = f"{line}; {url.hostname}:{port} does not answer ({error.strerror or error})"
-        return Finding("model", "bad", text, "start the server, or look at the network")
-    if config.api_key_env and not environ.get(config.api_key_env):
-        return Finding("model", "warn", line, f"{config.api_key_env} is not set: no key is sent")
-    return Finding("model", "ok", f"{line}; it answers")
+    else:
+        lines.insert(0, (choice.line, choice.config))
+    for finding, (_, config) in zip(reach(lines, environ), lines, strict=True):
+        if config is choice.config:
+            yield finding
+        else:  # a chat here does without it
+            verdict = "ok" if finding.verdict == "ok" else "warn"
+            yield replace(finding, name="models", verdict=verdict)

@@ -164,6 +164,7 @@ class _Child:
             sys.executable,
             "-P",
             str(_SERVER),
+            str(os.getpid()),  # whose it is, for who finds it without us
             stdin=pipe,
             stdout=pipe,
             stderr=pipe,

@@ -1,6 +1,7 @@
 """Configuration, models and the doctor: what is set, what is chosen, what is wrong."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -230,6 +231,48 @@ def test_a_server_that_does_not_answer_is_bad(
     found = checks(done)["model"]
     assert found["verdict"] == "bad"
     assert f"127.0.0.1:{closed_port} does not answer" in found["text"]
+
+
+def test_another_model_that_is_silent_is_only_a_warning(
+    command: Any, configure: Callable[..., None], closed_port: int
+) -> None:
+    """Models that a chat here would not use are looked at, too, and none of them makes it fail."""
+    serve(configure, closed_port)
+    done = command("doctor", "--json")
+    found = checks(done)
+    assert (done.code, found["model"]["verdict"], found["models"]["verdict"]) == (0, "ok", "warn")
+    assert f"127.0.0.1:{closed_port} does not answer" in found["models"]["text"]
+
+
+def test_the_doctor_names_what_takes_room(command: Any, told: Path) -> None:
+    """The session's id stands in the line of what is used on disk."""
+    (one,) = json.loads(command("sessions", "list", "--json").out)["sessions"]
+    assert (
+        f"the largest sessions: {one['id']} " in checks(command("doctor", "--json"))["use"]["text"]
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
+def test_a_process_of_a_dead_program_is_named(command: Any, tmp_path: Path) -> None:
+    """A supervisor whose program is gone is named with who started it and how to end it; else not."""
+    script = tmp_path / "ports" / "process" / "__main__.py"
+    script.parent.mkdir(parents=True)
+    script.write_text("import os\nos.read(0, 1)\n")
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait(30)
+    start = [sys.executable, "-I", "-S", str(script), "3"]
+    orphan = subprocess.Popen([*start, str(gone.pid)], stdin=subprocess.PIPE)
+    kept = subprocess.Popen([*start, str(os.getpid())], stdin=subprocess.PIPE)
+    try:
+        found = json.loads(command("doctor", "--json").out)["checks"]
+    finally:
+        for process in (orphan, kept):
+            process.communicate(b".")
+    said = [one for one in found if one["name"] == "processes"]
+    (mine,) = [one for one in said if one["hint"] == f"kill -9 {orphan.pid}"]
+    assert mine["verdict"] == "warn"
+    assert f"process {gone.pid}, now dead, started it" in mine["text"]
+    assert not [one for one in said if str(kept.pid) in one["hint"].split()]
 
 
 def test_broken_files_are_bad(command: Any, home: Path) -> None:
