@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..gateway.conversation import Conversation
-from ..gateway.home import find_session
+from ..gateway.home import find_session, refuse_run
 from ..gateway.host import Host, Wish
 from ..journal.store import SessionRow
 from ..machines.errors import SteersmanError, UsageError
@@ -66,7 +66,9 @@ def _require_sense(options: ChatOptions) -> None:
 def _folder_of(session: str, environ: Mapping[str, str]) -> Path:
     """Return a session's own folder: its settings apply, wherever the session is taken up."""
     with stored(environ) as store:
-        return Path(find_session(store.sessions(), session).folder)
+        row = find_session(store.sessions(), session)
+    refuse_run(row)
+    return Path(row.folder)
 
 
 def face_of(options: ChatOptions, environ: Mapping[str, str]) -> tuple[Face, bool]:
@@ -90,7 +92,7 @@ def face_of(options: ChatOptions, environ: Mapping[str, str]) -> tuple[Face, boo
 
 def _can_continue(row: SessionRow) -> bool:
     """Whether there is anything to take up: one that died before its first entry holds nothing."""
-    return row.seq > 0 and row.state != "finalized" and not row.parent
+    return row.seq > 0 and row.state != "finalized" and not row.parent and not row.workflow
 
 
 def _open(host: Host, options: ChatOptions, folder: Path) -> Conversation:

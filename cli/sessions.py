@@ -52,6 +52,10 @@ def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool)
                 for one, row in zip(cells, rows, strict=True)
             ]
         show(draw_table(head, cells, environ))
+        for row in rows:
+            if row.workflow and row.interrupted and row.session not in owners:
+                name = redactor.line(row.workflow)
+                warn(f"Run of {name}: `steersman run --resume {row.session}` goes on where it was.")
     else:
         warn("There is no session yet; `steersman chat` begins one.")
     return 0
@@ -83,6 +87,7 @@ def _about(row: SessionRow, owner: Owner | None) -> dict[str, Any]:
         "state": state_word(row, is_owned=owner is not None),
         "folder": row.folder,
         "agent": row.agent,
+        "workflow": row.workflow or None,
         "name": row.name,
         "created": iso(row.created),
         "last_active": iso(row.updated),

@@ -42,6 +42,7 @@ from .acp_session import EditorSession
 from .commands import COMMANDS
 from .conversation import Conversation
 from .events import Event
+from .home import refuse_run
 from .host import Host
 
 __all__ = ["AcpAgent"]
@@ -292,6 +293,8 @@ def _take_up(host: Host, name: str) -> Conversation:
     rows = host.store.sessions()
     if any(one.session == name and one.state == "finalized" for one in rows):
         raise UsageError(f"session `{name}` was closed for good", "begin a new one")
+    for row in (one for one in rows if one.session == name):
+        refuse_run(row)
     return host.resume(name)
 
 

@@ -7,7 +7,7 @@ from ..journal.store import SessionRow
 from ..machines.errors import UsageError
 from ..workflows.paths import Paths, make_private
 
-__all__ = ["find_session", "open_store"]
+__all__ = ["find_session", "open_store", "refuse_run"]
 
 
 def open_store(paths: Paths, *, read_only: bool = False) -> SqliteStore:
@@ -43,3 +43,13 @@ def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) 
         raise UsageError(f"no session `{name}`", "`steersman sessions list` shows them")
     ids = ", ".join(one.session for one in best[:5])
     raise UsageError(f"`{name}` fits several sessions: {ids}", "type more of the id")
+
+
+def refuse_run(row: SessionRow) -> None:
+    """Raise `UsageError` for a workflow's run, which no chat can take up."""
+    if row.workflow:
+        raise UsageError(
+            f"session `{row.session}` is a run of the workflow `{row.workflow}`, which is no chat",
+            f"`steersman run --resume {row.session}` goes on with it, "
+            f"`steersman sessions show {row.session}` shows it",
+        )

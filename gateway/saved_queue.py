@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..machines.errors import SteersmanError, UsageError
 from ..machines.messages import QueueChange, QueueImport, ResumeQueue
 from .age import age
-from .home import find_session
+from .home import find_session, refuse_run
 from .progress import progress_text
 from .queue_file import SavedItem, read_file, write_file
 from .reply import Reply
@@ -68,6 +68,11 @@ def announce_other(newest: Saved | None, more: int) -> str:
         return ""
     others = f" (and {more} more: `/queue restore --list`)" if more else ""
     name = newest.row.session
+    if newest.row.workflow:
+        return (
+            f"Run {name} of this folder (workflow {newest.row.workflow}) was interrupted: "
+            f"`steersman run --resume {name}` goes on where it was{others}"
+        )
     return (
         f"Session {name} of this folder has a saved queue ({_items(len(newest.items))}): "
         f"`/queue restore {name}` brings it here, `steersman chat --resume {name}` goes on there"
@@ -246,6 +251,10 @@ def _named(conversation: Conversation, name: str) -> Saved | Reply | None:
 def _bring(conversation: Conversation, found: Saved, words: list[str]) -> Reply:
     """Move another session's queue here: first it is safe here, then it is withdrawn there."""
     name = found.row.session
+    try:
+        refuse_run(found.row)
+    except SteersmanError as error:
+        return _refused(error)
     here = [one for one in conversation.queue()["items"] if one["state"] != "running"]
     way = next((one for one in words if one in WAYS), "")
     if here and not way:

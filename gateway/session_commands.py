@@ -13,7 +13,7 @@ from ..journal.recovery import load_record
 from ..machines.errors import SteersmanError
 from ..machines.messages import Rename
 from .age import age
-from .home import find_session
+from .home import find_session, refuse_run
 from .redaction import Redactor
 from .reply import Reply
 from .session_file import exported, markdown
@@ -97,9 +97,11 @@ def resume_command(conversation: Conversation, argument: str) -> Reply:
     folder = store.load(here).row.folder
     rows = [one for one in store.sessions() if one.seq and one.session != here and not one.parent]
     if not argument.strip():
-        return _resumable(conversation, [one for one in rows if one.folder == folder])
+        here_too = [one for one in rows if one.folder == folder and not one.workflow]
+        return _resumable(conversation, here_too)
     try:
         wanted = find_session(rows, argument.strip())
+        refuse_run(wanted)
         conversation.switch(wanted.session)
     except SteersmanError as error:
         return Reply(False, text=f"{error.message}. {error.hint}".strip())
