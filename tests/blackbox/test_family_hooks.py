@@ -1,0 +1,105 @@
+"""Hooks hear of subagents and goals of our own sessions: each event once, with what it is about."""
+
+import itertools
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from blackbox.driver import Place
+from serving import ModelServer, Text, Tools
+
+GOAL = "all steps are done"
+OF_FAMILY = ("subagent_start", "subagent_end")
+OF_GOALS = ("goal_achieved", "goal_stopped")
+
+pytestmark = pytest.mark.slow
+
+
+def keep(log: Path, *events: str) -> str:
+    """Write hooks that keep what they are told."""
+    run = json.dumps(["sh", "-c", f"cat >> {log}"])
+    return "".join(f'[[hooks]]\non = "{one}"\nrun = {run}\n' for one in events)
+
+
+def told(log: Path) -> list[dict[str, Any]]:
+    """Read what they were told."""
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def test_hooks_hear_of_subagents_once(place: Place, serve, tmp_path: Path) -> None:
+    """Each of two subagents begins and ends once, in this order, with its task and its last word."""
+    log = tmp_path / "log"
+    calls = [
+        {"tool": "delegate", "arguments": {"task": f"count {name}", "name": name}}
+        for name in ("stars", "moons")
+    ]
+    serve(
+        Tools(calls, match="report"),
+        Text("42 stars", match="count stars"),
+        Text("2 moons", match="count moons"),
+        Text("All is well."),
+        rest=keep(log, *OF_FAMILY),
+    )
+    chat = place.chat("--yes")
+    chat.send("report")
+    chat.wait("turn_ended", status="completed", session=chat.session)
+    assert chat.close() == 0
+    heard = told(log)
+    assert {one["session"] for one in heard} == {chat.session}
+    assert Counter(one["event"] for one in heard) == dict.fromkeys(OF_FAMILY, 2)
+    starts = {one["child"]: one for one in heard if one["event"] == "subagent_start"}
+    ends = {one["child"]: one for one in heard if one["event"] == "subagent_end"}
+    assert {name: one["task"] for name, one in starts.items()} == {
+        "stars": "count stars",
+        "moons": "count moons",
+    }
+    assert len({one["child_session"] for one in starts.values()} - {chat.session}) == 2
+    assert {name: (one["status"], one["text"]) for name, one in ends.items()} == {
+        "stars": ("completed", "42 stars"),
+        "moons": ("completed", "2 moons"),
+    }
+    assert all(starts[name]["seq"] < ends[name]["seq"] for name in starts)
+
+
+def test_hooks_hear_of_a_goals_end_once(place: Place, tmp_path: Path) -> None:
+    """One that is done, one that can't be, one that a person pauses, then drops: each told once."""
+    log = tmp_path / "log"
+    verdicts = iter(["done", "impossible"])
+
+    def judge(_: object) -> Text:
+        return Text(json.dumps({"verdict": next(verdicts, "continue"), "reason": "because"}))
+
+    steps = itertools.count()
+    agent, judging = ModelServer(lambda _: Text(f"step {next(steps)}")), ModelServer(judge)
+    rest = f"""[models.judge]
+provider = "openai"
+base_url = "{judging.base_url}"
+model = "judge"
+[agents.judge]
+model = "judge"
+"""
+    try:
+        place.configure(agent.base_url, rest=rest + keep(log, *OF_GOALS))
+        chat = place.chat()
+        chat.ask(f"/goal {GOAL}")
+        chat.wait("goal", state="achieved")
+        chat.ask("/goal clear")  # there is none any more: nobody is told anything
+        chat.ask("/goal fly to the moon")
+        chat.wait("goal", state="impossible")
+        chat.ask("/goal count for ever")
+        assert chat.ask("/goal pause")["data"]["state"] == "paused"
+        chat.ask("/goal clear")
+        assert chat.close() == 0
+    finally:
+        place.close()
+        agent.close()
+        judging.close()
+    heard = [(one["event"], one["text"], one["state"]) for one in told(log)]
+    assert heard == [
+        ("goal_achieved", GOAL, "achieved"),
+        ("goal_stopped", "fly to the moon", "impossible"),
+        ("goal_stopped", "count for ever", "paused"),
+        ("goal_stopped", "count for ever", "cleared"),
+    ]
