@@ -15,12 +15,7 @@ from typing import Any
 
 import pytest
 
-from steersman.workflows.agent_definition import AgentDefinition, load_agents
-from steersman.workflows.paths import Paths
-
-AGENTS = load_agents(Paths(Path("/nonexistent"), Path("/nonexistent"), Path("/nonexistent")))
 EMIT = f"{sys.executable} -m steersman hooks emit"
-ENDS = {True: "session-end", False: "agent-response"}
 
 Emit = Callable[..., str]
 
@@ -62,15 +57,6 @@ def listed(command: Any) -> list[dict[str, Any]]:
     return found
 
 
-def agent_script(agent: AgentDefinition, session: str, *, turns: int) -> str:
-    """Write an agent that begins, ends some turns, and then waits to be killed."""
-    said = json.dumps({"session_id": session})
-    ends = ENDS[agent.session_end_is_turn_boundary]
-    lines = ["#!/bin/sh", f"echo '{said}' | {EMIT} {agent.name} session-start"]
-    lines += [f"echo '{said}' | {EMIT} {agent.name} {ends}"] * turns
-    return "\n".join([*lines, "echo ready", "exec 1>&-", "read forever", ""])
-
-
 def run_and_kill(script: Path, environ: dict[str, str], folder: Path) -> None:
     """Run an agent until it has said everything, and pull its plug."""
     process = subprocess.Popen(
@@ -88,29 +74,6 @@ def run_and_kill(script: Path, environ: dict[str, str], folder: Path) -> None:
     finally:
         process.kill()
         process.communicate()
-
-
-@pytest.mark.parametrize("agent", AGENTS.values(), ids=lambda one: one.name)
-def test_a_killed_agent_is_offered_until_it_is_finalized(
-    agent: AgentDefinition,
-    environ: dict[str, str],
-    folder: Path,
-    tmp_path: Path,
-    emit: Emit,
-    command: Any,
-) -> None:
-    """Three turn ends and a kill -9 keep the record, with the agent's own command; its end does not."""
-    script = tmp_path / f"{agent.name}-fake"
-    script.write_text(agent_script(agent, "s-1", turns=3))
-    run_and_kill(script, environ, folder)
-    (record,) = listed(command)
-    assert (record["id"], record["agent"], record["cwd"]) == ("s-1", agent.name, str(folder))
-    assert record["command"] == [word.replace("{session_id}", "s-1") for word in agent.resume]
-    assert record["last_boundary"] is not None
-    assert record["alive"] is False
-    end = "session-finalize" if agent.session_end_is_turn_boundary else "session-end"
-    assert emit(agent.name, end, session_id="s-1") == "{}\n"
-    assert listed(command) == []
 
 
 def test_an_event_of_nobody_changes_nothing(emit: Emit, command: Any, home: Path) -> None:
