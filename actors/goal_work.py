@@ -52,7 +52,7 @@ class GoalWork:
     def __init__(
         self, loop: asyncio.AbstractEventLoop, scene: Scene, start_task: _StartTask
     ) -> None:
-        self._loop, self._scene, self._start_task = loop, scene, start_task
+        self._loop, self.scene, self._start_task = loop, scene, start_task
         self._tasks: set[asyncio.Task[None]] = set()
         self._gates: dict[asyncio.Task[None], Process | None] = {}
         self._timers = set[asyncio.TimerHandle]()
@@ -87,7 +87,7 @@ class GoalWork:
     # Gates ----------------------------------------------------------------------------------------
 
     def _run_gate(self, effect: RunGate, reply_to: ActorRef[Any] | None) -> None:
-        scene = self._scene
+        scene = self.scene
 
         def started(process: Process) -> None:
             task = asyncio.current_task()
@@ -141,7 +141,7 @@ class GoalWork:
     # The judge ------------------------------------------------------------------------------------
 
     def _ask(self, effect: AskJudge, reply_to: ActorRef[Any] | None) -> None:
-        take_seat = self._scene.judge
+        take_seat = self.scene.judge
 
         async def work() -> None:
             if take_seat is None:
@@ -159,7 +159,7 @@ class GoalWork:
         )
 
     def _count(self, effect: CountChanges, reply_to: ActorRef[Any] | None) -> None:
-        workspace = self._scene.workspace
+        workspace = self.scene.workspace
 
         async def work() -> None:
             files, is_sure = 0, False
@@ -174,7 +174,7 @@ class GoalWork:
 
     def _await(self, effect: AwaitCondition, reply_to: ActorRef[Any] | None) -> None:
         async def work() -> None:
-            has_happened = await await_condition(effect.condition, self._scene.folder, effect.limit)
+            has_happened = await await_condition(effect.condition, self.scene.folder, effect.limit)
             _send(reply_to, ConditionMet(effect.name, is_late=not has_happened))
 
         late = ConditionMet(effect.name, is_late=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any, Protocol
 
 from pykka import ActorRef
@@ -37,7 +38,8 @@ from ..machines.results import (
 )
 from ..machines.workflow_order import LookAfter, LookBefore
 from ..ports.agents.external import ExternalAgent
-from ..ports.models.model import ModelRequest, Pause, unheard
+from ..ports.judging import JudgeSeat
+from ..ports.models.model import Model, ModelRequest, Pause, unheard
 from ..ports.tools.tool import Tool, ToolContext, ToolResult, ToolRun
 from ..ports.workspace.watched_run import WatchedRun, written_path
 from .finished import finished
@@ -83,6 +85,13 @@ class Performer:
         self._awaited: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._doors: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    def change_model(self, model: Model, judge: Callable[[], JudgeSeat] | None) -> None:
+        """Ask another model from the next call on; on the loop."""
+        self.scene = replace(self.scene, model=model, judge=judge)
+        self._window.close()
+        self._window = WindowWatch(self._loop, model)
+        self._goal_work.scene = self.scene
 
     def __call__(self, effect: PortEffect, reply_to: ActorRef[Any] | None) -> None:
         """Begin an effect; its result goes to `reply_to`."""

@@ -150,7 +150,11 @@ class Session(Cancelling):
             case Compact():
                 return self._sum_up(message)
             case PolicyChange():
-                self._say(e.PolicyChanged(message.busy_mode, message.is_auto_queue, message.routes))
+                self._say(
+                    e.PolicyChanged(
+                        message.busy_mode, message.is_auto_queue, message.routes, message.model
+                    )
+                )
             case Rename():
                 self._say(e.SessionRenamed(message.name))
             case TakeBack():

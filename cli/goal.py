@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from ..gateway.goal_commands import draw_goal
-from ..gateway.goal_events import goals_view
+from ..gateway.goal_commands import draw_goal, goal_data
 from ..gateway.redaction import Redactor
 from ..gateway.terminal import clean
 from ..journal.recovery import load_record
@@ -63,7 +62,7 @@ def show_goal(environ: Mapping[str, str], session: str, *, as_json: bool) -> int
         if goal is not None and goal.is_pursued and not store.is_owned(row.session):
             goal.state, goal.reason = "paused", "interrupt"  # as its next owner will find it
             goal.detail = "the program ended"
-    whole = {"session": row.session, **goals_view(record.goals)}
+    whole = {"session": row.session, **goal_data(record)}
     data = {**dict.fromkeys(whole), **Redactor(os.environ).data(whole)}
     if as_json:
         show_document(data)

@@ -40,9 +40,7 @@ def queue_add(
 
     Example: steersman queue add "and the tests"
     """
-    from .queue import say_to
-
-    return say_to(os.environ, session, text, "queue", as_json=as_json)
+    return _change(session, "add", [text], as_json)
 
 
 @queue.command("edit")
@@ -97,13 +95,35 @@ def queue_clear(session: Of = "", as_json: Json = False) -> int:
     return _change(session, "clear", [], as_json)
 
 
+@queue.command("keep")
+def queue_keep(
+    number: Annotated[
+        int, typer.Argument(metavar="N", help="Its number; the last if left out.")
+    ] = 0,
+    session: Of = "",
+    as_json: Json = False,
+) -> int:
+    """Let the answer of a side talk or subagent wait like a message.
+
+    Example: steersman queue keep 3
+    """
+    return _change(session, "keep", [str(number)] if number else [], as_json)
+
+
 @queue.command("steer")
-def queue_steer(number: Number, session: Of = "", as_json: Json = False) -> int:
-    """Hand a waiting message to the running turn.
+def queue_steer(
+    number: Number,
+    name: Annotated[
+        str, typer.Argument(metavar="[@NAME]", help="A subagent, or @parent; else the turn.")
+    ] = "",
+    session: Of = "",
+    as_json: Json = False,
+) -> int:
+    """Hand a waiting message to the running turn, or to one subagent.
 
     Example: steersman queue steer 2
     """
-    return _change(session, "steer", [str(number)], as_json)
+    return _change(session, "steer", [str(number), *([name] if name else [])], as_json)
 
 
 @queue.command("resume")

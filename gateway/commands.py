@@ -15,6 +15,7 @@ from .agents_commands import AGENTS_USAGE, agents_command, answer_command, small
 from .compaction_events import compact_command
 from .goal_commands import GOAL_USAGE, goal_command
 from .limits_command import limits_command
+from .model_command import model_command
 from .permission import PERMISSIONS_USAGE, permissions_command
 from .queue_commands import QUEUE_USAGE, queue_command
 from .reply import Reply
@@ -143,9 +144,15 @@ COMMANDS: dict[str, Command] = {
         ),
         Command(
             "busy",
-            "interrupt|steer|queue",
-            "Choose what a message during a turn does.",
+            "[interrupt|steer|queue]",
+            "Say or choose what a message during a turn does.",
             busy_command,
+        ),
+        Command(
+            "model",
+            "[NAME]",
+            "Say which model answers, and why; or have another one answer from the next call on.",
+            model_command,
         ),
         Command(
             "routes",

@@ -30,6 +30,7 @@ from ..ports.tools.permission import Decision
 from .commands import COMMANDS, Reply
 from .dump import Traces, dump_live
 from .events import Narrator, queue_view
+from .model_command import Models
 from .redaction import Redactor
 from .router import Router
 from .shelf import Shelf
@@ -72,6 +73,7 @@ class Conversation:
         self._open_another = open_another
         self.shelf: Shelf | None = None
         self.router: Router | None = None
+        self.models: Models | None = None
         self.room = MOST
         self.take_up: Callable[[str], str] | None = None
         self._commands = 0

@@ -6,6 +6,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from ..journal.record import SessionRecord
 from ..machines.goal import REASONS
 from ..machines.pursuit import ChangeGoal, SetGoal
 from .goal_events import goals_view
@@ -14,7 +15,7 @@ from .reply import Reply
 if TYPE_CHECKING:
     from .conversation import Conversation
 
-__all__ = ["GOAL_USAGE", "draw_goal", "goal_command"]
+__all__ = ["GOAL_USAGE", "draw_goal", "goal_command", "goal_data"]
 
 GOAL_USAGE = "[[--gate COMMAND] [--turns N] TEXT|status|pause|resume|clear|next TEXT]"
 STOP_FIRST = "/stop first; or line it up: /goal next TEXT"
@@ -49,13 +50,14 @@ def _status(conversation: Conversation) -> Reply:
 
 def _view(conversation: Conversation) -> dict[str, Any]:
     record = conversation.record()
-    is_stuck = record.goals.is_pursued and record.state == "idle" and bool(record.queue.waiting())
-    data = {
-        "session": conversation.session,
-        **goals_view(record.goals),
-        "waits_for": "queue" if is_stuck else None,
-    }
+    data = {"session": conversation.session, **goal_data(record)}
     return {**dict.fromkeys(data), **conversation.redacted(data)}
+
+
+def goal_data(record: SessionRecord) -> dict[str, Any]:
+    """Return a session's goals as people and programs are shown them, with what they wait for."""
+    is_stuck = record.goals.is_pursued and record.state == "idle" and bool(record.queue.waiting())
+    return {**goals_view(record.goals), "waits_for": "queue" if is_stuck else None}
 
 
 def _change(conversation: Conversation, order: ChangeGoal, said: str) -> Reply:

@@ -42,6 +42,7 @@ from .hub import Hub
 from .judge_seat import goal_policy, seat
 from .logbook import Logbook
 from .mirror import Mirror
+from .model_command import Models
 from .opening import Opening
 from .permission import rules_of
 from .queue_file import document
@@ -266,6 +267,7 @@ class Host:
         conversation.router = self._router
         conversation.room = attachable(self.choice)
         conversation.take_up = lambda other: self.resume(other).session
+        conversation.models = Models(tuple(self.config.models), self._fitted)
         self.conversations[session] = conversation
         return conversation
 
@@ -283,12 +285,22 @@ class Host:
     def _profile_of(self, record: SessionRecord) -> AgentProfile:
         if record.run is not None:
             return self._run_profile(plan_of(record.run.workflow), record.routes)
-        profile = self._profile(record.agent, record.routes)
+        profile = self._profile(record.agent, record.routes, record.chosen_model)
         names = (*self.runtime.toolbox.names, AGENT_TOOL)
         known = tuple(name for name in record.tools if name in names)
         return replace(profile, system=record.system, tools=known)
 
-    def _profile(self, name: str, choice: RoutesChoice | None = None) -> AgentProfile:
+    def _fitted(self, record: SessionRecord, model: str) -> tuple[AgentProfile, Choice | None]:
+        """Return what a session's agent is with another model. Raises `SteersmanError`."""
+        wish, self.wish = self.wish, replace(self.wish, model="")
+        try:
+            return self._profile(record.agent, record.routes, model), self.choice
+        finally:
+            self.wish = wish
+
+    def _profile(
+        self, name: str, choice: RoutesChoice | None = None, chosen: str = ""
+    ) -> AgentProfile:
         external = external_agent(name, self.config, self.paths, self._environ)
         if external is not None:
             known = name if name in self.config.agents else self.config.default_agent
@@ -296,7 +308,7 @@ class Host:
         if name not in self.config.agents:
             known = ", ".join(sorted(self.config.agents))
             raise UsageError(f"there is no agent `{name}`", f"known agents: {known}")
-        model = self._model(self.config.agent(name).model)
+        model = self._model(self.config.agent(name).model, chosen)
         return self._profile_without_model(name, name, model, choice)
 
     def _profile_without_model(
@@ -366,13 +378,14 @@ class Host:
             timeout=delegation.timeout,
         )
 
-    def _model(self, agent_model: str) -> Any:
+    def _model(self, agent_model: str, chosen: str = "") -> Any:
         choice = choose(
             model_configs(self.config.models),
             agent_model,
             self.wish.model,
             self._environ,
             probe_loopback,
+            chosen,
         )
         self.choice = choice
         if choice.config.name not in self._models:

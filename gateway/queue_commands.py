@@ -74,9 +74,18 @@ def _add(conversation: Conversation, rest: str) -> Reply:
     conversation.say(rest, "queue", key)
     item = conversation.item_of(key)
     if item is None:
-        return Reply(False, {"ok": False, "text": rest}, f"Not taken in: {rest}")
+        reason = _why_not(conversation)
+        data = {"ok": False, "reason": reason, "text": rest}
+        return Reply(False, data, f"Not taken ({reason}): {rest}")
     data = {"ok": True, "id": item.id, "number": item.number, "text": rest}
     return Reply(True, data, f"Added #{item.number}.")
+
+
+def _why_not(conversation: Conversation) -> str:
+    live = conversation.runtime.sessions.get(conversation.session)
+    waiting = len(conversation.record().queue.waiting())
+    is_full = live is not None and waiting >= live.environment.policy.max_queue_size
+    return "queue_full" if is_full else "rejected"
 
 
 def _edit(conversation: Conversation, rest: str) -> Reply:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..actors.reception import policy_of
 from ..machines.messages import Interrupt, PolicyChange, QueueChange, TakeBack
+from ..machines.policy import Policy
 from .reply import Reply
 
 if TYPE_CHECKING:
@@ -27,7 +29,9 @@ def steer_command(conversation: Conversation, argument: str) -> Reply:
 
 
 def busy_command(conversation: Conversation, argument: str) -> Reply:
-    """Choose what a message does that is said during a turn; it stays so for this session."""
+    """Say what a message during a turn does, or choose it; it stays so for this session."""
+    if not argument.strip():
+        return _busy_mode(conversation)
     mode = MODES.get(argument.strip().lower())
     if mode is None:
         return Reply(False, text=f"`/busy {argument}`: it is one of {', '.join(MODES)}.")
@@ -36,6 +40,13 @@ def busy_command(conversation: Conversation, argument: str) -> Reply:
     said = f"A message during a turn now follows `{mode}`."
     data = {**answer, "busy_input_mode": mode}
     return Reply(is_ok, data, said if is_ok else str(answer.get("reason")))
+
+
+def _busy_mode(conversation: Conversation) -> Reply:
+    live = conversation.runtime.sessions.get(conversation.session)
+    policy = policy_of(conversation.record(), live.environment.policy if live else Policy())
+    said = f"A message during a turn follows `{policy.busy_mode}`. There are: {', '.join(MODES)}."
+    return Reply(True, {"ok": True, "busy_input_mode": policy.busy_mode}, said)
 
 
 def undo_command(conversation: Conversation, argument: str) -> Reply:

@@ -193,11 +193,12 @@ class SteerAddressed(Entry):
 
 @dataclass(frozen=True, slots=True)
 class PolicyChanged(Entry):
-    """A person chose how this session takes messages; what is empty or none stays as it was."""
+    """A person chose how this session takes messages, and by which model; what is empty stays."""
 
     busy_mode: str = ""
     is_auto_queue: bool | None = None
     routes: RoutesChoice | None = None
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)

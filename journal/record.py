@@ -101,8 +101,8 @@ class SessionRecord:
     """A whole session. `epoch` rises with every turn and every cancel.
 
     `cancels` maps the newest clients' own keys to the receipts that their interrupts got, and
-    `interrupts` the newest receipts to what became of them. `busy_mode`, `is_auto_queue` and
-    `routes` are what a person chose for this session; empty or none, if nobody did. `allowed` are tool
+    `interrupts` the newest receipts to what became of them. `busy_mode`, `is_auto_queue`, `routes` and
+    `chosen_model` are what a person chose here; empty or none, if nobody did. `allowed` are tool
     and pattern of what is not asked about any more. `usage` is what its own model calls took, `below`
     what those of its children did, as far as they have told; `seconds` is how long its turns ran.
     `spoken` counts all messages of the conversation, ever; `lost` are tokens that were sent for answers
@@ -135,6 +135,7 @@ class SessionRecord:
     busy_mode: str = ""
     is_auto_queue: bool | None = None
     routes: RoutesChoice | None = None
+    chosen_model: str = ""
     allowed: tuple[tuple[str, str], ...] = ()
     finalize_cause: str = ""
     agent_session: str = ""
@@ -245,6 +246,8 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             if entry.is_auto_queue is not None:
                 record.is_auto_queue = entry.is_auto_queue
             record.routes = entry.routes or record.routes
+            record.chosen_model = entry.model or record.chosen_model
+            record.model = entry.model or record.model
         case AllowanceGiven(tool, pattern) | AllowanceForgotten(tool, pattern):
             others = tuple(one for one in record.allowed if one != (tool, pattern))
             is_given = isinstance(entry, AllowanceGiven)

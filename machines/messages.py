@@ -135,12 +135,13 @@ class QueueImport(Message):
 
 @dataclass(frozen=True, slots=True)
 class PolicyChange(Message):
-    """A person chooses how this session takes messages; what is empty or none stays."""
+    """A person chooses how this session takes messages, and by which model; what is empty stays."""
 
     lane: ClassVar[Lane] = Lane.CONTROL
     busy_mode: Literal["", "interrupt", "steer", "queue"] = ""
     is_auto_queue: bool | None = None
     routes: RoutesChoice | None = None
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)

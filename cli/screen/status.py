@@ -96,6 +96,8 @@ class Status:
             case "goal":
                 used, most = event.get("turns_used") or 0, event.get("max_turns") or 0
                 self.goal = Goal(event.get("state") or "", used, most)
+            case "result" if event["name"] == "model" and event["ok"]:
+                self.model = event["data"]["model"]
             case _:
                 pass
 

@@ -72,13 +72,17 @@ def choose(
     flag: str,
     environ: Mapping[str, str],
     probe: Callable[[int], str | None],
+    chosen: str = "",
 ) -> Choice:
     """Return the model of a chat. `probe` names the first model served on a port of loopback.
 
-    `flag` and `agent_model` may be empty. Raises `ConfigError` for a name that means nothing.
+    `flag`, `agent_model` and `chosen`, what a person chose in the session, may be empty. Raises
+    `ConfigError` for a name that means nothing.
     """
     if flag:
         return Choice(flag, _named(flag, config_models, "--model"), "asked for with `--model`")
+    if chosen:
+        return Choice(chosen, _named(chosen, config_models, "/model"), "chosen with `/model`")
     if agent_model:
         config = _named(agent_model, config_models, "`model` of the agent")
         return Choice(agent_model, config, "the agent's `model` in the configuration")

@@ -1,0 +1,58 @@
+"""`/model`: another model answers from the next call on, and still does when the session is taken up."""
+
+from blackbox.driver import Chat, Place
+
+TWO = """
+[models.first]
+provider = "scripted"
+script = "{home}/first.toml"
+[models.second]
+provider = "scripted"
+script = "{home}/second.toml"
+[agents.assistant]
+model = "first"
+"""
+
+
+def two_models(place: Place) -> None:
+    """Configure two models that say their names; the first is the agent's."""
+    for name in ("first", "second"):
+        (place.home / f"{name}.toml").write_text(f'[[answer]]\ntext = "I am the {name}."\n')
+    (place.home / "config.toml").write_text(TWO.format(home=place.home))
+
+
+def heard(chat: Chat, text: str) -> str:
+    """Say something and return the whole answer."""
+    before = len(chat.events)
+    chat.send(text)
+    chat.wait("turn_ended")
+    return "".join(one["delta"] for one in chat.events[before:] if one["type"] == "text")
+
+
+def test_another_model_answers_from_then_on(place: Place) -> None:
+    """It is said, shown, and lasts over the end of the program; a flag still goes before it."""
+    two_models(place)
+    chat = place.chat()
+    assert heard(chat, "who?") == "I am the first."
+    shown = chat.ask("/model")
+    assert shown["data"] == {"model": "first", "is_chosen": False, "known": ["first", "second"]}
+    assert chat.ask("/model second")["data"] == {"ok": True, "model": "second"}
+    assert heard(chat, "who?") == "I am the second."
+    assert chat.close() == 0
+    again = place.chat("--continue")
+    assert heard(again, "who?") == "I am the second."
+    assert again.close() == 0
+    flagged = place.chat("--continue", "--model", "first")
+    assert heard(flagged, "who?") == "I am the first."
+    assert flagged.close() == 0
+
+
+def test_a_model_that_is_not_there_changes_nothing(place: Place) -> None:
+    """The name is told, with the known ones, and the same model answers."""
+    two_models(place)
+    chat = place.chat()
+    refused = chat.ask("/model secnd")
+    assert not refused["ok"]
+    assert "did you mean `second`?" in refused["text"]
+    assert heard(chat, "who?") == "I am the first."
+    assert chat.close() == 0
