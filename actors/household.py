@@ -212,7 +212,7 @@ class Household(Pursuing):
     def _start_turn(self, entry: e.TurnStarted) -> None:
         record = self.record
         conversation = tuple(record.conversation)
-        awaited = self._resumable(entry.resumes) if entry.resumes else ()
+        awaited = self._resumable(entry.resumes)
 
         account = self._environment.account
         account.seconds, account.since = record.seconds, self.system.now()
@@ -233,7 +233,7 @@ class Household(Pursuing):
 
         self.start_child(ChildSpec("turn", start, "temporary"))
         if entry.resumes:
-            self._nursery.tell(ResumeChildren(entry.resumes, entry.turn))
+            self._nursery.tell(ResumeChildren(self._resumed(entry.resumes), entry.turn))
 
     # Children -------------------------------------------------------------------------------------
 
@@ -244,11 +244,15 @@ class Household(Pursuing):
         return self.nursery_type.start(self.system, self.record, self.actor_ref, self._environment)
 
     def _resumable(self, turn: str) -> tuple[str, ...]:
-        """Name the children that go on with a turn which waited for them."""
+        """Name the children that go on with a turn which waited for them.
+
+        One may be of a turn before it still: a crash came between two of them.
+        """
+        turns = self._resumed(turn)
         return tuple(
             one.name
             for one in self.record.children.values()
-            if one.turn == turn
+            if one.turn in turns
             and one.state == "interrupted"
             and one.relation == Relation.FOREGROUND_CHILD
         )
@@ -261,7 +265,7 @@ class Household(Pursuing):
             if one.state == "interrupted" and one.relation != Relation.FOREGROUND_CHILD
         )
         if names:
-            self._nursery.tell(ResumeChildren("", ""))
+            self._nursery.tell(ResumeChildren((), ""))
         return names
 
     def _start_talk(self, entry: e.Offered) -> None:

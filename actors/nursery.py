@@ -158,7 +158,7 @@ class Nursery(Ward):
     def _resume(self, message: ResumeChildren) -> None:
         for child in self.records.values():
             is_foreground = child.relation == Relation.FOREGROUND_CHILD
-            is_meant = child.turn == message.earlier if message.earlier else not is_foreground
+            is_meant = child.turn in message.earlier if message.earlier else not is_foreground
             if child.state != "interrupted" or not is_meant:
                 continue
             crib = self.cribs.get(child.name)

@@ -103,6 +103,8 @@ class Pursuing(Reverting):
     def _follow_goal(self, entry: e.Entry) -> None:
         """Tell the goal what concerns it; stop a turn that has spent its tokens or minutes."""
         goal = self.record.goals.goal
+        if isinstance(entry, g.GoalJudged):  # what a judge took counts like any other call
+            self._environment.account.settle("judge", entry.usage)
         if goal is None or "goal" not in self.children:
             return
         if isinstance(entry, CONCERNS):

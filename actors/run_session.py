@@ -51,7 +51,7 @@ class RunSession(Session):
             child = self.record.children.get(message.name)
             if child is not None and child.state == "interrupted":
                 # a crash may have come between the turn and its resuming: it is still another's
-                self._nursery.tell(ResumeChildren(child.turn, self.record.turn))
+                self._nursery.tell(ResumeChildren((child.turn,), self.record.turn))
             self._tell_of_child(message.name, is_asked=True)
             return None
         return super().on_receive(message)
@@ -108,7 +108,7 @@ class RunSession(Session):
 
         self.start_child(ChildSpec("turn", start, "temporary"))
         if entry.resumes:
-            self._nursery.tell(ResumeChildren(entry.resumes, entry.turn))
+            self._nursery.tell(ResumeChildren(self._resumed(entry.resumes), entry.turn))
 
     def _start_next_if_idle(self) -> None:
         """Let nothing but the run itself take a turn: what people said waits for its agents."""

@@ -151,13 +151,13 @@ class DetachChildren(Message):
 
 @dataclass(frozen=True, slots=True)
 class ResumeChildren(Message):
-    """Turn `turn` goes on where `earlier` was interrupted: so do the children of that one.
+    """Turn `turn` goes on where `earlier` were interrupted, newest first: so do the children of those.
 
     Both empty: those go on for which no turn waits.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
-    earlier: str
+    earlier: tuple[str, ...]
     turn: str
 
 
