@@ -231,6 +231,7 @@ def check_goals(history: list[Happening]) -> None:
                 pass
     a_boundary_is_judged_once([entry for _, entry in kept])
     nothing_goes_on_after_a_stop(history)
+    a_stop_stops_a_goal([entry for _, entry in kept])
     nothing_is_judged_before_a_word(history)
 
 
@@ -268,6 +269,22 @@ def nothing_goes_on_after_a_stop(history: list[Happening]) -> None:
                 assert goal not in stopped, f"{one} after its pause"
             case Appended(_, e.TurnStarted(item=item, resumes="")):
                 assert tagged.get(item, "") not in stopped, f"{one} after its pause"
+            case _:
+                pass
+
+
+def a_stop_stops_a_goal(journal: list[e.Entry]) -> None:
+    """After a stop a goal is not judged again, but for a boundary that was at hand just then."""
+    goal, begun = "", 0
+    for entry in journal:
+        match entry:
+            case e.InterruptRequested(cause="stop" | "bare_word" | "new"):
+                begun = 1
+            case g.GoalSet() | g.GoalBegun() | g.GoalResumed():
+                goal, begun = entry.goal, 0
+            case g.JudgingBegun() if begun and entry.goal == goal:
+                assert begun == 1, f"{entry} though {goal} was stopped"
+                begun = 2
             case _:
                 pass
 
