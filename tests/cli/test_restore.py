@@ -260,7 +260,7 @@ def test_forget_is_an_end(emit: Emit, command: Any) -> None:
 
 
 def test_an_old_record_expires_once_with_a_notice(
-    emit: Emit, command: Any, home: Path, configure: Any, program: Any
+    emit: Emit, command: Any, home: Path, configure: Any, program: Any, tmp_path: Path
 ) -> None:
     """After `restore.retention_hours` a record is stale, and the next chat finalizes it and says so."""
     emit("gemini", "session-start", session_id="s-1")
@@ -269,8 +269,39 @@ def test_an_old_record_expires_once_with_a_notice(
     file.write_text(json.dumps(old) + "\n")
     (record,) = listed(command)
     assert (record["state"], record["alive"]) == ("stale", True)
-    configure()
+    log = tmp_path / "log"
+    hook = f'[[hooks]]\non = "session_finalize"\nrun = ["sh", "-c", "grep external >> {log}"]\n'
+    configure(more=hook)
     first, second = program("chat", "hello"), program("chat", "hello")
     assert "Forgot session s-1 of gemini" in first.err
     assert "Forgot" not in second.err
     assert listed(command) == []
+    assert [command("hooks", "tell").out for _ in range(2)] == [
+        "Hooks run: 1.\n",
+        "Hooks run: 0.\n",
+    ]
+    (told,) = [json.loads(line) for line in log.read_text().splitlines()]
+    assert (told["session"], told["cause"]) == ("s-1", "expired")
+    assert told["finalize"] == "finalize-gemini-s-1-1"
+
+
+def test_an_installation_that_is_out_of_date_is_listed_and_renewed(
+    command: Any, home: Path
+) -> None:
+    """What would be written differently today is `outdated` in the list, until `install` renews it."""
+    settings = home.parent / ".claude" / "settings.json"
+    settings.parent.mkdir()
+
+    def state() -> str:
+        views = json.loads(command("hooks", "list", "--json").out)["hooks"]
+        return next(str(one["state"]) for one in views if one["agent"] == "claude")
+
+    assert state() == "not installed"
+    assert command("hooks", "install", "claude").code == 0
+    assert state() == "installed"
+    now = settings.read_text()
+    settings.write_text(now.replace("session-end", "notification"))
+    assert state() == "outdated"
+    assert "outdated" in command("hooks", "list").out
+    assert command("hooks", "install", "claude").code == 0
+    assert (state(), settings.read_text()) == ("installed", now)
