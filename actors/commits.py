@@ -19,6 +19,8 @@ from ..machines.orders import Committed, StoreBroke
 __all__ = ["Commits", "Owned", "Submit", "Token", "row_of"]
 
 SNAPSHOT_EVERY = 100
+SHARE = 4
+"""A run's snapshot is taken when entries for an eighth of its items, at two each, have come."""
 
 Token = tuple[str, int]
 """A session's id and the newest entry of a commit."""
@@ -74,7 +76,7 @@ class Commits:
             record = owned.record
             assert record is not None
             entries, owned.entries = owned.entries, []
-            is_due = record.seq - owned.snapshot_seq >= SNAPSHOT_EVERY
+            is_due = record.seq - owned.snapshot_seq >= _span(record)
             if is_due:
                 owned.snapshot_seq = record.seq
             commit = Commit(
@@ -118,3 +120,9 @@ def row_of(record: SessionRecord) -> SessionRow:
         parent=record.parent,
         workflow=record.run.workflow.name if record.run is not None else "",
     )
+
+
+def _span(record: SessionRecord) -> int:
+    """After how many entries a snapshot is taken: seldom of a long run, whose snapshots are long."""
+    items = sum(one.total for one in record.run.steps.values()) if record.run is not None else 0
+    return max(SNAPSHOT_EVERY, items // SHARE)

@@ -98,12 +98,12 @@ def _read(
 
 
 def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folder: Path) -> int:
+    from ..workflows.flow.inclusion import with_included
     from ..workflows.flow.reading import settings_layer
 
     record, run = _find(paths, options.resume, folder)
     if run.state in RUN.final:
-        ended = f"run `{record.id}` has {run.state} already"
-        raise SteersmanError(ended, "run the file again to do it anew")
+        raise SteersmanError(f"run `{record.id}` has {run.state} already", _anew(record.id, run))
     plan = plan_of(run.workflow)
     work = {
         "again": chosen_work(run, options.again, "--again"),
@@ -117,7 +117,8 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
             "or `--done ITEM` where it was",
         )
     document, _ = parse_document(run.workflow.file, run.workflow.source.encode())
-    config = load(paths, Path(record.folder), environ, workflow=settings_layer(document))
+    layer = with_included(settings_layer(document), plan.spec, paths)
+    config = load(paths, Path(record.folder), environ, workflow=layer)
 
     def go_on(host: Host) -> Conversation:
         conversation = host.resume(record.id)
@@ -128,6 +129,15 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
         return conversation
 
     return _show(options, environ, paths, config, go_on)
+
+
+def _anew(session: str, run: RunRecord) -> str:
+    """Say what can be done when a run has ended: nothing goes on by itself then."""
+    begin = f"`steersman run {run.workflow.file}` begins anew, with every step"
+    if run.state != "failed":
+        return begin
+    back = f"`steersman sessions revert {session}` first takes back what it changed"
+    return f"mend what failed, then {begin}; {back}"
 
 
 def _find(paths: Paths, name: str, folder: Path) -> tuple[SessionRecord, RunRecord]:

@@ -1,9 +1,11 @@
 """What becomes of runs that were interrupted or failed, as other commands see them."""
 
 import signal
+from typing import Any
 
 import pytest
 from blackbox.driver import COMMAND, Chat, Gate, Place
+from serving import Text
 
 STOPPED = """
 [workflow]
@@ -17,12 +19,26 @@ BROKEN = """
 name = "broken"
 [[step]]
 id = "each"
-for_each = ["1", "2", "3"]
-run = ["sh", "-c", "echo $0 >> ../made; test $0 != 2 || test -e ../mended", "{{ item }}"]
+run = ["false"]
+"""
+OUTER = """
+[workflow]
+name = "outer"
+output = "{{ steps.below.output }}"
 [[step]]
-id = "after"
-needs = ["each"]
-run = ["true"]
+id = "below"
+workflow = "inner.toml"
+"""
+INNER = """
+[workflow]
+name = "inner"
+output = "{{ steps.speak.output }}"
+[agents.poet]
+system = "You are the poet of the inner file."
+[[step]]
+id = "speak"
+agent = "poet"
+prompt = "speak"
 """
 
 
@@ -54,3 +70,27 @@ def test_an_interrupted_run_is_named_with_its_own_command(place: Place, gate: Ga
     beside.send(f"/queue restore {name}")
     beside.wait_text("which is no chat")
     assert beside.close() == 0
+
+
+@pytest.mark.slow
+def test_a_failed_run_says_what_to_do(place: Place) -> None:
+    """It can't go on; the message names the file that begins anew, and how to take back."""
+    (place.folder / "broken.toml").write_text(BROKEN)
+    assert place.run("run", "broken.toml").returncode == 1
+    again = place.run("run", "--resume", "last")
+    assert again.returncode == 1
+    assert "has failed already\n  mend what failed, then `steersman run " in again.stderr
+    assert "broken.toml` begins anew" in again.stderr
+
+
+@pytest.mark.slow
+def test_agents_of_an_included_file_are_known(place: Place, serve: Any) -> None:
+    """A workflow that is a step of another has the agents that its own file declares."""
+    server = serve(Text("A word."))
+    (place.folder / "outer.toml").write_text(OUTER)
+    (place.folder / "inner.toml").write_text(INNER)
+    chat = run(place, "outer.toml")
+    ended = chat.wait("run_ended", session=chat.session)
+    assert (ended["status"], ended["output"]) == ("succeeded", "A word.")
+    assert "poet of the inner file" in str(server.requests[0].body)
+    assert chat.close() == 0

@@ -13,7 +13,7 @@ from ..document import Complaint, Document, complain, config_error, read_documen
 from ..fault import Fault
 from ..paths import Paths
 from .doubt import doubts
-from .inclusion import inclusion_faults
+from .inclusion import inclusion_faults, with_included
 from .program import program_doubts
 from .reading import read_workflow, settings_layer
 from .spec import AgentAction, JudgeAction, StepSpec, WorkflowSpec
@@ -48,7 +48,7 @@ def check_file(path: Path, around: Surroundings) -> Checked:
         return Checked(document, None, None, tuple(unreadable), ())
     reading = read_workflow(document)
     spec, complaints = reading.spec, [*reading.complaints]
-    layer = settings_layer(document)
+    layer = with_included(settings_layer(document), spec, around.paths)
     config, of_config = try_load(around.paths, around.folder, around.environ, workflow=layer)
     complaints += of_config
     faults = [*_agent_faults(spec, config), *inclusion_faults(spec, around.paths)]

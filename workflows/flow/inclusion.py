@@ -1,9 +1,12 @@
 """Workflows that are steps of others: whether they are there, fit, and come to an end."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ...machines.errors import ConfigError, UsageError
+from ..document import Document, read_document
 from ..fault import Fault
 from ..paths import Paths
 from .library import find_workflow
@@ -11,14 +14,46 @@ from .reading import load_workflow
 from .spec import StepSpec, WorkflowAction, WorkflowSpec
 from .variables import bind_values
 
-__all__ = ["included_file", "inclusion_faults"]
+__all__ = ["included_file", "inclusion_faults", "with_included"]
 
 _DEPTH = 8  # workflows in workflows
+_SHARED = ("agents", "models")
 
 
 def included_file(spec: WorkflowSpec, name: str, paths: Paths) -> Path:
     """Return the file that a workflow's step means: beside its own, or by name. Raises `UsageError`."""
     return find_workflow(name, paths, Path(spec.folder))
+
+
+def with_included(layer: Document, spec: WorkflowSpec, paths: Paths) -> Document:
+    """Add the agents and models that included files declare to what a workflow's own file says.
+
+    What is nearer to the run wins. Files that are not there or wrong are told by `inclusion_faults`.
+    """
+    data: dict[str, Any] = dict(layer.data)
+    for document in _below(spec, paths, set()):
+        for name in _SHARED:
+            found, nearer = document.data.get(name), data.get(name, {})
+            if isinstance(found, dict) and isinstance(nearer, dict):
+                data[name] = {**found, **nearer}
+    return replace(layer, data=data)
+
+
+def _below(spec: WorkflowSpec, paths: Paths, seen: set[Path]) -> Iterator[Document]:
+    """Give the files of the steps that are workflows, and those below them, each once."""
+    for step in spec.steps:
+        if not isinstance(step.action, WorkflowAction):
+            continue
+        try:
+            path = included_file(spec, step.action.name, paths).resolve()
+            if path in seen:
+                continue
+            seen.add(path)
+            inner = load_workflow(path)
+        except (UsageError, ConfigError):
+            continue
+        yield read_document(path)[0]
+        yield from _below(inner, paths, seen)
 
 
 def inclusion_faults(spec: WorkflowSpec, paths: Paths) -> Iterator[Fault]:

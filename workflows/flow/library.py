@@ -4,6 +4,7 @@ A name is looked up in this order, so that a folder from somewhere else can't pu
 place of one that a person knows. A path is always just that file.
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -45,7 +46,7 @@ def list_workflows(paths: Paths, folder: Path) -> list[NamedWorkflow]:
 def find_workflow(name: str, paths: Paths, folder: Path) -> Path:
     """Return the file that a name or a path in `folder` means. Raises `UsageError` with the nearest."""
     path = folder / Path(name).expanduser()
-    if path.is_file() or "/" in name or name.endswith(".toml"):
+    if os.path.isfile(path) or "/" in name or name.endswith(".toml"):
         return path
     known = [one for one in list_workflows(paths, folder) if not one.is_hidden]
     for one in known:

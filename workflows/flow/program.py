@@ -1,5 +1,6 @@
 """Whether the programs that a workflow runs are there."""
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,7 +18,7 @@ def program_doubts(spec: WorkflowSpec, folder: Path, environ: Mapping[str, str])
         if is_template(step.cwd):
             continue
         base = folder / step.cwd
-        if step.cwd and not base.is_dir():
+        if step.cwd and not os.path.isdir(base):
             message, hint = f"there is no folder `{step.cwd}` now", "a step before it may make it"
             yield Fault(("step", step.number, "cwd"), message, hint)
         for where, program in _programs(step):

@@ -25,7 +25,7 @@ __all__ = ["misfits", "step_spec"]
 
 _OWN_KEYS: Final = {
     "agent": (Kind.AGENT,),
-    "cwd": (Kind.RUN, Kind.SHELL, Kind.AGENT),
+    "cwd": (Kind.RUN, Kind.SHELL),
     "env": (Kind.RUN, Kind.SHELL),
     "exit_codes": (Kind.RUN, Kind.SHELL),
     "output": (Kind.RUN, Kind.SHELL, Kind.AGENT),

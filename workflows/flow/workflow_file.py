@@ -236,7 +236,7 @@ class StepLine(Declaration, frozen=True):
         dict[str, str] | None, Field(description="Variables of the environment. Templates.")
     ] = None
     cwd: Annotated[
-        str | None, Field(description="Folder to work in, from the run's own. A template.")
+        str | None, Field(description="Folder for a command, from the run's own. A template.")
     ] = None
     exit_codes: Annotated[
         Several[_Code] | None,

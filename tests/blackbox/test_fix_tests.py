@@ -1,0 +1,59 @@
+"""The shipped loop that mends tests: its goal decides whether it is done, and its gate goes first."""
+
+from typing import Any
+
+import pytest
+from blackbox.driver import COMMAND, Chat, Place
+from serving import Text, Tools
+
+VERDICT = '{{"verdict": "{}", "reason": "{}"}}'
+
+
+def run(place: Place) -> Chat:
+    """Run the loop with tests that count how often they were asked, and pass once two mends are in."""
+    (place.folder / "test.sh").write_text("echo asked >> ../asked; test -e one && test -e two\n")
+    command = (*COMMAND, "run", "--json", "--yes", "fix-tests", "--var", "test=sh test.sh")
+    chat = Chat(place, command)
+    place.chats.append(chat)
+    return chat
+
+
+def mend(name: str) -> Tools:
+    """Make the agent write a file."""
+    return Tools([{"tool": "write", "arguments": {"path": name, "content": "mended\n"}}])
+
+
+@pytest.mark.slow
+def test_tests_are_mended_until_the_gate_and_the_judge_say_so(place: Place, serve: Any) -> None:
+    """The gate fails after the first turn, so no judge is asked; after the second one says done."""
+    server = serve(
+        Text(VERDICT.format("done", "they pass"), match="## The goal"),
+        mend("one"),
+        Text("I mended the first."),
+        mend("two"),
+        Text("I mended the second."),
+    )
+    chat = run(place)
+    ended = chat.wait("run_ended", session=chat.session)
+    states = {one["step"]: one["state"] for one in ended["steps"]}
+    assert (ended["status"], states) == (
+        "succeeded",
+        {"test": "failed", "fix": "done", "again": "done"},
+    )
+    assert chat.close() == 0
+    judged = [one for one in server.requests if "## The goal" in one.prompt]
+    assert len(judged) == 1
+    assert len((place.folder.parent / "asked").read_text().split()) == 4  # test, gate twice, again
+
+
+@pytest.mark.slow
+def test_a_goal_that_is_given_up_fails_the_run(place: Place, serve: Any) -> None:
+    """Nothing is mended: the goal ends without being reached, and so does the run."""
+    serve(Text("I don't know what to do."))
+    chat = run(place)
+    ended = chat.wait("run_ended", session=chat.session)
+    states = {one["step"]: one["state"] for one in ended["steps"]}
+    assert (ended["status"], states["fix"]) == ("failed", "failed")
+    assert "again" not in states or states["again"] == "blocked"
+    assert ended["reason"]
+    assert chat.ended() == 1
