@@ -42,14 +42,20 @@ class Lines:
         if said is None:
             self._complain(line)
             return False
+        client = str(said.get("client_id") or "")
         if "answer" in said:
             choice, reason = said.get("choice", "deny"), said.get("reason") or ""
             self._answer(str(said["answer"]), str(choice), str(reason))
             return False
+        if not said["text"].strip():
+            hint = "a message has words: nothing was sent"
+            fields = {"reason": "empty", "text": said["text"], "client_id": client or None}
+            self.conversation.narrate("rejected", **fields, hint=hint)
+            return False
         reply = self.conversation.say(
-            str(said["text"]),
+            said["text"],
             str(said.get("as", "auto")),
-            str(said.get("client_id") or ""),
+            client,
             str(said.get("user") or ""),
         )
         return reply is not None and reply.leaves
@@ -79,10 +85,15 @@ class Lines:
 
     def _complain(self, line: str) -> None:
         hint = 'give {"text": "…", "as": "auto"}, {"answer": ID, "choice": "allow"}, or plain text'
-        self._error("bad_line", f"this says nothing that can be taken: {line[:80]}", hint)
+        said = _object(line) or {}
+        if isinstance(said.get("text"), str):
+            hint = f"`as` is one of {', '.join(CHOICES)}"
+        text = f"this says nothing that can be taken: {line[:80]}"
+        self._error("bad_line", text, hint, said.get("client_id"))
 
-    def _error(self, code: str, text: str, hint: str) -> None:
-        self.conversation.narrate("error", code=code, text=text, hint=hint)
+    def _error(self, code: str, text: str, hint: str, client: object = None) -> None:
+        more = {} if client is None else {"client_id": str(client)}
+        self.conversation.narrate("error", code=code, text=text, hint=hint, **more)
 
 
 def _parse(line: str) -> dict[str, Any] | None:
@@ -92,13 +103,23 @@ def _parse(line: str) -> dict[str, Any] | None:
     """
     if not line.lstrip().startswith("{"):
         return {"text": line}
+    said = _object(line)
+    if said is None:
+        return None
+    is_text = isinstance(said.get("text"), str) and said.get("as", "auto") in CHOICES
+    return said if is_text or isinstance(said.get("answer"), str) else None
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    """Read a JSON object, null fields as if they were absent; none if it is none."""
     try:
         data = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    said = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
-    is_text = isinstance(said.get("text"), str) and said.get("as", "auto") in CHOICES
-    return said if is_text or isinstance(said.get("answer"), str) else None
+    if not isinstance(data, dict):
+        return None
+    fields = cast("dict[str, Any]", data)
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def talk_json(host: Host, open_it: Callable[[], Conversation], options: ChatOptions) -> int:

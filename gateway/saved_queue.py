@@ -260,9 +260,9 @@ def _bring(conversation: Conversation, found: Saved, words: list[str]) -> Reply:
     if here and not way:
         if conversation.can_ask():
             ways = " or ".join(f"`{one}`" for one in WAYS)
-            text = (
-                f"{_items(len(here))} wait here already. Say `/queue restore {name}` with {ways}."
-            )
+            wait = "waits" if len(here) == 1 else "wait"
+            already = f"{_items(len(here))} {wait} here already."
+            text = f"{already} Say `/queue restore {name}` with {ways}."
             return Reply(False, {"reason": "not_empty", "ways": list(WAYS)}, text)
         way = "--keep"
     if here and way == "--keep":
@@ -285,6 +285,8 @@ def _move(
         with shelf.tended(name) as ask:
             found = shelf.of(shelf.store.load(name).row)
             items = [SavedItem(one.text, one.state, one.user, one.attached) for one in found.items]
+            if not items:
+                return Reply(False, {"restored": 0}, f"Session {name} has no saved queue.")
             done = f"Restored from session {name}:"
             taken = _take_in(conversation, items, done, may_overfill=may_overfill)
             if taken.ok:

@@ -32,8 +32,22 @@ def test_odd_lines_are_taken_as_well_as_can_be(place: Place, serve) -> None:
     errors = [one["code"] for one in chat.seen("error")]
     assert errors.count("bad_line") == 3  # half an object, one without a text, one of a wrong kind
     assert "no_question" in errors
+    assert chat.seen("rejected", reason="empty", text="")
     assert chat.complaints == ""
     assert all(one["type"] != "not json" for one in chat.events)
+
+
+def test_an_answer_names_its_line(place: Place, serve) -> None:
+    """Null fields count as absent; what is refused is told with the `client_id` of its line."""
+    server = serve(Text("Yes."))
+    chat = place.chat()
+    chat.send({"text": "one", "as": None, "user": None, "client_id": None})
+    chat.wait("turn_ended", status="completed")
+    chat.send({"text": " ", "client_id": "blank"}, {"text": "x", "as": "no", "client_id": "way"})
+    chat.wait("rejected", reason="empty", client_id="blank")
+    assert "`as` is one of" in chat.wait("error", code="bad_line", client_id="way")["hint"]
+    assert chat.close() == 0
+    assert prompts(server) == ["one"]
 
 
 def test_no_input_is_no_work(place: Place, serve) -> None:

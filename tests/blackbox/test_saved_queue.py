@@ -122,6 +122,7 @@ def test_another_sessions_queue_is_brought_here(place: Place, serve) -> None:
     assert [one["text"] for one in chat.ask("/queue")["data"]["items"]] == ["one", "two", "three"]
     place.run("queue", "add", "four", "--session", old)
     assert chat.ask(f"/queue restore {old} --replace")["ok"]
+    assert not chat.ask(f"/queue restore {old} --replace")["ok"]  # nothing is saved there any more
     assert [one["text"] for one in chat.ask("/queue")["data"]["items"]] == ["four"]
     assert not server.requests
 
