@@ -16,6 +16,8 @@ from ..gateway.child_events import is_aside
 from ..gateway.conversation import Conversation
 from ..gateway.events import Event
 from ..gateway.host import Host
+from ..gateway.terminal import clean
+from .begun import Begun
 from .farewell import farewell
 from .leaving import Leaving
 from .options import ChatOptions
@@ -41,15 +43,19 @@ class _Watch:
         self._printer = printer
         self.questions = Questions()
         self.is_busy = False
+        self._begun = Begun()
 
     def hear(self, event: Event) -> None:
         """Take in an event; loop's thread."""
         self.questions.hear(event)
         if is_aside(event):
             return
+        begun = self._begun.hear(event)
         match event["type"]:
             case "turn_started":
                 self.is_busy = True
+                if begun:
+                    self._printer.write(clean(f"> {begun}\n"))
             case "turn_ended" | "session_started":
                 self.is_busy = False
             case "question":

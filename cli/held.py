@@ -50,5 +50,8 @@ class Held:
 
     def _waiting(self, event: dict[str, Any]) -> int:
         apart = self._next | self._steers
-        waiting = (one for one in event["items"] if one["state"] == "pending")
+        pending = (one for one in event["items"] if one["state"] == "pending")
+        waiting = (
+            one for one in pending if not one["text"].startswith("/compact")
+        )  # it runs at once
         return sum(one["id"] not in apart and not one.get("children") for one in waiting)

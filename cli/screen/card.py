@@ -24,7 +24,7 @@ def card_rows(question: Event, count: int, who: str, width: int, look: Look) -> 
         (DIM, f"{more}  {question['id']}"),
     ]
     rows = [*wrapped_pieces(head, width), *_what(question, width - 2, look)]
-    keys: Row = [("bold", CHOICES_LINE), (DIM, look.plain("  · n REASON says why not"))]
+    keys: Row = [("bold", CHOICES_LINE), (DIM, look.plain("  · a: this very call · n REASON"))]
     return [*rows, *wrapped_pieces(keys, width)]
 
 

@@ -34,7 +34,7 @@ def brief(arguments: dict[str, Any]) -> str:
 
 def running_row(call: Event, seconds: float, width: int, look: Look) -> Row:
     """Return the row of a call that runs."""
-    timed = f" {duration(seconds) if seconds < 60 else duration(int(seconds))}"
+    timed = f" {int(seconds)} s" if seconds < 60 else f" {duration(int(seconds))}"
     name = call["tool"]
     room = width - get_cwidth(f"  {name} {timed}")
     return [
@@ -60,7 +60,7 @@ def ended_rows(call: Event, end: Event, seconds: float | None, width: int, look:
     room = width - get_cwidth("".join(text for _, text in row) + tail + arrow) - 1
     least = max(room // 2, room - get_cwidth(result)) if room > 20 else room
     subject = fitted(_subject(call), max(4, least), look.sign("…"))
-    row.append(("", f" {subject}"))
+    row.append(("", f" {subject}" if subject else ""))
     if result and (left := room - get_cwidth(subject)) > 5:
         row.append((DIM if is_good else BAD, arrow + fitted(result, left, look.sign("…"))))
     rows = [[*row, (DIM, tail)]]

@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 from ...gateway.events import Event
 from ...gateway.terminal import clean
+from ..begun import Begun
 from ..plain import PlainFace
-from ..wrapping import wrapped
+from ..wrapping import fitted, wrapped
 from .bar import duration
-from .look import BAD, DIM, Look, Row
+from .look import BAD, DIM, HEAD, Look, Row
 from .stream import Stream
 from .tool_view import ended_rows, running_row, unfolded_rows
 
@@ -43,9 +44,11 @@ class Transcript:
         self._emit = emit
         self._stream = Stream(look)
         self._running: dict[str, tuple[Event, float]] = {}
+        self._stopped: dict[str, tuple[Event, float]] = {}
         self._asked: dict[str, Event] = {}
         self._ended: deque[tuple[Event, Event]] = deque(maxlen=REMEMBERED)
         self._unfolded = 0
+        self._begun = Begun()
         self._thought: list[str] = []
         self._thinking_since = 0.0
         utf8 = look.can_utf8
@@ -54,6 +57,7 @@ class Transcript:
     def hear(self, event: Event) -> None:
         """Take in an event of the session itself."""
         kind = event["type"]
+        begun = self._begun.hear(event)
         if kind == "thinking":
             self._think(clean(str(event.get("delta") or "")))
             return
@@ -71,9 +75,10 @@ class Transcript:
             case "question":
                 self._asked[str(event["id"]).rpartition("-")[2]] = event
             case "turn_started" | "turn_ended":
-                self._running.clear()
+                self._stopped, self._running = self._running, {}
                 self._asked.clear()
                 self._face.hear(event)
+                self._begin(begun)
             case _:
                 self._face.hear(event)
 
@@ -111,6 +116,13 @@ class Transcript:
         self._rows(unfolded_rows(call, end, self._width(), self._look))
         return True
 
+    def _begin(self, said: str) -> None:
+        """Say whose turn it is, above its answer, where that was said long before."""
+        if said:
+            words, _, number = said.rpartition("  ")
+            words = fitted(" ".join(clean(words).split()), max(8, self._width() - 12), "...")
+            self._rows([[], [(HEAD, "> "), ("", words), (DIM, f"  {number}")]])
+
     def _think(self, text: str) -> None:
         if not self._thought:
             self._thinking_since = time.monotonic()
@@ -129,8 +141,9 @@ class Transcript:
     def _end_call(self, end: Event) -> None:
         name: Event = {"tool": end["tool"], "call": end["call"], "arguments": {}}
         asked = self._asked.pop(end["call"], {})
-        call, since = self._running.pop(end["call"], (name | {**asked, "call": end["call"]}, None))
-        if end["tool"] == "progress" and end["status"] == "ok":
+        calls = self._running if end["call"] in self._running else self._stopped
+        call, since = calls.pop(end["call"], (name | {**asked, "call": end["call"]}, None))
+        if end["tool"] == "progress" and end["status"] in ("ok", "skipped"):
             return
         self._remember(call, end)
         seconds = time.monotonic() - since if since is not None else None

@@ -1,0 +1,83 @@
+"""What of the events is printed: whose turn begins, what a stopped call was, what is not said."""
+
+import re
+from typing import Any
+
+import pytest
+
+from steersman.cli.begun import Begun
+from steersman.cli.held import Held
+from steersman.cli.screen.look import Look
+from steersman.cli.screen.tool_view import running_row
+from steersman.cli.screen.transcript import Transcript
+
+
+def accepted(name: str, number: int, how: str, text: str) -> dict[str, Any]:
+    """A message that was taken in."""
+    told = {"id": name, "number": number, "as": how, "text": text, "ack": None, "ack_text": None}
+    return {"type": "accepted", "matched": None, "rule": "", **told}
+
+
+def queue(*items: tuple[str, str, str], state: str = "open") -> dict[str, Any]:
+    """A queue as its event shows it: id, state and text of each."""
+    shown = [{"id": name, "state": how, "text": text} for name, how, text in items]
+    return {"type": "queue", "state": state, "items": shown}
+
+
+def started(item: str, number: int) -> dict[str, Any]:
+    """A turn that begins."""
+    return {"type": "turn_started", "turn": "t1", "item": item, "number": number}
+
+
+@pytest.mark.parametrize(
+    ("events", "told"),
+    [
+        ([accepted("m1", 1, "turn", "now"), queue(("m1", "pending", "now"))], ""),
+        ([accepted("m1", 1, "interrupt", "no"), queue(("m1", "pending", "no"))], ""),
+        ([accepted("m1", 1, "queue", "then"), queue(("m1", "pending", "then"))], "then  (#1)"),
+        ([accepted("m1", 1, "queue", "a"), queue(("m1", "pending", "edited"))], "edited  (#1)"),
+        ([accepted("m1", 1, "queue", "a"), queue()], ""),
+        ([queue(("m1", "interrupted", "cut off"), state="held")], "cut off  (#1)"),
+        ([{"type": "recovered", "items": [{"id": "m1", "text": "b"}]}], "b  (#1)"),
+        ([queue(("m1", "pending", "a goal's next turn"))], ""),
+    ],
+)
+def test_whose_turn_begins(events: list[dict[str, Any]], told: str) -> None:
+    """It is said of what waited or was interrupted, in its newest words; of nothing else, and once."""
+    begun = Begun()
+    assert [begun.hear(one) for one in events] == [""] * len(events)
+    assert begun.hear(started("m1", 1)) == told
+    assert begun.hear(started("m1", 1)) == ""
+
+
+def test_a_stopped_call_is_named() -> None:
+    """A call that dies after its turn's end is shown with what it was; a report that never ran isn't."""
+    rows = list[str]()
+    transcript = Transcript(Look(), lambda: 80, rows.extend)
+    call = {"turn": "t1", "call": "t1.s1.c1", "tool": "shell"}
+    transcript.hear(started("m1", 1))
+    transcript.hear({"type": "tool_started", **call, "arguments": {"command": "sleep 60"}})
+    skipped = {"call": "t1.s1.c2", "tool": "progress", "status": "skipped", "exit_code": None}
+    transcript.hear({"type": "tool_ended", "output": "", **skipped})
+    transcript.hear({"type": "turn_ended", "turn": "t1", "status": "interrupted"})
+    assert transcript.live(80, 5) == []
+    transcript.hear(
+        {"type": "tool_ended", **call, "status": "killed", "exit_code": -15, "output": ""}
+    )
+    (row,) = (re.sub("\x1b\\[[0-9;]*m", "", one) for one in rows)
+    assert row.startswith("✗ shell sleep 60 → killed: exit -15")
+
+
+def test_a_call_runs_for_whole_seconds() -> None:
+    """A running call counts seconds, from the first."""
+    call = {"tool": "shell", "arguments": {"command": "make"}}
+    for seconds, told in ((0, "0 s"), (7, "7 s"), (65, "1 min 5 s")):
+        row = "".join(text for _, text in running_row(call, seconds, 80, Look()))
+        assert row == f"… shell make {told}"
+
+
+def test_a_summary_is_not_held() -> None:
+    """While a conversation is summed up nothing is said of the held queue: it runs at once."""
+    before, during = ("m1", "interrupted", "a"), ("m2", "pending", "/compact the plan")
+    assert Held().hear(queue(before, during, state="held")) == ""
+    assert Held().hear(queue(before, ("m3", "pending", "b"), state="held")).startswith("Held: 1")
