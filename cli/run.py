@@ -70,10 +70,10 @@ def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
 
 
 def _require_sense(options: RunOptions) -> None:
-    if options.resume and (options.file or options.variables or options.is_dry):
+    if options.resume and (options.variables or options.is_dry):
         raise UsageError(
             "`--resume` goes on with a run as it was begun",
-            "without it, give a FILE and `--var NAME=VALUE`",
+            "leave out `--var` and `--dry-run`; without `--resume` it is begun anew",
         )
     if not (options.resume or options.file):
         raise UsageError(
@@ -102,6 +102,12 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
     from ..workflows.flow.reading import settings_layer
 
     record, run = _find(paths, options.resume, folder)
+    known = {run.workflow.name, Path(run.workflow.file).stem}
+    if options.file and Path(options.file).stem not in known:
+        raise UsageError(
+            f"run `{record.id}` is one of `{run.workflow.name}`, not of `{options.file}`",
+            f"`steersman run --resume {record.id}` goes on with it, as it was begun",
+        )
     if run.state in RUN.final:
         raise SteersmanError(f"run `{record.id}` has {run.state} already", _anew(record.id, run))
     plan = plan_of(run.workflow)

@@ -65,7 +65,9 @@ def test_a_codemod_goes_on_at_the_item_and_comes_back_whole(place: Place) -> Non
     done = stopped["steps"][1]["done"]
     assert 137 <= done < FILES
 
-    second = run(place, "--resume", "last")
+    other = place.run("run", "other.toml", "--resume", "last")
+    assert (other.returncode, "not of `other.toml`" in other.stderr) == (2, True)
+    second = run(place, "codemod.toml", "--resume", "last")
     second.wait("step", step="rewrite", done=lambda count: count is not None and count >= done + 90)
     second.kill()
     assert not wait_gone(place.processes(), 2.0)
