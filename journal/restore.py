@@ -249,7 +249,9 @@ class RestoreBook:
         for agent in self._agents.values():
             name = _inherited(agent, sign)
             known = self.records.get((agent.name, name))
-            if known and known.is_kept and (agent.name, name) != (sign.agent, sign.session):
+            is_own = (agent.name, name) == (sign.agent, sign.session)
+            is_own = is_own or (owner is not None and known and owner.is_same(known.process))
+            if known and known.is_kept and not is_own:
                 return name
         return ""
 
