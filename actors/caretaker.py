@@ -12,6 +12,7 @@ from ..journal import entries as e
 from ..journal import goal_entries as g
 from ..journal.queue import ItemRecord
 from ..journal.recovery import closing_messages
+from ..machines.delegation import EndChild
 from ..machines.disposition import Intent, Situation, dispose
 from ..machines.messages import (
     Answer,
@@ -60,6 +61,7 @@ class Caretaker(Session):
                 | ResumeQueue()
                 | TakeBack()
                 | Answer()
+                | EndChild()
                 | Suspend()
                 | Finalize()
             ):

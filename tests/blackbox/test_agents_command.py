@@ -64,6 +64,9 @@ def test_after_a_crash_the_list_is_what_the_next_owner_finds(
     """Nothing is claimed or changed by looking, and nobody is shown at work who is dead."""
     chat, _, _ = begin(place, serve, gate)
     chat.kill()
+    nobody = place.run("agents", "stop", "last", "kid")
+    assert (nobody.returncode, "is not open" in nobody.stderr) == (1, True)
+    assert "Traceback" not in nobody.stderr
     before = place.stored()["seq"]
     assert [one["state"] for one in agents(place)] == ["interrupted"]
     assert place.stored()["seq"] == before
