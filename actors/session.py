@@ -110,7 +110,7 @@ class Session(Cancelling):
             case e.SessionOpened():
                 self._say(message)
                 self.unstash()
-            case Inspect():
+            case Inspect(is_of_queue=False):
                 return inspect_session(self.record, self.mailbox, self.children)
             case RestoreCounted() | RestoreEnded():
                 self._restored(message)
@@ -140,6 +140,8 @@ class Session(Cancelling):
                 return Forward(self._queue, replace(message, children=self._resume_children()))
             case QueueChange() | QueueImport() | ResumeQueue() | Recall():
                 return Forward(self._queue)
+            case Inspect():
+                return Forward(self._queue, Inspect())
             case EndChild():
                 return Forward(self._nursery)
             case SideTalk():

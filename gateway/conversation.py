@@ -24,6 +24,7 @@ from ..machines.delegation import SideTalk
 from ..machines.disposition import Intent
 from ..machines.errors import AdmissionRefused, UnknownSession, UsageError
 from ..machines.messages import Answer, Message, UserMessage
+from ..machines.orders import Inspect
 from ..machines.words import Words
 from ..ports.attachment import MOST, attach
 from ..ports.tools.permission import Decision
@@ -181,6 +182,7 @@ class Conversation:
 
     def item_of(self, client_id: str) -> ItemRecord | None:
         """Return what a message with this key became; none if it was refused."""
+        self.runtime.ask(self.session, Inspect(is_last=True, is_of_queue=True))
         queue = self.record().queue
         return queue.items.get(queue.clients.get(client_id, ""))
 

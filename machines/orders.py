@@ -239,10 +239,12 @@ class InterruptTurn(Message):
 class Inspect(Message):
     """Ask an actor for its part of a dump; answered to an `ask`.
 
-    `is_last`: only after everything that waits in the mailbox now.
+    `is_last`: only after everything that waits in the mailbox now. `is_of_queue`: a session has its
+    queue answer, behind all that was said to both.
     """
 
     is_last: bool = False
+    is_of_queue: bool = False
 
     @property
     def lane(self) -> Lane:  # type: ignore[override]
