@@ -4,6 +4,7 @@ Each page is made by one function from what the program really reads; add a pair
 """
 
 import contextlib
+import functools
 import io
 import json
 import os
@@ -11,17 +12,19 @@ import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from steersman.cli.app import run
 from steersman.cli.machines import MACHINES
 from steersman.cli.screen.keys import KEYS
+from steersman.gateway.tree import tree_of
+from steersman.gateway.tree_picture import tree_picture
 from steersman.machines.delivery import DEFAULT_DELIVERIES
 from steersman.machines.disposition import ACKS, DEFAULT_DISPOSITIONS, DispositionRow
 from steersman.machines.machine import Machine, State, Transition
-from steersman.machines.mermaid import mermaid
+from steersman.machines.picture import picture
 from steersman.machines.returning import DEFAULT_RETURNS
 from steersman.machines.routing import Table
 from steersman.workflows.fault import dotted
@@ -30,7 +33,17 @@ from steersman.workflows.flow.sandbox import FILTERS, METHODS, TESTS
 from steersman.workflows.flow.schema import workflow_schema
 from steersman.workflows.reference import Entry, entries
 
-__all__ = ["PAGES", "configuration", "machines", "main", "routing", "terminal", "workflows"]
+__all__ = [
+    "PAGES",
+    "actors_picture",
+    "configuration",
+    "inside",
+    "machines",
+    "main",
+    "routing",
+    "terminal",
+    "workflows",
+]
 
 DOCS = Path(__file__).resolve().parent
 
@@ -68,7 +81,7 @@ Each part of a session is in one state of one machine, and moves only along its 
 a state has no row for is refused and changes nothing; an ignored one is answered with the reason.
 The first row whose guards hold wins. `steersman machines show NAME` prints a machine as a diagram,
 with `--format toml` as data; `steersman machines check` proves that there are no dead ends, no
-unreachable states, and that no state forgets a control event.
+unreachable states, and that no state forgets a control event. With `--format svg` it is drawn as here.
 """
 
 MARK = "<!-- What follows is written by docs/generate.py from machines/: run `make docs`. -->"
@@ -198,15 +211,8 @@ def _run_examples(text: str) -> str:
     They run in an empty folder with an empty home; a `toml` block whose first line is a comment with
     a file's name is put there for those below it.
     """
-    before = dict(os.environ)
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        os.environ["STEERSMAN_HOME"] = str(Path(folder, ".home"))
-        os.environ.pop("STEERSMAN_CONFIG", None)
-        try:
-            return re.sub(r"```(toml|console)\n(.*?)```\n", _run_block, text, flags=re.DOTALL)
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
+    with _empty_home():
+        return re.sub(r"```(toml|console)\n(.*?)```\n", _run_block, text, flags=re.DOTALL)
 
 
 def _run_block(block: re.Match[str]) -> str:
@@ -216,14 +222,95 @@ def _run_block(block: re.Match[str]) -> str:
         return block[0]
     lines: list[str] = []
     for command in re.findall(r"^\$ steersman (.*)$", block[2], re.MULTILINE):
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            run(shlex.split(command))
-        lines.append(f"$ steersman {command}\n{said.getvalue()}")
+        lines.append(f"$ steersman {command}\n{_said(*shlex.split(command))}")
     return f"```console\n{''.join(lines)}```\n"
 
 
+INSIDE = """\
+# Inside a session
+
+<!-- Written by docs/generate.py, which runs this session: run `make docs`. -->
+
+Somebody asked what is in a folder; the agent listed it and said so. `steersman inspect last --format svg`
+draws every part of the session and what it does; ids and times are made up here:
+
+![the tree of a session](pictures/actors.svg)
+
+`steersman inspect last --format mermaid` draws its last turn:
+
+```mermaid
+{sequence}```
+"""
+
+SCRIPT = """\
+[[answer]]
+text = "I look."
+[[answer.tool_calls]]
+tool = "list"
+arguments = { path = "." }
+[[answer]]
+text = "One file."
+"""
+
+
+def inside() -> str:
+    """Show the last turn of a scripted session."""
+    return INSIDE.format(sequence=_spoken()[1])
+
+
+def actors_picture() -> str:
+    """Draw the tree of that session."""
+    tree = tree_picture(tree_of(json.loads(_spoken()[0])))
+    return re.sub(r"\b\d\d:\d\d:\d\d\b", "14:03:07", tree)
+
+
+@functools.cache
+def _spoken() -> tuple[str, str]:
+    """Have a scripted conversation; its dump and its last turn, without what differs each time."""
+    with _empty_home() as folder:
+        Path("notes.txt").touch()
+        home = Path(os.environ["STEERSMAN_HOME"])
+        home.mkdir()
+        (home / "answers.toml").write_text(SCRIPT, encoding="utf-8")
+        (home / "config.toml").write_text(
+            f'[models.main]\nprovider = "scripted"\nscript = "{home / "answers.toml"}"\n'
+            '[agents.assistant]\nmodel = "main"\n',
+            encoding="utf-8",
+        )
+        _said("chat", "what is in here?")
+        dump, turn = (_said("inspect", "last", "--format", one) for one in ("json", "mermaid"))
+        session = json.loads(dump)["id"]
+    dump = dump.replace(os.path.realpath(folder), "~/project").replace(session, "5e55101f")
+    dump = re.sub(r'("input": )[1-9]\d*', r"\g<1>261", dump)  # the folder's name counts, too
+    return dump, re.sub(r" *%% entry.*\n", "", turn)
+
+
+@contextlib.contextmanager
+def _empty_home() -> Generator[str]:
+    """Be in an empty folder, with an empty home."""
+    before = dict(os.environ)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        os.environ["STEERSMAN_HOME"] = str(Path(folder, ".home"))
+        os.environ.pop("STEERSMAN_CONFIG", None)
+        try:
+            yield folder
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+def _said(*arguments: str) -> str:
+    """Run a command in this process, and return what it prints."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        run(list(arguments))
+    return said.getvalue()
+
+
 PAGES: list[tuple[str, Callable[[], str]]] = [
+    *((f"pictures/{one.name}.svg", functools.partial(picture, one)) for one in MACHINES.values()),
+    ("pictures/actors.svg", actors_picture),
+    ("inside.md", inside),
     ("configuration.md", configuration),
     ("machines.md", machines),
     ("routing.md", routing),
@@ -241,6 +328,7 @@ def main(arguments: list[str]) -> int:
             continue
         stale.append(name)
         if "--check" not in arguments:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
             print(f"docs/{name}: written")
     if stale and "--check" in arguments:
@@ -263,7 +351,8 @@ def _key(entry: Entry) -> str:
 
 
 def _machine(machine: Machine) -> str:
-    blocks = [f"## {machine.name}\n", f"{machine.doc}\n", f"```mermaid\n{mermaid(machine)}```\n"]
+    drawing = f"![{machine.name}](pictures/{machine.name}.svg)\n"
+    blocks = [f"## {machine.name}\n", f"{machine.doc}\n", drawing]
     blocks.append(_rows(("state", "meaning"), [_state(one, machine) for one in machine.states]))
     head = ("event", "from", "to", "if", "effects")
     blocks.append(_rows(head, [_transition(row, machine) for row in machine.transitions]))
