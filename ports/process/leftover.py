@@ -32,14 +32,15 @@ class Leftover:
 
 
 def leftovers() -> list[Leftover]:
-    """List this user's helpers whose owner is dead, by process id."""
+    """List this user's helpers whose owner is dead, the uppermost of each tree, by process id."""
     found: list[Leftover] = []
     for pid in _own_processes():
         what, owner = _kind(_read(pid, "cmdline").split("\0"))
         started = _started(pid)
         if what and started and not _is_older(owner, started):
             found.append(Leftover(pid, what, owner, tuple(sorted(descendants(pid)))))
-    return sorted(found, key=lambda one: one.pid)
+    below = {pid for one in found for pid in one.below}
+    return sorted((one for one in found if one.pid not in below), key=lambda one: one.pid)
 
 
 def _own_processes() -> Iterator[int]:
