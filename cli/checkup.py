@@ -207,5 +207,5 @@ def _models(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
         if config is choice.config:
             yield finding
         else:  # a chat here does without it
-            verdict = "ok" if finding.verdict == "ok" else "warn"
+            verdict: Verdict = "ok" if finding.verdict == "ok" else "warn"
             yield replace(finding, name="models", verdict=verdict)

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -277,7 +278,8 @@ def _spoken() -> tuple[str, str]:
             '[agents.assistant]\nmodel = "main"\n',
             encoding="utf-8",
         )
-        _said("chat", "what is in here?")
+        chat = [sys.executable, "-m", "steersman", "chat", "what is in here?"]
+        subprocess.run(chat, check=True, capture_output=True, stdin=subprocess.DEVNULL)
         dump, turn = (_said("inspect", "last", "--format", one) for one in ("json", "mermaid"))
         session = json.loads(dump)["id"]
     dump = dump.replace(os.path.realpath(folder), "~/project").replace(session, "5e55101f")
