@@ -152,6 +152,28 @@ def acp(
 
 
 @app.command()
+def serve(
+    port: Annotated[int, typer.Option(metavar="N", help="The port; 0 takes a free one.")] = 0,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Loopback only.")] = "127.0.0.1",
+    agent: Annotated[str, typer.Option(metavar="NAME", help="An agent of the configuration.")] = "",
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="A model of the configuration, or `local`.")
+    ] = "",
+    resume: Annotated[str, typer.Option(metavar="ID", help="Take up this session.")] = "",
+    cwd: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to work in.")] = None,
+) -> int:
+    """Let programs on this machine talk to a session over HTTP, with a token.
+
+    Example: steersman serve --port 8200
+    """
+    from .options import ChatOptions
+    from .serve import serve as start
+
+    options = ChatOptions("", agent, model, False, resume, cwd or Path.cwd(), is_json=True)
+    return start(options, os.environ, host, port)
+
+
+@app.command()
 def trust(
     folder: Annotated[
         Path | None,

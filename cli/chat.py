@@ -21,8 +21,8 @@ from .stored import stored
 __all__ = ["chat", "face_of"]
 
 
-def chat(options: ChatOptions, environ: Mapping[str, str]) -> int:
-    """Run a chat and return its exit code."""
+def chat(options: ChatOptions, environ: Mapping[str, str], given: Face | None = None) -> int:
+    """Run a chat and return its exit code; `given` is a face other than the options say."""
     _require_sense(options)
     folder = options.folder.expanduser().resolve()
     if not folder.is_dir():
@@ -45,7 +45,7 @@ def chat(options: ChatOptions, environ: Mapping[str, str]) -> int:
     gc.enable()
     try:
         with leave_on_signals():
-            return face(host, open_it, options)
+            return (given or face)(host, open_it, options)
     except Leaving as leaving:
         return leaving.exit_code
     finally:

@@ -28,12 +28,9 @@ class Lines:
     `takes_words`: some questions are answered with words of one's own.
     """
 
-    def __init__(
-        self, conversation: Conversation, printer: Printer, *, takes_words: bool = False
-    ) -> None:
+    def __init__(self, conversation: Conversation, *, takes_words: bool = False) -> None:
         self.conversation = conversation
         self._takes_words = takes_words
-        self._printer = printer
         self._questions: set[str] = set()
 
     def take(self, line: str) -> bool:
@@ -131,7 +128,7 @@ def talk_json(host: Host, open_it: Callable[[], Conversation], options: ChatOpti
     host.hub.subscribe(settling.hear)
     try:
         conversation = open_it()
-        lines = Lines(conversation, printer)
+        lines = Lines(conversation)
         host.hub.subscribe(lines.hear)
         preface(host, conversation)
         try:

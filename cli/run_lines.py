@@ -30,7 +30,7 @@ def run_json(host: Host, open_it: Callable[[], Conversation], options: RunOption
     host.hub.subscribe(watch.hear)
     try:
         conversation = open_it()
-        lines = Lines(conversation, printer, takes_words=True)
+        lines = Lines(conversation, takes_words=True)
         host.hub.subscribe(lines.hear)
         preface(host, conversation)
         watch.conversation = conversation

@@ -1,0 +1,193 @@
+"""`steersman serve`: one session over HTTP, for programs on this machine that hold the token.
+
+`POST /messages` takes one line of `chat --json`, `GET /events` sends what it prints as
+server-sent events, `GET /inspect` the session's state. Only loopback is served: nothing is encrypted.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from ..gateway.conversation import Conversation
+from ..gateway.events import Event
+from ..gateway.host import Host
+from ..machines.errors import UsageError
+from .chat import chat
+from .json_lines import Lines, preface
+from .leaving import Leaving
+from .options import ChatOptions
+from .page import show
+
+__all__ = ["serve"]
+
+LOOPBACK = ("127.0.0.1", "localhost")
+LARGEST = 1 << 20
+"""Bytes that a message may have."""
+KEPT = 20_000
+"""Events that are kept for streams that come later."""
+BEAT = 15.0
+"""Seconds after which a silent stream says that it is alive."""
+
+
+class Log:
+    """What happened, for streams that come and go; `hear` must not block."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.gone = 0
+        self.change = threading.Condition()
+        self.saying = threading.Lock()
+
+    def hear(self, event: Event) -> None:
+        """Keep an event; loop's thread."""
+        with self.change:
+            self.lines.append(json.dumps(event, ensure_ascii=False))
+            if len(self.lines) > KEPT:
+                self.gone += KEPT // 2
+                del self.lines[: KEPT // 2]
+            self.change.notify_all()
+
+    def after(self, count: int) -> list[tuple[int, str]]:
+        """Return what came after so many, with its number, waiting for it for a while."""
+        with self.change:
+            self.change.wait_for(lambda: self.gone + len(self.lines) > count, BEAT)
+            first = max(count - self.gone, 0)
+            return list(enumerate(self.lines[first:], self.gone + first + 1))
+
+
+class Door(BaseHTTPRequestHandler):
+    """One request. Whoever has no token, or comes from a page of elsewhere, learns nothing."""
+
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "steersman", ""
+    timeout = 60.0
+
+    def __init__(
+        self, token: str, log: Log, lines: Lines, done: threading.Event, *rest: Any
+    ) -> None:
+        self._token, self._log, self._lines, self._done = token, log, lines, done
+        super().__init__(*rest)
+
+    def do_GET(self) -> None:
+        """Stream the events, or tell the state."""
+        if not self._may_enter():
+            return
+        match self.path.partition("?")[0]:
+            case "/events":
+                self._stream()
+            case "/inspect":
+                self._answer(200, self._lines.conversation.inspect())
+            case _:
+                self._answer(404, {"error": "there are /events, /inspect and /messages"})
+
+    def do_POST(self) -> None:
+        """Take one message, command or answer; what becomes of it is an event."""
+        if not self._may_enter():
+            return
+        length = self.headers.get("Content-Length", "")
+        if self.path != "/messages":
+            self._answer(404, {"error": "messages are posted to /messages"})
+        elif not length.isdecimal() or int(length) > LARGEST:
+            self._answer(413, {"error": f"a message has a length, of at most {LARGEST} bytes"})
+        else:
+            said = self.rfile.read(int(length)).decode(errors="replace")
+            with self._log.saying:
+                leaves = self._lines.take(said)
+            self._answer(202, {"ok": True})
+            if leaves:
+                self._done.set()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing: a path may hold what is private."""
+
+    def _may_enter(self) -> bool:
+        port = self.connection.getsockname()[1]
+        hosts = [f"{name}:{port}" for name in LOOPBACK]
+        origin = self.headers.get("Origin")
+        if self.headers.get("Host") not in hosts:
+            return self._turn_away(403, "this is not the host that was asked for")
+        if origin is not None and origin.removeprefix("http://") not in hosts:
+            return self._turn_away(403, "pages of elsewhere may not ask")
+        given = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        if not secrets.compare_digest(given.encode(), self._token.encode()):
+            return self._turn_away(401, "send the header `Authorization: Bearer TOKEN`")
+        return True
+
+    def _turn_away(self, status: int, why: str) -> bool:
+        self._answer(status, {"error": why})
+        return False
+
+    def _answer(self, status: int, data: Mapping[str, Any]) -> None:
+        body = json.dumps(data, ensure_ascii=False, default=str).encode()
+        self.close_connection = True
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _stream(self) -> None:
+        self.close_connection = True
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream; charset=utf-8")
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        last = self.headers.get("Last-Event-ID", "")
+        count = int(last) if last.isdecimal() else 0
+        try:
+            while not self._done.is_set():
+                fresh = self._log.after(count)
+                for count, line in fresh:
+                    self.wfile.write(f"id: {count}\ndata: {line}\n\n".encode())
+                if not fresh:
+                    self.wfile.write(b": alive\n\n")
+        except OSError:  # the client went
+            return
+
+
+def serve(options: ChatOptions, environ: Mapping[str, str], host: str, port: int) -> int:
+    """Serve one session until a signal, or somebody leaves. Raises `UsageError`."""
+    if host not in LOOPBACK:
+        raise UsageError(
+            f"`--host {host}`: only this machine is served, since nothing is encrypted",
+            "leave it out, and let a tunnel (`ssh -L`) bring others here",
+        )
+    return chat(options, environ, partial(_serve, port=port))
+
+
+def _serve(
+    host: Host, open_it: Callable[[], Conversation], options: ChatOptions, *, port: int
+) -> int:
+    """Be a face like the others: open the session, talk, leave."""
+    log, done, token = Log(), threading.Event(), secrets.token_urlsafe(32)
+    host.hub.subscribe(log.hear)
+    conversation = open_it()
+    lines = Lines(conversation)
+    host.hub.subscribe(lines.hear)
+    preface(host, conversation)
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", port), partial(Door, token, log, lines, done))
+    except OSError as error:
+        raise UsageError(f"port {port}: {error.strerror}", "choose another --port") from None
+    server.daemon_threads = True
+    show(f"session {conversation.session} at http://127.0.0.1:{server.server_address[1]}")
+    show(f"token {token}")
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        done.wait()
+    except Leaving as leaving:
+        conversation.leave("signal")
+        return leaving.exit_code
+    finally:
+        server.shutdown()
+        server.server_close()
+    conversation.leave()
+    return 0

@@ -1,0 +1,60 @@
+"""`steersman serve`: a session over HTTP on loopback, for whoever has the token."""
+
+import http.client
+import json
+import signal
+
+from blackbox.driver import Place
+from serving import Text
+
+
+def test_a_session_over_http_needs_the_token(place: Place, serve) -> None:
+    """Without token, from another page or host nothing is told; with it a turn runs and is streamed."""
+    serve(Text("Hello."))
+    program = place.start("serve")
+    assert program.stdout is not None
+    address = program.stdout.readline().split("http://")[1].strip()
+    token = program.stdout.readline().split()[1]
+    door = {"Authorization": f"Bearer {token}"}
+
+    def ask(method: str, path: str, headers: dict[str, str], body: str = "") -> int:
+        one = http.client.HTTPConnection(address, timeout=30)
+        one.request(method, path, body, headers)
+        status = one.getresponse().status
+        one.close()
+        return status
+
+    try:
+        assert ask("GET", "/inspect", {}) == 401
+        assert ask("GET", "/inspect", {"Authorization": "Bearer wrong"}) == 401
+        assert ask("POST", "/messages", {}, "hi") == 401
+        assert ask("GET", "/inspect", door | {"Host": "evil.example"}) == 403
+        assert ask("GET", "/inspect", door | {"Origin": "http://evil.example"}) == 403
+        assert ask("GET", "/inspect", door | {"Origin": f"http://{address}"}) == 200
+        assert ask("GET", "/nothing", door) == 404
+        assert ask("POST", "/messages", door, "hi") == 202
+        stream = http.client.HTTPConnection(address, timeout=30)
+        stream.request("GET", "/events", headers=door)
+        answer, kinds = stream.getresponse(), list[str]()
+        while "turn_ended" not in kinds:
+            line = answer.readline()
+            if line.startswith(b"data: "):
+                kinds.append(json.loads(line[6:])["type"])
+        assert kinds[0] == "session_started"
+        assert "text" in kinds
+        stream.close()
+        program.send_signal(signal.SIGTERM)
+        _, complaints = program.communicate(timeout=30)
+        assert program.returncode == 143
+        assert complaints == ""
+    finally:
+        program.kill()
+        program.communicate()
+
+
+def test_only_loopback_is_served(place: Place, serve) -> None:
+    """Any other address is refused, since nothing is encrypted."""
+    serve(Text("Hello."))
+    ran = place.run("serve", "--host", "0.0.0.0")
+    assert ran.returncode == 2
+    assert "only this machine is served" in ran.stderr
