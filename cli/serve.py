@@ -24,7 +24,7 @@ from .leaving import Leaving
 from .options import ChatOptions
 from .page import show
 
-__all__ = ["serve"]
+__all__ = ["Door", "Log", "serve"]
 
 LOOPBACK = ("127.0.0.1", "localhost")
 LARGEST = 1 << 20
