@@ -249,9 +249,10 @@ class RestoreBook:
         for agent in self._agents.values():
             name = _inherited(agent, sign)
             known = self.records.get((agent.name, name))
-            is_own = (agent.name, name) == (sign.agent, sign.session)
-            is_own = is_own or (owner is not None and known and owner.is_same(known.process))
-            if known and known.is_kept and not is_own:
+            if known is None or not known.is_kept:
+                continue
+            is_same = owner is not None and owner.is_same(known.process)
+            if not is_same and (agent.name, name) != (sign.agent, sign.session):
                 return name
         return ""
 
