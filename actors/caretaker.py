@@ -12,10 +12,11 @@ from ..journal import entries as e
 from ..journal import goal_entries as g
 from ..journal.queue import ItemRecord
 from ..journal.recovery import closing_messages
-from ..machines.delegation import EndChild
+from ..machines.delegation import EndChild, SideTalk
 from ..machines.disposition import Intent, Situation, dispose
 from ..machines.messages import (
     Answer,
+    Compact,
     Finalize,
     Interrupt,
     QueueChange,
@@ -62,6 +63,7 @@ class Caretaker(Session):
                 | TakeBack()
                 | Answer()
                 | EndChild()
+                | Compact()
                 | Suspend()
                 | Finalize()
             ):
@@ -74,6 +76,10 @@ class Caretaker(Session):
                 return self._note_wish(change(self.record.goals, message))
             case _:
                 return super()._obey(message)
+
+    def _side_talk(self, message: SideTalk) -> None:
+        """Nobody is here who could answer."""
+        self._reject(NOT_OPEN, message.text, message.client_id)
 
     def _note_wish(self, wish: Wish) -> dict[str, Any]:
         """Note what is wanted of a goal; it begins when somebody is there who says so."""

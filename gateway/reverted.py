@@ -9,6 +9,7 @@ from typing import Any
 __all__ = ["reverted_text"]
 
 NAMED = 10
+"""Paths that are listed where their number says enough."""
 
 
 def reverted_text(about: dict[str, Any]) -> str:
@@ -23,7 +24,7 @@ def reverted_text(about: dict[str, Any]) -> str:
     if about["shared"] and about["scope"] != "undo":
         lines.append(
             "Changed while a command ran, so counted as the agent's: "
-            f"{_names(about['shared'])}. `/revert undo PATH` brings one back."
+            f"{_names(about['shared'], len(about['shared']))}. `/revert undo PATH` brings one back."
         )
     lines += [f"Not covered: {one}." for one in about["notes"]]
     return "\n".join(lines)
@@ -50,11 +51,11 @@ def _kept(about: dict[str, Any]) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for path in about["kept"]:
         reasons.setdefault(about["why"][path], []).append(path)
-    lines = [f"Kept {_names(paths)}: {why}." for why, paths in reasons.items()]
+    lines = [f"Kept {_names(paths, len(paths))}: {why}." for why, paths in reasons.items()]
     return [*lines, "`/revert --force` reverts what can be; `/revert undo` takes that back."]
 
 
-def _names(paths: Sequence[str]) -> str:
-    shown = [one if one.isprintable() else json.dumps(one) for one in paths[:NAMED]]
+def _names(paths: Sequence[str], most: int = NAMED) -> str:
+    shown = [one if one.isprintable() else json.dumps(one) for one in paths[:most]]
     more = len(paths) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

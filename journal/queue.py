@@ -167,6 +167,7 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
                 _end_item(queue, name, "steer", time)
         case Reverted():
             queue.news = "\n".join(filter(None, (queue.news, news_of(entry))))
+            _lose_progress(queue, entry)
         case e.TurnStarted():
             item = queue.items[entry.item]
             queue.news = queue.news if item.purpose else ""
@@ -191,6 +192,14 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
             _shift(queue, "close", time)
         case _:
             pass
+
+
+def _lose_progress(queue: QueueRecord, entry: Reverted) -> None:
+    """What was given back whole is to be done again from the start."""
+    is_whole = entry.scope == "turn" and not entry.is_dry_run
+    for item in queue.live() if is_whole and entry.restored else ():
+        if item.state == "interrupted" and item.turn in entry.turns:
+            item.progress = None
 
 
 def _apply_to_running(
