@@ -52,6 +52,6 @@ class Held:
         apart = self._next | self._steers
         pending = (one for one in event["items"] if one["state"] == "pending")
         waiting = (
-            one for one in pending if not one["text"].startswith("/compact")
+            one for one in pending if not one.get("text", "").startswith("/compact")
         )  # it runs at once
         return sum(one["id"] not in apart and not one.get("children") for one in waiting)

@@ -274,14 +274,19 @@ def nothing_goes_on_after_a_stop(history: list[Happening]) -> None:
 
 
 def a_stop_stops_a_goal(journal: list[e.Entry]) -> None:
-    """After a stop a goal is not judged again, but for a boundary that was at hand just then."""
-    goal, begun = "", 0
+    """After a stop a goal is not judged again, but for a boundary that was at hand just then.
+
+    A stop of the turn in which the goal was set may have been given before that.
+    """
+    goal, begun, is_settled = "", 0, False
     for entry in journal:
         match entry:
-            case e.InterruptRequested(cause="stop" | "bare_word" | "new"):
+            case e.TurnStarted():
+                is_settled = True
+            case e.InterruptRequested(cause="stop" | "bare_word" | "new") if is_settled:
                 begun = 1
             case g.GoalSet() | g.GoalBegun() | g.GoalResumed():
-                goal, begun = entry.goal, 0
+                goal, begun, is_settled = entry.goal, 0, False
             case g.JudgingBegun() if begun and entry.goal == goal:
                 assert begun == 1, f"{entry} though {goal} was stopped"
                 begun = 2
