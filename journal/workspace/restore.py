@@ -22,6 +22,7 @@ from .blob_store import EVERYTHING, LARGEST, BlobStore, LostBlob
 from .path_state import PathState, from_data, look_at, open_parent, signature, to_data
 from .plan import CHANGED_SINCE, Kept, Put
 from .side_record import save_json
+from .syncing import sync_files
 
 __all__ = ["STAGING", "Restore", "RestoreFailed", "load_restore"]
 
@@ -147,9 +148,10 @@ class Restore:
             with open(place, "xb") as file:
                 file.write(data)
                 self._keep_owner(root, put, file.fileno())
-                os.fchmod(file.fileno(), put.target.mode)
-                file.flush()
-                os.fsync(file.fileno())  # or a power cut after the rename leaves an empty file
+        sync_files(staging)
+        for number, put in enumerate(self.puts):
+            if put.target is not None and put.target.kind == "file":
+                (staging / str(number)).chmod(put.target.mode)
 
     def _keep_owner(self, root: Path, put: Put, file: int) -> None:
         """Where we may give files away, a file stays whose it was."""

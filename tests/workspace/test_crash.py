@@ -128,8 +128,8 @@ def test_killed_at_a_system_call(tmp_path: Path, number: int) -> None:
 def test_a_full_disk_changes_nothing(tmp_path: Path, monkeypatch) -> None:
     """It shows while nothing has been moved yet; with room again, the same order is carried out."""
     folder, before, after = prepare(tmp_path)
-    limit = 6
-    real = os.fchmod
+    limit = 3
+    real = os.fsync
 
     def full(*args: object) -> None:
         nonlocal limit
@@ -139,7 +139,7 @@ def test_a_full_disk_changes_nothing(tmp_path: Path, monkeypatch) -> None:
         real(*args)  # type: ignore[arg-type]
 
     agent = Agent(tmp_path / "state", folder)
-    monkeypatch.setattr(os, "fchmod", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(RestoreFailed, match="nothing was changed: No space left"):
         agent.workspace.revert(ORDER)
     assert content_of(folder) == after
