@@ -166,3 +166,20 @@ def test_the_keys_are_shown(stage: Stage, opened: Open) -> None:
     stage.agent.when("what", says("This."))
     terminal.types("what?")
     terminal.shows("This.")
+
+
+@pytest.mark.slow
+def test_clearing(stage: Stage, opened: Open) -> None:
+    """Ctrl-L takes what was said off the screen; the line with its draft stays."""
+    stage.agent.when("hello", Text("Here I am."))
+    terminal = opened()
+    terminal.types("hello")
+    terminal.shows("Here I am.")
+    terminal.has_bar("idle")
+    terminal.presses("a draft")
+    terminal.shows("a draft")
+    terminal.presses("\x0c")
+    terminal.waits(lambda: not any("Here I am." in row for row in terminal.screen.display))
+    terminal.has_line("a draft")
+    terminal.presses(" goes on")
+    terminal.has_line("a draft goes on")
