@@ -107,7 +107,7 @@ class Cancelling(Household):
     def _take_back(self) -> Any:
         """Queue an interrupting message after all; of any other message the queue knows."""
         planned, order, reply = taken_back(self.record, self.system.now())
-        if planned and self._turn is not None:
+        if planned:
             tell(self._turn, CallOff(planned))
         if order is None:
             return Forward(self._queue)
@@ -183,9 +183,7 @@ class Cancelling(Household):
     def _end_turn(self, order: InterruptTurn) -> None:
         """Give the turn the order; if it has just ended, the news of that is on its way."""
         self._cancel = order
-        turn = self._turn
-        if turn is not None:
-            tell(turn, order)
+        tell(self._turn, order)
 
     def _leave(self, event: str, cause: str) -> None:
         moved = step(SESSION, self.record.state, event)

@@ -26,4 +26,4 @@ class Crib:
 
     def tell(self, message: object) -> bool:
         """Tell the child, if it is there, and return whether it is."""
-        return self.ref is not None and tell(self.ref, message)
+        return tell(self.ref, message)

@@ -29,6 +29,7 @@ from ..ports.condition import await_condition
 from ..ports.gate import run_gate
 from ..ports.judging import ask_judge
 from ..ports.process.process import Process
+from .mailbox import reply
 
 if TYPE_CHECKING:
     from .scene import Scene
@@ -108,11 +109,11 @@ class GoalWork:
             )
             if ended is not None:
                 self._dead.append((ended.killed, ended.survivors))
-            _send(reply_to, GateEnded(effect.turn, effect.number, result))
+            reply(reply_to, GateEnded(effect.turn, effect.number, result))
 
         def fault(error: BaseException) -> None:
             result = GateResult(effect.argv[0], passed=False, status="failed", output=_said(error))
-            _send(reply_to, GateEnded(effect.turn, effect.number, result))
+            reply(reply_to, GateEnded(effect.turn, effect.number, result))
 
         self._dead.clear()
         task = self._start_task(work(), fault)
@@ -134,9 +135,9 @@ class GoalWork:
             await asyncio.gather(*gates, return_exceptions=True)
             killed = tuple(pid for one, _ in self._dead for pid in one) if gates else ()
             left = tuple(pid for _, one in self._dead for pid in one) if gates else ()
-            _send(reply_to, JudgeDead(killed, left))
+            reply(reply_to, JudgeDead(killed, left))
 
-        self._start_task(bury(), lambda error: _send(reply_to, JudgeDead()))
+        self._start_task(bury(), lambda error: reply(reply_to, JudgeDead()))
 
     # The judge ------------------------------------------------------------------------------------
 
@@ -145,17 +146,17 @@ class GoalWork:
 
         async def work() -> None:
             if take_seat is None:
-                _send(reply_to, JudgeAnswered(effect.turn, fault="there is no judge"))
+                reply(reply_to, JudgeAnswered(effect.turn, fault="there is no judge"))
                 return
             try:
                 seat = await asyncio.to_thread(take_seat)
             except SteersmanError as error:
-                _send(reply_to, JudgeAnswered(effect.turn, fault=error.message))
+                reply(reply_to, JudgeAnswered(effect.turn, fault=error.message))
                 return
-            _send(reply_to, await ask_judge(seat, effect))
+            reply(reply_to, await ask_judge(seat, effect))
 
         self._keep(
-            work(), lambda error: _send(reply_to, JudgeAnswered(effect.turn, fault=_said(error)))
+            work(), lambda error: reply(reply_to, JudgeAnswered(effect.turn, fault=_said(error)))
         )
 
     def _count(self, effect: CountChanges, reply_to: ActorRef[Any] | None) -> None:
@@ -165,25 +166,25 @@ class GoalWork:
             files, is_sure = 0, False
             if workspace is not None:
                 files, is_sure = await workspace.changed(effect.turn)
-            _send(reply_to, ChangesCounted(effect.turn, files, is_sure))
+            reply(reply_to, ChangesCounted(effect.turn, files, is_sure))
 
         unsure = ChangesCounted(effect.turn, 0, is_sure=False)
-        self._keep(work(), lambda error: _send(reply_to, unsure))
+        self._keep(work(), lambda error: reply(reply_to, unsure))
 
     # Time -----------------------------------------------------------------------------------------
 
     def _await(self, effect: AwaitCondition, reply_to: ActorRef[Any] | None) -> None:
         async def work() -> None:
             has_happened = await await_condition(effect.condition, self.scene.folder, effect.limit)
-            _send(reply_to, ConditionMet(effect.name, is_late=not has_happened))
+            reply(reply_to, ConditionMet(effect.name, is_late=not has_happened))
 
         late = ConditionMet(effect.name, is_late=True)
-        self._keep(work(), lambda error: _send(reply_to, late))
+        self._keep(work(), lambda error: reply(reply_to, late))
 
     def _set_timer(self, effect: GoalTimer, reply_to: ActorRef[Any] | None) -> None:
         def fire() -> None:
             self._timers.discard(timer)
-            _send(reply_to, TimerFired(effect.name))
+            reply(reply_to, TimerFired(effect.name))
 
         timer = self._loop.call_later(effect.seconds, fire)
         self._timers.add(timer)
@@ -198,8 +199,3 @@ class GoalWork:
 
 def _said(error: BaseException) -> str:
     return f"a fault in the program: {type(error).__name__}: {error}"
-
-
-def _send(reply_to: ActorRef[Any] | None, message: Any) -> None:
-    if reply_to is not None and reply_to.is_alive():
-        reply_to.tell(message)

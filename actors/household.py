@@ -294,9 +294,7 @@ class Household(Pursuing):
             for item in waiting:
                 self._say(e.SteerArrived(item.id, entry.child))
         self._give_back(entry.child, entry.killed, entry.survivors)
-        turn = self._turn
-        if turn is not None:
-            tell(turn, ChildReturned(entry.child, entry.killed, entry.survivors))
+        tell(self._turn, ChildReturned(entry.child, entry.killed, entry.survivors))
         if self.record.state not in ("leaving", "finalizing"):  # then it begins at the next start
             self._begin_reverts()
         if not self._must_wait():
@@ -309,9 +307,8 @@ class Household(Pursuing):
         """Give a child's result to its call, its parent's next boundary, or whoever may want it."""
         coming = Homecoming(self.record, self._environment, self.record.children[name])
         answer = coming.answer(killed, survivors)
-        turn = self._turn
-        if answer is not None and turn is not None:
-            tell(turn, answer)
+        if answer is not None:
+            tell(self._turn, answer)
         order = coming.order()
         if order is not None:
             self._queue.tell(order)

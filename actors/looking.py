@@ -10,7 +10,7 @@ from pykka import ActorRef
 from ..machines.results import ModelNoticed
 from ..machines.workflow_order import LookAfter, LookBefore, Looked
 from ..ports.workspace.workspace import Workspace
-from .mailbox import tell
+from .mailbox import reply
 
 __all__ = ["look"]
 
@@ -30,19 +30,15 @@ def look(
             workspace.end(call)
         return
 
-    def say(message: object) -> None:
-        if reply_to is not None:
-            tell(reply_to, message)
-
     async def before() -> None:
         notices = await workspace.begin(effect.turn, call, "run", None) if workspace else []
         for text in notices:
-            say(ModelNoticed(effect.turn, effect.epoch, text))
-        say(Looked(effect.turn, effect.step))
+            reply(reply_to, ModelNoticed(effect.turn, effect.epoch, text))
+        reply(reply_to, Looked(effect.turn, effect.step))
 
     def fault(error: BaseException) -> None:
         text = f"What step `{effect.step}` changes cannot be reverted: {error}"
-        say(ModelNoticed(effect.turn, effect.epoch, text))
-        say(Looked(effect.turn, effect.step))
+        reply(reply_to, ModelNoticed(effect.turn, effect.epoch, text))
+        reply(reply_to, Looked(effect.turn, effect.step))
 
     spawn(before(), fault)

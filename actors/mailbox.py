@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from .dispatcher import Dispatcher
 
-__all__ = ["BOUND", "Mailbox", "lane_of", "tell"]
+__all__ = ["BOUND", "Mailbox", "lane_of", "reply", "tell"]
 
 BOUND = 1_000
 """Messages from outside that a lane holds at most."""
@@ -37,12 +37,17 @@ def lane_of(message: object) -> Lane:
     return getattr(message, "lane", Lane.DATA)
 
 
-def tell(ref: ActorRef[Any], message: object) -> bool:
-    """Tell an actor unless it is gone, and return whether it was there."""
-    if not ref.is_alive():
+def tell(ref: ActorRef[Any] | None, message: object) -> bool:
+    """Tell an actor unless there is none or it is gone, and return whether it was there."""
+    if ref is None or not ref.is_alive():
         return False
     ref.tell(message)
     return True
+
+
+def reply(reply_to: ActorRef[Any] | None, message: object) -> None:
+    """Tell whoever asked, if somebody did and is still there."""
+    tell(reply_to, message)
 
 
 class Mailbox:

@@ -35,7 +35,7 @@ from ..machines.orders import Down, Inspect, Journalled, Settle, TimerFired
 from ..machines.results import ToolFinished
 from ..machines.subagent import SUBAGENT
 from .actor import Forward
-from .mailbox import tell
+from .mailbox import reply, tell
 from .ward import Ward, say_to_child
 
 __all__ = ["Nursery"]
@@ -329,5 +329,4 @@ class Nursery(Ward):
             self._cancel_one(child, cause, "", is_kept=False)
 
     def _answer_call(self, order: Delegate | Dismiss | StopChild, status: str, text: str) -> None:
-        if order.reply_to is not None and order.reply_to.is_alive():
-            order.reply_to.tell(ToolFinished(order.turn, order.epoch, order.call, status, text))
+        reply(order.reply_to, ToolFinished(order.turn, order.epoch, order.call, status, text))

@@ -46,6 +46,7 @@ from .finished import finished
 from .giving_back import give_back
 from .goal_work import GoalWork
 from .looking import look
+from .mailbox import reply
 from .pieces import Pieces
 from .reports import Reports
 from .scene import Scene
@@ -155,7 +156,7 @@ class Performer:
 
         def fault(error: BaseException) -> None:
             reason = f"a fault in the program: {type(error).__name__}: {error}"
-            _send(reply_to, ModelFailed(turn, epoch, step, reason, "please report it"))
+            reply(reply_to, ModelFailed(turn, epoch, step, reason, "please report it"))
 
         self._calls[turn] = self._task(self._call(effect, reply_to), fault)
 
@@ -164,7 +165,7 @@ class Performer:
 
         def fault(error: BaseException) -> None:
             reason = f"a fault in the program: {type(error).__name__}: {error}"
-            _send(reply_to, Summarised(turn, epoch, step, reason=reason))
+            reply(reply_to, Summarised(turn, epoch, step, reason=reason))
 
         self._calls[turn] = self._task(self._summarise(effect, reply_to), fault)
 
@@ -184,18 +185,18 @@ class Performer:
                 request, unheard, lambda said: _notice(reply_to, effect, said)
             )
         except ModelError as error:
-            _send(reply_to, Summarised(turn, epoch, step, reason=error.message))
+            reply(reply_to, Summarised(turn, epoch, step, reason=error.message))
             return
         text, reason = answer.text.strip(), "the model called a tool instead"
-        _send(reply_to, Summarised(turn, epoch, step, text, "" if text else reason, answer.usage))
+        reply(reply_to, Summarised(turn, epoch, step, text, "" if text else reason, answer.usage))
 
     async def _call(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
         turn, epoch, step = effect.turn, effect.epoch, effect.step
         text = Pieces(
-            self._loop, lambda delta: _send(reply_to, ModelText(turn, epoch, step, delta))
+            self._loop, lambda delta: reply(reply_to, ModelText(turn, epoch, step, delta))
         )
         thoughts = Pieces(
-            self._loop, lambda delta: _send(reply_to, ModelThought(turn, epoch, step, delta))
+            self._loop, lambda delta: reply(reply_to, ModelThought(turn, epoch, step, delta))
         )
         request = ModelRequest(
             self.scene.system,
@@ -215,7 +216,7 @@ class Performer:
             failed = ModelFailed(
                 turn, epoch, step, error.message, error.hint, error.is_too_long, window
             )
-            _send(reply_to, failed)
+            reply(reply_to, failed)
             return
         finally:
             thoughts.close()
@@ -223,7 +224,7 @@ class Performer:
             if self._calls.get(turn) is asyncio.current_task():  # not the next call of the turn
                 del self._calls[turn]
         window = await self._window.known()
-        _send(
+        reply(
             reply_to,
             ModelAnswered(
                 turn,
@@ -244,9 +245,9 @@ class Performer:
         tool = self.scene.toolbox.get(effect.tool)
         if tool is None:
             result = ToolResult("failed", f"[there is no tool `{effect.tool}`]")
-            _send(reply_to, finished(effect, result))
+            reply(reply_to, finished(effect, result))
             return
-        reports = Reports(self._loop, effect.call, lambda said: _send(reply_to, said))
+        reports = Reports(self._loop, effect.call, lambda said: reply(reply_to, said))
         self._reports[effect.call] = reports
         context = ToolContext(
             self.scene.folder,
@@ -263,7 +264,7 @@ class Performer:
 
         def fault(error: BaseException) -> None:
             text = f"[a fault in the program: {type(error).__name__}: {error}]"
-            _send(reply_to, finished(effect, ToolResult("failed", text)))
+            reply(reply_to, finished(effect, ToolResult("failed", text)))
 
         self._awaited[effect.call] = self._task(self._await_run(run, effect, reply_to), fault)
 
@@ -279,18 +280,18 @@ class Performer:
             scene.workspace,
             (effect.turn, effect.call, effect.tool, path),
             lambda: tool.start(effect.arguments, context),
-            lambda said: _send(reply_to, ModelNoticed(effect.turn, effect.epoch, said)),
+            lambda said: reply(reply_to, ModelNoticed(effect.turn, effect.epoch, said)),
         )
 
     def _restore(self, effect: RestoreFiles, reply_to: ActorRef[Any] | None) -> None:
         def fault(error: BaseException) -> None:
             reason = f"a fault in the program: {type(error).__name__}: {error}"
-            _send(reply_to, RestoreEnded(effect.id, reason))
+            reply(reply_to, RestoreEnded(effect.id, reason))
 
         async def work() -> None:
             if not effect.is_dry_run:  # a turn whose actor failed may have left some
                 await asyncio.gather(*self._awaited.values(), return_exceptions=True)
-            await give_back(self.scene.workspace, effect, lambda said: _send(reply_to, said))
+            await give_back(self.scene.workspace, effect, lambda said: reply(reply_to, said))
 
         self._task(work(), fault)
 
@@ -303,7 +304,7 @@ class Performer:
             self._runs.pop(effect.call, None)
             self._reports.pop(effect.call).close()
             self._awaited.pop(effect.call, None)
-        _send(reply_to, finished(effect, result))
+        reply(reply_to, finished(effect, result))
 
     def _stop(self, effect: StopTool, reply_to: ActorRef[Any] | None) -> None:
         run = self._runs.get(effect.call)
@@ -311,7 +312,7 @@ class Performer:
             run.stop()
             return
         result = ToolResult("killed", "[stopped before it started]")
-        _send(reply_to, finished(effect, result))
+        reply(reply_to, finished(effect, result))
 
     # Children and time ----------------------------------------------------------------------------
 
@@ -331,20 +332,20 @@ class Performer:
                 async with self._doors[effect.session]:
                     opened = await asyncio.to_thread(self.offspring.open, effect, reply_to)
             except SteersmanError as error:
-                _send(reply_to, ChildLost(effect.name, error.message, error.hint))
+                reply(reply_to, ChildLost(effect.name, error.message, error.hint))
             else:
-                _send(reply_to, opened)
+                reply(reply_to, opened)
 
         def fault(error: BaseException) -> None:
             reason = f"a fault in the program: {type(error).__name__}: {error}"
-            _send(reply_to, ChildLost(effect.name, reason, "please report it"))
+            reply(reply_to, ChildLost(effect.name, reason, "please report it"))
 
         self._task(open_it(), fault)
 
     def _set_timer(self, effect: SetTimer, reply_to: ActorRef[Any] | None) -> None:
         def fire() -> None:
             self._timers.discard(timer)
-            _send(reply_to, TimerFired(effect.name, effect.epoch))
+            reply(reply_to, TimerFired(effect.name, effect.epoch))
 
         timer = self._loop.call_later(effect.seconds, fire)
         self._timers.add(timer)
@@ -371,11 +372,6 @@ def _ignore(error: BaseException) -> None:
     """Nobody waits for it: the next claim of the session says what is wrong with it."""
 
 
-def _send(reply_to: ActorRef[Any] | None, message: Any) -> None:
-    if reply_to is not None and reply_to.is_alive():
-        reply_to.tell(message)
-
-
 def _notice(reply_to: ActorRef[Any] | None, effect: CallModel | Summarise, said: str) -> None:
     seconds = said.seconds if isinstance(said, Pause) else 0.0
-    _send(reply_to, ModelNoticed(effect.turn, effect.epoch, str(said), seconds))
+    reply(reply_to, ModelNoticed(effect.turn, effect.epoch, str(said), seconds))

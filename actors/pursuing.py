@@ -40,6 +40,7 @@ from .actor import Forward
 from .goal import Goal
 from .reverting import Reverting
 from .supervisor import ChildSpec
+from .turn_entry import requested
 
 __all__ = ["Pursuing"]
 
@@ -195,19 +196,7 @@ class Pursuing(Reverting):
 
     def _stop_goal_alone(self, order: InterruptTurn) -> None:
         """Stop a goal between two turns: the receipt is written here."""
-        self._say(
-            e.InterruptRequested(
-                order.receipt,
-                "",
-                order.cause,
-                order.user,
-                order.client_id,
-                order.matched,
-                order.rule,
-                order.text,
-                ack=order.ack,
-            )
-        )
+        self._say(requested("", order))
         self._goal.tell(StopGoal(is_alone=True))
 
     def _pause_alone(self, message: Interrupt, receipt: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from ..machines.pursuit import (
     RunGate,
     StopJudging,
 )
-from .mailbox import tell
+from .mailbox import reply
 from .simulation import Dice, Timeline
 
 __all__ = ["SimulatedJudging", "Verdicts"]
@@ -66,23 +66,23 @@ class SimulatedJudging:
         """Begin an effect."""
         match effect:
             case RunGate():
-                self._begin(effect, lambda: _say(reply_to, self._gate(effect)))
+                self._begin(effect, lambda: reply(reply_to, self._gate(effect)))
             case AskJudge():
-                self._begin(effect, lambda: _say(reply_to, self._verdict(effect)))
+                self._begin(effect, lambda: reply(reply_to, self._verdict(effect)))
             case CountChanges():
                 files = int(self._dice.random() < self._verdicts.changes)
                 counted = ChangesCounted(effect.turn, files, self._dice.random() < 0.8)
-                self._begin(effect, lambda: _say(reply_to, counted))
+                self._begin(effect, lambda: reply(reply_to, counted))
             case AwaitCondition():
                 seconds = min(effect.limit, effect.condition.seconds * self._dice.random() * 2)
                 met = ConditionMet(effect.name, is_late=self._dice.random() < 0.2)
-                self._later(seconds, lambda: _say(reply_to, met))
+                self._later(seconds, lambda: reply(reply_to, met))
             case GoalTimer():
-                self._later(effect.seconds, lambda: _say(reply_to, TimerFired(effect.name)))
+                self._later(effect.seconds, lambda: reply(reply_to, TimerFired(effect.name)))
             case StopJudging():
                 killed = (4712,) if any(isinstance(o, RunGate) for o in self.begun.values()) else ()
                 self.begun.clear()
-                self._later(self._delay(), lambda: _say(reply_to, JudgeDead(killed)))
+                self._later(self._delay(), lambda: reply(reply_to, JudgeDead(killed)))
 
     def _begin(self, effect: GoalEffect, end: Callable[[], None]) -> None:
         """Begin it; one that was stopped gives its result even so, now and then."""
@@ -112,8 +112,3 @@ class SimulatedJudging:
 
     def _delay(self) -> float:
         return self._dice.random() * self._verdicts.longest
-
-
-def _say(reply_to: ActorRef[Any] | None, message: Any) -> None:
-    if reply_to is not None:
-        tell(reply_to, message)

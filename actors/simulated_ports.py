@@ -41,7 +41,7 @@ from ..machines.results import (
 )
 from ..machines.workflow_order import LookAfter, LookBefore, Looked
 from .environment import Permit
-from .mailbox import tell
+from .mailbox import reply
 from .simulated_judging import SimulatedJudging, Verdicts
 from .simulation import Dice, Timeline
 from .turn_effect import DELEGATE
@@ -214,10 +214,10 @@ class SimulatedPorts:
                 self._at_door(session, lambda: self._offspring.close_child(session))
             case SetTimer():
                 fired = TimerFired(effect.name, effect.epoch)
-                self._later(effect.seconds, lambda: self._send(reply_to, fired))
+                self._later(effect.seconds, lambda: reply(reply_to, fired))
             case LookBefore():
                 looked = Looked(effect.turn, effect.step)
-                self._later(self._delay() / 4, lambda: self._send(reply_to, looked))
+                self._later(self._delay() / 4, lambda: reply(reply_to, looked))
             case LookAfter():
                 pass
             case _:
@@ -243,7 +243,7 @@ class SimulatedPorts:
         self._later(due - now, event)
 
     def _open(self, effect: OpenChild, nursery: ActorRef[Any]) -> None:
-        self._send(nursery, self._offspring.open_child(effect, nursery))
+        reply(nursery, self._offspring.open_child(effect, nursery))
 
     # The model ------------------------------------------------------------------------------------
 
@@ -259,9 +259,9 @@ class SimulatedPorts:
     def _stream(self, call: ModelCall, number: int) -> None:
         at = call.effect
         if call.is_open:
-            self._send(call.reply_to, ModelText(at.turn, at.epoch, at.step, f"piece {number} "))
+            reply(call.reply_to, ModelText(at.turn, at.epoch, at.step, f"piece {number} "))
             if number == 0:
-                self._send(call.reply_to, ModelNoticed(at.turn, at.epoch, "slow today"))
+                reply(call.reply_to, ModelNoticed(at.turn, at.epoch, "slow today"))
 
     def _answer(self, call: ModelCall) -> None:
         if not call.is_open and self._dice.random() >= self._chances.answers_after_cancel:
@@ -272,7 +272,7 @@ class SimulatedPorts:
             del self.models[at.turn]
         if self._dice.random() < self._chances.model_fails:
             failed = ModelFailed(at.turn, at.epoch, at.step, "it is down", "try again")
-            self._send(call.reply_to, failed)
+            reply(call.reply_to, failed)
             return
         calls: tuple[ToolRequest, ...] = ()
         if self._dice.random() < self._chances.calls:
@@ -281,7 +281,7 @@ class SimulatedPorts:
         is_repeated = self._chances.repeats and self._dice.random() < self._chances.repeats
         text = "the same again" if is_repeated else f"answer {at.turn}.{at.step}"
         answered = ModelAnswered(at.turn, at.epoch, at.step, text, calls, usage)
-        self._send(call.reply_to, answered)
+        reply(call.reply_to, answered)
 
     def _summarise(self, effect: Summarise, reply_to: ActorRef[Any] | None) -> None:
         """Sum up, or fail to; a cancel comes too late as often as it does for an answer."""
@@ -297,7 +297,7 @@ class SimulatedPorts:
         usage = Usage(input=len(effect.messages), output=1)
         text, reason = ("", "it is down") if fails else ("much happened", "")
         done = Summarised(effect.turn, effect.epoch, effect.step, text, reason, usage)
-        self._send(call.reply_to, done)
+        reply(call.reply_to, done)
 
     def _request(self, at: CallModel, number: int) -> ToolRequest:
         is_bad = self._dice.random() < self._chances.bad_arguments
@@ -335,7 +335,7 @@ class SimulatedPorts:
         if call is None:
             text = "[stopped before it started]"
             missing = ToolFinished(effect.turn, effect.epoch, effect.call, "killed", text)
-            self._send(reply_to, missing)
+            reply(reply_to, missing)
         else:  # it may take its time, or end by itself before that
             self._later(self._delay(), lambda: self._end(call, "killed"))
 
@@ -352,7 +352,7 @@ class SimulatedPorts:
         finished = ToolFinished(
             at.turn, at.epoch, at.call, status, "output", 0, 6, killed, progress=progress
         )
-        self._send(call.reply_to, finished)
+        reply(call.reply_to, finished)
 
     # Files ----------------------------------------------------------------------------------------
 
@@ -363,18 +363,13 @@ class SimulatedPorts:
             return
         begin = self._delay() / 4
         counted = RestoreCounted(effect.id, 2)
-        self._timeline.after(begin, lambda: self._send(reply_to, counted))
+        self._timeline.after(begin, lambda: reply(reply_to, counted))
         is_full = self._dice.random() < 0.2
         ended = RestoreEnded(effect.id, "the disk is full" if is_full else "", ("a", "b"))
-        self._timeline.after(begin + self._delay() / 4, lambda: self._send(reply_to, ended))
+        self._timeline.after(begin + self._delay() / 4, lambda: reply(reply_to, ended))
 
     def _delay(self) -> float:
         return self._dice.random() * self._chances.longest
-
-    @staticmethod
-    def _send(reply_to: ActorRef[Any] | None, message: object) -> None:
-        if reply_to is not None:
-            tell(reply_to, message)
 
 
 @dataclass(slots=True, eq=False)
