@@ -6,10 +6,10 @@ Looks every `PAUSE` seconds: none of the three can be waited for on every system
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 
 from ..machines.verdict import Condition
+from .process.tree import is_running
 
 __all__ = ["PAUSE", "await_condition"]
 
@@ -31,23 +31,13 @@ async def _happens(condition: Condition, folder: Path) -> None:
         case "time":
             await asyncio.sleep(condition.seconds)
         case "process":
-            while _is_alive(condition.process):
+            while is_running(condition.process):
                 await asyncio.sleep(PAUSE)
         case "file":
             path = folder / condition.file
             before = _look(path)
             while _look(path) == before:
                 await asyncio.sleep(PAUSE)
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _look(path: Path) -> tuple[int, int, int] | None:

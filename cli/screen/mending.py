@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ...ports.process.tree import is_running
 from ...workflows.paths import make_private, write_private
 
 __all__ = ["RESET", "in_order", "mend"]
@@ -60,7 +61,7 @@ def mend(folder: Path, name: str) -> bool:
     except (OSError, ValueError, KeyError, TypeError):
         mark.unlink(missing_ok=True)
         return False
-    if _is_alive(pid):
+    if is_running(pid):
         return False
     termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, attributes)
     sys.stdout.write(f"\r\x1b[J{RESET}")
@@ -85,13 +86,3 @@ def _settings(told: list[Any]) -> list[Any]:
     *plain, coded = told
     signs = [base64.b64decode(one) if isinstance(one, str) else int(one) for one in coded]
     return [*(int(one) for one in plain), signs]
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -14,7 +14,15 @@ import os
 import signal
 import sys
 
-__all__ = ["become_subreaper", "descendants", "end_pass", "reap", "send", "send_group"]
+__all__ = [
+    "become_subreaper",
+    "descendants",
+    "end_pass",
+    "is_running",
+    "reap",
+    "send",
+    "send_group",
+]
 
 _PR_SET_CHILD_SUBREAPER = 36
 _STOP_PASSES = 4
@@ -70,6 +78,17 @@ def descendants(root: int, spare: frozenset[int] = frozenset()) -> dict[int, str
                 found[child] = parents[child][1]
                 todo.append(child)
     return found
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is a process of this id, whoever it belongs to."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def send(pid: int, number: int) -> None:
