@@ -1,14 +1,12 @@
 """A workflow's command: a program with its arguments, in the run's folder. No model has this tool."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
-from ...machines.errors import ToolError
-from ..process.process import Process, Processes, ProcessResult, ProcessSpec
+from ..process.process import Processes, ProcessResult, ProcessSpec
 from .arguments import declare
+from .process_run import ProcessRun
 from .text import join_ends, readable
-from .thread_tool import failed
 from .tool import ToolContext, ToolResult, ToolRun, ToolStatus
 
 __all__ = ["CommandTool"]
@@ -49,43 +47,11 @@ class CommandTool:
             keep=self._output_limit // 2,
             keep_errors=_ERRORS,
         )
-        return _CommandRun(self._processes, spec)
 
+        async def prepare() -> ProcessSpec:
+            return spec
 
-class _CommandRun:
-    """One command as a `ToolRun`."""
-
-    def __init__(self, processes: Processes, spec: ProcessSpec) -> None:
-        self._process: Process | None = None
-        self._is_stopped = False
-        self._task = asyncio.create_task(self._run(processes, spec))
-
-    @property
-    def pid(self) -> int:
-        """Process id of the command; 0 before it runs."""
-        return self._process.pid if self._process is not None else 0
-
-    async def wait(self) -> ToolResult:
-        """Return the result; nothing that it started is left then."""
-        return await asyncio.shield(self._task)
-
-    def stop(self) -> None:
-        """Begin to stop it; called again, it does not wait for anybody's manners."""
-        if self._process is not None:
-            self._process.stop(0.0 if self._is_stopped else None)
-        self._is_stopped = True
-
-    async def _run(self, processes: Processes, spec: ProcessSpec) -> ToolResult:
-        try:
-            self._process = await processes.spawn(spec)
-        except ToolError as error:
-            return failed(error)
-        if self._is_stopped:
-            self._process.stop()
-        result = await self._process.wait()
-        if result.status in ("failed", "lost"):
-            return failed(ToolError(result.reason))
-        return _told(result)
+        return ProcessRun(self._processes, prepare, _told)
 
 
 def _told(result: ProcessResult) -> ToolResult:

@@ -2,12 +2,12 @@
 
 import asyncio
 import codecs
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from ...machines.errors import ToolError
 from ..process.process import Process, Processes, ProcessResult, ProcessSpec
 from .thread_tool import failed
-from .tool import ToolContext, ToolResult
+from .tool import ToolResult
 
 __all__ = ["ProcessRun"]
 
@@ -15,21 +15,21 @@ __all__ = ["ProcessRun"]
 class ProcessRun:
     """One supervised process as a `ToolRun`.
 
-    `prepare` makes the command, in a worker thread; its `ToolError` becomes the result. `tell`
-    makes the result that the model reads.
+    `prepare` makes the command; its `ToolError` becomes the result. `tell` makes the result that is
+    told, and `on_output` hears what is printed, as it comes.
     """
 
     def __init__(
         self,
         processes: Processes,
-        prepare: Callable[[], ProcessSpec],
-        context: ToolContext,
+        prepare: Callable[[], Awaitable[ProcessSpec]],
         tell: Callable[[ProcessResult], ToolResult],
+        on_output: Callable[[str], None] | None = None,
     ) -> None:
         self._process: Process | None = None
         self._is_stopped = False
         self._tell = tell
-        self._on_output = context.on_output
+        self._on_output = on_output
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._task = asyncio.create_task(self._run(processes, prepare))
 
@@ -48,9 +48,11 @@ class ProcessRun:
             self._process.stop(0.0 if self._is_stopped else None)
         self._is_stopped = True
 
-    async def _run(self, processes: Processes, prepare: Callable[[], ProcessSpec]) -> ToolResult:
+    async def _run(
+        self, processes: Processes, prepare: Callable[[], Awaitable[ProcessSpec]]
+    ) -> ToolResult:
         try:
-            spec = await asyncio.to_thread(prepare)
+            spec = await prepare()
             if self._is_stopped:
                 return ToolResult("killed", "Stopped before it started.")
             self._process = await processes.spawn(spec, self._pass_on if self._on_output else None)

@@ -1,8 +1,10 @@
 """The tool `search`: lines that match a regular expression; `search_program` does the work."""
 
+import asyncio
 import json
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +71,9 @@ class SearchTool:
                 stdin=_request(arguments, context),
             )
 
-        return ProcessRun(self._processes, prepare, context, _told)
+        return ProcessRun(
+            self._processes, partial(asyncio.to_thread, prepare), _told, context.on_output
+        )
 
 
 def _request(arguments: dict[str, Any], context: ToolContext) -> bytes:

@@ -1,7 +1,9 @@
 """The tool `shell`: a command line, run by the shell in the session's folder."""
 
+import asyncio
 import re
 import shutil
+from functools import partial
 from typing import Any
 
 from ...machines.errors import ToolError
@@ -58,7 +60,12 @@ class ShellTool:
                 spill=context.spill_folder / f"{_UNSAFE.sub('_', context.call)}.txt",
             )
 
-        return ProcessRun(self._processes, prepare, context, lambda result: _told(result, timeout))
+        return ProcessRun(
+            self._processes,
+            partial(asyncio.to_thread, prepare),
+            lambda result: _told(result, timeout),
+            context.on_output,
+        )
 
 
 def _told(result: ProcessResult, timeout: float) -> ToolResult:
