@@ -11,7 +11,6 @@ used. Older models are given a budget to think with, newer ones (from 4.6 on) an
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -19,11 +18,12 @@ from ...machines.conversation import ChatMessage, Thought, Usage
 from .capacity import published_window
 from .complaint import Complaint
 from .endpoint import Endpoint, Patience, parse_base_url
-from .exchange import Exchange, with_defaults
+from .exchange import Exchange
 from .foreign import count, table
-from .model import ModelAnswer, ModelRequest, unheard
+from .model import ModelRequest
 from .reply import Reply
 from .retry import RetryPolicy, ServerFault
+from .served import ServedModel
 
 __all__ = ["AnthropicModel", "wire_turns"]
 
@@ -44,7 +44,7 @@ _BUDGETS = {"low": 2_048, "medium": 8_192, "high": 24_576}  # tokens to think wi
 _WITH_BUDGET = re.compile(r"claude-(3|[a-z]+-4(-[0-5])?(-20|@|$|-latest))")
 
 
-class AnthropicModel:
+class AnthropicModel(ServedModel):
     """A model behind `{base_url}/v1/messages`."""
 
     def __init__(
@@ -63,33 +63,17 @@ class AnthropicModel:
     ) -> None:
         address, host = parse_base_url(base_url, name or model)
         url = f"{address.removesuffix('/v1')}/v1/messages"
-        self.name = f"{name} ({model} at {host})" if name else f"{model} at {host}"
-        self._model = model
         self._thinking = "" if thinking == "off" else thinking
-        self._defaults = (temperature, max_tokens or _MAX_TOKENS)
         headers = {"anthropic-version": _VERSION, **({"x-api-key": key} if key else {})}
         complaint = Complaint(url, model, key, key_env)
         endpoint = Endpoint(complaint, headers, patience or Patience())
-        self._exchange = Exchange(endpoint, retry or RetryPolicy(), _take_in)
-
-    async def answer(
-        self,
-        request: ModelRequest,
-        on_text: Callable[[str], None],
-        on_notice: Callable[[str], None],
-        on_thought: Callable[[str], None] = unheard,
-    ) -> ModelAnswer:
-        """Stream pieces of text to `on_text` and return the whole. Raises `ModelError`."""
-        body = self._body(with_defaults(request, *self._defaults))
-        return await self._exchange.run(body, request.call_prefix, on_text, on_notice, on_thought)
+        exchange = Exchange(endpoint, retry or RetryPolicy(), _take_in)
+        limit = max_tokens or _MAX_TOKENS
+        super().__init__(exchange, model, host, name, temperature, limit)
 
     async def window(self) -> int:
         """Say what is published of the model."""
         return published_window(self._model)
-
-    async def aclose(self) -> None:
-        """Close the connections. Idempotent."""
-        await self._exchange.aclose()
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         turns = wire_turns(request.messages)

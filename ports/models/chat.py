@@ -6,7 +6,7 @@ The wire form of a prefix of the messages is a prefix of the wire form, so promp
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ...machines.conversation import ChatMessage, ToolSchema, Usage
@@ -14,16 +14,17 @@ from .capacity import asked_window, published_window
 from .complaint import Complaint
 from .endpoint import Endpoint, Patience, is_loopback, parse_base_url
 from .event_stream import DONE
-from .exchange import Exchange, with_defaults
+from .exchange import Exchange
 from .foreign import count, table, tables
-from .model import ModelAnswer, ModelRequest, unheard
+from .model import ModelRequest
 from .reply import Reply
 from .retry import RetryPolicy
+from .served import ServedModel
 
 __all__ = ["ChatModel", "wire_messages"]
 
 
-class ChatModel:
+class ChatModel(ServedModel):
     """A model behind `{base_url}/chat/completions`; `key` empty sends no Authorization header.
 
     `extra` is added to each request as it is. `key_env` is only named in hints.
@@ -46,9 +47,6 @@ class ChatModel:
     ) -> None:
         address, host = parse_base_url(base_url, name or model)
         url = f"{address}/chat/completions"
-        self.name = f"{name} ({model} at {host})" if name else f"{model} at {host}"
-        self._model = model
-        self._defaults = (temperature, max_tokens)
         # OpenAI's own newer models refuse `max_tokens`; nobody else knows the newer name for sure.
         self._base = address
         self._is_published = is_openai = host == "api.openai.com"
@@ -59,18 +57,8 @@ class ChatModel:
         headers = {"authorization": f"Bearer {key}"} if key else {}
         complaint = Complaint(url, model, key, key_env)
         endpoint = Endpoint(complaint, headers, patience or Patience())
-        self._exchange = Exchange(endpoint, retry or RetryPolicy(), _take_in)
-
-    async def answer(
-        self,
-        request: ModelRequest,
-        on_text: Callable[[str], None],
-        on_notice: Callable[[str], None],
-        on_thought: Callable[[str], None] = unheard,
-    ) -> ModelAnswer:
-        """Stream pieces of text to `on_text` and return the whole. Raises `ModelError`."""
-        body = self._body(with_defaults(request, *self._defaults))
-        return await self._exchange.run(body, request.call_prefix, on_text, on_notice, on_thought)
+        exchange = Exchange(endpoint, retry or RetryPolicy(), _take_in)
+        super().__init__(exchange, model, host, name, temperature, max_tokens)
 
     async def window(self) -> int:
         """Ask the server how many tokens the model can look at; 0 where it does not say."""
@@ -78,10 +66,6 @@ class ChatModel:
             return published_window(self._model)
         is_near = is_loopback(self._base)
         return await asked_window(self._exchange.get, self._base, self._model, is_near=is_near)
-
-    async def aclose(self) -> None:
-        """Close the connections. Idempotent."""
-        await self._exchange.aclose()
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         body: dict[str, Any] = {

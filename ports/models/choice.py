@@ -159,34 +159,29 @@ def _bare(config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> Model
         case "scripted":
             return ScriptedModel(load_script(Path(config.script)), config.name)
         case "anthropic":
-            model: Model = AnthropicModel(
-                config.base_url or _HOSTED[0].base_url,
-                config.model,
-                name=config.name,
-                key=environ.get(config.api_key_env, ""),
-                key_env=config.api_key_env,
-                temperature=config.temperature,
-                max_tokens=config.max_tokens,
-                thinking=config.thinking or "",
-                patience=_patience(config),
-            )
+            model = _served(AnthropicModel, config.base_url or _HOSTED[0].base_url, config, environ)
         case "openai":
-            model = ChatModel(
-                config.base_url,
-                config.model,
-                name=config.name,
-                key=environ.get(config.api_key_env, ""),
-                key_env=config.api_key_env,
-                temperature=config.temperature,
-                max_tokens=config.max_tokens,
-                thinking=config.thinking or "",
-                patience=_patience(config),
-            )
+            model = _served(ChatModel, config.base_url, config, environ)
     return JsonDialect(model) if config.tool_dialect == "json" else model
 
 
-def _patience(config: ModelConfig) -> Patience | None:
-    return Patience(silence=config.timeout) if config.timeout else None
+def _served(
+    kind: type[AnthropicModel] | type[ChatModel],
+    base_url: str,
+    config: ModelConfig,
+    environ: Mapping[str, str],
+) -> Model:
+    return kind(
+        base_url,
+        config.model,
+        name=config.name,
+        key=environ.get(config.api_key_env, ""),
+        key_env=config.api_key_env,
+        temperature=config.temperature,
+        max_tokens=config.max_tokens,
+        thinking=config.thinking or "",
+        patience=Patience(silence=config.timeout) if config.timeout else None,
+    )
 
 
 def _local(config: ModelConfig, cache: Path) -> LocalModel:

@@ -6,17 +6,16 @@ object of the stream.
 
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
 
 from .complaint import Complaint
 from .endpoint import Endpoint
 from .event_stream import json_objects
-from .model import ModelAnswer, ModelRequest, unheard
+from .model import ModelAnswer, unheard
 from .reply import Reply
 from .retry import RetryPolicy, ServerFault, with_retries
 
-__all__ = ["Exchange", "TakeIn", "with_defaults"]
+__all__ = ["Exchange", "TakeIn"]
 
 _REFUSALS = ("refusal", "content_filter")
 
@@ -75,15 +74,3 @@ class Exchange:
             raise complaint.refused(reply.came)
         if reply.is_empty:
             raise complaint.empty(reply.stop_reason)
-
-
-def with_defaults(
-    request: ModelRequest, temperature: float | None, max_tokens: int | None
-) -> ModelRequest:
-    """Return the request with these settings where it has none of its own; the smaller limit counts."""
-    limits = [one for one in (request.max_tokens, max_tokens) if one is not None]
-    return replace(
-        request,
-        temperature=temperature if request.temperature is None else request.temperature,
-        max_tokens=min(limits, default=None),
-    )
