@@ -12,6 +12,14 @@ from .machine import Machine, State, Transition
 __all__ = ["RESTORE"]
 
 _KEPT = ("working", "waiting", "stale")
+_REPORTED = (
+    "prompt_submit",
+    "agent_response",
+    "notification",
+    "session_end",
+    "session_finalize",
+    "forget",
+)
 
 RESTORE = Machine(
     name="restore",
@@ -54,26 +62,9 @@ RESTORE = Machine(
         ),
         *(
             Transition(event, ("unknown",), ignored="nobody knows this session")
-            for event in (
-                "prompt_submit",
-                "agent_response",
-                "notification",
-                "session_end",
-                "session_finalize",
-                "forget",
-            )
+            for event in _REPORTED
         ),
-        *(
-            Transition(event, ("finalizing",), ignored="it is over already")
-            for event in (
-                "prompt_submit",
-                "agent_response",
-                "notification",
-                "session_end",
-                "session_finalize",
-                "forget",
-            )
-        ),
+        *(Transition(event, ("finalizing",), ignored="it is over already") for event in _REPORTED),
     ),
     control=("session_end", "session_finalize", "forget"),
 )

@@ -192,10 +192,7 @@ def _variable_faults(
 ) -> Iterator[Fault]:
     if len(reference.path) > 1 and reference.path[1] not in variables:
         name = reference.path[1]
-        near = get_close_matches(name, variables, 1)
-        hint = f"did you mean `vars.{near[0]}`?" if near else "add it to `[workflow.vars]`"
-        if dashed := _dashed(name, variables):
-            hint = f'`-` is minus here: write `vars["{dashed}"]`'
+        hint = _meant("vars", name, variables) or "add it to `[workflow.vars]`"
         yield _fault(slot, f"uses `vars.{name}`, which is not there", hint, reference.line)
 
 
@@ -210,10 +207,7 @@ def _step_faults(
         return
     name = reference.path[1]
     if name not in steps:
-        near = get_close_matches(name, steps, 1)
-        hint = f"did you mean `steps.{near[0]}`?" if near else f"steps: {_listed(list(steps))}"
-        if dashed := _dashed(name, steps):
-            hint = f'`-` is minus here: write `steps["{dashed}"]`'
+        hint = _meant("steps", name, list(steps)) or f"steps: {_listed(list(steps))}"
         yield _fault(slot, f"uses step `{name}`, which is not there", hint, reference.line)
         return
     if slot.step is not None and name not in before[slot.step.id]:
@@ -278,6 +272,14 @@ def _tails(references: Sequence[Reference], names: Sequence[str]) -> Iterator[st
     for one in references:
         if len(one.path) > 1 and (dashed := _dashed(one.path[1], names)):
             yield from dashed.removeprefix(f"{one.path[1]}-").split("-")
+
+
+def _meant(root: str, name: str, names: Sequence[str]) -> str:
+    """Ask for the name that was meant, if one is near."""
+    if dashed := _dashed(name, names):
+        return f'`-` is minus here: write `{root}["{dashed}"]`'
+    near = get_close_matches(name, names, 1)
+    return f"did you mean `{root}.{near[0]}`?" if near else ""
 
 
 def _dashed(name: str, names: Any) -> str:
