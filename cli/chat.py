@@ -14,6 +14,7 @@ from ..journal.store import SessionRow
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths
+from .folder import work_folder
 from .leaving import Leaving, leave_on_signals
 from .options import ChatOptions, Face
 from .stored import stored
@@ -24,9 +25,7 @@ __all__ = ["chat", "face_of"]
 def chat(options: ChatOptions, environ: Mapping[str, str], given: Face | None = None) -> int:
     """Run a chat and return its exit code; `given` is a face other than the options say."""
     _require_sense(options)
-    folder = options.folder.expanduser().resolve()
-    if not folder.is_dir():
-        raise UsageError(f"`{folder}` is not a folder", "give --cwd an existing one")
+    folder = work_folder(options.folder)
     paths = Paths.of(environ)
     if options.resume:
         folder = _folder_of(options.resume, environ)

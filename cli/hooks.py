@@ -51,9 +51,7 @@ def list_hooks(environ: Mapping[str, str], *, as_json: bool) -> int:
 
 def install_hooks(environ: Mapping[str, str], name: str, *, is_dry: bool) -> int:
     """Write our hooks into an agent's configuration. Raises `ConfigError`, `UsageError`."""
-    paths = Paths.of(environ)
-    agent = find_agent(load_agents(paths), name)
-    installation = _installation(agent, paths, environ)
+    agent, installation = _found(environ, name)
     changes = installation.install()
     if is_dry:
         return _show(changes)
@@ -72,9 +70,7 @@ def install_hooks(environ: Mapping[str, str], name: str, *, is_dry: bool) -> int
 
 def uninstall_hooks(environ: Mapping[str, str], name: str, *, is_dry: bool) -> int:
     """Take our hooks out again. Raises `ConfigError`, `UsageError`."""
-    paths = Paths.of(environ)
-    agent = find_agent(load_agents(paths), name)
-    installation = _installation(agent, paths, environ)
+    _, installation = _found(environ, name)
     changes = installation.uninstall()
     if is_dry:
         return _show(changes)
@@ -101,6 +97,12 @@ def tell(environ: Mapping[str, str]) -> int:
     count = tell_hooks(restorable, paths.state, specs, environ)
     show(f"Hooks run: {count}.")
     return 0
+
+
+def _found(environ: Mapping[str, str], name: str) -> tuple[AgentDefinition, Installation]:
+    paths = Paths.of(environ)
+    agent = find_agent(load_agents(paths), name)
+    return agent, _installation(agent, paths, environ)
 
 
 def _show(changes: list[Change]) -> int:

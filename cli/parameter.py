@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Json", "Number", "Of", "Session"]
+__all__ = ["Json", "Number", "NumberOrLast", "Of", "Session"]
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Session = Annotated[
@@ -17,3 +17,4 @@ Of = Annotated[
     ),
 ]
 Number = Annotated[int, typer.Argument(metavar="N", help="The number that the list shows.")]
+NumberOrLast = Annotated[int, typer.Argument(metavar="N", help="Its number; the last if left out.")]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .parameter import Json, Number, Of, Session
+from .parameter import Json, Number, NumberOrLast, Of, Session
 
 __all__ = ["queue", "send", "stop"]
 
@@ -72,13 +72,7 @@ def queue_move(
 
 
 @queue.command("pop")
-def queue_pop(
-    number: Annotated[
-        int, typer.Argument(metavar="N", help="Its number; the last if left out.")
-    ] = 0,
-    session: Of = "",
-    as_json: Json = False,
-) -> int:
+def queue_pop(number: NumberOrLast = 0, session: Of = "", as_json: Json = False) -> int:
     """Take a message back.
 
     Example: steersman queue pop 2
@@ -96,13 +90,7 @@ def queue_clear(session: Of = "", as_json: Json = False) -> int:
 
 
 @queue.command("keep")
-def queue_keep(
-    number: Annotated[
-        int, typer.Argument(metavar="N", help="Its number; the last if left out.")
-    ] = 0,
-    session: Of = "",
-    as_json: Json = False,
-) -> int:
+def queue_keep(number: NumberOrLast = 0, session: Of = "", as_json: Json = False) -> int:
     """Let the answer of a side talk or subagent wait like a message.
 
     Example: steersman queue keep 3

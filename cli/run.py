@@ -20,6 +20,7 @@ from ..machines.run import RUN
 from ..workflows.config import Config, load
 from ..workflows.document import parse_document
 from ..workflows.paths import Paths
+from .folder import work_folder
 from .leaving import Leaving, leave_on_signals
 from .reopening import chosen_work, unknown_work
 
@@ -49,9 +50,7 @@ RunFace = Callable[[Host, Callable[[], Conversation], RunOptions], int]
 def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
     """Run a workflow, go on with one, or say what would be done; return the exit code."""
     _require_sense(options)
-    folder = options.folder.expanduser().resolve()
-    if not folder.is_dir():
-        raise UsageError(f"`{folder}` is not a folder", "give --cwd an existing one")
+    folder = work_folder(options.folder)
     paths = Paths.of(environ)
     if options.resume:
         return _resume(options, environ, paths, folder)

@@ -1,0 +1,15 @@
+"""The folder that a command works in, as somebody named it."""
+
+from pathlib import Path
+
+from ..machines.errors import UsageError
+
+__all__ = ["work_folder"]
+
+
+def work_folder(named: Path) -> Path:
+    """Return it whole, without links. Raises `UsageError` where there is none."""
+    folder = named.expanduser().resolve()
+    if not folder.is_dir():
+        raise UsageError(f"`{folder}` is not a folder", "give --cwd an existing one")
+    return folder
