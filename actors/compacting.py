@@ -7,6 +7,7 @@ what would be refused all the same is not sent.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..journal.compaction_entries import Compacted, CompactionBegun
@@ -14,10 +15,11 @@ from ..journal.entry import Entry
 from ..machines.context import Fill, filled, older, pruned, tokens_of
 from ..machines.conversation import ChatMessage, Usage
 from ..machines.effects import Summarise
+from ..machines.facts import Noticed
 from ..machines.results import ModelFailed, Summarised
 from .tool_calls import ToolCalls
 
-__all__ = ["Compacting"]
+__all__ = ["NOTHING", "Compacting", "has_news"]
 
 SUMMARY = "[Summary of the conversation so far; the older messages are no longer here.]\n"
 READ = "[I have read the summary, and go on from there.]"
@@ -27,6 +29,7 @@ see your summary instead of what is above. Say what the person wants and has dec
 words where those matter; what was done, with names of files, commands and results; what is unfinished, \
 and what the next step is; and every fact that will be needed again. Write it as plain text and call \
 no tools.]"""
+NOTHING = "nothing was said since the last summary"
 CLOSE = 0.95
 """Share of the window from which on a call is likely to be refused."""
 SURE = 1.25
@@ -77,6 +80,9 @@ class Compacting(ToolCalls):
         is_done = self._compacted_at == self.step
         if self._purpose.kind:
             if is_done:
+                self._finish("finish", "completed")
+            elif not has_news(self._conversation):
+                self._pass_on(Noticed(f"Not summed up: {NOTHING}."))
                 self._finish("finish", "completed")
             else:
                 self._compact("asked")
@@ -224,3 +230,9 @@ class Compacting(ToolCalls):
         )
         hint = "`/new` begins afresh; or send less at once, or choose a model with a larger window"
         self._finish("fail", "failed", reason, hint)
+
+
+def has_news(conversation: Sequence[ChatMessage]) -> bool:
+    """Whether anything was said since the last summary."""
+    is_summary = len(conversation) == 2 and conversation[0].text.startswith(SUMMARY)
+    return not is_summary

@@ -37,6 +37,7 @@ from ..machines.orders import (
     StartNext,
     StoreBroke,
 )
+from .compacting import NOTHING, has_news
 from .homecoming import Homecoming, seed
 from .mailbox import tell
 from .nursery import Nursery
@@ -202,6 +203,8 @@ class Household(Pursuing):
         if len(self.record.conversation) < 2:
             return {"ok": False, "reason": "there is nothing to sum up yet"}
         is_free = self._is_free
+        if is_free and not has_news(self.record.conversation):
+            return {"ok": False, "reason": NOTHING}
         if is_free:
             self._shift("start")
         self._queue.tell(compaction_order(message))

@@ -61,6 +61,8 @@ class Lines:
         """Keep count of open questions; loop's thread."""
         if event["type"] == "question":
             self._questions.add(event["id"])
+        elif event["type"] == "answered":
+            self._questions.discard(event["id"])
 
     def deny_the_rest(self) -> None:
         """Nobody is there to answer any more."""
@@ -75,9 +77,7 @@ class Lines:
             self._error("bad_line", text, "choices: allow, always, deny")
             return
         answer = self.conversation.ask(Answer(question, choice, reason))
-        if answer.get("ok"):
-            self._questions.discard(question)
-        else:
+        if not answer.get("ok"):
             self._error("no_question", str(answer.get("reason")), "it was not answered")
 
     def _complain(self, line: str) -> None:

@@ -85,6 +85,7 @@ def talk_at_prompt(host: Host, open_it: Callable[[], Conversation], options: Cha
     with ExitStack() as stack:
         stack.enter_context(in_order(host.paths.state / "terminals"))
         screen = _screen(host, look)
+        screen.status.folder = options.folder.expanduser().resolve()
         host.hub.subscribe(screen.hear)
         stack.enter_context(_papers(screen))
         conversation = open_it()
@@ -143,14 +144,10 @@ def _converse(
         if app.loop is not None:
             app.loop.call_soon_threadsafe(work)
 
-    def later(seconds: float, work: Callable[[], None]) -> None:
-        if app.loop is not None:
-            app.loop.call_later(seconds, work)
-
     def leave() -> None:
         door.shut()
 
-    line = Line(buffer, screen, conversation, speaker, leave, on_loop, later)
+    line = Line(buffer, screen, conversation, speaker, leave, on_loop)
     keys = Bindings(line, screen, leave)
     app = make_app(screen, buffer, keys.bindings, None, os.environ)
     app.key_processor.before_key_press += keys.note_key

@@ -38,6 +38,8 @@ class Questions:
         match event["type"]:
             case "question":
                 self._open.append(event)
+            case "answered":
+                self._keep(lambda one: one["id"] != event["id"])
             case "turn_ended":
                 self._keep(lambda one: one["session"] != event["session"])
             case "tool_started" | "tool_ended":

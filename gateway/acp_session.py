@@ -52,7 +52,7 @@ class EditorSession:
         self._telling = Telling(self.id, Path(live.record.folder), words, self._output)
         self._prompts = Prompts()
         self._in_order = asyncio.Lock()
-        self._asking = set[asyncio.Task[None]]()
+        self._asking = dict[str, asyncio.Task[None]]()
         self._is_introduced = asyncio.Event()
 
     # What the editor says -------------------------------------------------------------------------
@@ -122,9 +122,9 @@ class EditorSession:
         await self._is_introduced.wait()
         await self.send(self._telling.updates(event))
         if event["type"] == "question":
-            task = asyncio.create_task(self._ask(event))
-            self._asking.add(task)
-            task.add_done_callback(self._asking.discard)
+            self._asking[event["id"]] = asyncio.create_task(self._ask(event))
+        if event["type"] == "answered" and (asking := self._asking.pop(event["id"], None)):
+            asking.cancel()  # what the editor still says of it means nothing
         if event["session"] != self.id:
             return
         if event["type"] == "goal":
@@ -164,7 +164,7 @@ class EditorSession:
     # Questions ------------------------------------------------------------------------------------
 
     async def _ask(self, event: Event) -> None:
-        """Let the editor answer; what comes too late is ignored by the session itself."""
+        """Let the editor answer; cancelled when somebody else has, or the turn has ended."""
         try:
             said = await self._client.request_permission(
                 self.id, self._telling.question(event), OPTIONS

@@ -141,9 +141,9 @@ def translate(entry: e.Entry, record: SessionRecord) -> list[Event]:
     """Return the events of one entry, in order; many entries have one, some none."""
     match entry:
         case e.SessionOpened():
-            return [{"type": "session_started", "resumed": False}]
+            return [_started(record, is_resumed=False)]
         case e.SessionResumed():
-            return [{"type": "session_started", "resumed": True}]
+            return [_started(record, is_resumed=True)]
         case e.SessionSuspended():
             return [{"type": "session_suspended"}]
         case e.SessionFinalized():
@@ -232,6 +232,9 @@ def _of_call(entry: e.Entry) -> list[Event]:
                     "outside": entry.is_outside,
                 }
             ]
+        case e.QuestionAnswered():
+            answer = {"id": entry.question, "turn": entry.turn, "choice": entry.choice}
+            return [{"type": "answered", **answer}]
         case e.ToolIntended():
             return [
                 {
@@ -265,8 +268,12 @@ def _tool_ended(
     }
 
 
+def _started(record: SessionRecord, *, is_resumed: bool) -> Event:
+    return {"type": "session_started", "resumed": is_resumed, "folder": record.folder}
+
+
 def _recovered(entry: e.Recovered, record: SessionRecord) -> list[Event]:
-    events: list[Event] = [{"type": "session_started", "resumed": True}]
+    events = [_started(record, is_resumed=True)]
     if record.queue.order:
         events.append(
             {

@@ -38,7 +38,7 @@ KEYS = (
     Key("Ctrl-L", (("c-l",),), "clear the screen", "clear"),
     Key("Ctrl-Z", (("c-z",),), "suspend; `fg` brings it back", "suspend"),
     Key("Right", (("right",),), "with a menu open, take its entry", "right"),
-    Key("y, a, n", (), "on an empty line: answer the question that is open"),
+    Key("y, a, n", (), "and Enter: answer the question that is open"),
     Key("?", (("?",),), "on an empty line: these keys", "help"),
 )
 

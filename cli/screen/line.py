@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
@@ -21,16 +20,11 @@ from .speaker import Speaker
 
 __all__ = ["Line"]
 
-LONE = 0.5
-"""Seconds after which a letter alone in the line answers the question that is open."""
-SEEN = 1.0
-"""Seconds for which a card must have been there by then: what came just now was not read yet."""
-
 
 class Line:
     """What a person says, from the first key to the session; used in the prompt's thread.
 
-    `leave` ends the prompt, `on_loop` runs something in the prompt's thread, `later` after seconds.
+    `leave` ends the prompt, `on_loop` runs something in the prompt's thread.
     """
 
     def __init__(
@@ -41,7 +35,6 @@ class Line:
         speaker: Speaker,
         leave: Callable[[], None],
         on_loop: Callable[[Callable[[], None]], None],
-        later: Callable[[float, Callable[[], None]], Any],
     ) -> None:
         self.buffer = buffer
         self._screen = screen
@@ -49,10 +42,8 @@ class Line:
         self._speaker = speaker
         self._leave = leave
         self._on_loop = on_loop
-        self._later = later
         self._pastes = Pastes()
         self._edited: Edited | None = None
-        buffer.on_text_changed += self._on_change
 
     # Sending ------------------------------------------------------------------------------------
 
@@ -107,22 +98,6 @@ class Line:
             self._screen.answered(question, is_late=not is_open)
 
         self._speaker.now(answer)
-
-    def _on_change(self, buffer: Buffer) -> None:
-        """Take a letter that stays alone in the line as the answer to the card over it."""
-        letter = buffer.text
-        question = self._screen.questions.first
-        if letter not in ("y", "a", "n") or question is None or self._edited is not None:
-            return
-
-        def look_again() -> None:
-            if self.buffer.text == letter and self._screen.questions.first is question:
-                self.buffer.reset()
-                choice = answering(question, letter)
-                if choice is not None:
-                    self._answer(question, *choice)
-
-        self._later(max(LONE, SEEN - self._screen.asked_for()), look_again)
 
     # Editing what waits -------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from ..question import Questions
 from ..wrapping import wrapped
 from .bar import bar
 from .canvas import Canvas
-from .card import card_rows, settled_line
+from .card import card_rows, replacing, settled_line
 from .look import DIM, HEAD, Look, Row
 from .status import Status
 from .transcript import Transcript
@@ -34,7 +34,7 @@ class Screen:
         self.status = Status()
         self.questions = Questions()
         self.note = ""
-        self._asked_at: dict[str, float] = {}
+        self._changes: dict[str, str] = {}
         self._lock = threading.RLock()
         self._transcript = Transcript(look, self._width, canvas.print, shows_queued=shows_queued)
 
@@ -42,8 +42,6 @@ class Screen:
         """Take in an event; the runtime's thread."""
         with self._lock:
             self.questions.hear(event)
-            if event["type"] == "question":
-                self._asked_at[event["id"]] = time.monotonic()
             self.status.hear(event, time.monotonic())
             if not is_aside(event):
                 self._transcript.hear(event)
@@ -80,11 +78,6 @@ class Screen:
                 self._transcript.write(settled_line(question, "was not open any more"))
         self.canvas.changed()
 
-    def asked_for(self) -> float:
-        """Return for how many seconds the first card has been there; 0 without one."""
-        first = self.questions.first
-        return time.monotonic() - self._asked_at[first["id"]] if first is not None else 0.0
-
     def above(self) -> StyleAndTextTuples:
         """Return what stands over the input line: what still changes, cards, a note."""
         width = self._width()
@@ -118,7 +111,10 @@ class Screen:
         if first is None:
             return []
         who = self.status.names.get(first["session"], "") if "parent" in first else ""
-        return card_rows(first, len(self.questions.all), who, width, self.look)
+        if first["id"] not in self._changes:
+            self._changes = {first["id"]: replacing(first, self.status.folder)}
+        change = self._changes[first["id"]]
+        return card_rows(first, len(self.questions.all), who, width, self.look, change)
 
     def _width(self) -> int:
         return self.canvas.columns - 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ...gateway.child_events import is_aside
@@ -43,6 +44,7 @@ class Status:
 
     agent: str = ""
     model: str = ""
+    folder: Path = Path()
     is_busy: bool = False
     is_stopping: bool = False
     since: float = 0.0
@@ -77,6 +79,7 @@ class Status:
             return
         match event["type"]:
             case "session_started":
+                self.folder = Path(event.get("folder") or self.folder)
                 self._begin()
             case "child_started":
                 self.names[event.get("id", "")] = event["name"]

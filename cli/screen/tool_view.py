@@ -131,15 +131,14 @@ def _size(end: Event) -> str:
 
 
 def _changed(call: Event, output: str) -> Iterator[str]:
-    """Yield the lines of a diff; of a file that is written, its lines as added."""
+    """Yield the lines of a diff; of a file that is new, its lines as added."""
     arguments = call["arguments"]
-    if call["tool"] == "write":
+    told = output.split("\n")[1:] if output.startswith(("Edited ", "Replaced ")) else []
+    if call["tool"] in ("edit", "write") and told:
+        yield from told
+    elif call["tool"] == "write":
         yield from (f"+{line}" for line in str(arguments.get("content", "")).splitlines())
     elif call["tool"] == "edit":
-        told = output.split("\n")[1:] if output.startswith("Edited ") else []
-        if told:
-            yield from told
-            return
         yield from (f"-{line}" for line in str(arguments.get("old", "")).splitlines())
         yield from (f"+{line}" for line in str(arguments.get("new", "")).splitlines())
 

@@ -4,26 +4,20 @@ Works on bytes, so that what is not touched stays as it is, whatever its encodin
 its lines with CR LF and the model writes LF, as it was shown, the file's way is kept.
 """
 
-import difflib
 import os
-from itertools import islice
 from typing import Any
 
 from ...machines.errors import ToolError
 from .arguments import declare, fault_of
+from .difference import LARGEST, difference
 from .place import open_file, resolve
 from .reading import refuse_binary
-from .text import clip_line, counted, readable, shown
+from .text import counted, shown
 from .thread_tool import Stop, ThreadTool
 from .tool import ToolContext, ToolResult
 from .writing import replace_file
 
 __all__ = ["EditTool", "make_edit"]
-
-_LARGEST = 16 * 1024 * 1024  # bytes of a file that is edited in memory
-_DIFF_LINES = 40
-_DIFF_WIDTH = 200
-_DIFF_INPUT = 2000  # changed lines beyond which making a diff would take long
 
 _SCHEMA = declare(
     "edit",
@@ -58,7 +52,7 @@ def _edit(arguments: dict[str, Any], context: ToolContext, stop: Stop) -> ToolRe
     with open_file(place) as file:
         refuse_binary(file, place)
         size = os.fstat(file.fileno()).st_size
-        if size > _LARGEST:
+        if size > LARGEST:
             raise ToolError(f"`{name}` is too large to edit ({counted(size, 'byte')})")
         before = file.read()
     old, new = _as_in_file(before, arguments["old"].encode(), arguments["new"].encode())
@@ -74,7 +68,7 @@ def _edit(arguments: dict[str, Any], context: ToolContext, stop: Stop) -> ToolRe
     stop.check()
     replace_file(place, after)
     head = f"Edited `{name}` ({counted(number, 'replacement')})."
-    return ToolResult("ok", "\n".join([head, *_diff(before, after)]))
+    return ToolResult("ok", "\n".join([head, *difference(before, after)]))
 
 
 def _as_in_file(content: bytes, old: bytes, new: bytes) -> tuple[bytes, bytes]:
@@ -98,35 +92,3 @@ def _line_numbers(content: bytes, old: bytes) -> str:
         numbers.append(str(content.count(b"\n", 0, at) + 1))
         at = content.find(old, at + len(old))
     return ", ".join(numbers) + (", …" if at >= 0 else "")
-
-
-def _diff(before: bytes, after: bytes) -> list[str]:
-    """Show the change as a short unified diff, without file names."""
-    old, new = (readable(text).splitlines() for text in (before, after))
-    start = _shared(old, new)
-    end = _shared(old[start:][::-1], new[start:][::-1])
-    first = max(0, start - 2)
-    old = old[first : len(old) - max(0, end - 2)]
-    new = new[first : len(new) - max(0, end - 2)]
-    if max(len(old), len(new)) > _DIFF_INPUT:
-        return []
-    rows = difflib.unified_diff(old, new, lineterm="", n=2)
-    shown_rows = [
-        _shift(row, first) if row.startswith("@@") else clip_line(row, _DIFF_WIDTH)
-        for row in islice(rows, 2, 2 + _DIFF_LINES + 1)
-    ]
-    if len(shown_rows) > _DIFF_LINES:
-        shown_rows[-1] = "[… diff cut]"
-    return shown_rows
-
-
-def _shared(one: list[str], other: list[str]) -> int:
-    """Count how many first lines are the same."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
-
-
-def _shift(row: str, lines: int) -> str:
-    """Correct the line number in a hunk's head, since only a part of the file was compared."""
-    start = row.split("+")[1].split(" ")[0].split(",")[0]
-    return f"@@ line {int(start) + lines} @@"

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...machines.errors import ToolError
 from .arguments import declare
+from .difference import replaced
 from .place import Place, open_folder, resolve
 from .text import counted, shown
 from .thread_tool import Stop, ThreadTool
@@ -33,11 +34,13 @@ def _write(arguments: dict[str, Any], context: ToolContext, stop: Stop) -> ToolR
     place = resolve(arguments["path"], context)
     content: str = arguments["content"]
     data = content.encode()
+    changed = replaced(place, data)
     is_new = replace_file(place, data)
     lines = content.count("\n") + (content != "" and not content.endswith("\n"))
     size = f"{counted(len(data), 'byte')}, {counted(lines, 'line')}"
     verb = "Created" if is_new else "Replaced"
-    return ToolResult("ok", f"{verb} `{shown(place.relative)}` ({size}).")
+    head = f"{verb} `{shown(place.relative)}` ({size})."
+    return ToolResult("ok", "\n".join([head, *changed]))
 
 
 def replace_file(place: Place, data: bytes) -> bool:

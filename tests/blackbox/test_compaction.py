@@ -76,13 +76,15 @@ def test_compact_at_will(place: Place, serve) -> None:
     assert chat.ask("/compact the colours")["ok"]
     chat.wait("compacted", how="summary")
     chat.wait("turn_ended", status="completed")
+    assert "nothing was said since the last summary" in chat.ask("/compact")["text"]
     assert "What matters most: the colours" in said(server)[1][-1][1]
     chat.send("two")
     chat.wait("text")
     assert chat.ask("/compact")["data"]["runs"] is False
-    chat.send({"text": "three", "as": "queue"})
+    chat.send("/compact", {"text": "three", "as": "queue"})
     chat.wait("compacted")
     assert chat.close() == 0
+    assert chat.seen("notice", text="Not summed up: nothing was said since the last summary.")
     last = [one for one in said(server)[-1] if one[0] != "system"]
     assert len(last) == 3
     assert last[-1] == ("user", "three")

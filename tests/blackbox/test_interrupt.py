@@ -82,7 +82,11 @@ def test_a_turn_stops_wherever_it_is(place: Place, serve, gate: Gate, at: str, s
         assert stopped["killed"]
         assert not wait_gone(stopped["killed"], 0.5)
         assert not [line for line in place.processes().values() if "sleep" in line]
-    elif at != "question":
+    elif at == "question":
+        (asked,), (answered,) = chat.seen("question"), chat.seen("answered")
+        assert (answered["id"], answered["choice"]) == (asked["id"], "withdrawn")
+        assert kinds.index("answered") < kinds.index("interrupted")
+    else:
         assert server.requests[0].closed.wait(5)
     (ended,) = chat.seen("turn_ended")
     assert ended["status"] == "interrupted"

@@ -8,13 +8,14 @@ from serving import ModelServer, Text, Tools
 
 COMMON = ["type", "seq", "time", "session"]
 FIELDS = {
-    "session_started": {"resumed"},
+    "session_started": {"resumed", "folder"},
     "accepted": {"id", "as", "number", "position", "client_id", "matched", "rule"},
     "turn_started": {"turn", "item", "number"},
     "text": {"turn", "delta"},
     "tool_started": {"turn", "call", "tool", "arguments"},
     "tool_ended": {"turn", "call", "tool", "status", "exit_code", "bytes"},
     "question": {"id", "kind", "tool", "arguments", "options"},
+    "answered": {"id", "turn", "choice"},
     "progress": {"turn", "done", "total", "unit"},
     "queue": {"state", "items"},
     "turn_ended": {"turn", "item", "status", "usage"},
@@ -111,6 +112,8 @@ def test_events_have_the_fields_of_the_contract(place: Place, serve) -> None:
     question = chat.seen("question")[0]
     assert question["kind"] == "permission"
     assert question["options"] == ["allow", "always", "deny"]
+    answered = [(one["id"], one["choice"]) for one in chat.seen("answered")]
+    assert answered == [(one["id"], "allow") for one in chat.seen("question")]
 
 
 def test_no_means_no_and_the_model_is_told(place: Place, serve) -> None:

@@ -126,6 +126,29 @@ def test_a_question_that_is_cancelled_ends_the_turn_and_a_late_answer_changes_no
     assert not (place.folder / "no").exists()
 
 
+def test_a_question_that_was_withdrawn_cannot_be_cancelled(place: Place, serve: Serve) -> None:
+    """A message stops the turn that asks; the editor's `cancelled` for it spares the turn that runs."""
+    serve(shell("touch no"), shell("echo ran"), Text("Something else."))
+
+    async def story() -> None:
+        async with editing(place) as editor:
+            session = await editor.new(place)
+            late, then = (asyncio.get_running_loop().create_future() for _ in range(2))
+            editor.choice = late
+            first = editor.say(session, "work")
+            await editor.until(lambda: bool(editor.asked))
+            editor.choice = then
+            second = editor.say(session, "stop, do something else")
+            assert (await first).stop_reason == "cancelled"
+            await editor.until(lambda: len(editor.asked) == 2)
+            late.set_result("cancelled")
+            then.set_result("allow")
+            assert (await second).stop_reason == "end_turn"
+
+    play(story)
+    assert not (place.folder / "no").exists()
+
+
 def test_prompts_while_a_turn_runs_follow_the_busy_mode(place: Place, serve: Serve) -> None:
     """Steered into the turn, queued behind it, or instead of it; each is answered when it is done."""
     doors = [Door(), Door()]

@@ -12,7 +12,7 @@ from prompt_toolkit.layout.screen import Char, Screen
 from prompt_toolkit.utils import get_cwidth
 
 from steersman.cli.screen.bar import bar, duration
-from steersman.cli.screen.card import card_rows
+from steersman.cli.screen.card import card_rows, replacing
 from steersman.cli.screen.completion import words_of
 from steersman.cli.screen.look import Look, Row
 from steersman.cli.screen.markdown import Markdown
@@ -163,6 +163,19 @@ def test_a_card_is_no_taller_than_it_may_be() -> None:
     rows = text_of(card_rows({**question, "id": "q"}, 1, "", 60, LOOK))
     assert len(rows) < 15
     assert rows[-1].startswith("[y]es")
+
+
+def test_a_card_shows_what_a_write_replaces(tmp_path: Path) -> None:
+    """A file that is there: what goes and what comes; one that is not, outside or not: what comes."""
+    (tmp_path / "a").write_text("one\ntwo\nthree\nfour\nfive\n")
+    content = "one\ntwo\nthree\n4\nfive\n"
+    old = {**called("write", path="a", content=content), "id": "q"}
+    rows = text_of(card_rows(old, 1, "", 60, LOOK, replacing(old, tmp_path)))
+    shown = ["a", "@@ line 2 @@", " two", " three", "-four", "+4", " five"]
+    assert rows[1:-1] == [f"  {line}".rstrip() if line else "" for line in shown]
+    new = {**called("write", path="../b/c", content="1\n2\n"), "id": "q"}
+    rows = text_of(card_rows(new, 1, "", 60, LOOK, replacing(new, tmp_path)))
+    assert rows[1:-1] == ["  ../b/c", "  +1", "  +2"]
 
 
 def busy_status() -> Status:

@@ -93,7 +93,7 @@ def test_a_paste_of_five_thousand_lines(stage: Stage, opened: Open) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_a_question_that_is_answered_late(stage: Stage, opened: Open, columns: int) -> None:
-    """The card waits while commands are answered and messages queue; then a key answers it.
+    """The card waits while commands are answered and messages queue; then a letter and Enter answer it.
 
     A second is denied with a reason, which the model reads; a third is withdrawn by Esc.
     """
@@ -108,7 +108,7 @@ def test_a_question_that_is_answered_late(stage: Stage, opened: Open, columns: i
     terminal.types("and then this")
     terminal.shows("📥 Queued #2")
     terminal.has_bar("1 question")
-    terminal.presses("y")
+    terminal.types("y")
     terminal.shows("✓ shell echo made it")
     terminal.has("q-t1.s2.c1")
     terminal.types("n use make instead")
@@ -125,12 +125,19 @@ def test_a_question_that_is_answered_late(stage: Stage, opened: Open, columns: i
 
 @pytest.mark.slow
 def test_several_questions_at_once(stage: Stage, opened: Open) -> None:
-    """Two calls of one answer ask one after the other; each is counted and answered by itself."""
+    """Two calls of one answer ask one after the other; each is counted and answered by itself.
+
+    A letter that is left alone in the line is the beginning of something, and answers nothing.
+    """
     both = uses(call("shell", command="echo first"), call("shell", command="echo second"))
     stage.agent.when("work", both, says("Done."))
     terminal = opened()
     terminal.types("work")
     terminal.has("echo first")
+    terminal.presses("a")
+    terminal.has_bar("working 2 s")
+    terminal.types("ctually, hurry")
+    terminal.shows("📥 Queued #2")
     terminal.types("yes")
     terminal.shows("✓ shell echo first")
     terminal.has("echo second")

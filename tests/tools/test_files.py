@@ -85,7 +85,7 @@ def test_a_symlink_inside(bench):
     (bench.folder / "real.txt").write_text("old")
     (bench.folder / "link.txt").symlink_to("real.txt")
     assert bench.call("write", path="link.txt", content="new").text == (
-        "Replaced `real.txt` (3 bytes, 1 line)."
+        "Replaced `real.txt` (3 bytes, 1 line).\n@@ line 1 @@\n-old\n+new"
     )
     assert (bench.folder / "link.txt").is_symlink()
     assert (bench.folder / "real.txt").read_text() == "new"
@@ -166,7 +166,7 @@ def test_write(bench):
     assert stat.S_IMODE(file.stat().st_mode) == 0o666 & ~umask
     file.chmod(0o751)
     assert bench.call("write", path="a/b/new.sh", content="").text == (
-        "Replaced `a/b/new.sh` (0 bytes, 0 lines)."
+        "Replaced `a/b/new.sh` (0 bytes, 0 lines).\n@@ line 0 @@\n-x\n-y"
     )
     assert stat.S_IMODE(file.stat().st_mode) == 0o751
     assert os.listdir(file.parent) == ["new.sh"]
