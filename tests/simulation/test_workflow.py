@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from steersman.actors.mailbox import reply
 from steersman.actors.run_session import RunSession
 from steersman.actors.simulated_ports import Chances, SimulatedPorts, ToolCall
 from steersman.actors.simulated_program import ROOT, SimulatedProgram
@@ -110,7 +111,7 @@ class Commands(SimulatedPorts):
         if word == "late" and status == "ok":
             status, code = "timed_out", None
         ended = ToolFinished(at.turn, at.epoch, at.call, status, "said", code)
-        self._send(call.reply_to, ended)
+        reply(call.reply_to, ended)
 
 
 class RootSession(SimulatedSession):
