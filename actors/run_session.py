@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from pykka import ActorRef
 
@@ -24,14 +24,20 @@ from ..machines.messages import Answer, QueueChange, ResumeQueue
 from ..machines.orders import Enqueue, Journalled
 from ..machines.run import RUN
 from ..machines.subagent import SUBAGENT
-from ..machines.workflow_order import ChildCame, LookAfter, Reopen, SetRunTimer
+from ..machines.workflow_order import ChildCame, LookAfter, Reopen, SetRunTimer, TryAgain
+from ..workflows.flow.spec import WorkflowSpec
 from .actor import Forward
 from .mailbox import tell
 from .run import Run
+from .run_plan import Plan
 from .session import Session
 from .supervisor import ChildSpec
 
 __all__ = ["RunSession"]
+
+
+AGAIN: Final = "again"
+"""The purpose of an item that nobody said: a failed run is to be tried again."""
 
 
 class RunSession(Session):
@@ -44,6 +50,12 @@ class RunSession(Session):
         run = self.record.run
         assert run is not None, "a run without a workflow"
         return run
+
+    @property
+    def _spec(self) -> WorkflowSpec:
+        spec = self._environment.workflow
+        assert spec is not None, "a run without a workflow"
+        return spec
 
     def on_receive(self, message: Any) -> Any:
         """Take in what the run asks of its session."""
@@ -60,6 +72,8 @@ class RunSession(Session):
         match message:
             case Reopen():
                 return self._reopen(message)
+            case TryAgain():
+                return self._try_again()
             case ResumeQueue() if obstacle := self._obstacle():
                 return {"ok": False, "reason": obstacle}
             case Answer() if message.question in self._run.questions and self._turn is not None:
@@ -72,9 +86,9 @@ class RunSession(Session):
         run = self._run
         if run.state in RUN.final:
             return f"the run has {run.state} already"
-        spec = self._environment.workflow
-        steps = spec.steps if spec is not None else ()
-        idempotent = {one.id for one in steps if one.idempotent}
+        if run.state == "failed":
+            return f"the run has failed; `steersman run --resume {self.record.id}` tries it again"
+        idempotent = {one.id for one in self._spec.steps if one.idempotent}
         unknown = [run.steps[step].name(at) for step, at in run.unknown() if step not in idempotent]
         if not unknown:
             return ""
@@ -86,6 +100,26 @@ class RunSession(Session):
             return {"ok": False, "reason": "only work of unknown outcome can be opened again"}
         for step, index in message.work:
             self._say(r.ItemReopened(step, index, message.is_done))
+        return {"ok": True}
+
+    def _try_again(self) -> dict[str, Any]:
+        """Make the steps ready because of which the run failed, and begin another turn with them."""
+        run, plan = self._run, Plan(self._spec)
+        if run.state != "failed" or self.record.state != "idle":
+            return {"ok": False, "reason": "only a run that has failed can be tried again"}
+        reopened = list(plan.reopened(run))
+        if not reopened and plan.is_over(run):
+            return {"ok": False, "reason": f"none of its steps failed, but {run.reason}"}
+        for entry in reopened:
+            self._say(entry)
+        there = [one for one in self.record.queue.waiting() if one.purpose == AGAIN]
+        if there:  # a crash came before its turn began
+            self._queue.tell(ResumeQueue(there[0].number))
+            return {"ok": True}
+        self._shift("start")
+        text = f"run {run.workflow.name}"
+        self._queue.tell(Enqueue(text, "turn", "", "", "", "", is_next=True, purpose=AGAIN))
+        self._start_next()
         return {"ok": True}
 
     # The run as a turn ----------------------------------------------------------------------------
@@ -114,7 +148,7 @@ class RunSession(Session):
         """Let nothing but the run itself take a turn: what people said waits for its agents."""
         item = self.record.queue.next_item()
         run = self._run
-        is_run = item is not None and (not run.item or item.id == run.item)
+        is_run = item is not None and (run.item in ("", item.id) or item.purpose == AGAIN)
         if is_run and run.state not in RUN.final:
             super()._start_next_if_idle()
         elif item is not None and self._is_free:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..journal.run_entries import WorkResult
 from ..journal.run_record import RunRecord, StepRecord
-from ..machines.workflow_step import STEP
+from ..machines.workflow_step import ENDED
 from ..workflows.flow.kind import FIELDS, Kind
 from ..workflows.flow.spec import Output, StepSpec, WorkflowSpec
 
@@ -34,7 +34,7 @@ class Values:
         """Return all that a template finds now, apart from an item."""
         for step in self._spec.steps:
             record = self._run.steps.get(step.id)
-            if step.id not in self._steps and record is not None and record.state in STEP.final:
+            if step.id not in self._steps and record is not None and record.state in ENDED:
                 self._steps[step.id] = _of_step(step, record)
         return {**self._fixed, "steps": self._steps}
 

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..gateway.conversation import Conversation
 from ..gateway.home import open_store
 from ..gateway.host import Host, Wish
-from ..gateway.running import RunPlan, plan_of
+from ..gateway.running import (
+    RunPlan,
+    plan_of,
+    resume_run,
+    start_run,
+    try_again,
+    was_taken_back,
+)
 from ..journal.record import SessionRecord, apply
 from ..journal.recovery import is_cut_off, load_record, recovered
+from ..journal.run_entries import WorkflowCopy
 from ..journal.run_record import RunRecord
 from ..machines.errors import SteersmanError, StoreBusy, UsageError
 from ..machines.run import RUN
@@ -62,7 +73,7 @@ def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
 
     def begin(host: Host) -> Conversation:
         conversation = host.begin(folder, plan)
-        host.start_run(conversation)
+        start_run(host.runtime, conversation.session)
         return conversation
 
     return _show(options, environ, paths, config, begin)
@@ -107,9 +118,16 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
             f"run `{record.id}` is one of `{run.workflow.name}`, not of `{options.file}`",
             f"`steersman run --resume {record.id}` goes on with it, as it was begun",
         )
-    if run.state in RUN.final:
-        raise SteersmanError(f"run `{record.id}` has {run.state} already", _anew(record.id, run))
     plan = plan_of(run.workflow)
+    if run.state in RUN.final:
+        raise SteersmanError(
+            f"run `{record.id}` has {run.state} already", f"`{_anew(plan)}` begins anew"
+        )
+    if was_taken_back(record):
+        raise SteersmanError(
+            f"run `{record.id}` was taken back: what it did is not done any more",
+            f"`{_anew(plan)}` begins anew",
+        )
     work = {
         "again": chosen_work(run, options.again, "--again"),
         "done": chosen_work(run, options.done, "--done"),
@@ -127,22 +145,39 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
 
     def go_on(host: Host) -> Conversation:
         conversation = host.resume(record.id)
-        if record.queue.items:
-            host.resume_run(conversation, work["again"], work["done"])
+        host.notices += _news_of_file(run.workflow)
+        if run.state == "failed":
+            try_again(conversation.ask)
+        elif record.queue.items:
+            resume_run(conversation.ask, work["again"], work["done"])
         else:  # it died before it was told to begin
-            host.start_run(conversation)
+            start_run(host.runtime, conversation.session)
         return conversation
 
     return _show(options, environ, paths, config, go_on)
 
 
-def _anew(session: str, run: RunRecord) -> str:
-    """Say what can be done when a run has ended: nothing goes on by itself then."""
-    begin = f"`steersman run {run.workflow.file}` begins anew, with every step"
-    if run.state != "failed":
-        return begin
-    back = f"`steersman sessions revert {session}` first takes back what it changed"
-    return f"mend what failed, then {begin}; {back}"
+def _news_of_file(copy: WorkflowCopy) -> list[str]:
+    """Say that a file was changed since its run began, which the run does not know of."""
+    try:
+        is_same = Path(copy.file).read_text("utf-8") == copy.source
+    except (OSError, ValueError):
+        return []
+    news = f"{copy.file} was changed since: the run goes on with it as it was when it began"
+    return [] if is_same else [news]
+
+
+def _anew(plan: RunPlan) -> str:
+    """Write the command that begins the same workflow anew, with the same variables."""
+    usual = plan.spec.variables
+    changed = {name: one for name, one in plan.variables.items() if usual.get(name) != one}
+    given = [f"--var={name}={_spelled(one)}" for name, one in changed.items()]
+    return shlex.join(["steersman", "run", plan.spec.file, *given])
+
+
+def _spelled(value: Any) -> str:
+    """Write a variable's value as `--var` takes it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _find(paths: Paths, name: str, folder: Path) -> tuple[SessionRecord, RunRecord]:

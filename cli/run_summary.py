@@ -55,6 +55,10 @@ def summary(ended: dict[str, Any], changed: list[str], seconds: float) -> list[s
         lines.append(f"`steersman sessions revert {run}` brings everything back.")
     if status == "interrupted":
         lines.append(f"`steersman run --resume {run}` goes on where it was.")
+    elif status == "failed":
+        lines.append(
+            f"Once that is mended, `steersman run --resume {run}` goes on with what failed."
+        )
     if ended.get("output"):
         lines += ["", *str(ended["output"]).splitlines()]
     return lines

@@ -48,7 +48,7 @@ from .permission import rules_of
 from .queue_file import document
 from .restorable import outlived_elsewhere
 from .router import Router
-from .running import RunPlan, Works, included_plan, plan_of, resume_run, run_profile, start_run
+from .running import RunPlan, included_plan, plan_of, run_profile
 from .saved_queue import announce_other
 from .shelf import Shelf
 
@@ -160,14 +160,6 @@ class Host:
         model = self.choice.line if self.choice is not None else ""
         folder, rules = Path(live.record.folder), live.profile.permissions
         self.notices.insert(0, greeting(self.paths, folder, model, rules, self._sandbox))
-
-    def start_run(self, conversation: Conversation) -> None:
-        """Begin a run that was opened."""
-        start_run(self.runtime, conversation.session)
-
-    def resume_run(self, conversation: Conversation, again: Works, done: Works) -> None:
-        """Go on with a run; `again` and `done` is work of unknown outcome. Raises `SteersmanError`."""
-        resume_run(conversation.ask, again, done)
 
     def tend(self, session: str) -> Conversation:
         """Own a session's queue without taking the session up: nothing in it can run here."""

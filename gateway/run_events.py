@@ -22,7 +22,7 @@ def of_run(entry: e.Entry, record: SessionRecord) -> list[dict[str, Any]]:
     match entry:
         case e.TurnStarted():
             started = {"run": record.id, "workflow": run.workflow.name}
-            return [{"type": "run_started", **started, "resumed": bool(entry.resumes)}]
+            return [{"type": "run_started", **started, "resumed": record.turns_made > 1}]
         case e.TurnEnded():
             return [{**_ended(record.id, run), **_left(entry, run)}]
         case e.Stopped() if entry.turn:

@@ -9,13 +9,14 @@ from typing import Any
 from ..actors.agent_profile import AgentProfile
 from ..actors.errand import WORKFLOW, given_in
 from ..actors.runtime import Runtime
+from ..journal.record import SessionRecord
 from ..journal.run_entries import WorkflowCopy
 from ..machines.disposition import Intent
 from ..machines.errors import SteersmanError
 from ..machines.message import Message
 from ..machines.messages import ResumeQueue, UserMessage
 from ..machines.policy import DelegationPolicy
-from ..machines.workflow_order import Reopen
+from ..machines.workflow_order import Reopen, TryAgain
 from ..workflows.flow.spec import StepSpec, WorkflowAction, WorkflowSpec
 from ..workflows.paths import Paths
 from ..workflows.settings import Settings
@@ -28,6 +29,8 @@ __all__ = [
     "resume_run",
     "run_profile",
     "start_run",
+    "try_again",
+    "was_taken_back",
 ]
 
 Works = tuple[tuple[str, int], ...]
@@ -90,6 +93,22 @@ def start_run(runtime: Runtime, session: str) -> None:
     text = f"run {live.profile.workflow.name}"
     said = runtime.next_said()
     runtime.tell(session, UserMessage("normal", text, Intent.EXPLICIT_QUEUE, said=said))
+
+
+def try_again(ask: Callable[[Message], dict[str, Any]]) -> None:
+    """Go on with a run that failed. Raises `SteersmanError` where it can't."""
+    answer = ask(TryAgain())
+    if not answer.get("ok"):
+        raise SteersmanError(
+            f"the run can't go on: {answer.get('reason')}", "run its file anew, once that is mended"
+        )
+
+
+def was_taken_back(record: SessionRecord) -> bool:
+    """Whether what a run changed was given back, so that what is done is not done any more."""
+    reverts = [one for one in record.reverts.values() if one.state == "restored"]
+    whole = [one for one in reverts if one.scope != "last" and not one.is_dry_run]
+    return bool(whole) and whole[-1].scope == "turn" and bool(whole[-1].restored)
 
 
 def resume_run(ask: Callable[[Message], dict[str, Any]], again: Works, done: Works) -> None:

@@ -105,8 +105,8 @@ class Queued(Entry):
 
     `said_as` is how the routing table took it (turn, queue, steer), `rule` its row, `matched` the
     word that decided. `position` counts from 1 among what waits. `for_children`: a steer for these;
-    `child`: the result of that one. `purpose` is empty for a message; a `compaction` says
-    nothing to the model. `goal`: the next turn of that one.
+    `child`: the result of that one. `purpose` is empty for a message; a `compaction`, and a
+    failed run's `again`, say nothing to a model. `goal`: the next turn of that one.
     """
 
     item: str

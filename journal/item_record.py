@@ -18,8 +18,9 @@ class ItemRecord:
     it can't. `child` is whose answer it is, and `answer` that, once it is there; `wants` is what
     becomes of it then: steer, keep, or nothing. A steer that the model handed back names the item
     that it became (`deferred_to`), and that one the steer (`deferred_from`). `attached` is kept until the
-    conversation has it. `purpose` is empty for a message, `compaction` for an order to sum up.
-    `goal` is the goal whose next turn it begins: a message that nobody said.
+    conversation has it. `purpose` is empty for a message, `compaction` for an order to sum up, `again`
+    where a failed run is tried again. `goal` is the goal whose next turn it begins: a message that
+    nobody said.
     """
 
     id: str

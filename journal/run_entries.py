@@ -14,6 +14,7 @@ __all__ = [
     "ItemStarted",
     "StepAsked",
     "StepEnded",
+    "StepReopened",
     "StepStarted",
     "WorkResult",
     "WorkflowCopy",
@@ -110,3 +111,11 @@ class StepEnded(Entry):
     step: str
     status: str
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepReopened(Entry):
+    """A failed run is tried again with this step: what failed of it, or, `is_anew`, all of it."""
+
+    step: str
+    is_anew: bool = False

@@ -161,6 +161,8 @@ def apply_to_run(run: RunRecord, entry: Entry, time: float) -> None:
             step.since, step.reason = time, entry.reason
         case r.StepAsked():
             run.questions[entry.question] = (entry.step, entry.index)
+        case r.StepReopened():
+            _reopen_step(run, entry, time)
         case r.ItemReopened():
             run.steps[entry.step].mark(entry.index, "settle" if entry.is_done else "again")
         case e.ChildStarted():
@@ -180,6 +182,18 @@ def _start_step(run: RunRecord, entry: r.StepStarted, time: float) -> None:
         step.marks = "w" * (len(step.items) if step.is_many else 1)
     move(STEP, step, "start")
     step.since = time
+
+
+def _reopen_step(run: RunRecord, entry: r.StepReopened, time: float) -> None:
+    step = run.steps[entry.step]
+    move(STEP, step, "reset" if entry.is_anew else "reopen")
+    if entry.is_anew:
+        run.steps[entry.step] = StepRecord(step.id, step.state, time)
+        return
+    step.since, step.reason = time, ""
+    for index in list(step.those("failed")):
+        step.mark(index, "again")
+        step.attempts.pop(str(index), None)
 
 
 def _start_item(run: RunRecord, entry: r.ItemStarted) -> None:
@@ -213,7 +227,7 @@ def _follow_turn(run: RunRecord, entry: Entry, time: float) -> None:
     """The run goes as its turn goes."""
     match entry:
         case e.TurnStarted():
-            run.turn, run.item = entry.turn, entry.item
+            run.turn, run.item, run.reason = entry.turn, entry.item, ""
             run.started = run.started or time
             move(RUN, run, "start")
         case e.Interrupted():

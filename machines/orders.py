@@ -117,7 +117,7 @@ class Enqueue(Message):
     `is_next`: run before everything that waits, also while the queue is held.
     `for_turn`: a steer, waiting for a boundary of that turn; `for_children`: for one of each of these,
     or, with `beneath`, for a child of theirs.
-    `child`: it is the result of that child. `purpose`: it is no message but `compaction`.
+    `child`: it is the result of that child. `purpose`: it is no message but `compaction`, or `again`.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM

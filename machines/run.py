@@ -1,6 +1,7 @@
 """The machine of a workflow's run: a session whose turn is not an agent's, but the steps of a file.
 
-An interrupted run goes on at the items where it was; one that ended can only be started anew.
+An interrupted run goes on at the items where it was, a failed one with what failed and what waited for
+that; one that succeeded is over.
 """
 
 from .machine import Machine, State, Transition
@@ -17,20 +18,18 @@ RUN = Machine(
         State("interrupting", "No step begins any more; what runs is being stopped."),
         State("interrupted", "Nothing runs; it can go on where it was."),
         State("succeeded", "Every step came to a good end, or was not needed.", is_final=True),
-        State(
-            "failed", "A step failed, and nothing in the workflow took care of it.", is_final=True
-        ),
+        State("failed", "A step failed, and nothing took care of it; it can be tried again."),
     ),
     transitions=(
-        Transition("start", ("pending", "interrupted"), "running"),
+        Transition("start", ("pending", "interrupted", "failed"), "running"),
         Transition("finish", ("running",), "succeeded"),
         Transition("fail", ("running", "interrupting"), "failed"),
         Transition("interrupt", ("running",), "interrupting"),
-        Transition("interrupt", ("pending", "interrupted"), ignored="nothing runs"),
+        Transition("interrupt", ("pending", "interrupted", "failed"), ignored="nothing runs"),
         Transition("interrupt", ("interrupting",), ignored="already stopping"),
         Transition("stopped", ("interrupting",), "interrupted"),
         Transition("lose", ("running", "interrupting"), "interrupted"),
-        Transition("lose", ("pending", "interrupted"), ignored="nothing ran"),
+        Transition("lose", ("pending", "interrupted", "failed"), ignored="nothing ran"),
     ),
     control=("interrupt",),
 )

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from .delegation import SetTimer
 from .message import Lane, Message
 
-__all__ = ["ChildCame", "LookAfter", "LookBefore", "Looked", "Reopen", "SetRunTimer"]
+__all__ = ["ChildCame", "LookAfter", "LookBefore", "Looked", "Reopen", "SetRunTimer", "TryAgain"]
 
 
 # Effects ------------------------------------------------------------------------------------------
@@ -78,3 +78,10 @@ class Reopen(Message):
     lane: ClassVar[Lane] = Lane.CONTROL
     work: tuple[tuple[str, int], ...]
     is_done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TryAgain(Message):
+    """A person says that a failed run goes on: its steps are made ready for another turn."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL

@@ -3,11 +3,17 @@
 A step without `for_each` has one piece. Work is tried once or, with `retry`, several times; each try
 is durable before it begins. What the program's death cut off is `unknown`: it may or may not have had
 its effect, and is only done again if the step says that it may be, or a person does.
+
+When a failed run is tried again, a step that failed is reopened: what is done of it stays done. Steps
+that followed from its end are reset, as if they had never begun.
 """
 
 from .machine import Machine, State, Transition
 
-__all__ = ["STEP", "WORK"]
+__all__ = ["ENDED", "STEP", "WORK"]
+
+ENDED = ("done", "failed", "skipped", "blocked")
+"""The states of a step that has ended, as far as this attempt at the run goes."""
 
 STEP = Machine(
     name="step",
@@ -17,10 +23,10 @@ STEP = Machine(
         State("waiting", "What it needs has not ended yet."),
         State("running", "Some of its work runs, or is about to."),
         State("interrupted", "The run was interrupted; what is done of it stays done."),
-        State("done", "All its work is done.", is_final=True),
-        State("failed", "Some of its work failed, or it could not begin.", is_final=True),
-        State("skipped", "Its own condition did not hold.", is_final=True),
-        State("blocked", "Something that it needs failed.", is_final=True),
+        State("done", "All its work is done."),
+        State("failed", "Some of its work failed, or it could not begin."),
+        State("skipped", "Its own condition did not hold."),
+        State("blocked", "Something that it needs failed."),
     ),
     transitions=(
         Transition("start", ("waiting", "interrupted"), "running"),
@@ -29,7 +35,9 @@ STEP = Machine(
         Transition("finish", ("running",), "done"),
         Transition("fail", ("waiting", "running", "interrupted"), "failed"),
         Transition("interrupt", ("running",), "interrupted"),
-        Transition("interrupt", ("waiting", "interrupted"), ignored="it does not run"),
+        Transition("interrupt", ("waiting", "interrupted", *ENDED), ignored="it does not run"),
+        Transition("reopen", ("failed",), "interrupted"),
+        Transition("reset", ENDED, "waiting"),
     ),
     control=("interrupt",),
 )
@@ -45,7 +53,7 @@ WORK = Machine(
         State("interrupted", "It was stopped; it begins again, or its session goes on."),
         State("unknown", "The program died while it ran: nobody knows how that ended."),
         State("done", "It succeeded.", is_final=True),
-        State("failed", "Its last attempt failed.", is_final=True),
+        State("failed", "Its last attempt failed."),
     ),
     transitions=(
         Transition("start", ("waiting", "resting", "interrupted"), "running"),
@@ -54,10 +62,14 @@ WORK = Machine(
         Transition("fail", ("running", "waiting"), "failed"),
         Transition("interrupt", ("running",), "interrupted"),
         Transition("interrupt", ("resting",), "waiting"),
-        Transition("interrupt", ("waiting", "interrupted", "unknown"), ignored="it does not run"),
+        Transition(
+            "interrupt",
+            ("waiting", "interrupted", "unknown", "failed"),
+            ignored="it does not run",
+        ),
         Transition("lose", ("running",), "unknown"),
         Transition("lose", ("resting",), "waiting"),
-        Transition("again", ("unknown",), "waiting"),
+        Transition("again", ("unknown", "failed"), "waiting"),
         Transition("settle", ("unknown",), "done"),
     ),
     control=("interrupt",),

@@ -1,5 +1,7 @@
 """What becomes of runs that were interrupted or failed, as other commands see them."""
 
+import json
+import re
 import signal
 from typing import Any
 
@@ -17,9 +19,23 @@ run = ["sh", "-c", '''{command}''']
 BROKEN = """
 [workflow]
 name = "broken"
+required = ["cause"]
 [[step]]
 id = "each"
-run = ["false"]
+for_each = ["a", "b", "c"]
+env = { ITEM = "{{ item }}", CAUSE = "{{ vars.cause }}" }
+shell = '''
+echo "$ITEM" >> log
+[ "$ITEM" = a ] || [ -e "$CAUSE" ] || { echo "no $CAUSE" >&2; exit 3; }
+'''
+[[step]]
+id = "after"
+needs = ["each"]
+run = ["sh", "-c", "echo after >> log"]
+[[step]]
+id = "end"
+finally = true
+run = ["sh", "-c", "echo end >> log"]
 """
 OUTER = """
 [workflow]
@@ -73,14 +89,40 @@ def test_an_interrupted_run_is_named_with_its_own_command(place: Place, gate: Ga
 
 
 @pytest.mark.slow
-def test_a_failed_run_says_what_to_do(place: Place) -> None:
-    """It can't go on; the message names the file that begins anew, and how to take back."""
+def test_a_failed_run_goes_on_when_its_cause_is_mended(place: Place) -> None:
+    """What is done stays done; what failed, what it blocked and the end are done again."""
+    file = place.folder / "broken.toml"
+    file.write_text(BROKEN)
+    first = place.run("run", "broken.toml", "--var", "cause=the cause")
+    assert first.returncode == 1
+    assert re.search(r"`steersman run --resume \w+` goes on with what failed", first.stdout)
+    assert place.run("run", "--resume", "last").returncode == 1
+    (place.folder / "the cause").touch()
+    file.write_text(f"{BROKEN}# mended\n")
+    again = place.run("run", "--resume", "last", "--json")
+    events = [json.loads(line) for line in again.stdout.splitlines()]
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert next(one for one in events if one["type"] == "run_started")["resumed"]
+    assert any("was changed since" in one.get("text", "") for one in events)
+    done = (place.folder / "log").read_text().split()
+    assert done == ["a", "b", "end", "b", "end", "b", "c", "after", "end"]
+
+    over = place.run("run", "--resume", "last")
+    assert (over.returncode, "has succeeded already" in over.stderr) == (1, True)
+    assert "broken.toml '--var=cause=the cause'` begins anew" in over.stderr
+
+
+@pytest.mark.slow
+def test_a_run_that_was_taken_back_does_not_go_on(place: Place) -> None:
+    """What was done is not done any more, so nothing is left out silently."""
     (place.folder / "broken.toml").write_text(BROKEN)
-    assert place.run("run", "broken.toml").returncode == 1
-    again = place.run("run", "--resume", "last")
-    assert again.returncode == 1
-    assert "has failed already\n  mend what failed, then `steersman run " in again.stderr
-    assert "broken.toml` begins anew" in again.stderr
+    assert place.run("run", "broken.toml", "--var", "cause=x").returncode == 1
+    assert place.run("sessions", "revert", "last").returncode == 0
+    refused = place.run("run", "--resume", "last")
+    assert (refused.returncode, "was taken back" in refused.stderr) == (1, True)
+    assert place.run("sessions", "revert", "last", "undo").returncode == 0
+    (place.folder / "x").touch()
+    assert place.run("run", "--resume", "last").returncode == 0
 
 
 @pytest.mark.slow

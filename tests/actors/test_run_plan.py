@@ -1,0 +1,76 @@
+"""With which steps a failed run is tried again: pure, from what was declared and how each ended."""
+
+import pytest
+
+from steersman.actors.run_plan import Plan
+from steersman.journal.run_entries import WorkflowCopy
+from steersman.journal.run_record import RunRecord, StepRecord
+from steersman.workflows.flow.reading import parse_workflow
+
+SOURCE = """
+[workflow]
+name = "x"
+[[step]]
+id = "a"
+for_each = ["1", "2", "3"]
+run = ["true"]
+[[step]]
+id = "b"
+needs = ["a"]
+run = ["true"]
+[[step]]
+id = "care"
+needs = ["a"]
+when = "steps.a.failed"
+run = ["true"]
+[[step]]
+id = "c"
+needs = ["b"]
+run = ["true"]
+[[step]]
+id = "may"
+continue_on_error = true
+run = ["true"]
+[[step]]
+id = "apart"
+run = ["true"]
+[[step]]
+id = "end"
+finally = true
+run = ["true"]
+"""
+PLAN = Plan(parse_workflow("x.toml", SOURCE))
+
+
+def tried(ends: str) -> list[str]:
+    """Say what is tried again; `ends` has a letter a step, and names in capitals begin anew."""
+    states = {"d": "done", "f": "failed", "s": "skipped", "b": "blocked", "0": "failed"}
+    run = RunRecord(WorkflowCopy("x", "x.toml", "", SOURCE))
+    for name, letter in zip(PLAN.steps, ends, strict=True):
+        marks = "" if letter in "sb0" else "dfw" if letter == "f" else "d"
+        run.steps[name] = StepRecord(name, states[letter], marks=marks)
+    return [one.step.upper() if one.is_anew else one.step for one in PLAN.reopened(run)]
+
+
+@pytest.mark.parametrize(
+    ("ends", "again"),
+    [
+        ("fbsbddd", ["a", "B", "CARE", "C", "END"]),
+        ("fbfbddd", ["a", "B", "CARE", "C", "END"]),  # what was to take care of it failed, too
+        ("fbdbddd", ["a", "B", "CARE", "C", "END"]),  # taken care of, and yet it blocked others
+        ("0bsbddd", ["A", "B", "CARE", "C", "END"]),  # its own condition was in error
+        ("dfsbddd", ["b", "C", "END"]),
+        ("dddfddd", ["c", "END"]),
+        ("ddsdffd", ["apart", "END"]),  # one that may fail stays as it is
+        ("ddsdddf", ["end"]),
+        ("ddsdfdd", []),
+    ],
+)
+def test_what_failed_goes_on_and_what_followed_begins_anew(ends: str, again: list[str]) -> None:
+    """Steps in the order of the file: a, b, care, c, may, apart, end."""
+    assert tried(ends) == again
+
+
+def test_a_step_that_was_blocked_by_time_alone_begins_anew() -> None:
+    """Nothing failed, the run took too long."""
+    assert tried("ddsbddd") == ["C", "END"]
