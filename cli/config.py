@@ -15,6 +15,7 @@ from ..workflows.folder import folder_file
 from ..workflows.paths import Paths
 from ..workflows.trust import PROJECT_FILE, is_trusted
 from .page import show, show_document, warn
+from .toml import without_nulls
 
 __all__ = ["check_config", "show_config", "show_paths", "show_schema", "value_text"]
 
@@ -29,7 +30,7 @@ def show_config(environ: Mapping[str, str], *, as_json: bool) -> int:
     if as_json:
         show_document({"config": data, "sources": redactor.data(config.sources)})
     else:
-        show("\n".join(_table(data, (), config)).lstrip("\n"))
+        show("\n".join(_table(without_nulls(data), (), config)).lstrip("\n"))
     for notice in config.notices:
         warn(notice)
     return 0

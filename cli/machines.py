@@ -82,10 +82,10 @@ def show_machine(environ: Mapping[str, str], name: str, form: str, session: str)
 
         show(picture(machine, *current).rstrip("\n"))
     else:
-        import tomli_w
+        from .toml import show_toml
 
         lit = {"current": list(current)} if session else {}
-        show(tomli_w.dumps({**_whole(machine), **lit}).rstrip("\n"))
+        show_toml({**_whole(machine), **lit})
     return 0
 
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, TextIO
 
-__all__ = ["can_colour", "document", "show", "show_document", "warn"]
+__all__ = ["can_colour", "document", "escaped", "show", "show_document", "warn"]
 
 # Controls that JSON leaves as they are, line and direction marks, and halves of characters.
 _UNSAFE = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -31,7 +31,11 @@ def show_document(data: Mapping[str, Any]) -> None:
 
 def document(data: Mapping[str, Any], indent: int | None = 2) -> str:
     """Write JSON in which nothing can move a cursor; without `indent` in one line."""
-    text = json.dumps(data, ensure_ascii=False, indent=indent)
+    return escaped(json.dumps(data, ensure_ascii=False, indent=indent))
+
+
+def escaped(text: str) -> str:
+    """Escape what could move a cursor, as strings in JSON and TOML both have it."""
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

@@ -50,8 +50,7 @@ def _status(conversation: Conversation) -> Reply:
 
 def _view(conversation: Conversation) -> dict[str, Any]:
     record = conversation.record()
-    data = {"session": conversation.session, **goal_data(record)}
-    return {**dict.fromkeys(data), **conversation.redacted(data)}
+    return conversation.redacted({"session": conversation.session, **goal_data(record)})
 
 
 def goal_data(record: SessionRecord) -> dict[str, Any]:

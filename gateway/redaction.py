@@ -62,15 +62,11 @@ class Redactor:
         return " ".join(self.text(text).split())
 
     def data(self, value: Any) -> Any:
-        """Return data that TOML and JSON can hold: keys too are cleaned, nulls left out."""
+        """Return data that JSON can hold; keys too are cleaned."""
         if is_table(value):
-            return {
-                self.text(key): self._field(key, item)
-                for key, item in value.items()
-                if item is not None
-            }
+            return {self.text(key): self._field(key, item) for key, item in value.items()}
         if _is_sequence(value):
-            return ["null" if item is None else self.data(item) for item in value]
+            return [self.data(item) for item in value]
         if isinstance(value, float) and not math.isfinite(value):
             return str(value)
         return self.text(value) if isinstance(value, str) else value

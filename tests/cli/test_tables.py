@@ -152,7 +152,7 @@ def test_redaction(text: str, shown: str) -> None:
 
 
 def test_redaction_of_data() -> None:
-    """Keys are cleaned too, nulls are left out, and fields that are secrets by name are covered."""
+    """Keys are cleaned too, nulls stay, and fields that are secrets by name are covered."""
     data = {
         "a\x1b[1m": [None, 1, float("inf"), ("x",)],
         "none": None,
@@ -161,7 +161,8 @@ def test_redaction_of_data() -> None:
         "max_tokens": 5,
     }
     assert Redactor({}).data(data) == {
-        "a": ["null", 1, "inf", ["x"]],
+        "a": [None, 1, "inf", ["x"]],
+        "none": None,
         "api_key": "…",
         "api_key_env": "OPENAI_API_KEY",
         "max_tokens": 5,

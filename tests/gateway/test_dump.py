@@ -57,5 +57,5 @@ def test_the_mailboxes_are_the_living_ones(begin: Begin, tmp_path: Path) -> None
     conversation = host.begin(tmp_path)
     data = conversation.inspect()
     assert set(data["actors"]["queue"]["mailbox"]) == {"system", "control", "data"}
-    assert "owner" not in data
+    assert data["owner"] is None
     assert conversation.say("/inspect").text.startswith(f"session {conversation.session}  idle")
