@@ -10,8 +10,8 @@ from ..gateway.change import changes
 from ..gateway.redaction import Redactor
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow
-from .inspect import dump_at
 from .page import show, show_document
+from .view import dump_at
 
 __all__ = ["show_difference"]
 
@@ -36,9 +36,9 @@ def show_difference(
     if form == "json":
         show_document(data)
     elif form == "toml":
-        import tomli_w
+        from .toml import show_toml
 
-        show(tomli_w.dumps(data).rstrip("\n"))
+        show_toml(data)
     else:
         show("\n".join([f"from entry {data['from']} to entry {data['to']}:", *map(_line, found)]))
     return 0

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..gateway.journal_view import EntryFilter, entry_line, listed
 from ..gateway.redaction import Redactor
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow
-from .inspect import Look, now
+from .look import Look, now
 from .page import document, show, show_document
 
-__all__ = ["list_events", "wanted"]
+__all__ = ["list_events"]
 
 
 def list_events(store: SqliteStore, row: SessionRow, look: Look, environ: Mapping[str, str]) -> int:
@@ -33,18 +34,31 @@ def list_events(store: SqliteStore, row: SessionRow, look: Look, environ: Mappin
         data = {"session": row.session, "events": [redactor.data(view) for view in views]}
         _print(data, look.form)
     if look.watches:
-        from .watching import follow_events
-
-        follow_events(environ, store, row, look)
+        _follow(environ, store, row, look)
     return 0
 
 
+def _follow(environ: Mapping[str, str], store: SqliteStore, row: SessionRow, look: Look) -> None:
+    """Print each entry that comes after those of `row`, until Ctrl-C."""
+    from .watching import pulses
+
+    redactor = Redactor(environ)
+    only = replace(_wanted(store, row, look), upto=None)
+    seq = row.seq
+    for _ in pulses(environ, store, row.session):
+        newest = store.row(row.session).seq
+        for view in listed(store, row.session, replace(only, after=seq, upto=newest)):
+            shown = redactor.data(view)
+            show(entry_line(shown) if look.form == "tree" else document(shown, None))
+        seq = newest
+
+
 def _listed(store: SqliteStore, row: SessionRow, look: Look) -> Iterable[dict[str, Any]]:
-    found = listed(store, row.session, wanted(store, row, look))
+    found = listed(store, row.session, _wanted(store, row, look))
     return deque(found, look.last) if look.last else found
 
 
-def wanted(store: SqliteStore, row: SessionRow, look: Look) -> EntryFilter:
+def _wanted(store: SqliteStore, row: SessionRow, look: Look) -> EntryFilter:
     """Make the filter that was asked for. Raises `UsageError` for a senseless moment."""
     after = _seq(store, row, look.since) if look.since else 0
     is_number = look.since.strip().isdigit()
@@ -64,6 +78,6 @@ def _print(data: dict[str, Any], form: str) -> None:
     if form == "json":
         show_document(data)
         return
-    import tomli_w
+    from .toml import show_toml
 
-    show(tomli_w.dumps(data).rstrip("\n"))
+    show_toml(data)

@@ -52,7 +52,8 @@ def inspect(
 
     Example: steersman inspect last --at "5m ago"
     """
-    from .inspect import Look, inspect_session
+    from .inspect import inspect_session
+    from .look import Look
 
     look = Look(
         session,
@@ -72,7 +73,7 @@ def inspect(
 
 
 def why(
-    session: Session,
+    session: Session = "last",
     message: Annotated[
         str,
         typer.Argument(

@@ -13,17 +13,16 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, contextmanager
 
-from ..gateway.journal_view import entry_line, listed
 from ..gateway.redaction import Redactor
 from ..gateway.remote import Remote
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow
 from ..machines.errors import SteersmanError
 from ..workflows.paths import Paths
-from .inspect import Look, dump_now, printed
 from .page import document, show
+from .view import dump_now, printed
 
-__all__ = ["follow_events", "pulses", "watch"]
+__all__ = ["pulses", "watch"]
 
 PAUSE = 0.25
 """Seconds between two pictures."""
@@ -39,25 +38,6 @@ def watch(environ: Mapping[str, str], store: SqliteStore, row: SessionRow, form:
             data = redactor.data(dump_now(environ, store, store.row(row.session)))
             draw(document(data, None) if form == "json" else printed(data, form, environ))
     return 0
-
-
-def follow_events(
-    environ: Mapping[str, str], store: SqliteStore, row: SessionRow, look: Look
-) -> None:
-    """Print each entry that comes after those of `row`, until Ctrl-C."""
-    from dataclasses import replace
-
-    from .events import wanted
-
-    redactor = Redactor(environ)
-    only = replace(wanted(store, row, look), upto=None)
-    seq = row.seq
-    for _ in pulses(environ, store, row.session):
-        newest = store.row(row.session).seq
-        for view in listed(store, row.session, replace(only, after=seq, upto=newest)):
-            shown = redactor.data(view)
-            show(entry_line(shown) if look.form == "tree" else document(shown, None))
-        seq = newest
 
 
 def pulses(environ: Mapping[str, str], store: SqliteStore, session: str) -> Generator[None]:

@@ -73,6 +73,12 @@ def project_files() -> list[Path]:
 
 
 @pytest.fixture
+def modules() -> list[Module]:
+    """Every module of every room."""
+    return MODULES
+
+
+@pytest.fixture
 def rooms() -> tuple[str, ...]:
     """The rooms, from the ground up: each may import itself and those before it."""
     return ROOMS

@@ -3,7 +3,9 @@
 import ast
 import re
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +18,8 @@ RUNTIME = {
     "actors/runtime.py",
 }  # threads and a clock
 EDGES = {"actors/actor.py", "actors/dispatcher.py", "cli/app.py"}  # where any error must end
+CIRCLES = {f"cli/run_{face}.py": {"cli/run.py"} for face in ("lines", "plain", "prompt")}
+"""What is known to import in a circle, and waits to be parted."""
 LONGEST = 400  # lines of a module
 
 
@@ -43,6 +47,22 @@ def test_arrows_point_one_way(module: Any, rooms: tuple[str, ...]) -> None:
         assert not name.startswith("steersman"), f"{module.name} imports {name} absolutely"
         used = name.split("/")[1] if name.startswith("./") else ""
         assert used not in rooms or used in below, f"{module.name} imports {name}"
+
+
+def at_run_time(module: Any) -> Iterator[str]:
+    """List the modules that a module imports when it runs, however late, and not for types alone."""
+    tree = ast.parse(module.text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = [ast.Pass()]
+    for name in imports(SimpleNamespace(name=module.name, tree=tree)):
+        yield f"{name.removeprefix('./')}.py"
+
+
+def test_no_import_circle(modules: list[Any]) -> None:
+    """No modules import each other in a circle: what two of them need is in a third."""
+    graph = {one.name: set(at_run_time(one)) - CIRCLES.get(one.name, set()) for one in modules}
+    TopologicalSorter(graph).prepare()  # raises with the circle that it found
 
 
 def test_machines_are_pure_and_actors_only_decide(module: Any) -> None:
