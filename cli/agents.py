@@ -8,7 +8,7 @@ from ..gateway.agents_commands import agents_of, draw_agents, stored_state
 from ..gateway.terminal import clean
 from ..machines.errors import UsageError
 from .page import show, show_document
-from .queue import find, say_to
+from .queue import find_begun, say_to
 from .stored import stored
 
 __all__ = ["end_agent", "list_agents"]
@@ -17,10 +17,11 @@ __all__ = ["end_agent", "list_agents"]
 def list_agents(environ: Mapping[str, str], session: str, *, as_json: bool) -> int:
     """Print a session's subagents and theirs from the store, also while another process runs it."""
     with stored(environ) as store:
-        agents = agents_of(stored_state(store), find(store, session).session)
+        row = find_begun(store, session)
+        agents = agents_of(stored_state(store), row.session) if row else []
     if as_json:
         show_document({"agents": agents})
-    else:
+    elif row:
         show(clean(draw_agents(agents)))
     return 0
 

@@ -27,6 +27,7 @@ from ..workflows.paths import Paths
 from .chat import face_of
 from .leaving import Leaving, leave_on_signals
 from .options import ChatOptions
+from .page import warn
 from .stored import stored
 
 __all__ = ["AttachedHost", "attach"]
@@ -71,7 +72,7 @@ def attach(
 ) -> int:
     """Follow a running session, and type into it; leaving leaves it as it is."""
     with stored(environ) as store:
-        row = find_session(store.sessions(), session)
+        row = _find(store, session)
         owner = store.owner(row.session)
         if owner is None:
             raise SteersmanError(
@@ -109,6 +110,19 @@ def attach(
         )
         return 0
     return code
+
+
+def _find(store: SqliteStore, name: str) -> SessionRow:
+    """Find a session; of those that somebody has open the newest, for `last`. Raises `UsageError`."""
+    rows, owned = store.sessions(), store.owners()
+    row = find_session(rows, name)
+    live = [one for one in rows if one.session in owned]
+    if name != "last" or not any(one.seq and not one.parent for one in live):
+        return row
+    found = find_session(live, name)
+    if found != row:
+        warn(f"Session {row.session} is newer, but nobody has it open.")
+    return found
 
 
 def _last_words(store: SqliteStore, row: SessionRow, environ: Mapping[str, str]) -> list[str]:

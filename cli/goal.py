@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 
 from ..gateway.goal_commands import draw_goal, goal_data
 from ..gateway.redaction import Redactor
 from ..gateway.terminal import clean
+from ..journal.record import SessionRecord
 from ..journal.recovery import load_record
 from ..machines.errors import UsageError
 from .page import show, show_document
-from .queue import find, say_to
+from .queue import find_begun, say_to
 from .stored import stored
 
 __all__ = ["change_goal", "set_goal", "show_goal"]
@@ -56,16 +56,15 @@ def change_goal(environ: Mapping[str, str], session: str, verb: str, *, as_json:
 def show_goal(environ: Mapping[str, str], session: str, *, as_json: bool) -> int:
     """Print a session's goal from the store, also while another process runs it."""
     with stored(environ) as store:
-        row = find(store, session)
-        record = load_record(store, row.session)
+        row = find_begun(store, session)
+        record = load_record(store, row.session) if row else SessionRecord()
         goal = record.goals.goal
-        if goal is not None and goal.is_pursued and not store.is_owned(row.session):
+        if goal is not None and goal.is_pursued and row and not store.is_owned(row.session):
             goal.state, goal.reason = "paused", "interrupt"  # as its next owner will find it
             goal.detail = "the program ended"
-    whole = {"session": row.session, **goal_data(record)}
-    data = {**dict.fromkeys(whole), **Redactor(os.environ).data(whole)}
+    data = Redactor(environ).data({"session": record.id or None, **goal_data(record)})
     if as_json:
         show_document(data)
-    else:
+    elif row:
         show(clean(draw_goal(data)))
     return 0

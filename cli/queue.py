@@ -23,7 +23,7 @@ from .stored import stored
 __all__ = [
     "WAYS_TO_SAY",
     "change_queue",
-    "find",
+    "find_begun",
     "list_queue",
     "list_saved",
     "say_to",
@@ -37,9 +37,12 @@ FILES = ("export", "import")
 def list_queue(environ: Mapping[str, str], session: str, *, as_json: bool) -> int:
     """Print a session's queue from the store, also while another process runs it."""
     with stored(environ) as store:
-        data = _stored_queue(store, find(store, session))
+        row = find_begun(store, session)
+        data = _stored_queue(store, row)
     if as_json:
         show_document(data)
+        return 0
+    if row is None:
         return 0
     lines = [
         f"#{one['number']} [{one['state'].upper()}]: {one['text']}{progress_text(one['progress'])}"
@@ -101,7 +104,7 @@ def say_to(
     if not text.strip():
         raise UsageError("there is nothing to say", 'steersman send last "and the tests"')
     with stored(environ) as store:
-        row = find(store, session)
+        row = _find(store, session)
         receipt = Errand(Paths.of(environ), environ, store, row.session, user).say(text, explicit)
     return _print(receipt, as_json=as_json)
 
@@ -111,7 +114,7 @@ def stop_session(environ: Mapping[str, str], session: str, *, as_json: bool) -> 
     return say_to(environ, session, "/stop", "auto", as_json=as_json)
 
 
-def find(store: SqliteStore, name: str) -> SessionRow:
+def _find(store: SqliteStore, name: str) -> SessionRow:
     """Find a session; without a name the newest of this folder, else the newest of all.
 
     Raises `UsageError`.
@@ -123,8 +126,21 @@ def find(store: SqliteStore, name: str) -> SessionRow:
     return find_session(here if any(one.seq for one in here) else rows, "last")
 
 
-def _stored_queue(store: SqliteStore, row: SessionRow) -> dict[str, Any]:
+def find_begun(store: SqliteStore, name: str) -> SessionRow | None:
+    """Find a session to list something of; none, and a word about it, where none was begun yet.
+
+    Raises `UsageError` for a name that no session has.
+    """
+    if name in ("", "last") and not any(one.seq and not one.parent for one in store.sessions()):
+        warn("There is no session yet; `steersman chat` begins one.")
+        return None
+    return _find(store, name)
+
+
+def _stored_queue(store: SqliteStore, row: SessionRow | None) -> dict[str, Any]:
     """Show what is durable; of a session that nobody has open as the next owner will find it."""
+    if row is None:
+        return {"session": None, "state": "open", "items": []}
     from ..gateway.events import item_view
 
     record = load_record(store, row.session)

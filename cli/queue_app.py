@@ -8,15 +8,24 @@ from typing import Annotated
 
 import typer
 
+from ..machines.errors import UsageError
 from .parameter import Json, Number, NumberOrLast, Of, Session
 
 __all__ = ["queue", "send", "stop"]
+
+SHORTEST_ID = 6
+"""Digits from which on a word names a session, and no longer a message."""
 
 queue = typer.Typer(
     help="See and change a session's queue.\n\nExample: steersman queue list",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+
+
+Place = Annotated[
+    str, typer.Argument(metavar="ID", help="The same as --session.", show_default=False)
+]
 
 
 @queue.command("list")
@@ -116,9 +125,12 @@ def queue_steer(
 
 @queue.command("resume")
 def queue_resume(
-    number: Annotated[
-        int, typer.Argument(metavar="N", help="Which one first; the oldest if left out.")
-    ] = 0,
+    which: Annotated[
+        str,
+        typer.Argument(
+            metavar="N|ID", help="Which message first, the oldest if left out; or a session."
+        ),
+    ] = "",
     session: Of = "",
     as_json: Json = False,
 ) -> int:
@@ -126,20 +138,23 @@ def queue_resume(
 
     Example: steersman queue resume
     """
-    return _change(session, "resume", [str(number)] if number else [], as_json)
+    if which.isdigit() and len(which) < SHORTEST_ID:
+        return _change(session, "resume", [which], as_json)
+    return _change(_either(which, session), "resume", [], as_json)
 
 
 @queue.command("discard")
-def queue_discard(session: Of = "", as_json: Json = False) -> int:
+def queue_discard(place: Place = "", session: Of = "", as_json: Json = False) -> int:
     """Delete everything that is saved, also what was interrupted.
 
-    Example: steersman queue discard --session last
+    Example: steersman queue discard 8e496f95
     """
-    return _change(session, "discard", [], as_json)
+    return _change(_either(place, session), "discard", [], as_json)
 
 
 @queue.command("restore")
 def queue_restore(
+    place: Place = "",
     session: Of = "",
     everywhere: Annotated[bool, typer.Option("--list", help="List all saved queues.")] = False,
     as_json: Json = False,
@@ -152,7 +167,7 @@ def queue_restore(
 
     if everywhere:
         return list_saved(os.environ, as_json=as_json)
-    return list_queue(os.environ, session, as_json=as_json)
+    return list_queue(os.environ, _either(place, session), as_json=as_json)
 
 
 @queue.command("export")
@@ -179,6 +194,13 @@ def queue_import(
     Example: steersman queue import queue.toml
     """
     return _change(session, "import", [str(file)], as_json)
+
+
+def _either(place: str, session: str) -> str:
+    """Return the session that was named, in one way or the other. Raises `UsageError`."""
+    if place and session and place != session:
+        raise UsageError(f"`{place}` or `{session}`?", "name one session")
+    return place or session
 
 
 def _change(session: str, verb: str, words: list[str], as_json: bool) -> int:

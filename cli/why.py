@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..gateway.redaction import Redactor
+from ..gateway.stamp import clock
 from ..machines.errors import UsageError
 from .page import show, show_document
 from .stored import stored
@@ -31,9 +32,9 @@ def tell_why(environ: Mapping[str, str], session: str, message: str, form: str) 
         case "json":
             show_document(view)
         case "toml":
-            import tomli_w
+            from .toml import show_toml
 
-            show(tomli_w.dumps(view).rstrip("\n"))
+            show_toml(view)
         case "mermaid":
             from ..gateway.sequence import sequence
 
@@ -52,11 +53,14 @@ def _lines(view: dict[str, Any]) -> list[str]:
     lines = [f"session {view['session']}, message {number}{about}"]
     lines += [f'  "{text}"'] if text else []
     lines.append("")
-    for hop in view["hops"]:
-        after = f"+{hop['after']:.3f} s" if hop["after"] else hop["time"][11:23] + "Z"
-        lines.append(f"  {after:>14}  entry {hop['seq']:<5} {hop['text']}")
+    times = [
+        f"+{one['after']:.3f} s" if one["after"] else clock(one["time"]) for one in view["hops"]
+    ]
+    width = max(14, *map(len, times))
+    for time, hop in zip(times, view["hops"], strict=True):
+        lines.append(f"  {time:>{width}}  entry {hop['seq']:<5} {hop['text']}")
         lines += [
-            f"{'':>30}{one['what']}: {one['from'] or '(new)'} -> {one['to']}"
+            f"{'':>{width + 16}}{one['what']}: {one['from'] or '(new)'} -> {one['to']}"
             for one in hop["moved"]
         ]
     lines += ["", view["outlook"]]

@@ -8,7 +8,7 @@ from typing import Any
 from ..journal.child_record import at_work
 from ..journal.record import SessionRecord
 from ..machines.turn import TURN
-from .events import iso
+from .stamp import iso
 from .trace import Trace
 
 __all__ = ["LANES", "Live", "actors_of"]

@@ -20,7 +20,7 @@ from ..journal.record import SessionRecord
 from ..journal.store import SessionRow, Store
 from ..machines.errors import UnknownSession
 from .actor_view import LANES, Live, actors_of
-from .events import iso
+from .stamp import iso
 from .trace import Trace, traced
 
 if TYPE_CHECKING:

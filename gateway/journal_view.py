@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ..journal.store import Store, StoredEntry
-from .events import iso
+from .stamp import clock, iso
 
 __all__ = ["EntryFilter", "entry_line", "entry_view", "listed"]
 
@@ -66,8 +66,9 @@ def entry_line(view: dict[str, Any]) -> str:
         for name, value in view.items()
         if name not in ("seq", "time", "kind", "messages", "system", "tools")
     )
+    time = clock(view["time"], "milliseconds")
     said = [f"+{len(view['messages'])} messages"] if view.get("messages") else []
-    return "  ".join([f"{view['seq']:>6}", view["time"], view["kind"], *fields, *said])
+    return "  ".join([f"{view['seq']:>6}", time, view["kind"], *fields, *said])
 
 
 def _short(value: Any) -> str:

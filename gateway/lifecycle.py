@@ -14,7 +14,7 @@ from ..journal import entries as e
 from ..journal import goal_entries as g
 from ..journal.record import SessionRecord
 from ..ports.hooks import HookCall
-from .events import iso
+from .stamp import iso
 
 __all__ = ["hook_call"]
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from ..journal.history import entry_at, seq_at
 from ..journal.store import Store
 from ..machines.errors import UsageError
-from .events import iso
+from .stamp import clock, iso
 
 __all__ = ["FORMS", "parse_moment", "seq_of"]
 
@@ -50,7 +50,7 @@ def seq_of(store: Store, session: str, last: int, text: str, now: datetime) -> i
         seq = seq_at(store, session, last, moment.timestamp())
         hint = "look at a later moment"
         if not seq and last:
-            began = iso(entry_at(store, session, 1).time)
+            began = clock(iso(entry_at(store, session, 1).time))
             raise UsageError(f"session `{session}` began at {began}, after `{text}`", hint)
         return seq
     if not 1 <= moment <= last:

@@ -14,7 +14,7 @@ from ..journal.record import messages_of
 from ..journal.store import Store, StoredEntry
 from ..machines.errors import UsageError
 from ..machines.mermaid import label
-from .events import iso
+from .stamp import iso
 
 __all__ = ["last_turn", "sequence"]
 

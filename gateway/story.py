@@ -16,8 +16,8 @@ from ..journal.record import SessionRecord
 from ..journal.store import SessionRow, Store, StoredEntry
 from ..machines.errors import UsageError
 from ..machines.item import ITEM
-from .events import iso
 from .outlook import outlook
+from .stamp import iso
 from .story_text import told
 from .trace import Trace
 

@@ -11,7 +11,7 @@ from ..journal.history import record_at
 from ..journal.hook_entry import HookRan
 from ..journal.record import SessionRecord, apply
 from ..journal.store import Store, StoredEntry
-from .events import iso
+from .stamp import iso
 
 __all__ = ["Trace", "addressee", "cause_of", "states_of", "traced"]
 

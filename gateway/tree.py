@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 from .branch import Branch, cut, draw
-from .events import iso
 from .progress import progress_text
+from .stamp import clock, iso
 
-__all__ = ["clock", "draw_dump", "tree_of"]
+__all__ = ["draw_dump", "tree_of"]
 
 _TEXT = 80  # characters of a message
 
@@ -47,13 +46,6 @@ def tree_of(data: dict[str, Any]) -> Branch:
     ]
     twigs += [_actor(name, one) for name, one in actors.items()]
     return Branch(title, data.get("state", "idle"), about, twigs)
-
-
-def clock(time: str) -> str:
-    """Show an ISO time as a person's clock does, with the day where it is another."""
-    moment = datetime.fromisoformat(time).astimezone()
-    is_today = moment.date() == datetime.now(UTC).astimezone().date()
-    return moment.strftime("%H:%M:%S" if is_today else "%Y-%m-%d %H:%M:%S")
 
 
 def _facts(data: dict[str, Any]) -> Iterator[Branch]:
@@ -95,7 +87,7 @@ def _turns(data: dict[str, Any]) -> Iterator[Branch]:
 
 
 def _call(call: dict[str, Any]) -> Branch:
-    words = ", ".join(str(one) for one in call.get("arguments", {}).values())
+    words = ", ".join(str(one) for one in call.get("arguments", {}).values() if one is not None)
     pid = f"process {call['pid']}  " if call.get("pid") else ""
     title = f"call {call['id']} {call['tool']}"
     return Branch(title, call.get("state", "requested"), f"{pid}{words[:_TEXT]}")

@@ -13,6 +13,8 @@ from typing import Any
 import apsw
 import pytest
 
+from steersman.cli.toml import without_nulls
+
 WAITS = '[[answer]]\ntext = "never"\ndelay = inf\n'
 
 
@@ -47,12 +49,34 @@ def busy_chat(environ: dict[str, str], folder: Path) -> Iterator["subprocess.Pop
 
 
 def test_an_empty_home_has_no_sessions(command: Any, home: Path) -> None:
-    """Without sessions the document is empty, the text a hint, and nothing is created."""
-    assert json.loads(command("sessions", "list", "--json").out) == {"sessions": []}
-    done = command("sessions", "list")
-    assert (done.code, done.out) == (0, "")
-    assert "steersman chat" in done.err
+    """Whatever is listed: the document is empty, the text a hint, and nothing is created."""
+    queue = {"session": None, "state": "open", "items": []}
+    goal = {"session": None, "state": None, "text": None, "next": [], "waits_for": None}
+    for words, empty in (
+        (("sessions", "list"), {"sessions": []}),
+        (("queue", "list"), queue),
+        (("queue", "restore"), queue),
+        (("agents", "list"), {"agents": []}),
+        (("goal", "status"), goal),
+    ):
+        assert json.loads(command(*words, "--json").out) == empty
+        done = command(*words)
+        assert (done.code, done.out) == (0, ""), words
+        assert "steersman chat" in done.err
+    assert command("queue", "list", "--session", "nope").code == 2
     assert list(home.iterdir()) == []
+
+
+def test_a_saved_queue_is_thrown_away_by_its_session(command: Any, told: Path) -> None:
+    """The session can be named by its id alone; two names for it are one too many."""
+    assert command("queue", "add", "later", "--session", "last").code == 0
+    (one,) = json.loads(command("sessions", "list", "--json").out)["sessions"]
+    both = command("queue", "discard", one["id"], "--session", "other")
+    assert (both.code, "name one session" in both.err) == (2, True)
+    assert len(json.loads(command("queue", "restore", one["id"], "--json").out)["items"]) == 1
+    assert "chat --resume" in command("queue", "resume", one["id"]).err
+    assert command("queue", "discard", one["id"]).code == 0
+    assert json.loads(command("queue", "list", "--session", "last", "--json").out)["items"] == []
 
 
 def test_list_shows_what_there_is(command: Any, told: Path) -> None:
@@ -110,9 +134,10 @@ def test_no_secret_and_no_escape_gets_out(
 
 
 def test_dumps_parse_and_agree(command: Any, told: Path) -> None:
-    """TOML and JSON hold the same: every actor with its machine and state, and the way there."""
+    """TOML holds what JSON does but nulls: every actor with its machine and state, and the way."""
     data = tomllib.loads(command("inspect", "last", "--format", "toml").out)
-    assert data == json.loads(command("inspect", "last", "--format", "json").out)
+    whole = json.loads(command("inspect", "last", "--format", "json").out)
+    assert (data, whole["owner"]) == (without_nulls(whole), None)
     states = {name: (actor["machine"], actor["state"]) for name, actor in data["actors"].items()}
     assert states == {
         "session": ("session", "suspended"),
