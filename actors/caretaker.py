@@ -27,7 +27,7 @@ from ..machines.messages import (
 )
 from ..machines.pursuit import ChangeGoal, GoalDecided, SetGoal
 from .actor import Forward
-from .goal_wishes import Wish, change, set_goal
+from .goal_wishes import Wish, decided
 from .reception import enqueue_order, known
 from .session import Session
 from .supervisor import ChildSpec
@@ -68,12 +68,9 @@ class Caretaker(Session):
                 | Finalize()
             ):
                 return {"ok": False, "reason": NOT_OPEN}
-            case SetGoal():
-                return self._note_wish(
-                    set_goal(self.record.goals, message, self._environment.goals)
-                )
-            case ChangeGoal():
-                return self._note_wish(change(self.record.goals, message))
+            case SetGoal() | ChangeGoal():
+                policy = self._environment.goals
+                return self._note_wish(decided(self.record.goals, message, policy))
             case _:
                 return super()._obey(message)
 

@@ -20,25 +20,24 @@ from ..machines.pursuit import (
     AwaitCondition,
     Catch,
     Caught,
-    ChangeGoal,
     ChangesCounted,
     ConditionMet,
     Continuation,
     GateEnded,
     GoalDecided,
     GoalTimer,
+    Heard,
     JudgeAnswered,
     Judged,
     JudgeDead,
     Rested,
-    SetGoal,
     StopGoal,
     StopJudging,
     Wanted,
 )
 from ..machines.verdict import Verdict
 from .goal_pace import digest, pause_before, what_is_spent
-from .goal_wishes import Wish, change, set_goal
+from .goal_wishes import decided
 from .goal_wording import continuation, earlier_verdicts
 from .judge import Boundary, Judge
 from .mailbox import tell
@@ -98,10 +97,8 @@ class Goal(Supervisor):
                 return {"judging": "judge" in self.children, "timer": self._timer}
             case _ if self.goals is None:
                 return self.stash()
-            case Wanted(SetGoal() as order):
-                return self._wish(set_goal(self._known, order, self._environment.goals))
-            case Wanted(ChangeGoal() as order):
-                return self._wish(change(self._known, order))
+            case Wanted():
+                return self._wanted(message)
             case Rested():
                 self._rested(message)
             case StopGoal():
@@ -155,8 +152,9 @@ class Goal(Supervisor):
 
     # What people want -----------------------------------------------------------------------------
 
-    def _wish(self, wish: Wish) -> dict[str, Any]:
+    def _wanted(self, message: Wanted) -> dict[str, Any]:
         """Carry out what somebody wants of a goal; whatever was going on for it ends first."""
+        wish = decided(self._known, message.order, self._environment.goals)
         if wish.is_done:
             is_now = wish.goes_on is not None or wish.drops
             urgent = self._leave_off() if is_now else ()
@@ -164,6 +162,7 @@ class Goal(Supervisor):
             self._decide(
                 wish.goal, *wish.entries, urgent=urgent, drops=wish.drops, goes_on=wish.goes_on
             )
+        self._queue.tell(Heard(message.number))
         return wish.reply
 
     def _stop_goal(self, message: StopGoal) -> None:
@@ -176,14 +175,17 @@ class Goal(Supervisor):
             entries = [g.GoalPaused(goal.id, message.reason, message.detail)]
         else:
             entries = []
+        if message.receipt is not None:
+            entries.insert(0, message.receipt)
+            self._owes_stopped = True
         urgent = self._leave_off()
-        self._owes_stopped = message.is_alone
         if entries or urgent:
             name = goal.id if goal is not None else ""
             drops = "all" if message.is_final else "waiting"
             self._decide(name, *entries, urgent=urgent, drops=drops)
         if self._owes_stopped and not urgent:
             self._judge_dead(JudgeDead())
+        self._queue.tell(Heard(message.number))
 
     def _leave_off(self) -> tuple[StopJudging, ...]:
         """Stop judging and waiting."""
@@ -220,7 +222,7 @@ class Goal(Supervisor):
     def _rested(self, message: Rested) -> None:
         """Nothing runs and nothing will: deal with the turn that has ended, or go on."""
         goal = self._goal
-        if goal is None or "judge" in self.children:
+        if goal is None or goal.id != message.goal or "judge" in self.children:
             return
         is_new = message.turn != goal.boundary
         if goal.state == "waiting":

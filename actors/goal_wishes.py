@@ -16,7 +16,7 @@ from ..machines.policy import GoalPolicy
 from ..machines.pursuit import ChangeGoal, Continuation, SetGoal
 from .goal_wording import continuation
 
-__all__ = ["Wish", "change", "set_goal"]
+__all__ = ["Wish", "decided"]
 
 MOST_IN_LINE = 20
 
@@ -37,7 +37,12 @@ class Wish:
         return bool(self.entries)
 
 
-def set_goal(goals: GoalsRecord, wish: SetGoal, policy: GoalPolicy) -> Wish:
+def decided(goals: GoalsRecord, wish: SetGoal | ChangeGoal, policy: GoalPolicy) -> Wish:
+    """Decide what becomes of what somebody wants."""
+    return _set(goals, wish, policy) if isinstance(wish, SetGoal) else _change(goals, wish)
+
+
+def _set(goals: GoalsRecord, wish: SetGoal, policy: GoalPolicy) -> Wish:
     """Set a goal, in place of the one that is there, or line it up behind that."""
     fault = _fault(wish)
     if fault:
@@ -90,7 +95,7 @@ def _entry(goals: GoalsRecord, wish: SetGoal, policy: GoalPolicy, *, is_next: bo
     )
 
 
-def change(goals: GoalsRecord, wish: ChangeGoal) -> Wish:
+def _change(goals: GoalsRecord, wish: ChangeGoal) -> Wish:
     """Pause the goal, let it go on, or drop it."""
     goal = goals.goal
     if goal is None or goal.is_over:

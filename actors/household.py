@@ -344,6 +344,8 @@ class Household(Pursuing):
             self.children["queue"].mailbox.purge(StartNext)
             self._shift("nothing_to_start")
         self.handle_down(down)
+        if down.name in ("goal", "queue"):
+            self._goal_may_not_have_heard()
         if down.name in ("goal", "queue") and "queue" in self._unsettled:
             self._last_settled.tell(Settle())
         elif down.name in self._unsettled:

@@ -60,9 +60,16 @@ NEWEST = 60
 
 
 class Pursuing(Reverting):
-    """A session's goals; `goal_type` is what it starts for them."""
+    """A session's goals; `goal_type` is what it starts for them.
+
+    `_told` numbers what the goal was told that may begin or end its turns, of which `_last_stop` ends
+    them; `_heard` is up to where it has decided.
+    """
 
     goal_type: type[Goal] = Goal
+    _told = 0
+    _last_stop = 0
+    _heard = 0
 
     def on_receive(self, message: Any) -> Any:
         """Take in what people want of goals."""
@@ -72,7 +79,8 @@ class Pursuing(Reverting):
             case SetGoal(is_next=False) | ChangeGoal(op="resume") if self.record.running:
                 return {"ok": False, "reason": "a turn runs: `/stop` ends it", "is_busy": True}
             case SetGoal() | ChangeGoal():
-                return Forward(self._goal, Wanted(message))
+                self._told += 1
+                return Forward(self._goal, Wanted(message, self._told))
             case _:
                 return super().on_receive(message)
 
@@ -81,6 +89,34 @@ class Pursuing(Reverting):
         self._pursue()
 
     # The actor ------------------------------------------------------------------------------------
+
+    def _start_next_if_idle(self) -> None:
+        """Run what is next, if nothing runs."""
+        raise NotImplementedError
+
+    def _goal_has_heard(self, number: int) -> None:
+        """Go on with what had to wait: all that the goal decided until now is in the record."""
+        self._heard = max(self._heard, number)
+        self.unstash()
+        self._start_next_if_idle()
+        self._pursue()
+
+    def _goal_may_not_have_heard(self) -> None:
+        """Goal or queue has failed, and what it was told may be lost with it: wait for nothing."""
+        self._heard = self._told
+
+    @property
+    def _is_goal_deciding(self) -> bool:
+        return self._heard < self._told
+
+    def _must_wait(self) -> bool:
+        """Whether what is said must wait, so that it finds what was wanted of a goal before it."""
+        return super()._must_wait() or self._is_goal_deciding
+
+    @property
+    def _is_free(self) -> bool:
+        """Whether a turn may begin; none while a stop, or another word, is on its way to the goal."""
+        return super()._is_free and not self._is_goal_deciding
 
     @property
     def _goal(self) -> ActorRef[Any]:
@@ -140,12 +176,13 @@ class Pursuing(Reverting):
         items = record.queue.items
         turns = [one for one in record.turns.values() if not _is_purposeful(items.get(one.item))]
         if not turns:
-            return Rested("", "interrupted")
+            return Rested(record.goals.current, "", "interrupted")
         turn = turns[-1]
         ran = [one.tool for one in turn.calls.values() if one.state in HAVE_RUN]
         is_unsure = turn.id != record.turn  # its calls are forgotten
         item = items.get(turn.item)
         return Rested(
+            record.goals.current,
             turn.id,
             turn.state,
             turn.reason,
@@ -166,7 +203,8 @@ class Pursuing(Reverting):
     ) -> bool:
         """Whether nothing has come in between; what has would have stopped it."""
         goal = self.record.goals.goal
-        if goal is None or goal.id != effect.goal or not goal.is_pursued:
+        is_stopping = self._heard < self._last_stop
+        if goal is None or goal.id != effect.goal or not goal.is_pursued or is_stopping:
             return False
         match effect:
             case AwaitCondition():
@@ -192,12 +230,16 @@ class Pursuing(Reverting):
     def _stop_goal(self, order: InterruptTurn) -> None:
         """Let a cancel reach the goal, if the table says so."""
         if self._reaches_goal(order.cause):
-            self._goal.tell(StopGoal())
+            self._tell_to_stop(None)
 
     def _stop_goal_alone(self, order: InterruptTurn) -> None:
-        """Stop a goal between two turns: the receipt is written here."""
-        self._say(requested("", order))
-        self._goal.tell(StopGoal(is_alone=True))
+        """Stop a goal between two turns: the receipt comes with its pause."""
+        self._tell_to_stop(requested("", order))
+
+    def _tell_to_stop(self, receipt: e.InterruptRequested | None) -> None:
+        self._told += 1
+        self._last_stop = self._told
+        self._goal.tell(StopGoal(receipt=receipt, number=self._told))
 
     def _pause_alone(self, message: Interrupt, receipt: str) -> dict[str, Any]:
         """Nothing runs but a goal, between two of its turns."""

@@ -34,7 +34,7 @@ from ..machines.orders import (
     TakeSteers,
 )
 from ..machines.participation import HandBack
-from ..machines.pursuit import Catch, GoalDecided
+from ..machines.pursuit import Catch, GoalDecided, Heard
 from ..machines.results import ToolFinished
 from .actor import Actor
 from .goal_message import of_goal, overtaken
@@ -97,7 +97,7 @@ class Queue(Actor):
                 self._session.tell(Settled())
             case GoalDecided():
                 self._pass_on_goal(message)
-            case Catch():
+            case Catch() | Heard():
                 self._session.tell(message)
             case QueueChange() | QueueImport() | ResumeQueue() if self.record.state == "closed":
                 return {"ok": False, "reason": "session_finalized"}

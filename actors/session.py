@@ -51,7 +51,7 @@ from ..machines.orders import (
     Settled,
     StoreBroke,
 )
-from ..machines.pursuit import Catch
+from ..machines.pursuit import Catch, Heard
 from ..machines.results import RestoreCounted, RestoreEnded
 from ..machines.subagent import meant
 from .actor import Forward
@@ -103,6 +103,8 @@ class Session(Cancelling):
                 self._pursue()
             case Catch():
                 self._catch_up(message)
+            case Heard(number):
+                self._goal_has_heard(number)
             case Settled():
                 self._settled(message)
             case Down():

@@ -31,6 +31,7 @@ __all__ = [
     "GoalDecided",
     "GoalEffect",
     "GoalTimer",
+    "Heard",
     "JudgeAnswered",
     "JudgeDead",
     "Judged",
@@ -79,21 +80,26 @@ class ChangeGoal(Message):
 
 @dataclass(frozen=True, slots=True)
 class Wanted(Message):
-    """What a person wants of goals, in the order in which the session heard it."""
+    """What a person wants of goals, in the order in which the session heard it.
+
+    Answered with `Heard`, by way of the queue.
+    """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
     order: SetGoal | ChangeGoal
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Rested(Message):
-    """Turn `turn` has ended, and nothing else runs or will: a boundary of the goal.
+    """Turn `turn` has ended, and nothing else runs or will: a boundary of goal `goal`.
 
     `status` is the turn's; `answer` what it said last. `has_acted`: a tool ran. `may_have_changed`: one
     that can change files. `is_persons`: it was no turn of the goal.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
+    goal: str
     turn: str
     status: str
     reason: str = ""
@@ -107,14 +113,16 @@ class Rested(Message):
 class StopGoal(Message):
     """A cancel reaches the goal: it pauses for `reason`, or, `is_final`, is dropped.
 
-    `is_alone`: nothing else runs, and `Stopped` is to be told when nothing of the goal is left.
+    `receipt` is journalled with that, and `Stopped` when nothing of the goal is left: nothing else runs.
+    Answered with `Heard`, by way of the queue.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
     reason: str = "interrupt"
     detail: str = ""
     is_final: bool = False
-    is_alone: bool = False
+    receipt: Any = None
+    number: int = 0
 
 
 # From the goal, by way of the queue ---------------------------------------------------------------
@@ -148,6 +156,14 @@ class GoalDecided(Message):
     urgent: tuple[Any, ...] = ()
     drops: Literal["", "waiting", "interrupted", "all"] = ""
     goes_on: Continuation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Heard(Message):
+    """A goal has decided what to do about all that its session told it up to this number."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    number: int
 
 
 @dataclass(frozen=True, slots=True)

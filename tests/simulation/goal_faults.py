@@ -83,10 +83,17 @@ class LeavesAMessage(Session):
     goal_type = KeepsItsMessage
 
 
+class StopsWhatItSees(Session):
+    """Takes a stop for nothing while a goal that was set before it is on its way."""
+
+    _is_goal_deciding = False  # type: ignore[assignment]
+
+
 GOAL_FAULTS: dict[str, type[Session]] = {
     "overspends the budget": OverspendsItsBudget,
     "goes on after a stop": GoesOnAfterAStop,
     "judges a boundary twice": JudgesTwice,
     "never stops": NeverStops,
     "leaves a message that waits": LeavesAMessage,
+    "stops what it sees": StopsWhatItSees,
 }

@@ -35,7 +35,7 @@ from steersman.machines.messages import (
     UserMessage,
 )
 from steersman.machines.policy import GoalPolicy, Policy
-from steersman.machines.pursuit import AskJudge, ChangeGoal, RunGate, SetGoal
+from steersman.machines.pursuit import AskJudge, AwaitCondition, ChangeGoal, RunGate, SetGoal
 
 __all__ = ["GoalScenario", "check_goals"]
 
@@ -231,7 +231,8 @@ def check_goals(history: list[Happening]) -> None:
                 pass
     a_boundary_is_judged_once([entry for _, entry in kept])
     nothing_goes_on_after_a_stop(history)
-    a_stop_stops_a_goal([entry for _, entry in kept])
+    nothing_is_begun_for_a_stopped_goal(history)
+    a_stop_stops_what_was_set_before_it(history, record)
     nothing_is_judged_before_a_word(history)
 
 
@@ -273,25 +274,44 @@ def nothing_goes_on_after_a_stop(history: list[Happening]) -> None:
                 pass
 
 
-def a_stop_stops_a_goal(journal: list[e.Entry]) -> None:
-    """After a stop a goal is not judged again, but for a boundary that was at hand just then.
-
-    A stop of the turn in which the goal was set may have been given before that.
-    """
-    goal, begun, is_settled = "", 0, False
-    for entry in journal:
-        match entry:
-            case e.TurnStarted():
-                is_settled = True
-            case e.InterruptRequested(cause="stop" | "bare_word" | "new") if is_settled:
-                begun = 1
-            case g.GoalSet() | g.GoalBegun() | g.GoalResumed():
-                goal, begun, is_settled = entry.goal, 0, False
-            case g.JudgingBegun() if begun and entry.goal == goal:
-                assert begun == 1, f"{entry} though {goal} was stopped"
-                begun = 2
+def nothing_is_begun_for_a_stopped_goal(history: list[Happening]) -> None:
+    """From a stop on no turn begins for the goal, none of its messages waits, and nobody looks at it."""
+    goal, is_stopped, tagged = "", False, dict[str, str]()
+    for one in history:
+        match one:
+            case Started():
+                is_stopped = False
+            case Appended(_, g.GoalSet(is_next=False) | g.GoalBegun() | g.GoalResumed() as entry):
+                goal, is_stopped = entry.goal, False
+            case Appended(_, e.InterruptRequested(cause="stop" | "bare_word" | "new")):
+                is_stopped = True
+            case Appended(_, e.Queued(item=item, goal=owner)) if owner:
+                tagged[item] = owner
+                assert not is_stopped or owner != goal, f"{one} though it was stopped"
+            case Appended(_, e.TurnStarted(item=item, resumes="")) if item in tagged:
+                assert not is_stopped or tagged[item] != goal, f"{one} though it was stopped"
+            case Performed(AskJudge() | RunGate() | AwaitCondition() as effect):
+                assert not is_stopped or effect.goal != goal, f"{one} though it was stopped"
             case _:
                 pass
+
+
+def a_stop_stops_what_was_set_before_it(history: list[Happening], record: SessionRecord) -> None:
+    """What is pursued in the end was set, or let go on, after the last stop that a person said."""
+    set_since, is_resumed = set[str](), False
+    for one in history:
+        match one:
+            case Uttered(SetGoal(text=text)):
+                set_since.add(text)
+            case Uttered(ChangeGoal("resume")):
+                is_resumed = True
+            case Uttered(Interrupt() | UserMessage(intent=Intent.INTERRUPT_BARE)):
+                set_since, is_resumed = set[str](), False
+            case _:
+                pass
+    goal = record.goals.goal
+    if goal is not None and goal.is_pursued and not is_resumed:
+        assert goal.text in set_since, f"{goal} outlives a stop"
 
 
 def nothing_is_judged_before_a_word(history: list[Happening]) -> None:
