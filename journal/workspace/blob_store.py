@@ -13,10 +13,10 @@ import secrets
 import stat
 import zlib
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 
-from .path_state import Kind, PathState, look_at, open_parent, signature
+from .path_state import UNREADABLE, Kind, PathState, look_at, open_parent, signature
+from .syncing import sync
 
 __all__ = ["EVERYTHING", "LARGEST", "BlobStore", "LostBlob"]
 
@@ -42,18 +42,36 @@ class BlobStore:
         self.fetch = fetch
 
     def has(self, name: str) -> bool:
-        """Whether this folder itself holds the blob."""
-        return self._file(name).exists()
+        """Whether this folder itself holds the blob, and holds it whole."""
+        return self._whole(name) is not None
 
     def get(self, name: str) -> bytes:
         """Return a blob's bytes. Raises `LostBlob`."""
-        with suppress(FileNotFoundError):
-            whole = zlib.decompress(self._file(name).read_bytes())
+        whole = self._whole(name)
+        if whole is not None:
             return whole[whole.index(b"\0") + 1 :]
         found = self.fetch([name]) if self.fetch else {}
         if name not in found:
             raise LostBlob(f"the copy {name} is gone")
         return found[name]
+
+    def _whole(self, name: str) -> bytes | None:
+        """Return what lies under a name; what a power cut has torn is thrown away."""
+        try:
+            whole = zlib.decompress(self._file(name).read_bytes())
+        except FileNotFoundError:
+            return None
+        except zlib.error:
+            whole = b""
+        if _name_of(whole) == name:
+            return whole
+        self._file(name).unlink(missing_ok=True)
+        return None
+
+    def sync(self, names: Iterable[str]) -> None:
+        """Make sure that these copies outlive a power cut. Raises `OSError`."""
+        files = [self._file(one) for one in dict.fromkeys(names)]
+        sync([*files, *{one.parent for one in files}, self._objects])
 
     def own(self, names: Iterable[str]) -> None:
         """Copy blobs that are only borrowed: their owner may throw them away at any time."""
@@ -64,10 +82,10 @@ class BlobStore:
 
     def put(self, data: bytes) -> str:
         """Keep bytes; return their name. Raises `OSError`."""
-        head = b"blob %d\0" % len(data)
-        name = hashlib.sha1(head + data, usedforsecurity=False).hexdigest()
+        whole = b"blob %d\0" % len(data) + data
+        name = _name_of(whole)
         if not self.has(name):
-            self._write(name, zlib.compress(head + data, LEVEL))
+            self._write(name, zlib.compress(whole, LEVEL))
         return name
 
     def capture(self, root: Path, path: str, limit: int) -> PathState | None:
@@ -76,7 +94,10 @@ class BlobStore:
         Raises `OSError` when the copy cannot be written.
         """
         for _ in range(ATTEMPTS):
-            found = look_at(root, path)
+            try:
+                found = look_at(root, path)
+            except PermissionError:
+                return PathState("odd", UNREADABLE)
             if found is None:
                 return None
             if stat.S_ISDIR(found.st_mode):
@@ -126,3 +147,7 @@ class BlobStore:
         except OSError:
             draft.unlink(missing_ok=True)
             raise
+
+
+def _name_of(whole: bytes) -> str:
+    return hashlib.sha1(whole, usedforsecurity=False).hexdigest()

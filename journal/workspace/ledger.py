@@ -58,7 +58,7 @@ class Ledger:
 
     def _lines(self) -> list[dict[str, Any]]:
         try:
-            whole = self._file.read_text("ascii").split("\n")
+            whole = self._file.read_text("ascii", "replace").split("\n")
         except FileNotFoundError:
             return []
         found: list[dict[str, Any]] = []
@@ -124,13 +124,15 @@ class Ledger:
         self._add({"kind": "undone", "id": name, "paths": list(paths)})
 
     def _add(self, line: dict[str, Any]) -> None:
-        """Write a line, then apply it. Raises `OSError`."""
+        """Write a line, durably, then apply it. Raises `OSError`."""
         data = json.dumps(line) + "\n"
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         with os.fdopen(os.open(self._file, flags, 0o600), "ab") as file:
             if file.tell() and not self._ends_a_line():
                 data = "\n" + data
             file.write(data.encode("ascii"))
+            file.flush()
+            os.fsync(file.fileno())
         self._fold(json.loads(data))
 
     def _ends_a_line(self) -> bool:

@@ -19,7 +19,7 @@ from .blob_store import LARGEST, BlobStore
 from .path_state import Kind, PathState, signature
 from .repository import Repository
 from .scan import Scan, is_folder, parents, scan
-from .seed import Entry, copy_index, take_from
+from .seed import Entry, copy_index, is_whole, take_from
 from .shadow_git import GitFault, ShadowGit
 from .side_record import SideRecord, load_side, save_side
 
@@ -74,8 +74,13 @@ class Looker:
     # The first look -------------------------------------------------------------------------------
 
     def begin(self, repository: Repository | None, earlier: Path | None) -> None:
-        """Get ready: take up the index of this session, of an `earlier` one, or the person's own."""
+        """Get ready: take up the index of this session, of an `earlier` one, or the person's own.
+
+        Raises `GitFault`, `ValueError` for what cannot be read.
+        """
         if self._git.index.exists():
+            if not is_whole(self._git.index):
+                raise GitFault("the index is torn")
             self.side = load_side(self._side_file)
             return
         if earlier is not None:

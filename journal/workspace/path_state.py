@@ -14,8 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-__all__ = ["Kind", "PathState", "from_data", "look_at", "open_parent", "signature", "to_data"]
+__all__ = [
+    "UNREADABLE",
+    "Kind",
+    "PathState",
+    "from_data",
+    "look_at",
+    "missing_parents",
+    "open_parent",
+    "signature",
+    "to_data",
+]
 
+UNREADABLE = "unreadable"
+"""What stands for the content of a path in a folder that may not be entered."""
 Kind = Literal["file", "link", "folder", "large", "odd"]
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -50,7 +62,7 @@ def from_data(data: list[Any] | None) -> PathState | None:
 
 
 @contextmanager
-def open_parent(root: Path, path: str, *, create: bool = False) -> Generator[tuple[int, str]]:
+def open_parent(root: Path, path: str) -> Generator[tuple[int, str]]:
     """Walk to the folder of a path, no link followed; yield its descriptor and the last name.
 
     Raises `OSError`: also where a folder on the way has become a link or a file.
@@ -60,18 +72,9 @@ def open_parent(root: Path, path: str, *, create: bool = False) -> Generator[tup
         here = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
         stack.callback(os.close, here)
         for folder in folders:
-            if create:
-                _make(folder, here)
             here = os.open(folder, _FOLDER, dir_fd=here)
             stack.callback(os.close, here)
         yield here, name
-
-
-def _make(folder: str, parent: int) -> None:
-    try:
-        os.mkdir(folder, dir_fd=parent)
-    except FileExistsError:
-        return
 
 
 def look_at(root: Path, path: str) -> os.stat_result | None:
@@ -88,6 +91,20 @@ def look_at(root: Path, path: str) -> os.stat_result | None:
 
 
 _BEHIND_A_LINK = {40, 62}  # ELOOP, on Linux and on macOS
+
+
+def missing_parents(folder: Path, path: str) -> list[str]:
+    """List the folders that have to be made for a path."""
+    parts = path.split("/")[:-1]
+    missing: list[str] = []
+    for end in range(len(parts)):
+        way = "/".join(parts[: end + 1])
+        found = look_at(folder, way)
+        if found is None:
+            missing.append(way)
+        elif not stat.S_ISDIR(found.st_mode):
+            return []
+    return missing
 
 
 def signature(found: os.stat_result) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from .path_state import PathState
+from .path_state import UNREADABLE, PathState
 
 __all__ = [
     "Kept",
@@ -26,6 +26,7 @@ __all__ = [
 
 CHANGED_SINCE = "somebody changed it since"
 TOO_LARGE = "no copy of it was kept: it is too large, or not readable"
+HIDDEN = "its folder may not be entered"
 UNSURE = "it changed about when the program died: nobody knows who did it"
 
 
@@ -165,6 +166,8 @@ def _obstacle(
     """Say why a path must stay; empty if it may go back, or has nothing to go back to."""
     if current == base:
         return ""
+    if current is not None and current.content == UNREADABLE:
+        return HIDDEN
     if current != chain.left and not force:
         return CHANGED_SINCE
     if chain.is_unsure and not force:

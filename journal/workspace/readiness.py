@@ -9,6 +9,7 @@ from pathlib import Path
 from .blob_store import BlobStore
 from .looker import Looker
 from .repository import Repository, find_repository
+from .seed import is_whole
 from .shadow_git import GitFault, ShadowGit, find_git
 
 __all__ = ["NotCovered", "make_looker"]
@@ -41,7 +42,10 @@ def make_looker(
     looker = Looker(git, blobs, prefix, place / f"side-{session}.json")
     try:
         looker.begin(borrowed, _earlier(place, index))
-    except GitFault:  # an index of a kind that cannot be read: begin with none
+    except (
+        GitFault,
+        ValueError,
+    ):  # an index that is torn, or of a kind we can't read: begin with none
         index.unlink(missing_ok=True)
         looker = Looker(git, blobs, prefix, place / f"side-{session}.json")
         looker.begin(None, None)
@@ -70,4 +74,5 @@ def _is_ignored(program: str, place: Path, folder: Path, repository: Repository)
 def _earlier(place: Path, own: Path) -> Path | None:
     """Return the newest index of another session here: it knows most."""
     others = [one for one in place.glob("index-*") if one != own and one.suffix != ".lock"]
+    others = [one for one in others if is_whole(one)]
     return max(others, key=lambda one: one.stat().st_mtime_ns, default=None)

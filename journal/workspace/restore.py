@@ -3,11 +3,13 @@
 First everything that is to come is written into a folder of ours beside the files, while nothing has
 changed yet: a full disk shows here. Then a line says that it begins, and from there on there are only
 renames and removals, which need no room. A crash before that line is as if nobody had asked; after
-it, the next start finishes. Each path is looked at once more right before it is replaced.
+it, the next start finishes. What the next step relies on is synced before it, so a power cut is a
+crash like any other. Each path is looked at once more right before it is replaced.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -22,12 +24,14 @@ from .blob_store import EVERYTHING, LARGEST, BlobStore, LostBlob
 from .path_state import PathState, from_data, look_at, open_parent, signature, to_data
 from .plan import CHANGED_SINCE, Kept, Put
 from .side_record import save_json
-from .syncing import sync_files
+from .syncing import side_by_side, sync
 
-__all__ = ["STAGING", "Restore", "RestoreFailed", "load_restore"]
+__all__ = ["STAGING", "Restore", "RestoreFailed", "load_restore", "reason_of"]
 
 STAGING = ".steersman-revert-"
 IN_THE_WAY = "something else is in its place"
+FULL = (errno.ENOSPC, errno.EDQUOT)
+ROOM = "free some room (`steersman sessions prune` may), then say it again"
 
 
 class RestoreFailed(Exception):
@@ -50,35 +54,36 @@ class Restore:
     phase: str = "staging"
     seen: dict[str, str] = field(default_factory=dict[str, str])
 
-    def carry_out(self, root: Path, blobs: BlobStore) -> None:
-        """Do it. Raises `RestoreFailed`; then nothing has changed."""
+    def prepare(self, root: Path, blobs: BlobStore) -> None:
+        """Get ready to `finish`. Raises `RestoreFailed`; then nothing has changed, nor will."""
         self._see(root)
         try:
             self._save_from_harm(root, blobs)
-            self.save()
-            self._stage(root, blobs)
-            self.phase = "moving"
-            self.save()
+            if self.puts:
+                self.save()
+                self._stage(root, blobs)
+                self.phase = "moving"
+                self.save()
         except OSError as error:
             self.abandon(root)
-            why = error.strerror or str(error)
-            raise RestoreFailed(f"nothing was changed: {why}") from error
-        self.finish(root, blobs)
+            raise RestoreFailed(f"nothing was changed: {reason_of(error)}") from error
 
     def finish(self, root: Path, blobs: BlobStore) -> None:
-        """Move everything to its place; also after a crash, any number of times."""
-        files = [(number, one) for number, one in enumerate(self.puts) if _has_file(one)]
+        """Move everything to its place; also after a crash, any number of times.
+
+        Raises `OSError` if it may not outlive a power cut: then it has to be finished again.
+        """
         for put in self.puts:
-            if not _is_folder(put.now) and put.now is not None and not _has_file(put):
+            goes = put.target is None or _is_folder(put.target)
+            if goes and put.now is not None and not _is_folder(put.now):
                 self._attempt(root, blobs, put, self._remove)
         for put in sorted(self.puts, key=lambda one: one.path.count("/"), reverse=True):
             if _is_folder(put.now) and not _is_folder(put.target):
                 self._attempt(root, blobs, put, self._remove_folder)
-        for put in sorted(self.puts, key=lambda one: one.path.count("/")):
-            if _is_folder(put.target):
-                self._attempt(root, blobs, put, self._make_folder)
-        for number, put in files:
-            self._move(root, blobs, number, put)
+        for number, put in sorted(enumerate(self.puts), key=lambda one: one[1].path.count("/")):
+            if put.target is not None:
+                self._move(root, blobs, number, put)
+        sync({root / folder for put in self.puts for folder in Path(put.path).parents})
         self._sweep(root)
 
     def abandon(self, root: Path) -> None:
@@ -127,31 +132,42 @@ class Restore:
                 continue
             try:
                 for one in (state, put.target):
-                    if one is not None and one.content and not blobs.has(one.content):
+                    if one is not None and one.content:
                         blobs.put(blobs.get(one.content))
             except LostBlob as lost:
                 self.refuse(put.path, str(lost))
                 continue
             self.rescue[put.path] = state
+        blobs.sync(one.content for one in self.rescue.values() if one is not None and one.content)
 
     def _stage(self, root: Path, blobs: BlobStore) -> None:
+        """Write, durably, what will be put in place."""
         staging = self._staging(root)
         staging.mkdir(mode=0o700)
-        for number, put in enumerate(self.puts):
-            if put.target is None or _is_folder(put.target):
-                continue
-            data = blobs.get(put.target.content)
+
+        def write(item: tuple[int, Put]) -> None:
+            number, put = item
             place = staging / str(number)
-            if put.target.kind == "link":
-                os.symlink(os.fsdecode(data), place)
-                continue
-            with open(place, "xb") as file:
-                file.write(data)
-                self._keep_owner(root, put, file.fileno())
-        sync_files(staging)
-        for number, put in enumerate(self.puts):
-            if put.target is not None and put.target.kind == "file":
-                (staging / str(number)).chmod(put.target.mode)
+            match put.target:
+                case PathState("file", content, mode):
+                    self._stage_file(root, put, place, blobs.get(content), mode)
+                case PathState("link", content):
+                    os.symlink(os.fsdecode(blobs.get(content)), place)
+                case PathState():
+                    place.mkdir()
+                case None:
+                    pass
+
+        side_by_side(write, enumerate(self.puts))
+        sync([staging, root])
+
+    def _stage_file(self, root: Path, put: Put, place: Path, data: bytes, mode: int) -> None:
+        with open(place, "xb") as file:
+            file.write(data)
+            file.flush()
+            self._keep_owner(root, put, file.fileno())
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
 
     def _keep_owner(self, root: Path, put: Put, file: int) -> None:
         """Where we may give files away, a file stays whose it was."""
@@ -164,12 +180,12 @@ class Restore:
     def _attempt(
         self, root: Path, blobs: BlobStore, put: Put, act: Callable[[Path, Put], None]
     ) -> None:
-        """Do one removal or creation; what is in its way stays, and is named."""
+        """Do one removal; what is in its way stays, and is named."""
         try:
             if self._is_due(root, blobs, put):
                 act(root, put)
-        except OSError:
-            self._leave(put, IN_THE_WAY)
+        except OSError as error:
+            self._leave(put, _obstacle(error))
 
     def _remove(self, root: Path, put: Put) -> None:
         with open_parent(root, put.path) as (parent, name):
@@ -180,10 +196,6 @@ class Restore:
         with open_parent(root, put.path) as (parent, name), suppress(OSError):
             os.rmdir(name, dir_fd=parent)  # what else is in it keeps it
 
-    def _make_folder(self, root: Path, put: Put) -> None:
-        with open_parent(root, f"{put.path}/x", create=True):
-            pass
-
     def _move(self, root: Path, blobs: BlobStore, number: int, put: Put) -> None:
         staged = self._staging(root) / str(number)
         if not os.path.lexists(staged):
@@ -191,10 +203,10 @@ class Restore:
         try:
             if not self._is_due(root, blobs, put):
                 return
-            with open_parent(root, put.path, create=True) as (parent, name):
+            with open_parent(root, put.path) as (parent, name):
                 os.rename(staged, name, dst_dir_fd=parent)
-        except OSError:
-            self._leave(put, IN_THE_WAY)
+        except OSError as error:
+            self._leave(put, _obstacle(error))
 
     def _is_due(self, root: Path, blobs: BlobStore, put: Put) -> bool:
         """Whether the path still holds what the plan was made for; if not, it is kept and named."""
@@ -227,16 +239,27 @@ class Restore:
         return root / f"{STAGING}{self.name}"
 
     def _sweep(self, root: Path) -> None:
+        """Leave nothing lying about; if it cannot be helped, it is only clutter."""
         shutil.rmtree(self._staging(root), ignore_errors=True)
+        with suppress(OSError):
+            sync([root])
+
+
+def reason_of(error: Exception) -> str:
+    """Say what went wrong and, of a full disk, what to do."""
+    why = str(getattr(error, "strerror", None) or error)
+    return f"{why}; {ROOM}" if getattr(error, "errno", 0) in FULL else why
+
+
+def _obstacle(error: OSError) -> str:
+    """Say why one path could not be given back."""
+    if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.EISDIR, errno.ELOOP):
+        return IN_THE_WAY
+    return f"it could not be put in place: {reason_of(error)}"
 
 
 def _is_folder(state: PathState | None) -> bool:
     return state is not None and state.kind == "folder"
-
-
-def _has_file(put: Put) -> bool:
-    """Whether a file or a link is to come to this path."""
-    return put.target is not None and put.target.kind in ("file", "link")
 
 
 def load_restore(file: Path) -> Restore:

@@ -6,6 +6,7 @@ person's repository: they are borrowed until a file changes.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from pathlib import Path
 from .repository import Repository
 from .shadow_git import ShadowGit
 
-__all__ = ["Entry", "copy_index", "entries", "take_from"]
+__all__ = ["Entry", "copy_index", "entries", "is_whole", "take_from"]
 
 Entry = tuple[str, str, str, str]
 """Tag, mode, name of the blob, path."""
@@ -40,6 +41,15 @@ def copy_index(source: Path, target: Path) -> None:
     found = source.stat()
     os.chmod(target, 0o600)
     os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def is_whole(index: Path) -> bool:
+    """Whether an index is as git left it; a power cut may tear one. It ends with its own hash."""
+    data = index.read_bytes()
+    return (
+        data[:4] == b"DIRC"
+        and hashlib.sha1(data[:-20], usedforsecurity=False).digest() == data[-20:]
+    )
 
 
 def _read(out: bytes) -> Iterator[Entry]:

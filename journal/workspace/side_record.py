@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .syncing import sync
+
 __all__ = ["SideRecord", "load_side", "save_json", "save_side"]
 
 PLAIN, PROGRAM = 0o644, 0o755
@@ -79,6 +81,8 @@ def save_json(file: Path, data: Any, *, is_durable: bool = False) -> None:
             if is_durable:
                 os.fsync(out.fileno())
         os.replace(draft, file)
+        if is_durable:
+            sync([file.parent])
     except OSError:
         draft.unlink(missing_ok=True)
         raise

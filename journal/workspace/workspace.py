@@ -14,18 +14,18 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from .blob_store import EVERYTHING, LARGEST, BlobStore
+from .blob_store import BlobStore
 from .heartbeat import Heartbeat
 from .ledger import Ledger, OpenCall, number_of
 from .looker import Looker
 from .outcome import Outcome, RevertOrder
-from .path_state import PathState, look_at
-from .plan import Kept, Plan, Touch, chains, count_changed, is_bare_folder, make_plan
+from .path_state import PathState, missing_parents
+from .plan import Touch, count_changed
 from .plan import changed_chains as changed
 from .readiness import NotCovered, make_looker
-from .restore import STAGING, Restore, RestoreFailed, load_restore
+from .restore import STAGING, RestoreFailed, reason_of
+from .reversal import Reversal
 from .scan import TooMuch
 from .shadow_git import GitFault
 
@@ -67,7 +67,7 @@ class Workspace:
         self._own: dict[str, PathState | None] = {}
         """What our own tools left since the last look."""
         self._told: set[str] = set()
-        self._ledger_of_old: Ledger | None = None
+        self._opened: Reversal | None = None
         self.uncovered: tuple[str, ...] = ()
 
     # Around a call --------------------------------------------------------------------------------
@@ -83,10 +83,10 @@ class Workspace:
                 self._begin_command(OpenCall(turn, call, tool, is_command=True))
             elif ".git" not in path.split("/") and not path.startswith("/"):
                 before = {path: self._blobs.capture(self.folder, path, OWN_LARGEST)}
-                before |= dict.fromkeys(_missing_parents(self.folder, path))
+                before |= dict.fromkeys(missing_parents(self.folder, path))
                 self._ledger.begin(OpenCall(turn, call, tool, False, before))
         except (OSError, GitFault) as error:
-            self._tell(f"What `{tool}` changes cannot be reverted: {_reason(error)}")
+            self._tell(f"What `{tool}` changes cannot be reverted: {reason_of(error)}")
 
     def _begin_command(self, call: OpenCall) -> None:
         looker, others = self._ready_looker(), self._commands()
@@ -125,9 +125,9 @@ class Workspace:
             else:
                 self._enter(self._looker, replace(call, turn=_newest(self._commands()).turn))
         except (OSError, GitFault, TooMuch) as error:
-            self._tell(f"What `{call.tool}` changed cannot be reverted: {_reason(error)}")
+            self._tell(f"What `{call.tool}` changed cannot be reverted: {reason_of(error)}")
             with suppress(OSError):
-                self._ledger.end(call, (), _reason(error))
+                self._ledger.end(call, (), reason_of(error))
 
     def _commands(self) -> list[OpenCall]:
         return [one for one in self._ledger.open.values() if one.is_command]
@@ -176,15 +176,19 @@ class Workspace:
     # Getting ready --------------------------------------------------------------------------------
 
     @property
-    def _ledger(self) -> Ledger:
-        if self._ledger_of_old is None:
+    def _reversal(self) -> Reversal:
+        """What can be given back; what a crash cut off is finished when it is opened."""
+        if self._opened is None:
             self._place.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.chmod(self._place.parent, 0o700)
             (self._place / "folder").write_bytes(os.fsencode(self.folder))
             (self._git_folder / "objects").mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._ledger_of_old = Ledger(self._place / f"ledger-{self._session}.jsonl")
-            self._finish_restores()
-        return self._ledger_of_old
+            self._opened = Reversal(self._place, self._session, self.folder, self._blobs)
+        return self._opened
+
+    @property
+    def _ledger(self) -> Ledger:
+        return self._reversal.ledger
 
     def _ready_looker(self) -> Looker | None:
         if not self._is_ready:
@@ -208,138 +212,23 @@ class Workspace:
     def count(self, order: RevertOrder) -> int:
         """Return how many files an order is about."""
         self._settle_leftovers()
-        if order.scope == "undo":
-            restore = self._to_undo(order)
-            return len(restore.rescue) if restore else 0
-        return sum(not is_bare_folder(one) for one in chains(self._wanted(order)).values())
+        return self._reversal.count(order)
 
     def revert(self, order: RevertOrder) -> Outcome:
         """Carry out an order, or say what it would do. Raises `RestoreFailed`.
 
         One that was carried out before a crash, or half, is finished and told again.
         """
-        known = self._place / f"restore-{self._session}-{order.id}.json"
-        _ = self._ledger
-        if known.exists():
-            return self._outcome(load_restore(known))
         try:
-            self._settle_leftovers()
-            return self._undo(order) if order.scope == "undo" else self._revert(order)
+            outcome = self._reversal.known(order)
+            if outcome is None:
+                self._settle_leftovers()
+                outcome = self._reversal.carry_out(order)
         except (OSError, GitFault) as error:
-            raise RestoreFailed(f"nothing was changed: {_reason(error)}") from error
-
-    def _revert(self, order: RevertOrder) -> Outcome:
-        wanted = self._wanted(order)
-        plan = self._plan(wanted, order)
-        names = [(one.call, one.path) for one in wanted]
-        turns = list(dict.fromkeys(one.turn for one in wanted))
-        about: dict[str, Any] = {"scope": order.scope, "names": names, "turns": turns, "undoes": ""}
-        return self._carry_out(order, plan, about)
-
-    def _wanted(self, order: RevertOrder) -> list[Touch]:
-        ledger = self._ledger
-        if order.scope == "last":
-            return ledger.last(order.turns)
-        if order.since:
-            return ledger.since(order.since)
-        return ledger.of(order.turns or _joined(ledger.newest(), order.resumed))
-
-    def _undo(self, order: RevertOrder) -> Outcome:
-        """Give back what a revert replaced; the same rule: only what still is as the revert left it."""
-        restore = self._to_undo(order)
-        if restore is None:
-            return Outcome(order.id, order.scope, note="there is no revert to undo")
-        done = [one for one in restore.done if not order.paths or one.path in order.paths]
-        touches = [
-            Touch("", restore.name, "revert", one.path, restore.rescue[one.path], one.target)
-            for one in done
-            if one.path in restore.rescue
-        ]
-        missing = [one for one in order.paths if one not in {put.path for put in done}]
-        plan = self._plan(touches, order)
-        kept = (*plan.kept, *(Kept(one, "the last revert did not touch it") for one in missing))
-        plan = Plan(plan.puts, kept, plan.shared, plan.yours)
-        about: dict[str, Any] = {"scope": "undo", "names": [], "turns": restore.about["turns"]}
-        about["undoes"] = restore.name
-        return self._carry_out(order, plan, about)
-
-    def _to_undo(self, order: RevertOrder) -> Restore | None:
-        """Find the newest revert of this session that is not wholly undone."""
-        for restore in self._restores():
-            if restore.about["scope"] == "undo" or restore.phase != "done":
-                continue
-            left = set(restore.rescue) - set(restore.about.get("undone", ()))
-            if left and (not order.paths or left & set(order.paths)):
-                restore.rescue = {path: restore.rescue[path] for path in sorted(left)}
-                return restore
-        return None
-
-    def _restores(self) -> list[Restore]:
-        files = self._place.glob(f"restore-{self._session}-*.json")
-        newest = sorted(files, key=lambda one: one.stat().st_mtime_ns, reverse=True)
-        return [load_restore(one) for one in newest]
-
-    def _plan(self, touches: list[Touch], order: RevertOrder) -> Plan:
-        found = chains(touches)
-        now: dict[str, PathState | None] = {}
-        for path, chain in found.items():
-            is_loose = chain.left is not None and chain.left.kind == "large"
-            limit = LARGEST if is_loose else EVERYTHING
-            now[path] = self._blobs.capture(self.folder, path, limit)
-        return make_plan(touches, now, force=order.force)
-
-    def _carry_out(self, order: RevertOrder, plan: Plan, about: dict[str, Any]) -> Outcome:
-        about |= {"shared": list(plan.shared), "yours": list(plan.yours)}
-        file = self._place / f"restore-{self._session}-{order.id}.json"
-        restore = Restore(order.id, file, list(plan.puts), list(plan.kept), about=about)
-        if order.is_dry_run:
-            return self._outcome(restore, is_dry_run=True)
-        if plan.puts:
-            restore.carry_out(self.folder, self._blobs)
-        self._close(restore)
-        return self._outcome(restore)
-
-    def _close(self, restore: Restore) -> None:
-        """Enter into the ledger what was given back, then close the restore."""
-        done = {one.path for one in restore.done}
-        kept = {one.path for one in restore.kept}
-        about = restore.about
-        if about["undoes"]:
-            self._ledger.undo(about["undoes"], done)
-            undone = load_restore(self._place / f"restore-{self._session}-{about['undoes']}.json")
-            undone.about["undone"] = sorted({*undone.about.get("undone", ()), *done})
-            undone.save()
-        else:
-            names = [(call, path) for call, path in about["names"] if path not in kept]
-            self._ledger.revert(restore.name, names)
-        restore.phase = "done"
-        if restore.puts:
-            restore.save()
-
-    def _finish_restores(self) -> None:
-        """Finish what a crash cut off, or forget it if nothing had been moved."""
-        for restore in self._restores():
-            if restore.phase == "staging":
-                restore.abandon(self.folder)
-            elif restore.phase == "moving":
-                restore.finish(self.folder, self._blobs)
-                self._close(restore)
-
-    def _outcome(self, restore: Restore, *, is_dry_run: bool = False) -> Outcome:
-        turns = [str(one) for one in restore.about["turns"]]
-        blind = [f"{turn}: {why}" for turn, why in self._ledger.blind.items() if turn in turns]
-        return Outcome(
-            restore.name,
-            str(restore.about["scope"]),
-            tuple(one.path for one in restore.done if not one.is_folder),
-            tuple((one.path, one.why) for one in restore.kept),
-            tuple(restore.about["shared"]),
-            tuple(restore.about["yours"]),
-            tuple(turns),
-            tuple(blind),
-            self.uncovered,
-            is_dry_run,
-        )
+            raise RestoreFailed(f"nothing was changed: {reason_of(error)}") from error
+        if not self._reversal.is_entered:
+            self._opened = None  # where it is opened again, it is finished as after a crash
+        return replace(outcome, nested=self.uncovered)
 
     # Showing --------------------------------------------------------------------------------------
 
@@ -374,24 +263,5 @@ def _newest(calls: Iterable[OpenCall]) -> OpenCall:
     return max(calls, key=lambda one: number_of(one.turn))
 
 
-def _joined(newest: list[Touch], resumed: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the turn of these changes, with those that it goes on from."""
-    links, names = dict(resumed), [newest[-1].turn] if newest else []
-    while names and names[-1] in links:
-        names.append(links[names[-1]])
-    return names
-
-
-def _missing_parents(folder: Path, path: str) -> list[str]:
-    """List the folders that a tool will have to make for a path."""
-    parts = path.split("/")[:-1]
-    ways = ["/".join(parts[: end + 1]) for end in range(len(parts))]
-    return [one for one in ways if look_at(folder, one) is None]
-
-
 def _name_of(folder: Path) -> str:
     return hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
-
-
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)

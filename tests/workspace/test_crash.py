@@ -1,20 +1,22 @@
 """A restore is killed at each thing it does: at the next start it is finished, or never began."""
 
 import errno
+import mmap
 import os
+import re
 import shutil
 import signal
-import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from workspace.conftest import Agent, content_of
-from workspace.test_workspace import fill, ruin
+from workspace.conftest import Agent
+from workspace.power import OPTIONS, Call, disks, recorded, write
+from workspace.ruin import ALL, FULL, ORDER, Origin, prepare, revert
+from workspace.tracing import CALLS, NEEDS_ROOM, STRACE, inject, run_traced
 
-from steersman.journal.workspace.outcome import RevertOrder
-from steersman.journal.workspace.restore import RestoreFailed
+from steersman.journal.workspace.restore import RestoreFailed, load_restore
 from steersman.journal.workspace.workspace import Workspace
 
 TOUCHES = {
@@ -28,21 +30,13 @@ TOUCHES = {
     "shutil.rmtree",
 }
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-ORDER = RevertOrder("r1", "turn")
-STEP = 5
-STRACE = shutil.which("strace")
-CALLS = "write,fsync,rename,renameat,unlink,unlinkat,mkdir,mkdirat,rmdir,symlink,symlinkat,fchmod"
 
 
-def prepare(root: Path) -> tuple[Path, dict[str, object], dict[str, object]]:
-    """Make a folder that an agent has ruined; return it, and what it held before and after."""
-    folder = root / "project"
-    folder.mkdir(parents=True)
-    fill(folder)
-    agent = Agent(root / "state", folder)
-    before = content_of(folder)
-    agent.command(lambda: ruin(folder))
-    return folder, before, content_of(folder)
+@pytest.fixture(scope="module")
+def origin() -> Iterator[Origin]:
+    """A folder with all kinds of things, ruined by commands."""
+    with prepare() as made:
+        yield made
 
 
 def run_until(number: int, work: Callable[[], object]) -> bool:
@@ -66,85 +60,133 @@ def run_until(number: int, work: Callable[[], object]) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
-def check(root: Path, folder: Path, before: dict[str, object], after: dict[str, object]) -> str:
-    """Start again: all or nothing, nothing left lying about; then it can be done, and undone."""
-    agent = Agent(root / "state", folder)
-    agent.workspace.count(RevertOrder("", "turn"))
-    found = content_of(folder)
-    assert found in (before, after)
-    agent.workspace.revert(ORDER)
-    assert content_of(folder) == before
-    agent.workspace.revert(RevertOrder("r2", "undo"))
-    assert content_of(folder) == after
-    return "finished" if found == before else "never began"
-
-
-def revert(root: Path) -> None:
-    """Give everything back, as a process of its own would."""
-    Workspace(root / "state", root / "project", "s1", os.environ).revert(ORDER)
+def tell(root: Path, page: mmap.mmap) -> int:
+    """The same; what became of it is told where no room is needed."""
+    try:
+        done = Workspace(root / "state", root / "project", "s1", os.environ).revert(ORDER)
+        page.write((repr(done.kept) if done.kept else ALL).encode())
+    except RestoreFailed as fault:
+        page.write(str(fault).encode())
+    return 0
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_killed_at_each_thing_it_does(tmp_path: Path) -> None:
-    """The sweep goes on until a run is not killed any more; both kinds of end are met.
-
-    Every `STEP`th; with 1 it takes half a minute.
-    """
-    root, origin = tmp_path / "run", tmp_path / "origin"
-    folder, before, after = prepare(root)
-    root.rename(origin)
+def test_killed_at_each_thing_it_does(origin: Origin) -> None:
+    """The sweep goes on until a run is not killed any more; both kinds of end are met."""
     ends: list[str] = []
     was_killed = True
     while was_killed:
-        shutil.copytree(origin, root, symlinks=True)
-        was_killed = run_until(1 + STEP * len(ends), lambda: revert(root))
-        ends.append(check(root, folder, before, after))
-        shutil.rmtree(root)
-    assert len(ends) > 40 // STEP
+        with origin.copy() as root:
+            was_killed = run_until(1 + len(ends), lambda root=root: revert(root))
+            ends.append(origin.check(root))
+    assert len(ends) > 40
     assert set(ends) == {"finished", "never began"}
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(STRACE is None, reason="needs strace to stop at a system call")
-@pytest.mark.parametrize("number", range(3, 60, 19))
-def test_killed_at_a_system_call(tmp_path: Path, number: int) -> None:
-    """The same from outside, at the calls that change something."""
-    folder, before, after = prepare(tmp_path)
-    program = (
-        "import sys, pathlib; sys.path.insert(0, sys.argv[2])\n"
-        "from workspace.test_crash import revert; revert(pathlib.Path(sys.argv[1]))"
-    )
-    inject = f"inject={CALLS}:signal=KILL:when={number}"
-    tests = str(Path(__file__).parent.parent)
-    command = [STRACE or "", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={CALLS}", "-e", inject]
-    subprocess.run(
-        [*command, sys.executable, "-B", "-c", program, str(tmp_path), tests], check=False
-    )
-    check(tmp_path, folder, before, after)
+def test_killed_at_every_system_call(origin: Origin) -> None:
+    """The same from outside, at each call that changes something or makes it last, kind by kind."""
+    ends: list[str] = []
+    for call in CALLS:
+        status, number = -signal.SIGKILL, 0
+        while status == -signal.SIGKILL:
+            number += 1
+            with origin.copy() as root:
+                kill = inject(call, f"signal=KILL:when={number}")
+                status = run_traced(lambda root=root: revert(root), *kill)
+                ends.append(origin.check(root))
+        assert status == 0
+    assert len(ends) > 40 + len(CALLS)
+    assert set(ends) == {"finished", "never began"}
 
 
-def test_a_full_disk_changes_nothing(tmp_path: Path, monkeypatch) -> None:
-    """It shows while nothing has been moved yet; with room again, the same order is carried out."""
-    folder, before, after = prepare(tmp_path)
-    limit = 3
-    real = os.fsync
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(STRACE is None, reason="needs strace to fill the disk at a system call")
+def test_the_disk_is_full_from_any_point_on(origin: Origin) -> None:
+    """All goes back, or nothing does and it is said what to do; with room again, all does."""
+    ends: list[str] = []
+    for call in NEEDS_ROOM:
+        number, is_over = 0, False
+        while not is_over:
+            number += 1
+            full = inject(call, f"error=ENOSPC:when={number}+")
+            with origin.copy() as root, mmap.mmap(-1, 1 << 16) as page:
+                assert run_traced(lambda root=root, page=page: tell(root, page), *full) == 0
+                states = [load_restore(one).phase for one in (root / "state").glob("*/restore-*")]
+                told = page[:].rstrip(b"\0").decode()
+                is_over = states == ["done"]
+                origin.check_told(root, told)
+                ends.append(told)
+    assert len(ends) > 15
+    assert set(ends) == {ALL, FULL}
 
-    def full(*args: object) -> None:
-        nonlocal limit
-        limit -= 1
-        if limit == 0:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        real(*args)  # type: ignore[arg-type]
 
+@pytest.fixture(scope="module")
+def run(origin: Origin, tmp_path_factory: pytest.TempPathFactory) -> list[Call]:
+    """What a restore asks of the system, from its begin to its end."""
+    log = tmp_path_factory.mktemp("recorded") / "log"
+    with origin.copy() as root:
+        assert run_traced(lambda: revert(root), *OPTIONS, log=str(log)) == 0
+    return recorded(log)
+
+
+def ends_of(origin: Origin, run: list[Call]) -> Iterator[tuple[int, str]]:
+    """Let the power go everywhere, at the end first; say what it came to at the next start."""
+    root = origin.place.with_name("run")
+    for moment, picture in reversed(list(disks(origin.place, root, run))):
+        write(picture)
+        try:
+            yield moment, origin.check(root)
+        finally:
+            shutil.rmtree(root)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(STRACE is None, reason="needs strace to see the writes")
+def test_the_power_goes_at_any_moment(origin: Origin, run: list[Call]) -> None:
+    """Whatever the disk kept of what was not synced: finished or never began, and finished at the end."""
+    ends = list(ends_of(origin, run))
+    assert len(ends) > 200
+    assert {end for _, end in ends} == {"finished", "never began"}
+    assert {end for moment, end in ends if moment == len(run)} == {"finished"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(STRACE is None, reason="needs strace to see the writes")
+@pytest.mark.parametrize(
+    "what",
+    ["/objects/", "/[.]restore-", "/state/[0-9a-f]+$", "/project/[.]steersman", "/project"],
+    ids=["rescue copies", "record", "name of the record", "staged files", "names in the folder"],
+)
+def test_the_replay_sees_a_sync_that_is_missing(origin: Origin, run: list[Call], what: str) -> None:
+    """Without these the same run ends mixed: that it doesn't is no matter of course."""
+    careless = [one for one in run if one[0] != "sync" or not re.search(what, one[1][0])]
+    assert len(careless) < len(run)
+    with pytest.raises((AssertionError, KeyError, OSError, ValueError)):
+        list(ends_of(origin, careless))
+
+
+@pytest.mark.parametrize("torn", ["index-s1", "side-s1.json", "ledger-s1.jsonl"])
+def test_a_file_that_a_power_cut_has_torn_is_no_hindrance(
+    tmp_path: Path, folder: Path, torn: str
+) -> None:
+    """What it said is not known any more; from there on all is as ever."""
+    (folder / "a").write_text("0")
     agent = Agent(tmp_path / "state", folder)
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(RestoreFailed, match="nothing was changed: No space left"):
-        agent.workspace.revert(ORDER)
-    assert content_of(folder) == after
-    agent.workspace.revert(ORDER)
-    assert content_of(folder) == before
+    agent.command(lambda: (folder / "a").write_text("1"))
+    (file,) = (tmp_path / "state").glob(f"*/{torn}")
+    file.write_bytes(file.read_bytes()[:100] + bytes(100))
+    agent.restart()
+    agent.command(lambda: (folder / "a").write_text("2"), "t2")
+    assert agent.revert(turns=("t2",)).restored == ("a",)
+    assert (folder / "a").read_text() == "1"
+    assert agent.workspace.notices == []
 
 
 def test_a_full_disk_stops_no_tool(tmp_path: Path, folder: Path, monkeypatch) -> None:

@@ -1,0 +1,184 @@
+"""Giving back what a session's calls changed, and taking that back: orders, and what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from .blob_store import EVERYTHING, LARGEST, BlobStore
+from .ledger import Ledger
+from .outcome import Outcome, RevertOrder
+from .path_state import PathState, missing_parents
+from .plan import Kept, Plan, Put, Touch, chains, is_bare_folder, make_plan
+from .restore import Restore, load_restore
+
+__all__ = ["Reversal"]
+
+
+class Reversal:
+    """One session's `ledger`, and the restores that go by it; their files lie in `place`.
+
+    To open it finishes what a crash cut off. Raises `OSError`. `is_entered`: what was carried out
+    outlives anything; if not, it is finished when this is opened anew.
+    """
+
+    def __init__(self, place: Path, session: str, folder: Path, blobs: BlobStore) -> None:
+        self.ledger = Ledger(place / f"ledger-{session}.jsonl")
+        self.is_entered = True
+        self._place, self._session = place, session
+        self._folder, self._blobs = folder, blobs
+        for restore in self._restores():
+            if restore.phase == "staging":
+                restore.abandon(folder)
+            elif restore.phase == "moving":
+                restore.finish(folder, blobs)
+                self._close(restore)
+
+    def count(self, order: RevertOrder) -> int:
+        """Return how many files an order is about."""
+        if order.scope == "undo":
+            restore = self._to_undo(order)
+            return len(restore.rescue) if restore else 0
+        return sum(not is_bare_folder(one) for one in chains(self._wanted(order)).values())
+
+    def known(self, order: RevertOrder) -> Outcome | None:
+        """Say what became of an order that was carried out before; none if it was not."""
+        file = self._file(order.id)
+        return self._outcome(load_restore(file)) if file.exists() else None
+
+    def carry_out(self, order: RevertOrder) -> Outcome:
+        """Carry out an order, or say what it would do. Raises `RestoreFailed`, `OSError`."""
+        return self._undo(order) if order.scope == "undo" else self._revert(order)
+
+    # What is meant --------------------------------------------------------------------------------
+
+    def _revert(self, order: RevertOrder) -> Outcome:
+        wanted = self._wanted(order)
+        plan = self._plan(wanted, order)
+        names = [(one.call, one.path) for one in wanted]
+        turns = list(dict.fromkeys(one.turn for one in wanted))
+        about: dict[str, Any] = {"scope": order.scope, "names": names, "turns": turns, "undoes": ""}
+        return self._carry_out(order, plan, about)
+
+    def _wanted(self, order: RevertOrder) -> list[Touch]:
+        if order.scope == "last":
+            return self.ledger.last(order.turns)
+        if order.since:
+            return self.ledger.since(order.since)
+        return self.ledger.of(order.turns or _joined(self.ledger.newest(), order.resumed))
+
+    def _undo(self, order: RevertOrder) -> Outcome:
+        """Give back what a revert replaced; the same rule: only what still is as the revert left it."""
+        restore = self._to_undo(order)
+        if restore is None:
+            return Outcome(order.id, order.scope, note="there is no revert to undo")
+        done = [one for one in restore.done if not order.paths or one.path in order.paths]
+        touches = [
+            Touch("", restore.name, "revert", one.path, restore.rescue[one.path], one.target)
+            for one in done
+            if one.path in restore.rescue
+        ]
+        missing = [one for one in order.paths if one not in {put.path for put in done}]
+        plan = self._plan(touches, order)
+        kept = (*plan.kept, *(Kept(one, "the last revert did not touch it") for one in missing))
+        about: dict[str, Any] = {"scope": "undo", "names": [], "turns": restore.about["turns"]}
+        about["undoes"] = restore.name
+        return self._carry_out(order, replace(plan, kept=kept), about)
+
+    def _to_undo(self, order: RevertOrder) -> Restore | None:
+        """Find the newest revert of this session that is not wholly undone."""
+        for restore in self._restores():
+            if restore.about["scope"] == "undo" or restore.phase != "done":
+                continue
+            left = set(restore.rescue) - set(restore.about.get("undone", ()))
+            if left and (not order.paths or left & set(order.paths)):
+                restore.rescue = {path: restore.rescue[path] for path in sorted(left)}
+                return restore
+        return None
+
+    def _restores(self) -> list[Restore]:
+        files = self._place.glob(f"restore-{self._session}-*.json")
+        newest = sorted(files, key=lambda one: one.stat().st_mtime_ns, reverse=True)
+        return [load_restore(one) for one in newest]
+
+    def _plan(self, touches: list[Touch], order: RevertOrder) -> Plan:
+        found = chains(touches)
+        now: dict[str, PathState | None] = {}
+        for path, chain in found.items():
+            is_loose = chain.left is not None and chain.left.kind == "large"
+            limit = LARGEST if is_loose else EVERYTHING
+            now[path] = self._blobs.capture(self._folder, path, limit)
+        plan = make_plan(touches, now, force=order.force)
+        return replace(plan, puts=(*plan.puts, *self._homes(plan.puts)))
+
+    def _homes(self, puts: Iterable[Put]) -> list[Put]:
+        """Plan the folders that these paths need and that nobody else gives back."""
+        paths = [one.path for one in puts if one.target is not None]
+        missing = {one for path in paths for one in missing_parents(self._folder, path)}
+        missing -= {one.path for one in puts}
+        return [Put(one, None, PathState("folder")) for one in sorted(missing)]
+
+    # Doing it -------------------------------------------------------------------------------------
+
+    def _carry_out(self, order: RevertOrder, plan: Plan, about: dict[str, Any]) -> Outcome:
+        about |= {"shared": list(plan.shared), "yours": list(plan.yours)}
+        restore = Restore(
+            order.id, self._file(order.id), list(plan.puts), list(plan.kept), about=about
+        )
+        if not order.is_dry_run:
+            restore.prepare(self._folder, self._blobs)
+            self._finish(restore)
+        return self._outcome(restore, is_dry_run=order.is_dry_run)
+
+    def _finish(self, restore: Restore) -> None:
+        """Move files to their places, and enter that."""
+        try:
+            restore.finish(self._folder, self._blobs)
+            self._close(restore)
+        except OSError:
+            self.is_entered = False
+
+    def _close(self, restore: Restore) -> None:
+        """Enter into the ledger what was given back, then close the restore."""
+        done = {one.path for one in restore.done}
+        kept = {one.path for one in restore.kept}
+        about = restore.about
+        if about["undoes"]:
+            self.ledger.undo(about["undoes"], done)
+            undone = load_restore(self._file(about["undoes"]))
+            undone.about["undone"] = sorted({*undone.about.get("undone", ()), *done})
+            undone.save()
+        else:
+            names = [(call, path) for call, path in about["names"] if path not in kept]
+            self.ledger.revert(restore.name, names)
+        restore.phase = "done"
+        if restore.puts:
+            restore.save()
+
+    def _file(self, order: str) -> Path:
+        return self._place / f"restore-{self._session}-{order}.json"
+
+    def _outcome(self, restore: Restore, *, is_dry_run: bool = False) -> Outcome:
+        turns = [str(one) for one in restore.about["turns"]]
+        blind = [f"{turn}: {why}" for turn, why in self.ledger.blind.items() if turn in turns]
+        return Outcome(
+            restore.name,
+            str(restore.about["scope"]),
+            tuple(one.path for one in restore.done if not one.is_folder),
+            tuple((one.path, one.why) for one in restore.kept),
+            tuple(restore.about["shared"]),
+            tuple(restore.about["yours"]),
+            tuple(turns),
+            tuple(blind),
+            is_dry_run=is_dry_run,
+        )
+
+
+def _joined(newest: list[Touch], resumed: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the turn of these changes, with those that it goes on from."""
+    links, names = dict(resumed), [newest[-1].turn] if newest else []
+    while names and names[-1] in links:
+        names.append(links[names[-1]])
+    return names
