@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..journal.child_record import ChildRecord
-from ..journal.record import CALL_ENDS, SessionRecord
+from ..journal.record import SessionRecord
+from ..journal.turn_record import CALL_ENDS
 from ..machines.conversation import ChatMessage
 from ..machines.delegation import AnswerOffer, Offer
 from ..machines.delivery import Relation

@@ -13,8 +13,8 @@ from typing import Any
 from ..journal import entries as e
 from ..journal import revert_entries as r
 from ..journal.child_record import ChildRecord, at_work
-from ..journal.record import TurnRecord
 from ..journal.revert_record import RevertRecord
+from ..journal.turn_record import TurnRecord
 from ..machines.delivery import Delivery, Relation
 from ..machines.effects import RestoreFiles
 from ..machines.messages import Interrupt, UserMessage

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..journal.cancel_record import CancelRecord
 from ..journal.queue import ItemRecord
-from ..journal.record import SessionRecord, TurnRecord
+from ..journal.record import SessionRecord
+from ..journal.turn_record import TurnRecord
 from ..machines.turn import TURN
 
 __all__ = ["outlook"]

@@ -6,7 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ..journal.codec import decode
-from ..journal.record import SessionRecord, TurnRecord
+from ..journal.record import SessionRecord
+from ..journal.turn_record import TurnRecord
 from ..machines.conversation import Usage
 from .events import usage_view
 from .reply import Reply

@@ -7,7 +7,6 @@ fault of the program and raises `StoreDamaged`, never a silent repair.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..machines.call import CALL
 from ..machines.context import Fill
@@ -18,7 +17,7 @@ from ..machines.policy import RoutesChoice
 from ..machines.session import SESSION
 from ..machines.turn import TURN
 from . import entries as e
-from .agent_entries import AgentSessionKnown, CallReported
+from .agent_entries import AgentSessionKnown
 from .cancel_record import CANCEL_ENDS, CancelRecord, follow_cancels, take_cancel, tell_of_child
 from .child_record import ChildRecord, apply_to_children
 from .compaction_entries import Compacted
@@ -31,69 +30,21 @@ from .queue import ItemRecord, QueueRecord, apply_to_queue, move
 from .revert_entries import RevertAsked
 from .revert_record import RevertRecord, apply_to_reverts
 from .run_record import RunRecord, apply_to_run
+from .turn_record import CALL_ENDS, TURN_ENDS, TurnRecord, apply_to_turn, lose_calls
 
 __all__ = [
-    "CallRecord",
     "CancelRecord",
     "ChildRecord",
     "ItemRecord",
     "QueueRecord",
     "SessionRecord",
-    "TurnRecord",
     "apply",
     "apply_to_children",
     "apply_to_queue",
     "messages_of",
 ]
 
-EVENT_OF_STATUS = {"ok": "succeed", "failed": "fail", "timed_out": "time_out", "killed": "kill"}
-EVENT_OF_REFUSAL = {"denied": "deny", "failed": "reject", "skipped": "stop"}
 REMEMBERED_TURNS = 50
-CALL_ENDS = CALL.final
-TURN_ENDS = TURN.final
-
-
-@dataclass(slots=True)
-class CallRecord:
-    """One tool call of the turn that runs, or ran last."""
-
-    id: str
-    tool: str
-    arguments: dict[str, Any]
-    state: str = "requested"
-    step: int = 0
-    wire_id: str = ""
-    question: str = ""
-    exit_code: int | None = None
-    bytes: int = 0
-    killed: tuple[int, ...] = ()
-    survivors: tuple[int, ...] = ()
-    since: float = 0.0
-
-
-@dataclass(slots=True)
-class TurnRecord:
-    """One turn; `calls` are kept for the newest turn only.
-
-    `sent` are the tokens of a call that is not answered. `is_over`: it has ended, and everything that
-    it started is dead.
-    """
-
-    id: str
-    item: str
-    number: int
-    state: str = "boundary"
-    step: int = 0
-    started: float = 0.0
-    ended: float = 0.0
-    since: float = 0.0
-    resumes: str = ""
-    cause: str = ""
-    reason: str = ""
-    is_over: bool = False
-    usage: Usage = field(default_factory=Usage)
-    sent: int = 0
-    calls: dict[str, CallRecord] = field(default_factory=dict[str, CallRecord])
 
 
 @dataclass(slots=True)
@@ -270,8 +221,15 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             record.children_made += 1
         case e.ChildCancelled():
             tell_of_child(record, entry)
+        case e.Answered() if entry.turn in record.turns:
+            record.usage += entry.usage
+            if entry.usage.input:
+                record.fill = Fill(entry.usage.tokens, record.spoken + 1)
         case _:
-            _apply_to_turn(record, entry, time)
+            pass
+    turn = record.turns.get(getattr(entry, "turn", ""))
+    if turn is not None:
+        apply_to_turn(turn, entry, time)
 
 
 def _start_turn(record: SessionRecord, entry: e.TurnStarted, time: float) -> None:
@@ -314,73 +272,8 @@ def _end_turn(
     turn.reason = entry.reason
     if turn.state not in TURN_ENDS:  # its actor may have died, in any state
         move(TURN, turn, "finish" if entry.status == "completed" else "fail")
-    _lose_calls(turn)
+    lose_calls(turn)
     move(SESSION, record, "turn_ended")
-
-
-def _lose_calls(turn: TurnRecord) -> None:
-    """Give up on what has no result; nobody will say any more how it ended."""
-    for call in turn.calls.values():
-        if call.state not in CALL_ENDS:
-            move(CALL, call, "lose")
-
-
-def _apply_to_turn(record: SessionRecord, entry: e.Entry, time: float) -> None:
-    name = getattr(entry, "turn", "")
-    turn = record.turns.get(name)
-    if turn is None:
-        return
-    state = turn.state
-    match entry:
-        case e.ModelCalled():
-            turn.step = entry.step
-            move(TURN, turn, "proceed")
-        case e.Answered():
-            turn.usage += entry.usage
-            record.usage += entry.usage
-            if entry.usage.input:
-                record.fill = Fill(entry.usage.tokens, record.spoken + 1)
-            calls = entry.messages[0].tool_calls if entry.messages else ()
-            for one in calls:
-                turn.calls[one.call] = CallRecord(
-                    one.call, one.tool, one.arguments, step=entry.step, wire_id=one.wire_id
-                )
-            move(TURN, turn, "answer", frozenset({"has_calls"} if calls else ()))
-        case CallReported():
-            turn.calls[entry.call] = CallRecord(
-                entry.call, entry.tool, entry.arguments, step=entry.step
-            )
-        case e.AnswerCut():
-            move(TURN, turn, "cut")
-        case e.ModelCallFailed():
-            move(TURN, turn, "model_failed")
-            turn.reason = entry.reason
-        case e.QuestionAsked() | e.ToolIntended() | e.ToolRefused() | e.ToolEnded():
-            _apply_to_call(turn, turn.calls[entry.call], entry, time)
-        case _:
-            pass
-    if turn.state != state:
-        turn.since = time
-
-
-def _apply_to_call(turn: TurnRecord, call: CallRecord, entry: e.Entry, time: float) -> None:
-    call.since = time
-    match entry:
-        case e.QuestionAsked():
-            move(CALL, call, "ask")
-            call.question = entry.question
-        case e.ToolIntended():
-            move(CALL, call, "intend")
-        case e.ToolRefused():
-            move(CALL, call, EVENT_OF_REFUSAL[entry.status])
-        case e.ToolEnded():
-            move(CALL, call, EVENT_OF_STATUS[entry.status])
-            call.exit_code, call.bytes = entry.exit_code, entry.bytes
-            call.killed, call.survivors = entry.killed, entry.survivors
-        case _:
-            pass
-    if turn.state == "acting" and all(one.state in CALL_ENDS for one in turn.calls.values()):
-        move(TURN, turn, "calls_done")
 
 
 def _recover(record: SessionRecord, entry: e.Recovered, time: float) -> None:
@@ -392,7 +285,7 @@ def _recover(record: SessionRecord, entry: e.Recovered, time: float) -> None:
     newest = record.turns.get(record.turn)
     if newest is not None:
         newest.is_over = True
-        _lose_calls(newest)
+        lose_calls(newest)
     for cancel in record.interrupts.values():
         if cancel.state not in CANCEL_ENDS:
             move(INTERRUPT, cancel, "finish")

@@ -11,8 +11,9 @@ from ..machines.conversation import ChatMessage
 from .codec import decode, decode_entry, encode
 from .compaction_record import grow
 from .entries import Recovered
-from .record import CallRecord, SessionRecord, apply
+from .record import SessionRecord, apply
 from .store import Loaded, Snapshot, Store
+from .turn_record import CallRecord
 
 __all__ = ["closing_messages", "fold", "is_cut_off", "load_record", "recovered", "snapshot"]
 

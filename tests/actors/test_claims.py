@@ -7,7 +7,8 @@ import pytest
 
 from steersman.actors.claims import Claims
 from steersman.journal.child_record import ChildRecord
-from steersman.journal.record import SessionRecord, TurnRecord
+from steersman.journal.record import SessionRecord
+from steersman.journal.turn_record import TurnRecord
 from steersman.machines.delivery import Relation
 
 FILE = Path("/project/notes.txt")
