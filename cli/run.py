@@ -7,7 +7,6 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,28 +33,9 @@ from ..workflows.paths import Paths
 from .folder import work_folder
 from .leaving import Leaving, leave_on_signals
 from .reopening import chosen_work, unknown_work
+from .run_options import RunFace, RunOptions
 
-__all__ = ["RunFace", "RunOptions", "run_workflow"]
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """What the command line asked for; `again` and `done` name work of unknown outcome."""
-
-    file: str = ""
-    variables: tuple[str, ...] = ()
-    resume: str = ""
-    again: tuple[str, ...] = ()
-    done: tuple[str, ...] = ()
-    folder: Path = Path()
-    model: str = ""
-    is_json: bool = False
-    is_dry: bool = False
-    is_yes: bool = False
-
-
-RunFace = Callable[[Host, Callable[[], Conversation], RunOptions], int]
-"""Opens the run, shows it to its end, and returns the exit code."""
+__all__ = ["run_workflow"]
 
 
 def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:

@@ -45,7 +45,8 @@ def run_file(
 
     Example: steersman run codemod.toml --var find=old_name
     """
-    from .run import RunOptions, run_workflow
+    from .run import run_workflow
+    from .run_options import RunOptions
 
     options = RunOptions(
         file,

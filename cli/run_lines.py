@@ -13,7 +13,7 @@ from ..gateway.host import Host
 from .json_lines import Lines, preface, speak_utf8
 from .leaving import Leaving
 from .printer import Printer
-from .run import RunOptions
+from .run_options import RunOptions
 from .run_watch import RunWatch, changes_of
 
 __all__ = ["run_json"]

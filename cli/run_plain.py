@@ -12,7 +12,7 @@ from ..gateway.host import Host
 from ..gateway.terminal import clean
 from .leaving import Leaving
 from .printer import Printer
-from .run import RunOptions
+from .run_options import RunOptions
 from .run_summary import failure_line, summary
 from .run_watch import RunWatch, changes_of
 

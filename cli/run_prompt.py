@@ -23,7 +23,7 @@ from ..gateway.conversation import Conversation
 from ..gateway.host import Host
 from .leaving import Leaving, leave_through
 from .printer import forget
-from .run import RunOptions
+from .run_options import RunOptions
 from .run_question import answer_question, ask_text
 from .run_screen import RunScreen
 from .run_summary import summary
