@@ -3,21 +3,16 @@
 Each page is made by one function from what the program really reads; add a pair to `PAGES`.
 """
 
-import contextlib
 import functools
-import io
 import json
-import os
 import re
-import shlex
-import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from steersman.cli.app import run
+from example import example_session, run_examples
+
 from steersman.cli.machines import MACHINES
 from steersman.cli.screen.keys import KEYS
 from steersman.gateway.tree import tree_of
@@ -109,7 +104,7 @@ def routing() -> str:
     The examples in the hand-written part are run anew.
     """
     written = (DOCS / "routing.md").read_text(encoding="utf-8").partition(MARK)[0]
-    blocks = [_run_examples(written) + MARK, "## Dispositions\n", _space(DEFAULT_DISPOSITIONS)]
+    blocks = [run_examples(written) + MARK, "## Dispositions\n", _space(DEFAULT_DISPOSITIONS)]
     blocks.append(_rows(("row", "when", "what is done", "why"), _dispositions()))
     told = [(f"`{name}`", text) for name, text in ACKS.items()]
     blocks += ["### Acknowledgements\n", _rows(("name", "what the sender is told"), told)]
@@ -132,7 +127,7 @@ def workflows() -> str:
     The examples in the hand-written part are run anew.
     """
     written = (DOCS / "workflows.md").read_text(encoding="utf-8").partition(FLOW_MARK)[0]
-    blocks = [_run_examples(written) + FLOW_MARK]
+    blocks = [run_examples(written) + FLOW_MARK]
     methods = {name for names in METHODS.values() for name in names}
     there = [("filters", _words(FILTERS)), ("tests", _words(TESTS))]
     blocks.append(_rows(("", "there are"), [*there, ("methods", _words(sorted(methods)))]))
@@ -206,27 +201,6 @@ def terminal() -> str:
     return f"{written}{KEYS_MARK}\n\n## Keys\n\n`?` on an empty line shows them.\n\n{keys}"
 
 
-def _run_examples(text: str) -> str:
-    """Run each command of each `console` block, and put what it prints below it.
-
-    They run in an empty folder with an empty home; a `toml` block whose first line is a comment with
-    a file's name is put there for those below it.
-    """
-    with _empty_home():
-        return re.sub(r"```(toml|console)\n(.*?)```\n", _run_block, text, flags=re.DOTALL)
-
-
-def _run_block(block: re.Match[str]) -> str:
-    if block[1] == "toml":
-        if name := re.match(r"# (\S+\.toml)\n", block[2]):
-            Path(name[1]).write_text(block[2], encoding="utf-8")
-        return block[0]
-    lines: list[str] = []
-    for command in re.findall(r"^\$ steersman (.*)$", block[2], re.MULTILINE):
-        lines.append(f"$ steersman {command}\n{_said(*shlex.split(command))}")
-    return f"```console\n{''.join(lines)}```\n"
-
-
 INSIDE = """\
 # Inside a session
 
@@ -243,70 +217,16 @@ draws every part of the session and what it does; ids and times are made up here
 {sequence}```
 """
 
-SCRIPT = """\
-[[answer]]
-text = "I look."
-[[answer.tool_calls]]
-tool = "list"
-arguments = { path = "." }
-[[answer]]
-text = "One file."
-"""
-
 
 def inside() -> str:
     """Show the last turn of a scripted session."""
-    return INSIDE.format(sequence=_spoken()[1])
+    return INSIDE.format(sequence=example_session()[1])
 
 
 def actors_picture() -> str:
     """Draw the tree of that session."""
-    tree = tree_picture(tree_of(json.loads(_spoken()[0])))
+    tree = tree_picture(tree_of(json.loads(example_session()[0])))
     return re.sub(r"\b\d\d:\d\d:\d\d\b", "14:03:07", tree)
-
-
-@functools.cache
-def _spoken() -> tuple[str, str]:
-    """Have a scripted conversation; its dump and its last turn, without what differs each time."""
-    with _empty_home() as folder:
-        Path("notes.txt").touch()
-        home = Path(os.environ["STEERSMAN_HOME"])
-        home.mkdir()
-        (home / "answers.toml").write_text(SCRIPT, encoding="utf-8")
-        (home / "config.toml").write_text(
-            f'[models.main]\nprovider = "scripted"\nscript = "{home / "answers.toml"}"\n'
-            '[agents.assistant]\nmodel = "main"\n',
-            encoding="utf-8",
-        )
-        chat = [sys.executable, "-m", "steersman", "chat", "what is in here?"]
-        subprocess.run(chat, check=True, capture_output=True, stdin=subprocess.DEVNULL)
-        dump, turn = (_said("inspect", "last", "--format", one) for one in ("json", "mermaid"))
-        session = json.loads(dump)["id"]
-    dump = dump.replace(os.path.realpath(folder), "~/project").replace(session, "5e55101f")
-    dump = re.sub(r'("input": )[1-9]\d*', r"\g<1>261", dump)  # the folder's name counts, too
-    return dump, re.sub(r" *%% entry.*\n", "", turn)
-
-
-@contextlib.contextmanager
-def _empty_home() -> Generator[str]:
-    """Be in an empty folder, with an empty home."""
-    before = dict(os.environ)
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        os.environ["STEERSMAN_HOME"] = str(Path(folder, ".home"))
-        os.environ.pop("STEERSMAN_CONFIG", None)
-        try:
-            yield folder
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
-
-
-def _said(*arguments: str) -> str:
-    """Run a command in this process, and return what it prints."""
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        run(list(arguments))
-    return said.getvalue()
 
 
 PAGES: list[tuple[str, Callable[[], str]]] = [
