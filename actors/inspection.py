@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.codec import encode
 from ..journal.record import SessionRecord
+from .goal import Goal
+from .judge import Judge
 
 if TYPE_CHECKING:
     from .mailbox import Mailbox
@@ -24,8 +26,19 @@ def inspect_session(
     data["actors"] = {
         "session": {"mailbox": _depth(mailbox)},
         **{name: _of_child(child) for name, child in children.items()},
+        **_judge(children),
     }
     return data
+
+
+def _judge(children: dict[str, Child]) -> dict[str, Any]:
+    """Return the judge beneath the goal, while one looks; how far it is, only it knows."""
+    goal = children["goal"].mailbox.owner if "goal" in children else None
+    found = goal.children.get("judge") if isinstance(goal, Goal) else None
+    judge = found.mailbox.owner if found else None
+    if found is None or not isinstance(judge, Judge):
+        return {}
+    return {"judge": {**_of_child(found), "state": judge.state}}
 
 
 def _of_child(child: Child) -> dict[str, Any]:

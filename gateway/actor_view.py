@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..journal.child_record import at_work
+from ..journal.goal_record import GoalRecord
 from ..journal.record import SessionRecord
+from ..journal.run_record import RunRecord
 from ..machines.turn import TURN
 from .stamp import iso
 from .trace import Trace
@@ -14,7 +16,7 @@ from .trace import Trace
 __all__ = ["LANES", "Live", "actors_of"]
 
 Live = Mapping[str, Mapping[str, Any]]
-"""What only living actors have, by name: `mailbox` (depth by lane) and `restarts`."""
+"""What only living actors have, by name: `mailbox` (depth by lane), `restarts`; `state` of a judge."""
 
 LANES: tuple[str, ...] = ("system", "control", "data")
 
@@ -22,7 +24,7 @@ LANES: tuple[str, ...] = ("system", "control", "data")
 def actors_of(trace: Trace, live: Live, *, is_owned: bool) -> dict[str, Any]:
     """Return every actor of a session by its name, supervisors first."""
     record = trace.record
-    actors = _session(record)
+    actors = {**_session(record), **_judge(record, live)}
     for name, actor in actors.items():
         came = list(trace.last.get(name, ()))
         actor["last_message"] = came[-1]["kind"] if came else ""
@@ -41,7 +43,11 @@ def _session(record: SessionRecord) -> dict[str, Any]:
         "session": {
             **_actor("session", record.state, record.since or record.created),
             "waiting_for": _session_waits(record),
-            "children": ["nursery", "queue", *(["turn"] if turn else [])],
+            "children": [
+                *("nursery", "queue"),
+                *(["goal"] if record.goals.goals else []),
+                *(["turn"] if turn else []),
+            ],
         },
         "nursery": {
             **_actor("subagent", "working" if busy else "idle", record.created),
@@ -54,13 +60,38 @@ def _session(record: SessionRecord) -> dict[str, Any]:
             "waiting_for": "a person who resumes it" if held else "",
         },
     }
-    if turn:
+    if (goal := record.goals.goal) is not None:
+        actors["goal"] = {
+            **_actor("goal", goal.state, goal.since),
+            "id": goal.id,
+            "waiting_for": _goal_waits(record, goal),
+        }
+    if turn and record.run is not None:
+        actors["turn"] = {
+            **_actor("run", record.run.state, turn.since),
+            "kind": "turn",
+            "id": turn.id,
+            "waiting_for": ", ".join(_work(record.run)),
+        }
+    elif turn:
         actors["turn"] = {
             **_actor("turn", turn.state, turn.since),
             "id": turn.id,
             "waiting_for": _turn_waits(record),
         }
     return actors
+
+
+def _judge(record: SessionRecord, live: Live) -> dict[str, Any]:
+    """Return the judge that looks at a turn, by its name; it lives and dies with its process."""
+    goal = record.goals.goal
+    if "judge" not in live or goal is None or not goal.judging:
+        return {}
+    turn = record.turns.get(goal.judging)
+    state = str(live["judge"]["state"])
+    waits = _JUDGE_WAITS.get(state, "").format(turn=goal.judging)
+    judge = _actor("judge", state, turn.since if turn else goal.since)
+    return {"judge": {**judge, "waiting_for": waits}}
 
 
 def _actor(machine: str, state: str, since: float) -> dict[str, Any]:
@@ -85,6 +116,35 @@ def _session_waits(record: SessionRecord) -> str:
             return ""
         case _:
             return f"turn {record.turn}"
+
+
+_JUDGE_WAITS = {
+    "gating": "a gate of the goal, after turn {turn}",
+    "asking": "the model that judges turn {turn}",
+    "comparing": "the files that turn {turn} changed",
+}
+
+
+def _goal_waits(record: SessionRecord, goal: GoalRecord) -> str:
+    match goal.state:
+        case "active" if goal.judging:
+            return f"the judge of turn {goal.judging}"
+        case "active" if goal.turn:
+            return f"turn {goal.turn}"
+        case "active":
+            return "its turn in the queue"
+        case "waiting":
+            return "what the judge named"
+        case "paused":
+            return "a person who resumes it"
+        case _:
+            return ""
+
+
+def _work(run: RunRecord) -> Iterator[str]:
+    """Name what of a run is at work: a step, or an item of it."""
+    for step, index in run.running():
+        yield f"step {step.id}" + (f" ({step.name(index)})" if step.is_many else "")
 
 
 def _turn_waits(record: SessionRecord) -> str:

@@ -105,10 +105,7 @@ def _dump(
     owner = store.owner(record.id)
     held = {"pid": owner.pid, "since": iso(owner.started)} if owner else None
     lease = {"epoch": store.epoch(record.id), "node": owner.node if owner else "", **(held or {})}
-    for call, pid in living.pids.items():
-        for turn in data["turns"].values():
-            if call in turn["calls"]:
-                turn["calls"][call]["pid"] = pid
+    _show_pids(data, living.pids)
     return {
         "version": VERSION,
         **data,
@@ -121,6 +118,15 @@ def _dump(
         "hooks": list(trace.hooks),
         "subagents": dict(_subagents(record, of_child)),
     }
+
+
+def _show_pids(data: dict[str, Any], pids: dict[str, int]) -> None:
+    """Say of each call, of a turn or of a run's step, which process it is."""
+    for turn in data["turns"].values():
+        for call in turn["calls"].keys() & pids:
+            turn["calls"][call]["pid"] = pids[call]
+    for step in data["run"]["steps"].values() if data["run"] else ():
+        step["pids"] = {call: pids[call] for call in step["calls"].values() if call in pids}
 
 
 def _subagents(

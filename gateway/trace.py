@@ -84,6 +84,9 @@ def states_of(record: SessionRecord) -> dict[str, str]:
         states |= {f"call {one.id}": one.state for one in turn.calls.values()}
     states |= {f"child {one.name}": one.state for one in record.children.values()}
     states |= {f"goal {one.id}": one.state for one in record.goals.goals.values()}
+    if record.run is not None:
+        states["run"] = record.run.state
+        states |= {f"step {one.id}": one.state for one in record.run.steps.values()}
     states |= {f"interrupt {one.id}": one.state for one in record.interrupts.values()}
     return states
 
@@ -92,6 +95,8 @@ def addressee(entry: e.Entry) -> str:
     """Name the actor that an entry is about."""
     if isinstance(entry, _OF_QUEUE):
         return "queue"
+    if kind_of(type(entry)).startswith(("goal_", "judging_")):
+        return "goal"
     if getattr(entry, "child", "") and not getattr(entry, "item", ""):
         return "nursery"
     return "turn" if getattr(entry, "turn", "") else "session"

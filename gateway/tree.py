@@ -40,6 +40,7 @@ def tree_of(data: dict[str, Any]) -> Branch:
         *_facts(data),
         _queue(data),
         *_turns(data),
+        *_run(data),
         *_orders(data),
         *_goal(data),
         *_children(data),
@@ -52,8 +53,9 @@ def _facts(data: dict[str, Any]) -> Iterator[Branch]:
     yield Branch("folder", "", data.get("folder", ""))
     usage = data.get("usage", {})
     spent = f"  {usage.get('input', 0)} tokens in, {usage.get('output', 0)} out" if usage else ""
-    agent, model = data.get("agent", ""), data.get("model", "")
-    yield Branch("agent", "", f"{agent}  model {model}  {data.get('messages', 0)} messages{spent}")
+    model = f"  model {data['model']}" if data.get("model") else ""
+    said = f"{data.get('agent', '')}{model}  {data.get('messages', 0)} messages{spent}"
+    yield Branch("agent", "", said)
 
 
 def _queue(data: dict[str, Any]) -> Branch:
@@ -91,6 +93,30 @@ def _call(call: dict[str, Any]) -> Branch:
     pid = f"process {call['pid']}  " if call.get("pid") else ""
     title = f"call {call['id']} {call['tool']}"
     return Branch(title, call.get("state", "requested"), f"{pid}{words[:_TEXT]}")
+
+
+def _run(data: dict[str, Any]) -> Iterator[Branch]:
+    """Show a workflow's run: each step that has begun or ended, and the work of it that runs."""
+    if run := data.get("run"):
+        reason = f"  {run['reason']}" if run.get("reason") else ""
+        twigs = [_step(one) for one in run["steps"].values()]
+        yield Branch(f"run of {run['workflow']['name']}", run["state"], reason, twigs)
+
+
+def _step(step: dict[str, Any]) -> Branch:
+    counts = f"{step['marks'].count('d')}/{len(step['marks'])}  " if step["is_many"] else ""
+    twigs = [_attempt(step, index, call) for index, call in step["calls"].items()]
+    return Branch(f"step {step['id']}", step["state"], f"{counts}{step['reason']}", twigs)
+
+
+def _attempt(step: dict[str, Any], index: str, call: str) -> Branch:
+    pid, child = step.get("pids", {}).get(call), step["children"].get(index)
+    parts = [
+        f"process {pid}" if pid else "",
+        f"child {child}" if child else "",
+        str(step["items"][int(index)])[:_TEXT] if step["is_many"] else "",
+    ]
+    return Branch(f"call {call}", "running", "  ".join(part for part in parts if part))
 
 
 def _orders(data: dict[str, Any]) -> Iterator[Branch]:

@@ -4,13 +4,26 @@ import json
 import tomllib
 from typing import Any
 
-from serving import Text, Tools
+from serving import Hang, Text, Tools
 
 from steersman.cli.toml import without_nulls
 
-from .driver import Gate, Place
+from .driver import COMMAND, Chat, Gate, Place
 
-DIED = ("owner", "lease", "dead_letters")
+DIED = ("owner", "dead_letters")
+
+SHELL_RUNS = '[permissions]\nrules = [{ tool = "shell", match = "*", do = "allow" }]'
+WORKFLOW = """
+[workflow]
+name = "w"
+[[step]]
+id = "fan"
+for_each = ["ready.sh", "other.sh"]
+run = ["sh", "{{ item }}"]
+[[step]]
+id = "agent"
+prompt = "look at it"
+"""
 
 
 def looked(place: Place, *arguments: str) -> dict[str, Any]:
@@ -22,19 +35,31 @@ def looked(place: Place, *arguments: str) -> dict[str, Any]:
 
 
 def lasting(data: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what dies with a process: who runs it, mailboxes, restarts, process ids."""
-    kept = {name: value for name, value in data.items() if name not in DIED}
-    passing = ("mailbox", "restarts", "supervised")
-    kept["actors"] = {
-        name: {key: value for key, value in actor.items() if key not in passing}
-        for name, actor in data["actors"].items()
-    }
-    kept["turns"] = json.loads(json.dumps(data["turns"]))
+    """Leave out what dies with a process: who runs it, mailboxes, restarts, process ids, a judge."""
+    kept = json.loads(json.dumps({name: one for name, one in data.items() if name not in DIED}))
+    kept["lease"] = data["lease"]["epoch"]
+    kept["actors"].pop("judge", None)
+    for actor in kept["actors"].values():
+        for name in ("mailbox", "restarts", "supervised"):
+            del actor[name]
     for turn in kept["turns"].values():
         for call in turn["calls"].values():
             call.pop("pid", None)
+    for step in kept["run"]["steps"].values() if kept.get("run") else ():
+        del step["pids"]
     kept["subagents"] = {name: lasting(one) for name, one in data["subagents"].items()}
     return kept
+
+
+def agrees(place: Place, live: dict[str, Any]) -> None:
+    """Check that after SIGKILL the store, and its last entry in each form, say what was live."""
+    dead = looked(place)
+    assert dead["owner"] is None
+    assert lasting(dead) == lasting(live)
+    assert lasting(looked(place, "--at", str(live["seq"]))) == lasting(live)
+    assert lasting(looked(place, "--at", "0s ago")) == lasting(live)
+    toml = place.run("inspect", "last", "--format", "toml", "--at", str(live["seq"])).stdout
+    assert lasting(tomllib.loads(toml)) == lasting(without_nulls(live))
 
 
 def test_live_dead_and_past_agree(place: Place, serve, gate: Gate) -> None:
@@ -60,15 +85,8 @@ def test_live_dead_and_past_agree(place: Place, serve, gate: Gate) -> None:
     assert kid["actors"]["turn"]["waiting_for"] == f"call {call['id']}"
     chat.kill()
 
-    dead = looked(place)
-    assert dead["owner"] is None
-    assert lasting(dead) == lasting(live)
-    assert lasting(looked(place, "--at", str(live["seq"]))) == lasting(live)
-    assert lasting(looked(place, "--at", "0s ago")) == lasting(live)
+    agrees(place, live)
     assert lasting(looked(place, "--at", str(before["seq"]))) == lasting(before)
-    toml = place.run("inspect", "last", "--format", "toml", "--at", str(live["seq"])).stdout
-    assert lasting(tomllib.loads(toml)) == lasting(without_nulls(live))
-
     changed = json.loads(
         place.run(
             "inspect", "last", "--format", "json", "--diff", str(before["seq"]), str(live["seq"])
@@ -77,6 +95,65 @@ def test_live_dead_and_past_agree(place: Place, serve, gate: Gate) -> None:
     paths = {one["path"]: (one.get("before"), one.get("after")) for one in changed["changes"]}
     assert paths["state"] == ("idle", "busy")
     assert paths["queue.items.m3.text"] == (None, "later")
+
+
+def test_goals_and_side_talks_agree(place: Place, serve, gate: Gate) -> None:
+    """So are a goal whose gate runs, its judge, a side talk at work, a question and an interrupt."""
+    serve(
+        Hang(match="which"),
+        Tools([{"tool": "write", "arguments": {"path": "a", "content": "b"}}], match="write"),
+        Text("Nearly."),
+    )
+    chat = place.chat()
+    chat.send("write it")
+    question = chat.wait("question")
+    asked = looked(place)
+    assert asked["actors"]["turn"]["waiting_for"] == f"an answer to question {question['id']}"
+    chat.ask("/stop")
+    chat.wait("stopped")
+    chat.ask("/queue clear")
+    assert chat.ask("/goal next and then sing")["ok"]
+    chat.ask("/goal clear")
+    (place.folder / "gate.sh").write_text(gate.command)
+    set_goal = chat.ask("/goal --gate 'sh gate.sh' all is well")
+    assert set_goal["ok"], set_goal
+    gate.wait()
+    chat.send("/smalltalk which is faster?")
+    chat.wait("turn_started", parent=chat.session)
+    live = looked(place)
+    goal, judge = live["actors"]["goal"], live["actors"]["judge"]
+    assert (goal["state"], judge["state"]) == ("active", "gating")
+    assert goal["waiting_for"] == f"the judge of turn {live['turn']}"
+    assert [one["relation"] for one in live["children"].values()] == ["side_talk"]
+    assert list(live["subagents"]) == list(live["children"])
+    assert live["interrupts"]
+    chat.kill()
+    agrees(place, live)
+
+
+def test_a_run_agrees(place: Place, serve, gate: Gate) -> None:
+    """So is a workflow's run, with its steps, the item that runs and the agent at work."""
+    serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), rest=SHELL_RUNS)
+    (place.folder / "w.toml").write_text(WORKFLOW)
+    other = Gate(place.folder, "other")
+    (place.folder / "ready.sh").write_text("true")
+    (place.folder / "other.sh").write_text(other.command)
+    run = Chat(place, (*COMMAND, "run", "--json", "w.toml"))
+    place.chats.append(run)
+    gate.wait()
+    pid = other.wait()
+    live = looked(place)
+    fan, agent = (live["run"]["steps"][name] for name in ("fan", "agent"))
+    assert (fan["state"], fan["marks"], list(fan["pids"].values())) == ("running", "dr", [pid])
+    assert list(agent["children"].values()) == ["agent"]
+    assert live["actors"]["turn"]["machine"] == "run"
+    assert live["actors"]["turn"]["waiting_for"] == "step fan (other.sh), step agent"
+    tree = place.run("inspect", "last").stdout
+    for line in ("run of w  running", "step fan  running  1/2", f"process {pid}", "child agent"):
+        assert line in tree
+    run.kill()
+    agrees(place, live)
+    other.close()
 
 
 def test_the_journal_is_listed_and_filtered(place: Place, serve) -> None:
