@@ -5,52 +5,48 @@ import tomllib
 from typing import Any
 
 import pytest
+from simulation.goals import GoalScenario
 from simulation.invariants import normal
 from simulation.scenario import Scenario
+from simulation.test_workflow import played
 
 from steersman.actors.simulated_program import SimulatedProgram
 from steersman.cli.toml import toml_document, without_nulls
 from steersman.gateway.dump import dump_session
 from steersman.gateway.redaction import Redactor
 from steersman.gateway.tree import draw_dump
+from steersman.journal.codec import decode_entry
 from steersman.journal.history import record_at
-from steersman.journal.record import SessionRecord
+from steersman.journal.record import SessionRecord, apply
 from steersman.journal.recovery import load_record
+from steersman.journal.store import Store
 
 SECRET = "sk-abcdefghijklmnop1234"
 PLANTED = f" {SECRET} \x1b]0;owned\x07 hunter2hunter2 \u202e"
+GOAL_STATES = ("active", "paused", "cleared", "achieved")
 REDACTOR = Redactor({"SOME_TOKEN": "hunter2hunter2"})
 
 
-class Planted(Scenario):
-    """A run in which what people say holds a secret and an escape; every state is looked at."""
+def plant(program: SimulatedProgram) -> None:
+    """From now on whatever people say there holds a secret and an escape."""
+    say = program.say
 
-    def run(self) -> SimulatedProgram:
-        """Play it; look at each entry of each session at its end."""
-        say = self.program.say
-
-        def spiked(message: Any) -> None:
-            text = getattr(message, "content", None)
+    def spiked(message: Any) -> None:
+        for name in ("content", "text"):
+            text = getattr(message, name, None)
             if text and not text.endswith(PLANTED):
-                object.__setattr__(message, "content", text + PLANTED)
-            say(message)
+                object.__setattr__(message, name, text + PLANTED)
+        say(message)
 
-        self.program.say = spiked  # type: ignore[method-assign]
-        return super().run()
-
-
-def bare(record: SessionRecord) -> SessionRecord:
-    """Leave out the conversation, which only a whole read gives."""
-    record = normal(record)
-    record.conversation, record.sources = [], []
-    return record
+    program.say = spiked  # type: ignore[method-assign]
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_every_state_has_a_dump(seed: int) -> None:
-    """At each entry: the dump parses, reads back the same, draws, and holds nothing planted."""
-    program = Planted(seed).run()
-    store = program.store
+def check_dumps(store: Store) -> set[str]:
+    """At each entry of each session the dump parses, reads back the same, and holds nothing planted.
+
+    Returns the actors that were shown, each with its state.
+    """
+    shown = set[str]()
     for row in store.sessions():
         for seq in range(1, row.seq + 1):
             data = REDACTOR.data(dump_session(store, row, seq))
@@ -63,6 +59,56 @@ def test_every_state_has_a_dump(seed: int) -> None:
                 assert "hunter2" not in text
                 assert "\x1b" not in text
                 assert "owned" not in text
+            shown |= {f"{name} {one['state']}" for name, one in data["actors"].items()}
+    return shown
+
+
+def bare(record: SessionRecord) -> SessionRecord:
+    """Leave out the conversation, which only a whole read gives."""
+    record = normal(record)
+    record.conversation, record.sources = [], []
+    return record
+
+
+def goal_states(store: Store) -> set[str]:
+    """Return every state that a current goal was in."""
+    record, states = SessionRecord(), set[str]()
+    for one in store.entries(store.sessions()[0].session):
+        apply(record, decode_entry(one.data), one.seq, one.time)
+        states |= {f"goal {record.goals.goal.state}"} if record.goals.goal else set()
+    return states
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_state_has_a_dump(seed: int) -> None:
+    """Of conversations, with whatever is queued, steered, stopped, delegated and asked aside."""
+    scenario = Scenario(seed)
+    plant(scenario.program)
+    assert "session idle" in check_dumps(scenario.run().store)
+
+
+def test_every_state_of_a_goal_has_a_dump() -> None:
+    """Of goals: of each run, from the first seed on, that comes to a state not shown before."""
+    shown, wanted = set[str](), {f"goal {state}" for state in GOAL_STATES}
+    for seed in range(300):
+        scenario = GoalScenario(seed)
+        plant(scenario.program)
+        store = scenario.run().store
+        if (wanted - shown) & goal_states(store):
+            shown |= check_dumps(store)
+        if wanted <= shown:
+            return
+    raise AssertionError(f"only {shown} came")
+
+
+def test_every_state_of_a_run_has_a_dump() -> None:
+    """Of workflows' runs, with an item that holds what must not be shown, stopped and killed."""
+    shown = set[str]()
+    for seed in range(4):
+        program, _ = played(seed)
+        program.close()
+        shown |= check_dumps(program.store)
+    assert {f"turn {state}" for state in ("running", "interrupted", "succeeded")} <= shown
 
 
 @pytest.mark.parametrize("seed", range(12, 32))

@@ -1,8 +1,5 @@
 """Random goals, judges, people and crashes: every goal ends, within its budget."""
 
-import logging
-from collections.abc import Generator
-
 import pytest
 from simulation.goal_faults import GOAL_FAULTS
 from simulation.goals import GoalScenario
@@ -12,14 +9,6 @@ from steersman.actors.session import Session
 SEEDS = 5_000
 CHUNK = 500
 FEW = 100
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Generator[None]:
-    """Poisoned actors die loudly; here that is no news."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def test_goals_keep_their_promises_in_some_runs() -> None:

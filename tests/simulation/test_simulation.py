@@ -1,8 +1,5 @@
 """Random people, random schedules, random crashes: every promise holds in all of them."""
 
-import logging
-from collections.abc import Generator
-
 import pytest
 from simulation.directed import interrupt_while_steers_enter
 from simulation.faults import FAULTS, CutsTooSoon, run_with
@@ -39,14 +36,6 @@ FOUND = {
 }
 CHUNK = 100
 FEW = 60
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Generator[None]:
-    """Poisoned actors die loudly; here that is no news."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def test_promises_hold_in_some_runs() -> None:
