@@ -97,9 +97,9 @@ def _deferred(record: QueueRecord, item: ItemRecord, message: HandBack) -> Rearr
         text=item.text,
         user=item.user,
         position=ahead + 1,
+        past_hold=record.runs_past_hold(),
     )
-    held = " once the person lets the queue go on" if record.state == "held" else ""
-    text = f"Handed back. It waits as #{number} and is taken up after this turn{held}."
+    text = f"Handed back. It waits as #{number} and is taken up after this turn."
     return Rearranged({"ok": True, "text": text}, (entry,))
 
 

@@ -175,6 +175,7 @@ class Queue(Actor):
                 child=message.child,
                 attached=message.attached,
                 purpose=message.purpose,
+                past_hold=record.runs_past_hold() and not message.is_overtaken,
             ),
             orders=(message.cancels,) if message.cancels else (),
             effects=(steer,) if to else (),
@@ -251,9 +252,10 @@ class Queue(Actor):
         )
 
     def _journalled(self, entry: e.Entry) -> None:
+        past_hold = isinstance(entry, e.TurnEnded) and self.record.runs_past_hold()
         apply_to_queue(self.record, entry, self.system.now())
         if isinstance(entry, e.TurnEnded | e.Interrupted | e.Recovered):
-            self._take_back_steers()
+            self._take_back_steers(past_hold=past_hold)
         if isinstance(entry, e.SteerArrived):
             self._take_back_missed(entry.item)
         if self._is_held_in_vain():
@@ -266,12 +268,15 @@ class Queue(Actor):
             ):  # a child goes on only when its parent says so
                 self._hold()
 
-    def _take_back_steers(self) -> None:
+    def _take_back_steers(self, *, past_hold: bool = False) -> None:
         is_person = not self._environment.delegation.depth
         late = self.record.stranded()
         if late:
             why = "the turn ended first"
-            self._decide(*(e.Requeued(one.id, why, bool(one.child) and is_person) for one in late))
+            entries = [
+                e.Requeued(one.id, why, bool(one.child) and is_person, past_hold) for one in late
+            ]
+            self._decide(*entries)
 
     def _take_back_missed(self, name: str) -> None:
         """Let a steer that no child could take in wait for the parent."""
@@ -279,7 +284,8 @@ class Queue(Actor):
         if item is None or item.state != "pending" or not item.for_children:
             return
         if all(one == "-" for one in item.for_children.values()):
-            self._decide(e.Requeued(name, f"{' and '.join(item.for_children)} ended first"))
+            why = f"{' and '.join(item.for_children)} ended first"
+            self._decide(e.Requeued(name, why, past_hold=self.record.runs_past_hold()))
 
     def _recall(self, key: str) -> None:
         item = self.record.items.get(self.record.clients.get(key, ""))
@@ -323,12 +329,12 @@ class Queue(Actor):
             if self._is_running(message.turn):
                 self._decide(e.SteerAddressed(item.id, message.turn))
         elif item.wants == "keep":
-            self._decide(e.Kept(item.id))
+            self._decide(e.Kept(item.id, self.record.runs_past_hold()))
 
     def _hold(self, is_all: bool = False) -> None:
         live = self.record.live()
-        has_next = is_all and any(one.is_next for one in live)
-        if live and (self.record.state == "open" or has_next):
+        is_loose = any(one.past_hold or (is_all and one.is_next) for one in live)
+        if live and (self.record.state == "open" or is_loose):
             self._decide(e.QueueHeld("interrupt", is_all))
 
     def _change(self, message: QueueChange) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def keep(record: QueueRecord, message: QueueChange) -> Rearranged:
     item = found[-1]
     if not item.answer:
         return Rearranged(_yes(item, when="it is answered"), (e.OfferWanted(item.id, "keep"),))
-    return Rearranged(_yes(item), (e.Kept(item.id),))
+    return Rearranged(_yes(item), (e.Kept(item.id, record.runs_past_hold()),))
 
 
 def import_items(record: QueueRecord, message: QueueImport, limit: int) -> Rearranged:
@@ -154,7 +154,8 @@ def take_back(record: QueueRecord, now: float) -> Rearranged:
     if item.for_children:
         return _no(f"#{item.number} is with {', '.join(item.for_children)} already")
     if item.state == "pending" and (item.for_turn or item.said_as == "interrupt"):
-        return Rearranged(_yes(item, offered=offered), (e.Requeued(item.id, "taken back"),))
+        back = e.Requeued(item.id, "taken back", past_hold=record.runs_past_hold())
+        return Rearranged(_yes(item, offered=offered), (back,))
     if item.state == "running" and item.said_as == "interrupt":
         return Rearranged(_yes(item, offered=offered, stop=item.turn))
     return _no(f"#{item.number} {_doing(item)}: there is nothing to take back")

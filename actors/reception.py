@@ -124,6 +124,7 @@ def enqueue_order(
     *,
     text: str = "",
     is_next: bool = False,
+    is_overtaken: bool = False,
     for_turn: str = "",
     for_children: tuple[str, ...] = (),
     beneath: str = "",
@@ -143,6 +144,7 @@ def enqueue_order(
         for_children=for_children,
         attached=message.attached,
         beneath=beneath,
+        is_overtaken=is_overtaken,
     )
 
 

@@ -200,7 +200,8 @@ class Session(Cancelling):
                 self._start_next()
             case Action.QUEUE:
                 is_next = doing is Situation.INTERRUPTING
-                order = enqueue_order(message, row, "queue", is_next=is_next)
+                is_late = doing is Situation.OVERTAKEN
+                order = enqueue_order(message, row, "queue", is_next=is_next, is_overtaken=is_late)
                 self._queue.tell(self._waiting(order))
             case Action.STEER if is_named:
                 self._steer_named(message, row)

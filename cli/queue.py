@@ -56,18 +56,14 @@ def list_queue(environ: Mapping[str, str], session: str, *, as_json: bool) -> in
 
 def list_saved(environ: Mapping[str, str], *, as_json: bool) -> int:
     """Print the saved queues of all sessions that nobody has open, newest activity first."""
-    from ..gateway.events import item_view
     from ..gateway.retention import is_saved
+    from ..gateway.shelf import Saved
 
     with stored(environ) as store:
         rows = [one for one in store.sessions() if is_saved(one)]
         rows = [one for one in rows if not store.is_owned(one.session)]
-        saved = [(one, saved_queue(store, one.session)) for one in rows]
-    found: list[dict[str, Any]] = [
-        {"session": row.session, "folder": row.folder, "items": [item_view(one) for one in items]}
-        for row, items in saved
-        if items
-    ]
+        saved = [Saved(one, tuple(saved_queue(store, one.session))) for one in rows]
+    found = [one.view() for one in saved if one.items]
     if as_json:
         show_document({"saved": found})
         return 0
@@ -141,15 +137,15 @@ def _stored_queue(store: SqliteStore, row: SessionRow | None) -> dict[str, Any]:
     """Show what is durable; of a session that nobody has open as the next owner will find it."""
     if row is None:
         return {"session": None, "state": "open", "items": []}
-    from ..gateway.events import item_view
+    from ..gateway.events import queue_view
+    from ..gateway.shelf import Saved
 
     record = load_record(store, row.session)
-    items, state = record.queue.live(), record.queue.state
-    if not store.is_owned(row.session):
-        items = saved_queue(store, row.session)
-        state = "held" if items and is_cut_off(record) else state
-    views = [item_view(one) for one in items]
-    return {"session": row.session, "state": state, "items": views}
+    if store.is_owned(row.session):
+        return {"session": row.session, **queue_view(record.queue)}
+    saved = Saved(row, tuple(saved_queue(store, row.session)))
+    state = "held" if saved.items and is_cut_off(record) else record.queue.state
+    return {"session": row.session, "state": state, "items": saved.view()["items"]}
 
 
 def _print(receipt: Mapping[str, Any], *, as_json: bool) -> int:

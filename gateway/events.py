@@ -61,7 +61,7 @@ CHANGES_QUEUE = (
 )
 
 
-def item_view(item: ItemRecord) -> Event:
+def item_view(item: ItemRecord, *, is_held: bool) -> Event:
     """Show a queue item as programs see it; of what is offered the answer, of a steer for whom."""
     return {
         "id": item.id,
@@ -73,12 +73,14 @@ def item_view(item: ItemRecord) -> Event:
         **({"answer": item.answer} if item.state == "offered" and item.answer else {}),
         **({"children": list(item.for_children)} if item.for_children else {}),
         **({"goal": item.goal} if item.goal else {}),
+        **({"held": True} if is_held else {}),
     }
 
 
 def queue_view(queue: QueueRecord) -> Event:
     """Show a queue as programs see it: what has not ended, in order."""
-    return {"state": queue.state, "items": [item_view(one) for one in queue.live()]}
+    items = [item_view(one, is_held=queue.holds(one)) for one in queue.live()]
+    return {"state": queue.state, "items": items}
 
 
 def usage_view(usage: Usage) -> Event:
@@ -279,7 +281,7 @@ def _recovered(entry: e.Recovered, record: SessionRecord) -> list[Event]:
             {
                 "type": "recovered",
                 "cause": entry.cause,
-                "items": [item_view(one) for one in record.queue.live()],
+                "items": queue_view(record.queue)["items"],
                 "last_active": iso(entry.last_active),
                 "unknown": _unknown(record),
             }

@@ -62,7 +62,7 @@ def _pending(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook
         return f"It enters subagent {', '.join(waits)} at the next boundary.", ""
     running = record.turns.get(record.turn)
     is_running = running is not None and running.state not in TURN.final
-    if record.queue.state == "held":
+    if record.queue.holds(item):
         text = "It waits because the queue is held"
         text += ": something was interrupted, and nothing goes on by itself."
         return text, _resume(record, is_owned)
@@ -140,7 +140,8 @@ def _doing(turn: TurnRecord) -> str:
 
 
 def _ahead(record: SessionRecord, item: ItemRecord) -> int:
-    waiting = [one.id for one in record.queue.live() if one.state == "pending"]
+    queue = record.queue
+    waiting = [one.id for one in queue.pending() if queue.holds(one) == queue.holds(item)]
     return waiting.index(item.id) if item.id in waiting else 0
 
 

@@ -39,7 +39,7 @@ class Saved:
 
     def view(self) -> dict[str, Any]:
         """Show it as programs see it."""
-        items = [item_view(one) for one in self.items]
+        items = [item_view(one, is_held=one.state == "pending") for one in self.items]
         return {"session": self.row.session, "folder": self.row.folder, "items": items}
 
 

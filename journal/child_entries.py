@@ -135,9 +135,10 @@ class OfferWanted(Entry):
 
 @dataclass(frozen=True, slots=True)
 class Kept(Entry):
-    """A person wants what was offered to run, as a message in its turn."""
+    """A person wants what was offered to run, as a message in its turn; `past_hold` as for `Queued`."""
 
     item: str
+    past_hold: bool = False
 
 
 @dataclass(frozen=True, slots=True)

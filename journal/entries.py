@@ -104,7 +104,8 @@ class Queued(Entry):
     """A message was taken in; from here on it is on disk.
 
     `said_as` is how the routing table took it (turn, queue, steer), `rule` its row, `matched` the
-    word that decided. `position` counts from 1 among what waits. `for_children`: a steer for these;
+    word that decided. `position` counts from 1 among what waits. `past_hold`: it was said after what
+    is held was, to a turn that runs, and runs behind that one. `for_children`: a steer for these;
     `child`: the result of that one. `purpose` is empty for a message; a `compaction`, and a
     failed run's `again`, say nothing to a model. `goal`: the next turn of that one.
     """
@@ -126,25 +127,27 @@ class Queued(Entry):
     attached: tuple[Attachment, ...] = ()
     purpose: str = ""
     goal: str = ""
+    past_hold: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Requeued(Entry):
     """A message waits as one of its own after all: no boundary took it in, or it was taken back.
 
-    `is_offered`: it is a child's result, and never runs by itself.
+    `is_offered`: it is a child's result, and never runs by itself. `past_hold` as for `Queued`.
     """
 
     item: str
     why: str
     is_offered: bool = False
+    past_hold: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Deferred(Entry):
     """The model handed a steer back at (turn, step): it waits anew, as `new_item`.
 
-    `position` counts from 1 among what waits.
+    `position` counts from 1 among what waits; `past_hold` as for `Queued`.
     """
 
     item: str
@@ -156,6 +159,7 @@ class Deferred(Entry):
     text: str
     user: str = ""
     position: int = 1
+    past_hold: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ class ItemRecord:
     that it became (`deferred_to`), and that one the steer (`deferred_from`). `attached` is kept until the
     conversation has it. `purpose` is empty for a message, `compaction` for an order to sum up, `again`
     where a failed run is tried again. `goal` is the goal whose next turn it begins: a message that
-    nobody said.
+    nobody said. `past_hold`: it came after the queue was held, and runs in spite of that.
     """
 
     id: str
@@ -47,6 +47,7 @@ class ItemRecord:
     attached: tuple[Attachment, ...] = ()
     purpose: str = ""
     goal: str = ""
+    past_hold: bool = False
 
     @property
     def is_steer(self) -> bool:

@@ -61,14 +61,23 @@ class QueueRecord:
         return [one for one in self.live() if one.state == "pending"]
 
     def next_item(self) -> ItemRecord | None:
-        """Return what runs next: what must run now, then, unless held, what waits longest."""
+        """Return what runs next: what must run now, then what waits longest and is not held."""
         urgent = [
             one for one in self.live() if one.is_next and one.state in ("pending", "interrupted")
         ]
         if urgent:
             return _persons_first(urgent)
-        waiting = self.waiting()
-        return _persons_first(waiting) if waiting and self.state == "open" else None
+        waiting = [one for one in self.waiting() if not self.holds(one)]
+        return _persons_first(waiting) if waiting else None
+
+    def holds(self, item: ItemRecord) -> bool:
+        """Whether a message waits for a person's word: the queue is held, and it came before that."""
+        is_waiting = item.state == "pending" and not item.is_steer
+        return is_waiting and self.state == "held" and not (item.past_hold or item.is_next)
+
+    def runs_past_hold(self) -> bool:
+        """Whether a turn was begun although the queue is held: what is said to it runs behind it."""
+        return any(one.state == "running" and one.past_hold for one in self.live())
 
     def of_goal(self, goal: str, *states: str) -> list[ItemRecord]:
         """Return a goal's messages that are in one of these states, in order."""
@@ -140,7 +149,7 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
             item = queue.items[entry.item]
             move(ITEM, item, "requeue")
             item.for_turn, item.said_as, item.is_next, item.why = "", "queue", False, entry.why
-            item.for_children = {}
+            item.for_children, item.past_hold = {}, entry.past_hold
             if entry.is_offered:
                 move(ITEM, item, "offer")
         case e.SteerAddressed():
@@ -173,14 +182,16 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
             queue.news = queue.news if item.purpose else ""
             move(ITEM, item, "start")
             item.turn, item.is_next, item.attached = entry.turn, False, ()
+            item.past_hold = queue.state == "held"
         case e.TurnEnded() | e.Interrupted() | e.ProgressMade():
             _apply_to_running(queue, entry, time)
         case e.Recovered():
             _recover(queue, time)
         case e.QueueHeld():
             _shift(queue, "hold", time)
-            for item in queue.live() if entry.is_all else ():
-                item.is_next = False
+            for item in queue.live():
+                item.past_hold = False
+                item.is_next = item.is_next and not entry.is_all
         case e.QueueReleased():
             _shift(queue, "release", time)
             for name in entry.items:
@@ -232,7 +243,7 @@ def _recover(queue: QueueRecord, time: float) -> None:
             move(ITEM, item, "interrupt")
             item.why = "crash"
     for item in live:
-        item.is_next = False
+        item.is_next = item.past_hold = False
     if queue.order:
         _shift(queue, "hold", time)
 
@@ -270,6 +281,7 @@ def _queue_item(queue: QueueRecord, entry: e.Queued, time: float) -> None:
         taken=time,
         purpose=entry.purpose,
         goal=entry.goal,
+        past_hold=entry.past_hold,
     )
     if not entry.goal:
         queue.taken = entry.item
@@ -308,6 +320,7 @@ def _apply_offer(
             queue.items[entry.item].wants = entry.wants
         case e.Kept():
             move(ITEM, queue.items[entry.item], "keep")
+            queue.items[entry.item].past_hold = entry.past_hold
 
 
 def _arrive(queue: QueueRecord, entry: e.SteerArrived, time: float) -> None:
@@ -342,6 +355,7 @@ def _defer_item(queue: QueueRecord, entry: e.Deferred, time: float) -> None:
         created=time,
         taken=time,
         deferred_from=entry.item,
+        past_hold=entry.past_hold,
     )
     _place_item(queue, entry.new_item, entry.position)
     if (old := queue.items.get(entry.item)) is not None:
@@ -369,7 +383,7 @@ def _move_item(queue: QueueRecord, entry: e.Moved) -> None:
 def _end_item(queue: QueueRecord, name: str, event: str, time: float) -> None:
     item = queue.items[name]
     move(ITEM, item, event)
-    item.attached = ()
+    item.attached, item.past_hold = (), False
     queue.order.remove(name)
     ended = [one for one in queue.items.values() if one.state in ITEM_ENDS]
     for old in ended[: max(0, len(ended) - REMEMBERED_ITEMS)]:

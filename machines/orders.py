@@ -114,7 +114,8 @@ class Enqueue(Message):
     """Take a message into the queue; `said_as` is how the routing table took it.
 
     `cancels`: the order to the running turn that goes out when the message is safe.
-    `is_next`: run before everything that waits, also while the queue is held.
+    `is_next`: run before everything that waits, also while the queue is held. `is_overtaken`: it was
+    said before a stop that was served first.
     `for_turn`: a steer, waiting for a boundary of that turn; `for_children`: for one of each of these,
     or, with `beneath`, for a child of theirs.
     `child`: it is the result of that child. `purpose`: it is no message but `compaction`, or `again`.
@@ -137,6 +138,7 @@ class Enqueue(Message):
     attached: tuple[Attachment, ...] = ()
     purpose: str = ""
     beneath: str = ""
+    is_overtaken: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,11 @@ QUEUE = Machine(
     initial="open",
     states=(
         State("open", "The next waiting message runs as soon as nothing else does."),
-        State("held", "What waits stays, in order, until a person says resume."),
+        State(
+            "held",
+            "What waits stays, in order, until a person says resume; what is said after that to a "
+            "turn that runs is not held.",
+        ),
         State("closed", "The session is final.", is_final=True),
     ),
     transitions=(

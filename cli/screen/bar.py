@@ -41,8 +41,9 @@ def _parts(status: Status, now: float, asks: int) -> list[tuple[int, str]]:
     if asks:
         parts.append((1, "1 question" if asks == 1 else f"{asks} questions"))
     if status.waiting:
-        word = "held" if status.queue == "held" else "waiting"
-        parts.append((2, f"{status.waiting} {word}"))
+        parts.append((2, f"{status.waiting} waiting"))
+    if status.held:
+        parts.append((2, f"{status.held} held"))
     if status.interrupted:
         parts.append((3, f"{status.interrupted} interrupted"))
     if status.offered:

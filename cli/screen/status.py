@@ -49,7 +49,6 @@ class Status:
     is_stopping: bool = False
     since: float = 0.0
     progress: Event | None = None
-    queue: str = "open"
     items: list[Event] = field(default_factory=list[Event])
     children: set[str] = field(default_factory=set[str])
     goal: Goal = field(default_factory=Goal)
@@ -58,8 +57,13 @@ class Status:
 
     @property
     def waiting(self) -> int:
-        """How many messages wait."""
-        return sum(one["state"] == "pending" for one in self.items)
+        """How many messages wait, and will run."""
+        return sum(one["state"] == "pending" and not one.get("held") for one in self.items)
+
+    @property
+    def held(self) -> int:
+        """How many messages wait for a person's word."""
+        return sum(bool(one.get("held")) for one in self.items)
 
     @property
     def interrupted(self) -> int:
@@ -95,7 +99,7 @@ class Status:
             case "progress":
                 self.progress = event
             case "queue":
-                self.queue, self.items = event["state"], event["items"]
+                self.items = event["items"]
             case "goal":
                 used, most = event.get("turns_used") or 0, event.get("max_turns") or 0
                 self.goal = Goal(event.get("state") or "", used, most)
@@ -106,6 +110,6 @@ class Status:
 
     def _begin(self) -> None:
         self.is_busy = self.is_stopping = False
-        self.queue, self.items, self.progress = "open", [], None
+        self.items, self.progress = [], None
         self.children.clear()
         self.goal, self.spent = Goal(), Spent()

@@ -563,9 +563,11 @@ def first_in_first_out(history: History) -> None:
     taken = [one for one in journal if isinstance(one, e.Queued) and one.client_id in once]
     places = [said.index(one.client_id) for one in taken]
     assert places == sorted(places), f"taken in as {places}"
-    plain = [
-        one.item for one in taken if one.said_as == "queue" and not one.is_next and not one.for_turn
-    ]
+    plain = {
+        one.item: one.past_hold and holds
+        for holds, one in counted(journal)
+        if one in taken and one.said_as == "queue" and not one.is_next and not one.for_turn
+    }
     moved = {one.item for one in taken if one.position == 1}
     moved |= {
         one.item for one in journal if isinstance(one, e.Moved | e.SteerAddressed | e.Requeued)
@@ -574,8 +576,41 @@ def first_in_first_out(history: History) -> None:
         name for one in journal if isinstance(one, e.QueueReleased) for name in one.items
     } | moved
     ran = [one.item for one in journal if isinstance(one, e.TurnStarted) and not one.resumes]
-    order = [plain.index(item) for item in ran if item in plain and item not in chosen]
-    assert order == sorted(order), f"ran as {order}"
+    for hold in set(plain.values()):  # what was said past a hold is in order with its like
+        alike = [item for item in plain if plain[item] == hold]
+        order = [alike.index(item) for item in ran if item in alike and item not in chosen]
+        assert order == sorted(order), f"ran as {order}"
+
+
+def counted(journal: list[e.Entry]) -> Iterator[tuple[int, e.Queued]]:
+    """Yield each message that was taken in, with how many holds came before it."""
+    holds = 0
+    for one in journal:
+        holds += isinstance(one, e.QueueHeld)
+        if isinstance(one, e.Queued):
+            yield holds, one
+
+
+def what_is_held_stays(history: History) -> None:
+    """What waited when the queue was held, by an interrupt or a crash, runs when a person says so."""
+    waiting, held, is_held = set[str](), set[str](), False
+    for one in durable_entries(history):
+        match one:
+            case e.Queued(is_next=True) | e.Queued(past_hold=True) | e.Requeued(past_hold=True):
+                held.discard(one.item)
+                waiting |= set() if isinstance(one, e.Queued) and one.is_next else {one.item}
+            case e.Queued() | e.Requeued():
+                waiting.add(one.item)
+                held |= {one.item} if is_held else set()
+            case e.QueueHeld() | e.Recovered():
+                is_held, held = True, set(waiting)
+            case e.QueueReleased():
+                is_held, held = False, set()
+            case e.TurnStarted(item=name):
+                assert name not in held, f"{name} was held, and runs"
+                waiting.discard(name)
+            case _:
+                pass
 
 
 def every_message_is_answered(history: History) -> None:
@@ -654,6 +689,7 @@ OF_PEOPLE = (
     nothing_runs_before_a_person_says_so,
     only_people_withdraw,
     first_in_first_out,
+    what_is_held_stays,
     every_message_is_answered,
 )
 
