@@ -22,15 +22,18 @@ class Acting:
     turn, apart from those of its calls; `awaited` those that were resumed with it: the turn does not
     end without them, and `is_waiting` for them at a boundary once there is nothing else to do.
     `outside` are the questions whose calls lead out of the folder.
+    `is_asking`: steers are entering just now; `asks_again`: a child returned in that moment.
     `owes_word`: the conversation still needs an end, after the results of the calls.
     """
 
     __slots__ = (
+        "asks_again",
         "awaited",
         "cancel",
         "checkpoint",
         "companions",
         "cut_for",
+        "is_asking",
         "is_waiting",
         "killed",
         "open",
@@ -59,7 +62,7 @@ class Acting:
         self.was_cut = False
         self.companions: set[str] = set()
         self.awaited = set(awaited)
-        self.is_waiting = False
+        self.is_waiting = self.is_asking = self.asks_again = False
         self.owes_word = False
 
     @property

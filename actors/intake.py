@@ -86,7 +86,7 @@ def _deferred(record: QueueRecord, item: ItemRecord, message: HandBack) -> Rearr
         if not one.deferred_from:
             break
         ahead += 1
-    number = record.number + 1
+    number, past_hold = record.number + 1, record.runs_past_hold()
     entry = e.Deferred(
         item=item.id,
         new_item=f"m{record.made + 1}",
@@ -97,9 +97,11 @@ def _deferred(record: QueueRecord, item: ItemRecord, message: HandBack) -> Rearr
         text=item.text,
         user=item.user,
         position=ahead + 1,
-        past_hold=record.runs_past_hold(),
+        past_hold=past_hold,
     )
-    text = f"Handed back. It waits as #{number} and is taken up after this turn."
+    is_held = record.state == "held" and not past_hold
+    later = " once the person lets the queue go on" if is_held else ""
+    text = f"Handed back. It waits as #{number} and is taken up after this turn{later}."
     return Rearranged({"ok": True, "text": text}, (entry,))
 
 

@@ -148,6 +148,7 @@ class ToolCalls(Actor):
     # Small things ---------------------------------------------------------------------------------
 
     def _ask_for_steers(self, is_closing: bool) -> None:
+        self._loop.is_asking = True
         self._queue.tell(TakeSteers(self.turn, self.step + 1, is_closing, self.actor_ref))
 
     def _pass_on(self, fact: Fact) -> None:

@@ -101,9 +101,10 @@ class Turn(Spending, AgentCalls):
     # The loop -------------------------------------------------------------------------------------
 
     def _steers_taken(self, message: SteersTaken) -> None:
+        loop = self._loop
+        asks_again, loop.is_asking, loop.asks_again = loop.asks_again, False, False
         if self.state != "boundary" or self._is_spent:
             return
-        loop = self._loop
         self._conversation.extend(message.messages)
         was_cut = loop.take(message.items) and not message.messages
         if loop.cancel is not None:
@@ -114,8 +115,8 @@ class Turn(Spending, AgentCalls):
             self._finish("finish", "completed")
             return
         if loop.is_waiting and not message.messages:
-            if not loop.awaited:
-                self._ask_for_steers(is_closing=True)
+            if asks_again or not loop.awaited:
+                self._ask_for_steers(is_closing=not loop.awaited)
             return
         loop.is_waiting = False
         if not spent and self._makes_room():
@@ -242,6 +243,8 @@ class Turn(Spending, AgentCalls):
             loop.companions.discard(message.name)
             if self.state == "interrupted":
                 self._bury([], message.killed, message.survivors)
+        elif loop.is_asking:
+            loop.asks_again = True
         elif loop.is_waiting and self.state == "boundary":
             self._ask_for_steers(is_closing=False)
 
@@ -252,9 +255,7 @@ class Turn(Spending, AgentCalls):
         if isinstance(step(TURN, self.state, "interrupt"), Refusal):
             return
         loop.companions.update(message.companions)
-        if self.state == "boundary" and not (
-            loop.is_waiting or self._is_spent
-        ):  # steers are entering just now
+        if loop.is_asking and not self._is_spent:  # steers are entering just now
             if loop.cancel is None or not loop.cancel.text:  # one that says nothing needs no answer
                 loop.cancel = message
         elif self._must_wait(message):

@@ -1,51 +1,25 @@
 """Handing a message back: the model calls `defer`, the queue decides what that means."""
 
-from collections.abc import Callable
-from random import Random
 from typing import Any
 
 import pytest
+from simulation.single import entries, program, run, say
 
-from steersman.actors.happening import Appended
 from steersman.actors.intake import hand_back, taken_in
-from steersman.actors.simulated_ports import Chances
 from steersman.actors.simulated_program import SimulatedProgram
-from steersman.actors.simulated_session import Plan
 from steersman.journal import entries as e
 from steersman.journal.queue import ItemRecord, QueueRecord
 from steersman.machines.conversation import ToolRequest
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import Interrupt, QueueChange, UserMessage
 from steersman.machines.participation import HandBack
-from steersman.machines.policy import Policy
 from steersman.machines.results import ModelAnswered
-
-TALK = Chances(calls=0.0, model_fails=0.0)
-
-
-def program(**settings: Any) -> SimulatedProgram:
-    """Begin a program whose turn has been told to work."""
-    plan = Plan(Policy(**settings), TALK, haste=0.0, longest_batch=1)
-    made = SimulatedProgram(plan, Random(7), lambda names: 0)
-    made.say(UserMessage("normal", "work", Intent.CONVERSE, client_id="c1"))
-    return made
-
-
-def run(made: SimulatedProgram, until: Callable[[], bool] = lambda: False) -> None:
-    """Step until something holds, or nothing is left to do."""
-    while not until() and made.step():
-        pass
-
-
-def entries(made: SimulatedProgram, kind: type[e.Entry]) -> list[Any]:
-    """Return what was journalled of a kind."""
-    found = [one.entry for one in made.history if isinstance(one, Appended)]
-    return [one for one in found if isinstance(one, kind)]
 
 
 def steered(*texts: str, **settings: Any) -> SimulatedProgram:
     """Begin a program whose turn has taken these messages in, and asks its model again."""
     made = program(**settings)
+    say(made, "work", client_id="c1")
     run(made, lambda: bool(made.ports.models))
     for text in texts:
         made.say(UserMessage("steer", text, Intent.EXPLICIT_STEER, user="ann"))

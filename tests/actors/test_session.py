@@ -1,14 +1,12 @@
 """The session, its queue and its turn together, on simulated ports; each test one sharp corner."""
 
-from collections.abc import Callable
 from random import Random
 from typing import Any
 
 import pytest
 from pykka.messages import ProxyCall
+from simulation.single import TALK, TOOLS, entries, facts, has, performed, program, run, say
 
-from steersman.actors.happening import Appended, Passed, Performed
-from steersman.actors.simulated_ports import Chances
 from steersman.actors.simulated_program import SimulatedProgram
 from steersman.actors.simulated_session import Plan
 from steersman.journal import entries as e
@@ -27,61 +25,6 @@ from steersman.machines.messages import (
 from steersman.machines.policy import Policy
 
 POISON = ProxyCall(attr_path=("missing",), args=(), kwargs={})
-TALK = Chances(calls=0.0, model_fails=0.0)
-TOOLS = Chances(calls=1.0, model_fails=0.0, bad_arguments=0.0)
-
-
-def program(chances: Chances = TALK, **settings: Any) -> SimulatedProgram:
-    """Begin a program that does first what can be done first, and takes its time last."""
-    plan = Plan(Policy(**settings), chances, haste=0.0, longest_batch=1)
-    made = SimulatedProgram(plan, Random(7), lambda names: 0)
-    run(made)
-    return made
-
-
-def run(made: SimulatedProgram, until: Callable[[], bool] = lambda: False) -> None:
-    """Step until something holds, or nothing is left to do."""
-    while not until() and made.step():
-        pass
-
-
-def say(
-    made: SimulatedProgram, text: str, intent: Intent = Intent.CONVERSE, client_id: str = ""
-) -> None:
-    """Say something, as the surfaces post it."""
-    is_stop = intent in (Intent.INTERRUPT_BARE, Intent.INTERRUPT_MORE, Intent.EXPLICIT_INTERRUPT)
-    kind: Any = "interrupt" if is_stop else "normal"
-    if intent is Intent.EXPLICIT_STEER:
-        kind = "steer"
-    then = "" if intent is Intent.INTERRUPT_BARE else text
-    made.say(UserMessage(kind, text, intent, then=then, client_id=client_id))
-
-
-def entries(made: SimulatedProgram, *kinds: type[e.Entry]) -> list[e.Entry]:
-    """Return what was journalled, of some kinds."""
-    found = [one.entry for one in made.history if isinstance(one, Appended)]
-    return [one for one in found if isinstance(one, kinds)] if kinds else found
-
-
-def facts(made: SimulatedProgram, kind: type[Any]) -> list[Any]:
-    """Return the passing facts of a kind."""
-    return [
-        one.fact for one in made.history if isinstance(one, Passed) and isinstance(one.fact, kind)
-    ]
-
-
-def has(made: SimulatedProgram, kind: type[e.Entry]) -> Callable[[], bool]:
-    """Ask whether such an entry was journalled."""
-    return lambda: bool(entries(made, kind))
-
-
-def performed(made: SimulatedProgram, kind: type[Any]) -> list[Any]:
-    """Return the effects of a kind that reached the ports."""
-    return [
-        one.effect
-        for one in made.history
-        if isinstance(one, Performed) and isinstance(one.effect, kind)
-    ]
 
 
 def test_a_turn() -> None:

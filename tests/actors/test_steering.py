@@ -1,53 +1,29 @@
 """Cutting in while an answer streams, and stopping after a tool: the session on simulated ports."""
 
-from collections.abc import Callable
-from random import Random
 from typing import Any
 
 import pytest
+from simulation.single import TALK, TOOLS, entries, performed, program, run, say
 
-from steersman.actors.happening import Appended, Passed, Performed
+from steersman.actors.happening import Passed
 from steersman.actors.simulated_ports import Chances
 from steersman.actors.simulated_program import SimulatedProgram
-from steersman.actors.simulated_session import Plan
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.effects import CallModel, CancelModel, StopTool
 from steersman.machines.facts import MessageRejected
 from steersman.machines.messages import Interrupt, Message, QueueChange, TakeBack, UserMessage
-from steersman.machines.policy import Policy
 
-TALK = Chances(calls=0.0, model_fails=0.0)
-TOOLS = Chances(calls=1.0, model_fails=0.0, bad_arguments=0.0)
 STEER = UserMessage("steer", "use tabs", Intent.EXPLICIT_STEER, client_id="c2")
 WORD = UserMessage("interrupt", "stop", Intent.INTERRUPT_BARE, "stop", client_id="c3")
 STOP = Interrupt("stop", client_id="c4")
 
 
-def program(chances: Chances, **settings: Any) -> SimulatedProgram:
-    """Begin a program that does first what can be done first, and has been told to work."""
-    plan = Plan(Policy(**settings), chances, haste=0.0, longest_batch=1)
-    made = SimulatedProgram(plan, Random(7), lambda names: 0)
-    made.say(UserMessage("normal", "work", Intent.CONVERSE, client_id="c1"))
+def working(chances: Chances, **settings: Any) -> SimulatedProgram:
+    """Begin a program that has been told to work."""
+    made = program(chances, **settings)
+    say(made, "work", client_id="c1")
     return made
-
-
-def run(made: SimulatedProgram, until: Callable[[], bool] = lambda: False) -> None:
-    """Step until something holds, or nothing is left to do."""
-    while not until() and made.step():
-        pass
-
-
-def entries(made: SimulatedProgram, kind: type[e.Entry]) -> list[Any]:
-    """Return what was journalled of a kind."""
-    found = [one.entry for one in made.history if isinstance(one, Appended)]
-    return [one for one in found if isinstance(one, kind)]
-
-
-def performed(made: SimulatedProgram, kind: type[Any]) -> list[Any]:
-    """Return the effects of a kind that reached the ports."""
-    found = [one.effect for one in made.history if isinstance(one, Performed)]
-    return [one for one in found if isinstance(one, kind)]
 
 
 def partial(made: SimulatedProgram) -> str:
@@ -58,7 +34,7 @@ def partial(made: SimulatedProgram) -> str:
 
 def test_a_steer_cuts_the_stream() -> None:
     """What came is kept as the answer, the steer follows, and the same turn asks again."""
-    made = program(TALK, steer_while_streaming="cut")
+    made = working(TALK, steer_while_streaming="cut")
     run(made, lambda: bool(partial(made)))
     came = partial(made)
     made.say(STEER)
@@ -79,7 +55,7 @@ def test_a_steer_cuts_the_stream() -> None:
 
 def test_by_default_a_steer_waits_for_the_answer() -> None:
     """With `wait` the stream is left alone."""
-    made = program(TALK)
+    made = working(TALK)
     run(made, lambda: bool(partial(made)))
     made.say(STEER)
     run(made)
@@ -89,7 +65,7 @@ def test_by_default_a_steer_waits_for_the_answer() -> None:
 
 def test_a_waiting_message_that_is_handed_over_cuts_too() -> None:
     """`/queue steer N` cuts the stream like a steer does."""
-    made = program(TALK, steer_while_streaming="cut")
+    made = working(TALK, steer_while_streaming="cut")
     made.say(UserMessage("normal", "tabs", Intent.EXPLICIT_QUEUE, client_id="c2"))
     run(made, lambda: bool(partial(made)))
     made.say(QueueChange("steer", 2))
@@ -100,7 +76,7 @@ def test_a_waiting_message_that_is_handed_over_cuts_too() -> None:
 
 def test_steers_are_bounded_like_the_queue() -> None:
     """A steer that waits takes a place; one too many is refused, and its text given back."""
-    made = program(TALK, max_queue_size=2)
+    made = working(TALK, max_queue_size=2)
     run(made, lambda: bool(made.ports.models))
     for number in range(4):
         key, text = f"s{number}", f"remark {number}"
@@ -120,7 +96,7 @@ def test_steers_are_bounded_like_the_queue() -> None:
 
 def at_a_tool(**settings: Any) -> SimulatedProgram:
     """Begin a program whose turn runs a tool."""
-    made = program(TOOLS, interrupt_at="boundary", **settings)
+    made = working(TOOLS, interrupt_at="boundary", **settings)
     run(made, lambda: bool(made.ports.tools))
     return made
 

@@ -38,12 +38,8 @@ def accepted(name: str, said_as: str, number: int) -> Event:
 
 def queue(state: str, *names: str) -> Event:
     """A queue in which these wait."""
-    return {"type": "queue", "state": state, "items": [waits(name) for name in names]}
-
-
-def waits(name: str) -> Event:
-    """A waiting item."""
-    return {"id": name, "state": "pending"}
+    fields: Event = {"state": "pending", **({"held": True} if state == "held" else {})}
+    return {"type": "queue", "state": state, "items": [{"id": name, **fields} for name in names]}
 
 
 @pytest.mark.parametrize(
@@ -60,23 +56,6 @@ def waits(name: str) -> Event:
 def test_held_is_said_when_more_is_held(events: list[Event], said: list[str]) -> None:
     """Not again for each that is taken back."""
     assert printed(*events) == [f"Held: {n} waiting. /queue resume runs them." for n in said]
-
-
-def test_what_runs_next_is_not_held() -> None:
-    """A message that stopped the turn waits for its end; only what is behind it is held."""
-    stopping = accepted("b", "interrupt", 2)
-    assert printed(stopping, queue("held", "b")) == []
-    assert printed(stopping, queue("held", "a", "b"))[-1].startswith("Held: 1 waiting")
-    taken_back = {"type": "requeued", "id": "b", "why": "taken back"}
-    assert len(printed(stopping, queue("held", "b"), taken_back, queue("held", "b"))) == 1
-
-
-def test_a_steer_is_not_held() -> None:
-    """It waits for the running turn, not for a word; when the turn is stopped, it is held, too."""
-    steer = accepted("b", "steer", 2)
-    ended = {"type": "turn_ended", "status": "interrupted"}
-    assert len(printed(steer, queue("held", "b"))) == 1
-    assert printed(steer, ended, queue("held", "b"))[-1].startswith("Held: 1 waiting")
 
 
 def test_a_stop_is_answered_once() -> None:

@@ -181,7 +181,8 @@ def test_a_card_shows_what_a_write_replaces(tmp_path: Path) -> None:
 def busy_status() -> Status:
     """A session in which everything goes on at once."""
     status = Status(agent="assistant", model="a-model-with-a-long-name")
-    items = [{"id": str(n), "number": n, "state": "pending", "text": "x"} for n in range(3)]
+    waits = {"state": "pending", "text": "x"}
+    items = [{"id": str(n), "number": n, **waits, "held": n < 3} for n in range(4)]
     for event in (
         {"type": "turn_started"},
         {"type": "progress", "done": 12, "total": 50, "unit": "file"},
@@ -197,8 +198,8 @@ def busy_status() -> Status:
 def test_the_bar_tells_everything_where_there_is_room() -> None:
     """At 200 columns nothing is left out."""
     assert bar(busy_status(), 12.0, 200, LOOK) == (
-        "assistant · a-model-with-a-long-name · working 12 s (file 12/50) · 3 held · 1 interrupted"
-        " · kid at work · goal 3/20 · 94.0k tokens, 80 % cached · $0.25"
+        "assistant · a-model-with-a-long-name · working 12 s (file 12/50) · 1 waiting · 3 held"
+        " · 1 interrupted · kid at work · goal 3/20 · 94.0k tokens, 80 % cached · $0.25"
     )
 
 

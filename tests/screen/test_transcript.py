@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from steersman.cli.begun import Begun
-from steersman.cli.held import Held
 from steersman.cli.screen.look import Look
 from steersman.cli.screen.tool_view import running_row
 from steersman.cli.screen.transcript import Transcript
@@ -74,10 +73,3 @@ def test_a_call_runs_for_whole_seconds() -> None:
     for seconds, told in ((0, "0 s"), (7, "7 s"), (65, "1 min 5 s")):
         row = "".join(text for _, text in running_row(call, seconds, 80, Look()))
         assert row == f"… shell make {told}"
-
-
-def test_a_summary_is_not_held() -> None:
-    """While a conversation is summed up nothing is said of the held queue: it runs at once."""
-    before, during = ("m1", "interrupted", "a"), ("m2", "pending", "/compact the plan")
-    assert Held().hear(queue(before, during, state="held")) == ""
-    assert Held().hear(queue(before, ("m3", "pending", "b"), state="held")).startswith("Held: 1")

@@ -1,0 +1,66 @@
+"""A program that a test leads by hand: what can be done first is done first, nothing is random."""
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from steersman.actors.happening import Appended, Passed, Performed
+from steersman.actors.simulated_ports import Chances
+from steersman.actors.simulated_program import SimulatedProgram
+from steersman.actors.simulated_session import Plan
+from steersman.journal import entries as e
+from steersman.machines.disposition import Intent
+from steersman.machines.messages import UserMessage
+from steersman.machines.policy import Policy
+
+__all__ = ["TALK", "TOOLS", "entries", "facts", "has", "performed", "program", "run", "say"]
+
+TALK = Chances(calls=0.0, model_fails=0.0)
+TOOLS = Chances(calls=1.0, model_fails=0.0, bad_arguments=0.0)
+
+
+def program(chances: Chances = TALK, **settings: Any) -> SimulatedProgram:
+    """Begin a program that takes its time last; `settings` are its policy's."""
+    plan = Plan(Policy(**settings), chances, haste=0.0, longest_batch=1)
+    return SimulatedProgram(plan, Random(7), lambda names: 0)
+
+
+def run(made: SimulatedProgram, until: Callable[[], bool] = lambda: False) -> None:
+    """Step until something holds, or nothing is left to do."""
+    while not until() and made.step():
+        pass
+
+
+def say(
+    made: SimulatedProgram, text: str, intent: Intent = Intent.CONVERSE, client_id: str = ""
+) -> None:
+    """Say something, as the surfaces post it."""
+    is_stop = intent in (Intent.INTERRUPT_BARE, Intent.INTERRUPT_MORE, Intent.EXPLICIT_INTERRUPT)
+    kind: Any = "interrupt" if is_stop else "normal"
+    if intent is Intent.EXPLICIT_STEER:
+        kind = "steer"
+    then = "" if intent is Intent.INTERRUPT_BARE else text
+    made.say(UserMessage(kind, text, intent, then=then, client_id=client_id))
+
+
+def entries(made: SimulatedProgram, *kinds: type[e.Entry]) -> list[Any]:
+    """Return what was journalled, of these kinds if any are named."""
+    found = [one.entry for one in made.history if isinstance(one, Appended)]
+    return [one for one in found if isinstance(one, kinds)] if kinds else found
+
+
+def facts(made: SimulatedProgram, kind: type[Any]) -> list[Any]:
+    """Return the passing facts of a kind."""
+    found = [one.fact for one in made.history if isinstance(one, Passed)]
+    return [one for one in found if isinstance(one, kind)]
+
+
+def has(made: SimulatedProgram, kind: type[e.Entry]) -> Callable[[], bool]:
+    """Ask whether such an entry was journalled."""
+    return lambda: bool(entries(made, kind))
+
+
+def performed(made: SimulatedProgram, kind: type[Any]) -> list[Any]:
+    """Return the effects of a kind that reached the ports."""
+    found = [one.effect for one in made.history if isinstance(one, Performed)]
+    return [one for one in found if isinstance(one, kind)]
