@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..machines.errors import SteersmanError
+from ..machines.errors import ConfigError, SteersmanError
 from .agents_app import agents
 from .config_app import config
 from .goal_app import goal
@@ -75,7 +75,8 @@ def _tell(error: SteersmanError) -> int:
     from ..gateway.terminal import clean
     from .page import warn
 
-    warn(clean(f"steersman: {error}"))
+    is_placed = isinstance(error, ConfigError) and error.file
+    warn(clean(f"{error}" if is_placed else f"steersman: {error}"))
     if error.hint:
         warn(clean(f"  {error.hint}"))
     return error.exit_code

@@ -19,7 +19,7 @@ from .capacity import published_window
 from .complaint import Complaint
 from .endpoint import Endpoint, Patience, parse_base_url
 from .exchange import Exchange
-from .foreign import count, table
+from .foreign import count, table, tables
 from .model import ModelRequest
 from .reply import Reply
 from .retry import RetryPolicy, ServerFault
@@ -162,14 +162,19 @@ def _take_in(event: dict[str, Any], reply: Reply, complaint: Complaint) -> None:
     match event.get("type"):
         case "message_start":
             reply.usage = _usage(table(table(event.get("message")).get("usage")))
+        case "message":  # the whole at once, from a server that does not stream
+            reply.usage = _usage(table(event.get("usage")))
+            for at, block in enumerate(tables(event.get("content"))):
+                _start_block(at, block, reply)
+            _stop(event, reply)
         case "content_block_start":
             _start_block(index, table(event.get("content_block")), reply)
         case "content_block_delta":
             _take_in_delta(index, table(event.get("delta")), reply)
         case "message_delta":
-            reason = str(table(event.get("delta")).get("stop_reason") or "")
-            reply.stop_reason = _STOPS.get(reason, reason) or reply.stop_reason
-            reply.usage = replace(reply.usage, output=count(event, "usage", "output_tokens"))
+            _stop(table(event.get("delta")), reply)
+            used = _usage(table(event.get("usage")))
+            reply.usage = used if used.input else replace(reply.usage, output=used.output)
         case "error":
             raise _fault(event, complaint)
         case str():
@@ -178,9 +183,18 @@ def _take_in(event: dict[str, Any], reply: Reply, complaint: Complaint) -> None:
             raise complaint.nonsense(json.dumps(event))
 
 
+def _stop(message: dict[str, Any], reply: Reply) -> None:
+    reason = str(message.get("stop_reason") or "")
+    reply.stop_reason = _STOPS.get(reason, reason) or reply.stop_reason
+
+
 def _start_block(index: int, block: dict[str, Any], reply: Reply) -> None:
-    if block.get("type") == "tool_use" and block.get("name") != _FORM:
-        reply.add_call(index, str(block.get("id") or ""), str(block.get("name") or ""))
+    given = json.dumps(block["input"]) if block.get("input") else ""  # mostly it comes in pieces
+    if block.get("type") == "tool_use" and block.get("name") == _FORM:
+        reply.form = index
+        reply.add_text(given)
+    elif block.get("type") == "tool_use":
+        reply.add_call(index, str(block.get("id") or ""), str(block.get("name") or ""), given)
     elif block.get("type") == "text":
         reply.add_text(str(block.get("text") or ""))
     elif block.get("type") == "thinking":
@@ -196,8 +210,8 @@ def _take_in_delta(index: int, delta: dict[str, Any], reply: Reply) -> None:
             reply.add_text(text)
         case {"type": "input_json_delta", "partial_json": str(part)} if reply.has_call(index):
             reply.add_call(index, arguments=part)
-        case {"type": "input_json_delta", "partial_json": str(part)}:
-            reply.add_text(part)  # the form that stands for a constrained answer
+        case {"type": "input_json_delta", "partial_json": str(part)} if index == reply.form:
+            reply.add_text(part)
         case {"type": "thinking_delta", "thinking": str(text)}:
             reply.keep_thought(index, text)
         case {"type": "signature_delta", "signature": str(signature)}:

@@ -151,6 +151,8 @@ def _take_in_delta(delta: dict[str, Any], reply: Reply) -> None:
         reply.think(thought)
     if isinstance(delta.get("content"), str):
         reply.add_text(delta["content"])
+    if isinstance(delta.get("refusal"), str):
+        reply.add_text(delta["refusal"])
     for part in tables(delta.get("content")):
         reply.add_text(str(part.get("text") or ""))
     for call in tables(delta.get("tool_calls")):

@@ -32,7 +32,8 @@ class _Call:
 class Reply:
     """Collects one answer; `is_begun` as soon as anything that counts as an answer has come.
 
-    Thoughts don't: who fails while it thinks may be asked again.
+    Thoughts don't: who fails while it thinks may be asked again. `form` is the index of the block that
+    stands for a constrained answer.
     """
 
     on_text: Callable[[str], None]
@@ -40,6 +41,7 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     stop_reason: str = ""
     reasoning_pieces: int = 0
+    form: int = -1
     _text: list[str] = field(default_factory=list[str])
     _calls: list[_Call] = field(default_factory=list[_Call])
     _thoughts: dict[int, Thought] = field(default_factory=dict[int, Thought])
@@ -103,7 +105,8 @@ class Reply:
     def _call(self, index: int | None, wire_id: str, tool: str) -> _Call:
         last = self._calls[-1] if self._calls else None
         for call in reversed(self._calls):
-            if wire_id and call.wire_id == wire_id:
+            is_apart = index not in (None, call.index) and tool and _is_object(call.arguments)
+            if wire_id and call.wire_id == wire_id and not is_apart:
                 return call
             if index is not None and call.index == index:
                 last = call
@@ -142,12 +145,20 @@ def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
     if not text.strip():
         return {}, ""
     try:
-        value: Any = json.loads(text, strict=False)
+        value: Any = json.loads(text, strict=False, parse_float=_number)
+        if isinstance(value, str):  # some models write JSON in JSON
+            value = json.loads(value, strict=False, parse_float=_number)
     except (ValueError, RecursionError):
         value = None
     if isinstance(value, dict):
         return cast(dict[str, Any], value), ""
     return {}, f"the arguments are not a JSON object: {text[:_SHOWN]}"
+
+
+def _number(text: str) -> int | float:
+    """Read a number; `5.0` is a whole one to JSON Schema."""
+    value = float(text)
+    return int(value) if value.is_integer() else value
 
 
 def _is_object(text: str) -> bool:

@@ -29,7 +29,7 @@ MODELS: dict[str, tuple[list[Behaviour], int, str]] = {
 CONFIGS: dict[str, tuple[str, str]] = {
     "an unknown key": (
         'busy_imput_mode = "queue"',
-        r"config\.toml:1:1: .*\n(.*\n)*.*busy_input_mode",
+        r"(?m)^/\S+config\.toml:1:1: .*\n(.*\n)*.*busy_input_mode",
     ),
     "a wrong type": ("[goals]\nmax_turns = 'many'", r"config\.toml:2:\d+: .*max_turns"),
     "a wrong value": ('busy_input_mode = "shout"', r"config\.toml:1:\d+: .*`steer`"),

@@ -172,7 +172,7 @@ def test_cancel_closes_the_connection(asker, behaviour):
         assert asker.run(cancel_in_time(server)) < 0.25
 
 
-def thinking_answer(*blocks: dict, stop: str = "end_turn") -> Raw:
+def thinking_answer(*blocks: dict, stop: str = "end_turn", used: dict | None = None) -> Raw:
     """An answer of these blocks, each with its deltas."""
     events: list[dict] = [{"type": "message_start", "message": {"usage": {"input_tokens": 5}}}]
     for index, block in enumerate(blocks):
@@ -182,7 +182,7 @@ def thinking_answer(*blocks: dict, stop: str = "end_turn") -> Raw:
             {"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas
         ]
         events.append({"type": "content_block_stop", "index": index})
-    events.append({"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {}})
+    events.append({"type": "message_delta", "delta": {"stop_reason": stop}, "usage": used or {}})
     events.append({"type": "message_stop"})
     return Raw(
         "".join(f"event: {one['type']}\r\ndata: {json.dumps(one)}\r\n\r\n" for one in events)
@@ -273,6 +273,23 @@ def test_unusual_ends(asker, stop):
             return
         [answer] = asker(model_at(server), "Hi")
     assert answer.stop_reason == ("stop" if stop == "pause_turn" else "length")
+
+
+def test_forms_of_an_answer_that_other_servers_give(asker):
+    """Arguments at once, a server's own tools, usage at the end, or the whole without a stream."""
+    call = {"type": "tool_use", "id": "x", "name": "read", "input": {"path": "a"}}
+    theirs = {
+        "type": "server_tool_use",
+        "deltas": [{"type": "input_json_delta", "partial_json": "{}"}],
+    }
+    text = {"type": "text", "text": "Well."}
+    used = {"input_tokens": 9, "output_tokens": 7}
+    whole = {"type": "message", "content": [text, call], "stop_reason": "tool_use", "usage": used}
+    for body in (thinking_answer(theirs, text, call, used=used), Raw(json.dumps(whole))):
+        with ModelServer([body]) as server:
+            [answer] = asker(model_at(server), "Hi")
+        request = ToolRequest("t1.c1", "read", {"path": "a"}, "x")
+        assert answer == ModelAnswer("Well.", (request,), Usage(9, 7), "tools")
 
 
 def test_an_overload_while_it_thinks_is_tried_again(asker):

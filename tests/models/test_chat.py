@@ -155,6 +155,29 @@ def test_arguments_that_are_no_object_become_a_fault(asker, raw):
     assert call.fault == f"the arguments are not a JSON object: {raw}"
 
 
+@pytest.mark.parametrize(
+    "raw", ['"{\\"path\\": \\"a\\", \\"limit\\": 5}"', '{"path": "a", "limit": 5.0}']
+)
+def test_arguments_in_unusual_forms_are_read(asker, raw):
+    """JSON in JSON is the object in it, and a number without a fraction is a whole one."""
+    with ModelServer([Tools([{"tool": "read", "arguments": raw}])]) as server:
+        [answer] = asker(model_at(server), "Hi")
+    [call] = answer.tool_calls
+    assert (repr(call.arguments), call.fault) == ("{'path': 'a', 'limit': 5}", "")
+
+
+def test_calls_of_one_id_and_two_indexes_are_two(asker):
+    """Whoever numbers calls apart means two, whatever ids were given."""
+    calls = [
+        {"index": at, "id": "x", "function": {"name": "read", "arguments": f'{{"path": "{path}"}}'}}
+        for at, path in enumerate("ab")
+    ]
+    chunk = {"choices": [{"delta": {"tool_calls": calls}, "finish_reason": "tool_calls"}]}
+    with ModelServer([Raw(event(chunk))]) as server:
+        [answer] = asker(model_at(server), "Hi")
+    assert [one.arguments["path"] for one in answer.tool_calls] == ["a", "b"]
+
+
 def test_no_arguments_are_an_empty_object(asker):
     """A call without any arguments is not faulty."""
     with ModelServer([Tools([{"tool": "list", "arguments": ""}])]) as server:
@@ -169,6 +192,7 @@ def event(value) -> str:
 
 HELLO = {"choices": [{"delta": {"content": "A\u2028B"}, "finish_reason": "stop"}]}
 PARTS = {"choices": [{"delta": {"content": [{"type": "text", "text": "A\u2028B"}]}}]}
+REFUSAL = {"choices": [{"delta": {"content": None, "refusal": "A\u2028B"}}]}
 THOUGHT = {"choices": [{"delta": {"reasoning_content": "hm"}}]}
 
 
@@ -181,6 +205,7 @@ THOUGHT = {"choices": [{"delta": {"reasoning_content": "hm"}}]}
         ("data:" + json.dumps(HELLO), "text/plain"),
         (event(PARTS) + "data: [DONE]", "text/event-stream"),
         ("\ufeff" + event(THOUGHT) + event(PARTS) + "data: [DONE]\n\n", "text/event-stream"),
+        (event(REFUSAL) + "data: [DONE]\n\n", "text/event-stream"),
         (event(HELLO) + event({"choices": None, "odd": 1}), "text/event-stream"),
         (json.dumps({"choices": [{"message": {"content": "A\u2028B"}}]}), "application/json"),
         (json.dumps({"choices": [{"message": {"content": "A\u2028B"}}]}), "text/event-stream"),
