@@ -35,6 +35,7 @@ from ..machines.results import (
     ModelThought,
     RestoreEnded,
     Summarised,
+    ToolPrinted,
 )
 from ..machines.workflow_order import LookAfter, LookBefore
 from ..ports.agents.external import ExternalAgent
@@ -45,6 +46,7 @@ from ..ports.workspace.watched_run import WatchedRun, written_path
 from .finished import finished
 from .giving_back import give_back
 from .goal_work import GoalWork
+from .latest import Latest
 from .looking import look
 from .mailbox import reply
 from .pieces import Pieces
@@ -83,6 +85,7 @@ class Performer:
         self._calls: dict[str, asyncio.Task[None]] = {}
         self._runs: dict[str, ToolRun] = {}
         self._reports: dict[str, Reports] = {}
+        self._latest: dict[str, Latest] = {}
         self._awaited: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._doors: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -249,11 +252,15 @@ class Performer:
             return
         reports = Reports(self._loop, effect.call, lambda said: reply(reply_to, said))
         self._reports[effect.call] = reports
+        latest = self._latest[effect.call] = Latest(
+            self._loop, lambda text: reply(reply_to, ToolPrinted(effect.turn, effect.call, text))
+        )
         context = ToolContext(
             self.scene.folder,
             effect.call,
             self.scene.spill_folder,
             self.scene.environment,
+            on_output=latest.add,
             may_leave_folder=effect.may_leave_folder,
             hidden=self.scene.hidden,
             wrap=self.scene.sandbox.wrap if self.scene.sandbox else tuple,
@@ -303,6 +310,7 @@ class Performer:
         finally:
             self._runs.pop(effect.call, None)
             self._reports.pop(effect.call).close()
+            self._latest.pop(effect.call).close()
             self._awaited.pop(effect.call, None)
         reply(reply_to, finished(effect, result))
 

@@ -17,7 +17,7 @@ from ..machines.context import Fill
 from ..machines.conversation import ChatMessage, Usage
 from ..machines.delegation import ChildReturned
 from ..machines.effects import CallModel, CancelModel, Effect
-from ..machines.facts import Noticed, TextStreamed, ThoughtStreamed
+from ..machines.facts import Noticed, OutputShown, TextStreamed, ThoughtStreamed
 from ..machines.messages import Answer
 from ..machines.orders import CutAnswer, Inspect, InterruptTurn, SteersTaken
 from ..machines.participation import CallOff
@@ -29,6 +29,7 @@ from ..machines.results import (
     ModelThought,
     Summarised,
     ToolFinished,
+    ToolPrinted,
 )
 from ..machines.step import Refusal, step
 from ..machines.turn import TURN
@@ -70,6 +71,9 @@ class Turn(Spending, AgentCalls):
             case ModelThought():
                 if self.state == "calling" and message.step == self.step:
                     self._pass_on(ThoughtStreamed(self.turn, message.delta))
+            case ToolPrinted(call=call, text=text):
+                if call in self._loop.open:
+                    self._pass_on(OutputShown(self.turn, call, text))
             case ModelNoticed(text=text, seconds=seconds):
                 self._pass_on(Noticed(text, seconds))
             case ModelAnswered():

@@ -92,6 +92,9 @@ class Telling:
             case "text" if is_own:
                 self._part = self._part or f"m{next(self._parts)}"
                 return [_chunk(event["delta"], self._part)]
+            case "output":
+                said = acp.tool_content(acp.text_block(event["text"]))
+                return [acp.update_tool_call(self._name(event), content=[said])]
             case "question" | "tool_started" | "tool_ended":
                 self._part = ""
                 return [self._tool(event)]

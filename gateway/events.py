@@ -19,6 +19,7 @@ from ..machines.facts import (
     MessageKnown,
     MessageRejected,
     Noticed,
+    OutputShown,
     StoreLost,
     TextStreamed,
     ThoughtStreamed,
@@ -365,6 +366,8 @@ def _of_fact(fact: Fact) -> Event:
             return {"type": "text", "turn": turn, "delta": delta}
         case ThoughtStreamed(turn, delta):
             return {"type": "thinking", "turn": turn, "delta": delta}
+        case OutputShown(turn, call, text):
+            return {"type": "output", "turn": turn, "call": call, "text": text}
         case Noticed(text, seconds):
             return {"type": "notice", "text": text, **({"seconds": seconds} if seconds else {})}
         case MessageRejected(reason, text, client_id):

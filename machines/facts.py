@@ -7,6 +7,7 @@ __all__ = [
     "MessageKnown",
     "MessageRejected",
     "Noticed",
+    "OutputShown",
     "StoreLost",
     "TextStreamed",
     "ThoughtStreamed",
@@ -35,6 +36,15 @@ class Noticed:
 
     text: str
     seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class OutputShown:
+    """The last lines that a command has printed so far; its result tells the whole."""
+
+    turn: str
+    call: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,4 +78,12 @@ class StoreLost:
     hint: str
 
 
-Fact = TextStreamed | ThoughtStreamed | Noticed | MessageRejected | MessageKnown | StoreLost
+Fact = (
+    TextStreamed
+    | ThoughtStreamed
+    | Noticed
+    | OutputShown
+    | MessageRejected
+    | MessageKnown
+    | StoreLost
+)

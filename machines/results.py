@@ -15,6 +15,7 @@ __all__ = [
     "RestoreEnded",
     "Summarised",
     "ToolFinished",
+    "ToolPrinted",
 ]
 
 
@@ -36,6 +37,15 @@ class ModelThought(Message):
     epoch: int
     step: int
     delta: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolPrinted(Message):
+    """A command that runs has printed more: its last lines so far."""
+
+    turn: str
+    call: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

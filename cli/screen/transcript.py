@@ -23,6 +23,8 @@ REMEMBERED = 100
 """Calls that can be unfolded by a key; `/show` knows all."""
 MOST_RUNNING = 4
 """Rows for calls that run."""
+MOST_PRINTED = 4
+"""Rows for what a call that runs has printed last."""
 
 
 class Transcript:
@@ -44,6 +46,7 @@ class Transcript:
         self._emit = emit
         self._stream = Stream(look)
         self._running: dict[str, tuple[Event, float]] = {}
+        self._printed: dict[str, str] = {}
         self._stopped: dict[str, tuple[Event, float]] = {}
         self._asked: dict[str, Event] = {}
         self._ended: deque[tuple[Event, Event]] = deque(maxlen=REMEMBERED)
@@ -70,12 +73,16 @@ class Transcript:
                 self._rows(self._stream.feed(clean(event["delta"]), self._width()))
             case "tool_started":
                 self._running[event["call"]] = (event, time.monotonic())
+            case "output":
+                self._printed[event["call"]] = event["text"]
             case "tool_ended":
+                self._printed.pop(event["call"], None)
                 self._end_call(event)
             case "question":
                 self._asked[str(event["id"]).rpartition("-")[2]] = event
             case "turn_started" | "turn_ended":
                 self._stopped, self._running = self._running, {}
+                self._printed.clear()
                 self._asked.clear()
                 self._face.hear(event)
                 self._begin(begun)
@@ -103,6 +110,12 @@ class Transcript:
         calls = [one for one in self._running.values() if one[0]["tool"] != "progress"]
         for call, since in calls[:MOST_RUNNING]:
             rows.append(running_row(call, int(now - since), width, self._look))
+            printed = clean(self._printed.get(call["call"], "")).expandtabs(4).split("\n")
+            rows += [
+                [(DIM, fitted(f"  {line}", width, self._look.sign("…")))]
+                for line in printed[-MOST_PRINTED:]
+                if line.strip()
+            ]
         if more := len(calls) - MOST_RUNNING:
             rows += [[(DIM, f"  and {more} more")]] if more > 0 else []
         return rows

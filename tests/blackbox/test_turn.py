@@ -3,7 +3,7 @@
 import itertools
 from datetime import datetime
 
-from blackbox.driver import Place, shape
+from blackbox.driver import Gate, Place, shape
 from serving import ModelServer, Text, Tools
 
 COMMON = ["type", "seq", "time", "session"]
@@ -114,6 +114,23 @@ def test_events_have_the_fields_of_the_contract(place: Place, serve) -> None:
     assert question["options"] == ["allow", "always", "deny"]
     answered = [(one["id"], one["choice"]) for one in chat.seen("answered")]
     assert answered == [(one["id"], "allow") for one in chat.seen("question")]
+
+
+def test_the_last_lines_of_a_long_command_are_told(place: Place, serve, gate: Gate) -> None:
+    """While it runs, and never after its end; a short one is told once, by its result."""
+    long = f"seq 1 30; printf 'half\\rdone'; {gate.command}; echo over"
+    calls = [{"tool": "shell", "arguments": {"command": one}} for one in ("echo short", long)]
+    serve(*(Tools([one]) for one in calls), Text("Well."))
+    chat = place.chat("--yes")
+    chat.send("work")
+    output = chat.wait("output")
+    assert output["text"].split("\n") == [*(str(n) for n in range(22, 31)), "done"]
+    assert (output["call"], output["seq"]) == ("t1.s2.c1", None)
+    gate.open()
+    assert chat.wait("tool_ended")["call"] == "t1.s2.c1"
+    assert chat.close() == 0
+    assert chat.kinds("output", "tool_ended")[-1] == "tool_ended"
+    assert not chat.seen("output", call="t1.s1.c1")
 
 
 def test_no_means_no_and_the_model_is_told(place: Place, serve) -> None:

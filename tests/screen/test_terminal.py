@@ -1,5 +1,6 @@
 """The chat screen in a real terminal: what is shown while it works, at every size."""
 
+import os
 import re
 import stat
 from pathlib import Path
@@ -153,13 +154,18 @@ def test_tools_are_folded_and_unfold(stage: Stage, opened: Open) -> None:
     (stage.place.folder / "notes.txt").write_text("one\ntwo\nthree\n")
     stage.agent.when(
         "work",
-        uses(call("shell", command="seq 1 3000; echo the last line")),
+        uses(call("shell", command="seq 1 3000; cat go")),
         uses(call("edit", path="notes.txt", old="two", new="2")),
         says("Done."),
     )
     terminal = opened("--yes")
+    os.mkfifo(stage.place.folder / "go")
     terminal.types("work")
-    terminal.shows("✓ shell seq 1 3000; echo the last line → the last line")
+    terminal.has("  2997")
+    terminal.has("  3000")
+    (stage.place.folder / "go").write_text("the last line\n")
+    terminal.shows("✓ shell seq 1 3000; cat go → the last line")
+    assert "  2999" not in terminal.rows
     terminal.shows("✓ edit notes.txt")
     terminal.shows("  -two")
     terminal.shows("  +2")
