@@ -367,7 +367,8 @@ class Goal(Supervisor):
         self._are_gates_known = False
         limit = self._environment.goals.max_wait
         name = self._name("wait")
-        waiting = AwaitCondition(goal.id, name, verdict.condition, limit)
+        since = self._at.ended if self._at is not None else 0.0
+        waiting = AwaitCondition(goal.id, name, verdict.condition, limit, since)
         self._decide(goal.id, judged, effects=(waiting,))
 
     def _set_timer(self, what: str, seconds: float) -> None:

@@ -175,7 +175,9 @@ class GoalWork:
 
     def _await(self, effect: AwaitCondition, reply_to: ActorRef[Any] | None) -> None:
         async def work() -> None:
-            has_happened = await await_condition(effect.condition, self.scene.folder, effect.limit)
+            has_happened = await await_condition(
+                effect.condition, self.scene.folder, effect.limit, effect.since
+            )
             reply(reply_to, ConditionMet(effect.name, is_late=not has_happened))
 
         late = ConditionMet(effect.name, is_late=True)

@@ -185,6 +185,7 @@ class Pursuing(Reverting):
             record.goals.current,
             turn.id,
             turn.state,
+            turn.ended,
             turn.reason,
             _last_word(record.conversation),
             bool(ran) or is_unsure,

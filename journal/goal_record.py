@@ -45,7 +45,7 @@ class GoalRecord:
     """One goal, what became of it, and what it has spent.
 
     `reserved` is the message whose turn is paid for and has not ended; `turn` runs for it, `last_turn`
-    was the last that did.
+    was the last that did. `is_again`: that turn was interrupted, goes on, and is paid for.
     `turns_total`, `tokens_total` and `seconds_total` never fall; the grant began at those of `base`.
     `boundary` is the turn that was dealt with last, `judging` one that is being judged. `idle`,
     `failing` and `judge_failures` count in a row. `answer` is a digest of what the agent said last,
@@ -77,6 +77,7 @@ class GoalRecord:
     reserved: str = ""
     turn: str = ""
     last_turn: str = ""
+    is_again: bool = False
     turn_began: float = 0.0
     turns_total: int = 0
     tokens_total: int = 0
@@ -272,7 +273,9 @@ def _meter(goal: GoalRecord, entry: e.Entry, time: float) -> None:
         case e.Withdrawn(item=item) if item == goal.reserved:
             goal.reserved = ""
         case e.TurnStarted(item=item, turn=turn) if item == goal.reserved:
-            goal.turn, goal.turn_began = turn, time
+            goal.turn, goal.turn_began, goal.is_again = turn, time, False
+        case e.TurnStarted(turn=turn, resumes=before) if before and before == goal.last_turn:
+            goal.turn, goal.turn_began, goal.is_again = turn, time, True
         case e.Answered(turn=turn) if turn == goal.turn:
             goal.tokens_total += entry.usage.input + entry.usage.output
         case e.TurnEnded(turn=turn) | e.Interrupted(turn=turn) if turn == goal.turn:
@@ -284,6 +287,6 @@ def _meter(goal: GoalRecord, entry: e.Entry, time: float) -> None:
 def _settle(goal: GoalRecord, time: float) -> None:
     """What was reserved is spent, if its turn has begun."""
     if goal.turn:
-        goal.turns_total += 1
+        goal.turns_total += not goal.is_again
         goal.seconds_total += max(0.0, time - goal.turn_began)
         goal.last_turn, goal.turn, goal.reserved = goal.turn, "", ""

@@ -94,14 +94,15 @@ class Wanted(Message):
 class Rested(Message):
     """Turn `turn` has ended, and nothing else runs or will: a boundary of goal `goal`.
 
-    `status` is the turn's; `answer` what it said last. `has_acted`: a tool ran. `may_have_changed`: one
-    that can change files. `is_persons`: it was no turn of the goal.
+    `status` is the turn's, `ended` when that was; `answer` what it said last. `has_acted`: a tool
+    ran. `may_have_changed`: one that can change files. `is_persons`: it was no turn of the goal.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
     goal: str
     turn: str
     status: str
+    ended: float = 0.0
     reason: str = ""
     answer: str = ""
     has_acted: bool = False
@@ -265,12 +266,17 @@ class StopJudging:
 
 @dataclass(frozen=True, slots=True)
 class AwaitCondition:
-    """Say `ConditionMet` when it is, or after `limit` seconds."""
+    """Say `ConditionMet` when it is, or after `limit` seconds.
+
+    `since` is the end of the turn that was judged, in seconds since the epoch: what has happened after
+    it need not happen again.
+    """
 
     goal: str
     name: str
     condition: Condition
     limit: float
+    since: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
