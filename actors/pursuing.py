@@ -17,7 +17,7 @@ from ..journal.codec import decode, encode
 from ..journal.goal_record import GoalsRecord
 from ..journal.queue import ItemRecord
 from ..machines.conversation import ChatMessage
-from ..machines.delivery import Delivery, Relation, deliver
+from ..machines.delivery import Cause, Delivery, Relation, deliver
 from ..machines.messages import Interrupt
 from ..machines.orders import Decided, InterruptTurn, Journalled
 from ..machines.pursuit import (
@@ -231,16 +231,20 @@ class Pursuing(Reverting):
     def _stop_goal(self, order: InterruptTurn) -> None:
         """Let a cancel reach the goal, if the table says so."""
         if self._reaches_goal(order.cause):
-            self._tell_to_stop(None)
+            self._tell_to_stop(order)
 
     def _stop_goal_alone(self, order: InterruptTurn) -> None:
         """Stop a goal between two turns: the receipt comes with its pause."""
-        self._tell_to_stop(requested("", order))
+        self._tell_to_stop(order, requested("", order))
 
-    def _tell_to_stop(self, receipt: e.InterruptRequested | None) -> None:
+    def _tell_to_stop(
+        self, order: InterruptTurn, receipt: e.InterruptRequested | None = None
+    ) -> None:
         self._told += 1
         self._last_stop = self._told
-        self._goal.tell(StopGoal(receipt=receipt, number=self._told))
+        is_spent = order.cause == Cause.BUDGET
+        why = ("budget", "a limit of the session is reached") if is_spent else ("interrupt", "")
+        self._goal.tell(StopGoal(*why, receipt=receipt, number=self._told))
 
     def _pause_alone(self, message: Interrupt, receipt: str) -> dict[str, Any]:
         """Nothing runs but a goal, between two of its turns."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..machines.goal import REASONS
+from ..machines.verdict import read_condition
 
 __all__ = ["GoalLines"]
 
@@ -23,7 +24,10 @@ class GoalLines:
         if event["type"] == "verdict":
             who = "gate" if event["by"] == "gate" else "judge"
             unusable = "" if event["usable"] else " (no usable verdict)"
-            return f"[{who}] {event['verdict']}{unusable}: {event['reason']}".rstrip(": ")
+            awaited = event["condition"]
+            until = f" (waiting for {read_condition(awaited)})" if awaited else ""
+            said = f"[{who}] {event['verdict']}{unusable}: {event['reason']}".rstrip(": ")
+            return f"{said}{until}"
         if event["type"] != "goal":
             return ""
         state = event["id"], event["state"], event["reason"] or ""
@@ -43,7 +47,7 @@ def _line(event: dict[str, Any]) -> str:
         case "impossible":
             return f"Goal given up after {turns}: {event['detail'] or text}"
         case "waiting":
-            return "Goal waiting; nothing runs for it until then."
+            return "Goal waiting; nothing runs for it until then. /goal resume goes on at once."
         case "cleared" if event["reason"] != "replaced":
             return f"Goal cleared: {text}"
         case "paused":

@@ -148,6 +148,8 @@ def _head(data: dict[str, Any]) -> list[str]:
         why = REASONS.get(data["reason"], data["reason"])
         detail = f" ({data['detail']})" if data["detail"] else ""
         lines.append(f"paused: {why}{detail}. /goal resume goes on.")
+    if data.get("waiting_for"):
+        lines.append(f"waiting for {data['waiting_for']}; /goal resume goes on at once.")
     if data.get("judging"):
         lines.append("being judged")
     if data.get("waits_for") == "queue":

@@ -8,6 +8,7 @@ from ..journal import entries as e
 from ..journal import goal_entries as g
 from ..journal.goal_record import GoalRecord, GoalsRecord
 from ..journal.record import SessionRecord
+from ..machines.verdict import read_condition
 
 __all__ = ["goal_view", "goals_view", "of_goal"]
 
@@ -57,7 +58,13 @@ def goals_view(goals: GoalsRecord) -> Event:
         {"command": one.command, "passed": one.passed, "exit_code": one.exit_code}
         for one in goal.gate_results
     ]
-    more = {"seconds": round(goal.seconds_total, 3), "judging": bool(goal.judging), "gates": gates}
+    awaited = read_condition(last.condition) if last and goal.state == "waiting" else None
+    more = {
+        "waiting_for": str(awaited) if awaited else None,
+        "seconds": round(goal.seconds_total, 3),
+        "judging": bool(goal.judging),
+        "gates": gates,
+    }
     return {**goal_view(goal), **more, "verdict": verdict, "next": line}
 
 

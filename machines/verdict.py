@@ -22,6 +22,7 @@ __all__ = [
     "Unusable",
     "Verdict",
     "VerdictKind",
+    "read_condition",
     "read_verdict",
 ]
 
@@ -142,12 +143,12 @@ def _verdict(data: dict[str, Any]) -> Verdict | Unusable | None:
         if kind == known:
             if isinstance(done, bool) and done != (known == "done"):
                 return Unusable("it contradicts itself")
-            condition = _condition(data.get("condition")) if known == "wait" else None
+            condition = read_condition(data.get("condition")) if known == "wait" else None
             return Verdict(known, why, condition)
     return Unusable(f"`{' '.join(str(said).split())[:40]}` is no verdict")
 
 
-def _condition(data: object) -> Condition:
+def read_condition(data: object) -> Condition:
     """Read what is to be waited for; some time, if it can't be read."""
     given = cast("dict[str, Any]", data) if isinstance(data, dict) else {"seconds": data}
     pid, path, seconds = given.get("process"), given.get("file"), given.get("seconds")

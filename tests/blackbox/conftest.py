@@ -14,6 +14,7 @@ if TESTS not in sys.path:
     sys.path.insert(0, TESTS)
 
 from blackbox.driver import Gate, Place  # noqa: E402
+from blackbox.judged import Start  # noqa: E402
 from serving import Behaviour, ModelServer  # noqa: E402
 
 Serve = Callable[..., ModelServer]
@@ -52,3 +53,35 @@ def gate(place: Place) -> Generator[Gate]:
     here = Gate(place.folder)
     yield here
     here.close()
+
+
+@pytest.fixture
+def start(place: Place) -> Generator[Start]:
+    """Start an agent's and a judge's model server, and configure both; `goals` are keys of `[goals]`."""
+    servers: list[ModelServer] = []
+
+    def begin(
+        agent: object, judge: object, goals: str = "", rest: str = ""
+    ) -> tuple[ModelServer, ...]:
+        for mind in (agent, judge):
+            servers.append(ModelServer(mind if callable(mind) else [mind]))
+        place.configure(
+            servers[0].base_url,
+            rest=f"""
+[models.judge]
+provider = "openai"
+base_url = "{servers[1].base_url}"
+model = "judge-model"
+[agents.judge]
+model = "judge"
+[goals]
+backoff = 0.0
+{goals}
+{rest}""",
+        )
+        return tuple(servers)
+
+    yield begin
+    place.close()
+    for server in servers:
+        server.close()

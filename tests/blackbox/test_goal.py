@@ -2,73 +2,23 @@
 
 import itertools
 import json
-from collections.abc import Callable, Generator
 
 import pytest
-from blackbox.driver import Chat, Place
-from serving import Behaviour, Door, Hang, ModelServer, Recorded, Status, Text, Tools
+from blackbox.driver import Place
+from blackbox.judged import (
+    DONE,
+    GO_ON,
+    Start,
+    counting,
+    turns_of,
+    verdicts,
+    wait_goal,
+    waits_for,
+)
+from serving import Behaviour, Door, Hang, Recorded, Status, Text, Tools
 
-GO_ON = '{"verdict": "continue", "reason": "not all of it is there"}'
-DONE = '{"verdict": "done", "reason": "it is all there"}'
 QUICK = "judge_timeout = 1.0\n"
 """Seconds for judges that hang or fail; others have the time that is configured."""
-
-Start = Callable[..., tuple[ModelServer, ModelServer]]
-
-
-def counting(request: Recorded) -> Behaviour:
-    """An agent that says something else in each turn."""
-    turns = sum(one["role"] == "user" for one in request.body["messages"])
-    return Text(f"That was step {turns}.")
-
-
-def verdicts(*said: str) -> Callable[[Recorded], Behaviour]:
-    """A judge that says these, one after another; the last one stays."""
-    count = itertools.count()
-    return lambda request: Text(said[min(next(count), len(said) - 1)])
-
-
-@pytest.fixture
-def start(place: Place) -> Generator[Start]:
-    """Start an agent's and a judge's model server, and configure both; `goals` are keys of `[goals]`."""
-    servers: list[ModelServer] = []
-
-    def begin(
-        agent: object, judge: object, goals: str = "", rest: str = ""
-    ) -> tuple[ModelServer, ...]:
-        for mind in (agent, judge):
-            servers.append(ModelServer(mind if callable(mind) else [mind]))
-        place.configure(
-            servers[0].base_url,
-            rest=f"""
-[models.judge]
-provider = "openai"
-base_url = "{servers[1].base_url}"
-model = "judge-model"
-[agents.judge]
-model = "judge"
-[goals]
-backoff = 0.0
-{goals}
-{rest}""",
-        )
-        return tuple(servers)
-
-    yield begin
-    place.close()
-    for server in servers:
-        server.close()
-
-
-def wait_goal(chat: Chat, state: str, reason: str | None = None) -> dict:
-    """Wait until the goal is in a state, for a reason if one is given."""
-    fields = {"reason": reason} if reason else {}
-    return chat.wait("goal", state=state, **fields)
-
-
-def turns_of(chat: Chat) -> int:
-    """Count the turns that have begun."""
-    return len(chat.seen("turn_started"))
 
 
 def test_a_goal_is_worked_for_until_it_is_done(place: Place, start: Start) -> None:
@@ -289,8 +239,7 @@ def test_gates_come_before_the_judge(place: Place, start: Start) -> None:
 
 def test_goals_wait_in_line_and_conditions_cost_no_turn(place: Place, start: Start) -> None:
     """An achieved goal is followed by the next; a wait ends when its file comes."""
-    wait = '{"verdict": "wait", "reason": "it builds", "condition": {"file": "built"}}'
-    agent, _ = start(counting, verdicts(wait, DONE, DONE))
+    agent, _ = start(counting, verdicts(waits_for('{"file": "built"}'), DONE, DONE))
     chat = place.chat()
     chat.ask("/goal first")
     waiting = wait_goal(chat, "waiting")
