@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .agent_profile import AgentProfile
 
 if TYPE_CHECKING:
-    from .runtime import LiveSession
+    from .live_session import LiveSession
 
 __all__ = ["change_model"]
 

@@ -28,7 +28,8 @@ from .turn_effect import DELEGATE, DISMISS
 if TYPE_CHECKING:
     from .agent_profile import AgentProfile
     from .environment import Ears
-    from .runtime import LiveSession, Runtime
+    from .live_session import LiveSession
+    from .runtime import Runtime
 
 __all__ = ["SessionOffspring"]
 

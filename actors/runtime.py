@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,50 +29,27 @@ from ..machines.messages import Finalize, Suspend
 from ..machines.orders import Inspect
 from ..machines.routes import Routes
 from ..ports.process.host import ProcessHost
-from ..ports.tools.environment import clean_environment
-from ..ports.tools.sandbox import OFF, Sandbox, SandboxPolicy
+from ..ports.tools.sandbox import OFF, SandboxPolicy
 from ..ports.tools.toolbox import Toolbox
-from ..ports.workspace.checkpoints import Checkpoints
-from .accounting import account_of
 from .agent_profile import AgentProfile
 from .caretaker import Caretaker
 from .claims import Claims
 from .commits import Commits, Token
 from .departure import Departure
 from .dispatcher import LoopDispatcher
-from .environment import Ears, Environment
-from .equipment import equipped
+from .environment import Ears
+from .equipment import Equipment
+from .live_session import LiveSession, environment_of
+from .mailbox import reply
 from .offspring import SessionOffspring
 from .performer import Performer
 from .root import Root
-from .scene import Scene
-from .session import Session
 from .supervisor import ChildSpec
 from .system import ActorSystem
-from .toolbook import SessionToolbook
 
-__all__ = ["LiveSession", "Runtime", "new_session_id"]
+__all__ = ["Runtime"]
 
 T = TypeVar("T")
-
-Hook = Callable[["LiveSession"], Ears]
-
-
-@dataclass(slots=True)
-class LiveSession:
-    """A session that this process owns; `parent` is whose child it is, empty for nobody's."""
-
-    id: str
-    lease: Lease
-    record: SessionRecord
-    environment: Environment
-    performer: Performer
-    departure: Departure
-    profile: AgentProfile
-    toolbook: SessionToolbook
-    parent: str = ""
-    ref: ActorRef[Any] | None = None
-    kind: type[Session] = Session
 
 
 class Runtime:
@@ -99,11 +75,12 @@ class Runtime:
         self.processes = ProcessHost()
         self.toolbox = Toolbox(self.processes, grace=grace, output_limit=output_limit)
         self.sessions: dict[str, LiveSession] = {}
-        self._claims = Claims(self.sessions)
+        self._equipment = Equipment(
+            self.processes, self.toolbox, Claims(self.sessions), spill, visible, sandbox
+        )
         self.profile_of_child: Callable[[str], AgentProfile] = _no_profile
         self.profile_of_workflow: Callable[[str, AgentProfile, str], AgentProfile] = _no_workflow
         self.ears_of_child: Callable[[str, str], Ears] = _no_ears
-        self._spill, self._visible, self._sandbox = spill, visible, sandbox
         self._said = itertools.count(1)
         self.dispatcher.after_pass.append(self.commits.flush)
         self._thread = threading.Thread(target=self._run, name="steersman-loop", daemon=True)
@@ -116,7 +93,7 @@ class Runtime:
         self, folder: Path, profile: AgentProfile, ears: Callable[[str], Ears], parent: str = ""
     ) -> LiveSession:
         """Begin a session in `folder`. Raises `StoreError` when it cannot be written."""
-        session = new_session_id()
+        session = _new_id()
         now = time.time()
         self.store.create(SessionRow(session, str(folder), agent=profile.name, created=now))
         record = SessionRecord(id=session)
@@ -170,57 +147,18 @@ class Runtime:
     ) -> LiveSession:
         """Give a claimed session its surroundings; its actor is not started yet."""
         session = lease.session
-        model, toolbox = equipped(
-            profile.model, self.toolbox, self.processes, folder, record.agent_session
-        )
-        scene = Scene(
-            model,
-            record.system or profile.system,
-            toolbox.schemas(profile.tools),
-            toolbox,
-            folder,
-            self._spill / session,
-            clean_environment(os.environ, self._visible),
-            Checkpoints(self._spill.with_name("workspaces"), folder, session),
-            profile.permissions.hidden(),
-            Sandbox(self._sandbox, folder, self._spill / session / "tmp", os.environ),
-            profile.judge,
-        )
+        scene = self._equipment.scene(session, record, folder, profile)
         performer = Performer(self.loop, scene, SessionOffspring(self, session))
         departure = Departure(ears(session))
-        book = SessionToolbook(
-            toolbox,
-            profile.tools,
-            profile.permissions,
-            folder,
-            self._claims.of(session),
-            record.allowed,
-        )
-        environment = Environment(
-            self.commits,
-            performer,
-            departure,
-            book,
-            profile.policy,
-            profile.max_steps,
-            profile.routes.dispositions,
-            profile.routes.deliveries,
-            delegation=profile.delegation,
-            compaction=replace(profile.compaction, overhead=scene.overhead),
-            account=account_of(record, profile.limits),
-            price=profile.price,
-            goals=profile.goals,
-            agent=profile.name,
-            workflow=profile.workflow,
-            helpers=profile.helpers,
-        )
+        book = self._equipment.toolbook(session, record, scene, profile)
+        environment = environment_of(profile, record, self.commits, performer, departure, book)
         live = LiveSession(session, lease, record, environment, performer, departure, profile, book)
         if profile.workflow is not None:
             from .run_session import RunSession  # templates take their time to import
 
             live.kind = RunSession
         self.sessions[session] = live
-        self.commits.own(live.lease, lambda message: self._tell(live, message), live.record.seq)
+        self._own(live)
         return live
 
     def starter(
@@ -251,11 +189,11 @@ class Runtime:
         self.writer.flush()
         live.record = load_record(self.store, live.id)
         live.record.id = live.id
-        self.commits.own(live.lease, lambda message: self._tell(live, message), live.record.seq)
+        self._own(live)
 
-    def _tell(self, live: LiveSession, message: Any) -> None:
-        if live.ref is not None and live.ref.is_alive():
-            live.ref.tell(message)
+    def _own(self, live: LiveSession) -> None:
+        """Have the actor that the session has at that moment hear what became of its commits."""
+        self.commits.own(live.lease, lambda message: reply(live.ref, message), live.record.seq)
 
     # Talking to a session -------------------------------------------------------------------------
 
@@ -394,6 +332,6 @@ def _no_ears(session: str, parent: str) -> Ears:
     raise UsageError(f"nobody listens to `{session}`", "this program was not told who does")
 
 
-def new_session_id() -> str:
+def _new_id() -> str:
     """Return a new session id: random from its first letter, so that a short prefix names it."""
     return secrets.token_hex(4)

@@ -25,7 +25,8 @@ from blackbox.driver import Gate, Place
 from serving import Behaviour, ModelServer, Text, Tools
 
 from steersman.actors.agent_profile import AgentProfile
-from steersman.actors.runtime import LiveSession, Runtime
+from steersman.actors.live_session import LiveSession
+from steersman.actors.runtime import Runtime
 from steersman.journal.sqlite import SqliteStore
 from steersman.machines.conversation import ToolRequest, Usage
 from steersman.machines.delivery import Cause
