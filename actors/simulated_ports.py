@@ -1,8 +1,7 @@
-"""Ports for the simulator: a journal on a `MemoryStore`, a model and tools that roll dice.
+"""Ports for the simulator: a model and tools that roll dice.
 
 They keep to the letter of the seams, and make of it what is hardest for whoever relies on it: an
-answer that comes although the call was cancelled, a tool that takes its time to die, a commit that
-is late.
+answer that comes although the call was cancelled, a tool that takes its time to die.
 """
 
 from __future__ import annotations
@@ -13,9 +12,6 @@ from typing import Any, Protocol
 
 from pykka import ActorRef
 
-from ..journal.record import SessionRecord
-from ..journal.recovery import snapshot
-from ..journal.store import Commit, Lease, SessionRow, Snapshot, Store, StoredEntry
 from ..machines.agent_call import AnswerAgent
 from ..machines.conversation import ToolRequest, Usage
 from ..machines.delegation import ChildOpened, CloseChild, OpenChild, SetTimer
@@ -28,7 +24,7 @@ from ..machines.effects import (
     StopTool,
     Summarise,
 )
-from ..machines.orders import Committed, StoreBroke, TimerFired
+from ..machines.orders import TimerFired
 from ..machines.results import (
     ModelAnswered,
     ModelFailed,
@@ -40,7 +36,6 @@ from ..machines.results import (
     ToolFinished,
 )
 from ..machines.workflow_order import LookAfter, LookBefore, Looked
-from .environment import Permit
 from .mailbox import reply
 from .simulated_judging import SimulatedJudging, Verdicts
 from .simulation import Dice, Timeline
@@ -50,9 +45,7 @@ __all__ = [
     "Chances",
     "ModelCall",
     "Offspring",
-    "SimulatedJournal",
     "SimulatedPorts",
-    "SimulatedToolbook",
     "ToolCall",
 ]
 
@@ -69,88 +62,6 @@ class Chances:
     longest: float = 4.0
     repeats: float = 0.0
     verdicts: Verdicts = field(default_factory=Verdicts)
-
-
-class SimulatedJournal:
-    """Gathers what one session decides; `write` is a step of its own, and commits all of it."""
-
-    def __init__(self, store: Store, lease: Lease, dice: Dice, told: Callable[[Any], None]) -> None:
-        self.pending: list[StoredEntry] = []
-        self.is_broken = False
-        self._store, self._lease, self._dice, self._tell = store, lease, dice, told
-        self._record = SessionRecord()
-        self._snapshot: Snapshot | None = None
-
-    def append(self, entry: StoredEntry, record: SessionRecord) -> None:
-        """Take the newest entry of the session."""
-        self.pending.append(entry)
-        self._record = record
-        if self._dice.random() < 0.02:
-            self._snapshot = snapshot(record)
-
-    def write(self) -> None:
-        """Make durable what has gathered, and say so to the session."""
-        record, entries = self._record, self.pending
-        self.pending, taken = [], self._snapshot
-        self._snapshot = None
-        if self.is_broken:
-            self._tell(StoreBroke("the disk is full", "make room"))
-            return
-        row = SessionRow(record.id, record.folder, state=record.state, seq=record.seq)
-        commit = Commit(self._lease, entries, row, snapshot=taken)
-        (is_owner,) = self._store.commit([commit])
-        if is_owner:
-            self._tell(Committed(entries[-1].seq))
-        else:
-            self._tell(StoreBroke("another process has taken this session over", "", True))
-
-
-@dataclass(slots=True)
-class SimulatedToolbook:
-    """Tools by their names: `write…` change something, `ask…` need permission, `deny…` get none.
-
-    `only_looks`: whatever is not `read` gets none, as beside the work of a parent.
-    """
-
-    allowed: set[str] = field(default_factory=set[str])
-    only_looks: bool = False
-    may_delegate: bool = True
-
-    def fault(self, request: ToolRequest) -> str:
-        """Say what is wrong with a call."""
-        if request.tool == DELEGATE and not self.may_delegate:
-            return "there is no such tool"
-        return "it makes no sense" if request.arguments.get("bad") else ""
-
-    def permit(self, request: ToolRequest) -> Permit:
-        """Look at the name."""
-        if self.only_looks:
-            return Permit("allow" if request.tool == "read" else "deny")
-        if request.tool in self.allowed:
-            return Permit("allow", "always")
-        if request.tool.startswith("ask"):
-            return Permit("ask", "ask first")
-        return Permit("deny", "never") if request.tool.startswith("deny") else Permit("allow")
-
-    def allowance(self, request: ToolRequest, pattern: str = "") -> tuple[str, str] | str:
-        """Allow the tool, whatever the pattern."""
-        return request.tool, pattern or "*"
-
-    def allow(self, tool: str, pattern: str) -> None:
-        """Remember."""
-        self.allowed.add(tool)
-
-    def disallow(self, tool: str, pattern: str) -> None:
-        """Forget."""
-        self.allowed.discard(tool)
-
-    def is_mutating(self, tool: str) -> bool:
-        """Look at the name."""
-        return tool.endswith("write")
-
-    def is_idempotent(self, tool: str) -> bool:
-        """Nothing here is."""
-        return tool == ""
 
 
 class Offspring(Protocol):

@@ -21,7 +21,8 @@ from .environment import Environment
 from .happening import Chronicle, Happening, Uttered
 from .mailbox import tell
 from .session import Session
-from .simulated_ports import SimulatedJournal, SimulatedPorts
+from .simulated_journal import SimulatedJournal
+from .simulated_ports import SimulatedPorts
 from .simulated_session import FOLDER, Plan, SimulatedSession, World
 from .simulation import Chooser, Dice, SimulatedDispatcher, Timeline
 from .system import ActorSystem

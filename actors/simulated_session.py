@@ -27,7 +27,9 @@ from .happening import Appended, Chronicle, Durable, Passed, Performed, Released
 from .mailbox import tell
 from .report import ReportingEars, last_report
 from .session import Session
-from .simulated_ports import Chances, SimulatedJournal, SimulatedPorts, SimulatedToolbook
+from .simulated_journal import SimulatedJournal
+from .simulated_ports import Chances, SimulatedPorts
+from .simulated_toolbook import SimulatedToolbook
 from .simulation import Dice, Timeline
 from .system import ActorSystem
 
