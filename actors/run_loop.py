@@ -187,7 +187,8 @@ class RunLoop(Attempts):
         text = fault
         if not fault:
             try:
-                text = render(self.plan.spec.output, self.values.now())
+                output = self.plan.spec.output
+                text = render(output, self.values.now()) if output else ""
             except TemplateError as error:
                 fault = text = f"`workflow.output` {error.message}"
         status = "failed" if fault else "completed"

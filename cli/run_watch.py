@@ -16,6 +16,8 @@ from .settling import Settling
 
 __all__ = ["RunWatch", "changes_of"]
 
+LONG, SHORT = 5.0, 0.5
+"""Seconds between two looks at a run that goes on, whose record is large, and at one that has ended."""
 _CODES = {"succeeded": 0, "failed": 1, "interrupted": 130}
 
 
@@ -24,6 +26,7 @@ class RunWatch:
 
     def __init__(self) -> None:
         self.settling = Settling()
+        self.settling.pause = LONG
         self.ended: Event | None = None
         self.conversation: Conversation | None = None
         self.on_stop: Callable[[], None] = lambda: None
@@ -34,8 +37,10 @@ class RunWatch:
         self.settling.hear(event)
         if event["type"] == "run_ended" and "parent" not in event:
             self.ended = event
+            self.settling.pause = SHORT
         elif event["type"] == "run_started" and "parent" not in event:
             self.ended = None
+            self.settling.pause = LONG
 
     def wait(self, conversation: Conversation) -> None:
         """Block until the run has ended and nothing of it is left."""

@@ -27,10 +27,14 @@ ENDINGS = frozenset(
 
 
 class Settling:
-    """Listens on the event bus; `wait` returns when the conversation is quiet."""
+    """Listens on the event bus; `wait` returns when the conversation is quiet.
+
+    `pause` are the seconds after which it looks although it has heard of no end.
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Event()
+        self.pause = 0.5
         self.is_broken = False
         self.has_refusal = False
         self.status = ""
@@ -51,5 +55,5 @@ class Settling:
     def wait(self, conversation: Conversation) -> None:
         """Block until nothing runs and nothing that waits will run by itself."""
         while not self.is_broken and not conversation.is_quiet():
-            self._changed.wait(0.5)
+            self._changed.wait(self.pause)
             self._changed.clear()

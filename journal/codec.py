@@ -28,7 +28,8 @@ from .entries import Entry
 __all__ = ["decode", "decode_entry", "encode", "encode_entry", "kind_of"]
 
 T = TypeVar("T")
-PLAIN = (str, int, float, bool, type(None))
+PLAIN = frozenset((str, int, float, bool, type(None)))
+LEAVES = (Any, str, int, float, bool)
 
 
 def kind_of(entry_type: type[Entry]) -> str:
@@ -64,6 +65,8 @@ def encode(value: Any) -> Any:
     if kind in PLAIN:
         return value
     if kind is tuple or kind is list:
+        if PLAIN.issuperset(map(type, value)):
+            return list(value)  # the items of a run may be ten thousand texts
         return [encode(item) for item in value]
     if kind is dict:
         return {key: encode(item) for key, item in value.items()}
@@ -117,10 +120,13 @@ def _value(hint: Any, data: Any) -> Any:
     if origin is tuple:
         inner = list(get_args(hint))
         if len(inner) == 2 and inner[1] is Ellipsis:
+            if inner[0] in LEAVES:
+                return tuple(data)
             return tuple(_value(inner[0], item) for item in data)
         return tuple(_value(one, item) for one, item in zip(inner, data, strict=True))
     if origin is list:
-        return [_value(get_args(hint)[0], item) for item in data]
+        inner = get_args(hint)[0]
+        return list(data) if inner in LEAVES else [_value(inner, item) for item in data]
     if origin is dict:
         return {key: _value(get_args(hint)[1], item) for key, item in data.items()}
     if isinstance(hint, type) and is_dataclass(hint):

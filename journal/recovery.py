@@ -4,6 +4,7 @@ Loading changes nothing. Whoever takes the session over journals what `recovered
 session waits for a person.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ..machines.call import CALL
@@ -21,6 +22,8 @@ UNKNOWN = (
     "[Unknown outcome: the program died while this call ran. It may or may not have had its effect. "
     "It was not run again.]"
 )
+NEAR = 100
+"""Entries that are rather read over than looked up anew."""
 SKIPPED = "[Not run: the turn was interrupted before this call could start.]"
 INTERRUPTED = "[Interrupted before an answer was given.]"
 
@@ -54,13 +57,29 @@ def _fold_tail(store: Store, session: str, loaded: Loaded) -> SessionRecord:
         record = decode(SessionRecord, loaded.snapshot.state)
         record.seq = loaded.snapshot.seq
         wanted = set(record.sources)
-        for stored in store.entries(session, 0, record.seq):
-            if stored.seq in wanted:
-                grow(record.conversation, decode_entry(stored.data))
+        for after, upto in _spans(record.sources):
+            for stored in store.entries(session, after, upto):
+                if stored.seq in wanted:
+                    grow(record.conversation, decode_entry(stored.data))
         record.spoken = record.spoken or len(record.conversation)
     for stored in loaded.tail:
         apply(record, decode_entry(stored.data), stored.seq, stored.time)
     return record
+
+
+def _spans(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Give the stretches of the journal in which these entries lie: after which number, up to which.
+
+    Ten thousand items of a run may lie between two entries of its conversation.
+    """
+    after = upto = 0
+    for number in numbers:
+        if number - upto > NEAR and upto:
+            yield after, upto
+            upto = 0
+        after, upto = (number - 1 if not upto else after), number
+    if upto:
+        yield after, upto
 
 
 def is_cut_off(record: SessionRecord) -> bool:

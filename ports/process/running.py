@@ -64,12 +64,23 @@ class RunningProcess:
         self.started: asyncio.Future[None] = self._loop.create_future()
         self.ended: asyncio.Future[ProcessResult] = self._loop.create_future()
         self._ending: asyncio.Task[None] | None = None
-        self._loop.add_reader(control, self._listen)
-        os.set_blocking(self._pipe, False)
-        self._loop.add_reader(self._pipe, self._read)
+        self._heard: set[int] = set()
+        self._hear(control.fileno(), self._listen)
+        self._hear(self._pipe, self._read)
         if self._errors_pipe >= 0:
-            os.set_blocking(self._errors_pipe, False)
-            self._loop.add_reader(self._errors_pipe, self._read_errors)
+            self._hear(self._errors_pipe, self._read_errors)
+
+    def _hear(self, descriptor: int, take: Callable[[], object]) -> None:
+        """Have the loop call `take` whenever there is something to read."""
+        os.set_blocking(descriptor, False)
+        self._heard.add(descriptor)
+        self._loop.add_reader(descriptor, take)
+
+    def _hear_no_more(self, descriptor: int) -> None:
+        """Let the loop forget a descriptor, once: to look for one that it does not know is dear."""
+        if descriptor in self._heard:
+            self._heard.remove(descriptor)
+            self._loop.remove_reader(descriptor)
 
     async def wait(self) -> ProcessResult:
         """Return when everything it started is gone."""
@@ -105,7 +116,7 @@ class RunningProcess:
         except ConnectionError:
             data = b""
         if not data:
-            self._loop.remove_reader(self._control)
+            self._hear_no_more(self._control.fileno())
             self._ending = self._loop.create_task(self._lose())
             return
         for message in self._frames.feed(data):
@@ -133,7 +144,7 @@ class RunningProcess:
         except BlockingIOError:
             return False
         if not data:
-            self._loop.remove_reader(self._pipe)
+            self._hear_no_more(self._pipe)
             return False
         self._output.add(data)
         if self._trickle:
@@ -147,7 +158,7 @@ class RunningProcess:
         except BlockingIOError:
             return False
         if not data:
-            self._loop.remove_reader(self._errors_pipe)
+            self._hear_no_more(self._errors_pipe)
             return False
         self._errors += data
         del self._errors[: -self._keep_errors]
@@ -159,7 +170,7 @@ class RunningProcess:
         for _ in range(_LAST_CHUNKS):
             if not self._read_errors():
                 break
-        self._loop.remove_reader(self._errors_pipe)
+        self._hear_no_more(self._errors_pipe)
         os.close(self._errors_pipe)
         return bytes(self._errors)
 
@@ -175,8 +186,8 @@ class RunningProcess:
         for _ in range(_LAST_CHUNKS):
             if not self._read():
                 break
-        self._loop.remove_reader(self._pipe)
-        self._loop.remove_reader(self._control)
+        self._hear_no_more(self._pipe)
+        self._hear_no_more(self._control.fileno())
         os.close(self._pipe)
         self._control.close()
         self._output.close()

@@ -173,6 +173,9 @@ def main(arguments: list[str]) -> None:
     """Serve the runtime: arguments are the descriptor of the socket to it, and its pid."""
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
+    signal.signal(
+        signal.SIGCHLD, lambda number, frame: None
+    )  # else nothing is woken; forks have it
     tree.become_subreaper()
     gc.disable()  # each fork would pay for the pages that a collection touches
     gc.freeze()

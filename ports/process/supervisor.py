@@ -39,11 +39,10 @@ _MOST_PIDS = 1000  # in a report
 
 
 def wake_on_child() -> int:
-    """Make a descriptor readable whenever a child ends."""
+    """Make a descriptor readable whenever a child ends; the spawner's handler of SIGCHLD is there."""
     wake_in, wake_out = os.pipe()
     os.set_blocking(wake_in, False)
     os.set_blocking(wake_out, False)
-    signal.signal(signal.SIGCHLD, lambda number, frame: None)
     signal.set_wakeup_fd(wake_out, warn_on_full_buffer=False)
     return wake_in
 

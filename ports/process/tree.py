@@ -14,6 +14,10 @@ import os
 import signal
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import ctypes
+
 __all__ = [
     "become_subreaper",
     "descendants",
@@ -28,15 +32,20 @@ _PR_SET_CHILD_SUBREAPER = 36
 _STOP_PASSES = 4
 
 
+_loaded: list[ctypes.CDLL] = []
+"""The C library, once it is loaded: by the spawner, so that its forks have it already."""
+
+
 def become_subreaper() -> None:
     """Adopt all orphaned descendants from now on (Linux; elsewhere nothing)."""
     if sys.platform != "linux":
         return
-    import ctypes
+    if not _loaded:
+        import ctypes
 
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+        _loaded.append(ctypes.CDLL(None, use_errno=True))
+    if _loaded[0].prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError("prctl(PR_SET_CHILD_SUBREAPER) failed")
 
 
 def _proc_parents() -> dict[int, tuple[int, str]]:
