@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
+from ..gateway.call_words import call_words
 from ..gateway.child_events import is_aside
 from ..gateway.conversation import Conversation
 from ..gateway.events import Event
@@ -129,8 +130,7 @@ def _line(event: dict[str, Any]) -> str:
 
 
 def _brief(arguments: dict[str, Any]) -> str:
-    text = ", ".join(str(one) for one in arguments.values())
-    line = " ".join(text.split())
+    line = ", ".join(call_words(arguments))
     return line if len(line) <= 100 else f"{line[:97]}..."
 
 

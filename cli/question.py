@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..gateway.call_words import call_words
 from ..gateway.conversation import Conversation
 from ..gateway.events import Event
 from ..gateway.terminal import clean
@@ -15,6 +16,8 @@ CHOICES = {
     **{"n": "deny", "no": "deny"},
 }
 POLITE = {"please", "thanks"}
+SHOWN = 2_000
+"""Characters of a call that a question shows."""
 
 
 class Questions:
@@ -66,7 +69,9 @@ def _call(question: Event) -> str:
 
 def asked(question: Event) -> str:
     """Return the lines that ask."""
-    what = clean(" ".join(str(one) for one in question["arguments"].values()))[:200]
+    words = clean(" ".join(call_words(question["arguments"])))
+    left = len(words) - SHOWN
+    what = f"{words[:SHOWN]} … {left} more characters, /inspect shows all" if left > 0 else words
     return f"{question['tool']}: {what}\nMay it run? [y]es, [a]lways, [n]o\n"
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..machines.errors import SteersmanError, UsageError
 from ..machines.messages import QueueChange, QueueImport, ResumeQueue
 from .age import age
+from .call_words import call_words
 from .home import find_session, refuse_run
 from .progress import progress_text
 from .queue_file import SavedItem, read_file, write_file
@@ -85,7 +86,7 @@ def _items(count: int) -> str:
 
 
 def _lost(call: Mapping[str, Any]) -> str:
-    what = " ".join(" ".join(str(one) for one in call["arguments"].values()).split())[:60]
+    what = " ".join(call_words(call["arguments"]))[:60]
     return f"Outcome unknown, not run again: {call['tool']} {what}"
 
 

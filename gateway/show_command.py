@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..journal.record import SessionRecord
+from .call_words import call_words
 from .reply import Reply
 
 if TYPE_CHECKING:
@@ -59,5 +60,5 @@ def _draw(call: dict[str, Any]) -> str:
 
 
 def _brief(arguments: dict[str, Any]) -> str:
-    text = " ".join(" ".join(str(one)[:200].split()) for one in arguments.values())
+    text = " ".join(call_words(arguments))
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -8,6 +8,7 @@ from typing import Any
 
 from prompt_toolkit.utils import get_cwidth
 
+from ...gateway.call_words import call_words
 from ...gateway.events import Event
 from ...gateway.terminal import clean
 from ..table import size_text
@@ -28,8 +29,7 @@ UNFOLDED_ROWS = 400
 
 def brief(arguments: dict[str, Any]) -> str:
     """Return what a call was given, on one line; the first words of each."""
-    told = (clean(" ".join(str(one)[:500].split())) for one in arguments.values())
-    return "  ".join(fitted(one, 120, "...") for one in told if one)
+    return "  ".join(fitted(clean(one[:500]), 120, "...") for one in call_words(arguments))
 
 
 def running_row(call: Event, seconds: float, width: int, look: Look) -> Row:
