@@ -15,7 +15,7 @@ from ..machines.delegation import (
     CancelChildren,
     DetachChildren,
 )
-from ..machines.delivery import Delivery, Relation, deliver
+from ..machines.delivery import Cause, Delivery, Relation, deliver
 from ..machines.disposition import DispositionRow
 from ..machines.messages import (
     Interrupt,
@@ -138,7 +138,7 @@ class Cancelling(Household):
         reached = self._reached(order.cause, *ENDS)
         waited = self._waited_for()
         if isinstance(moved, Step) and "interrupt_turn" in moved.effects and is_cancel:
-            spared = [one for one in waited if one not in reached or self._is_detached(one)]
+            spared = [one for one in waited if one not in reached or self._goes_on(one, order)]
             stopped = [one for one in reached if one not in spared]
             calls = {one: record.children[one].call for one in waited}
             order = replace(
@@ -175,10 +175,14 @@ class Cancelling(Household):
             if entry.child in self._reached(order.cause, *ENDS):
                 self._cancel_children((entry.child,), order)
 
-    def _is_detached(self, name: str) -> bool:
-        """Whether a child goes on by its agent's declaration when its parent's turn is stopped."""
-        declared = self._environment.delegation.detached
-        return self.record.children[name].agent in declared
+    def _goes_on(self, name: str, order: InterruptTurn) -> bool:
+        """Whether a child goes on by its agent's declaration when the turn that waits for it stops.
+
+        Not when its files are to come back, and not when all below somebody above is stopped.
+        """
+        if self._is_revert_wanted or order.cause == Cause.PARENT:
+            return False
+        return self.record.children[name].agent in self._environment.delegation.detached
 
     def _end_turn(self, order: InterruptTurn) -> None:
         """Give the turn the order; if it has just ended, the news of that is on its way."""

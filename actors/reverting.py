@@ -71,10 +71,14 @@ class Reverting(Keeper):
         return [one for one in found if one.relation != Relation.SIDE_TALK]
 
     @property
+    def _is_revert_wanted(self) -> bool:
+        """Whether files are to come back as soon as nobody is at work any more."""
+        return any(one.is_open and not one.is_dry_run for one in self.record.reverts.values())
+
+    @property
     def _is_stopping_children(self) -> bool:
         """Whether a revert is wanted, and begins when the children have stopped."""
-        is_wanted = any(one.is_open and not one.is_dry_run for one in self.record.reverts.values())
-        is_next = is_wanted and self._last_turn is None
+        is_next = self._is_revert_wanted and self._last_turn is None
         return is_next and any(
             one.state == "stopping" or one.name in self._stopped for one in self._workers
         )
@@ -98,7 +102,6 @@ class Reverting(Keeper):
         turns = self._meant() if is_stop and message.scope != "undo" else ()
         if is_stop:
             self._stop_children("stop")
-            self._interrupt(Interrupt("stop"))
         asked = r.RevertAsked(
             self._next_revert(),
             message.scope,
@@ -110,6 +113,8 @@ class Reverting(Keeper):
             message.is_dry_run,
         )
         self._say(asked)
+        if is_stop:
+            self._interrupt(Interrupt("stop"))
         self._begin_reverts()
         return {"ok": True, "id": asked.id}
 

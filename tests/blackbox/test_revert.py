@@ -244,9 +244,9 @@ def test_without_git_it_is_said_once(place: Place, serve, tmp_path: Path) -> Non
     assert chat.close() == 0
 
 
-def kid(name: str, *, background: bool = False) -> dict[str, Any]:
+def kid(name: str, **more: object) -> dict[str, Any]:
     """Make the call that delegates to a child."""
-    arguments = {"task": f"you are {name}", "name": name, "background": background}
+    arguments = {"task": f"you are {name}", "name": name, **more}
     return {"tool": "delegate", "arguments": arguments}
 
 
@@ -292,6 +292,29 @@ def test_what_children_changed_comes_back_with_their_parent_s_turn(place: Place,
     assert f"belongs to the turn of `{chat.session}`" in refused.stdout + refused.stderr
     for gate in (one, two, end):
         gate.close()
+
+
+@pytest.mark.parametrize("said", ["/revert", "stop and revert"])
+def test_a_child_that_outlives_a_stop_does_not_outlive_a_revert(
+    place: Place, serve, gate: Gate, said: str
+) -> None:
+    """Nor does one below it: all are stopped, and what they changed comes back."""
+    before = fill(place.folder)
+    serve(
+        Tools([kid("ann", agent="scout")], match="do it"),
+        Tools([edit(1), kid("bob", agent="scout")], match="ann"),
+        Tools([shell(f"rm src/f02.txt; {gate.command}; sleep 600")], match="bob"),
+        rest=f'{ALLOW}[agents.scout]\nmodel = "main"\non_parent_interrupt = "detach"\n',
+    )
+    chat = place.chat()
+    chat.send("do it")
+    pid = gate.wait()
+    chat.send(said)
+    told = chat.wait("reverted")
+    assert told["restored"] == ["src/f01.txt", "src/f02.txt"]
+    assert content(place.folder) == before
+    assert not wait_gone([pid], 0.0)
+    assert chat.close() == 0
 
 
 @pytest.mark.parametrize("said", ["/revert", "stop and revert"])
