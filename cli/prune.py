@@ -34,7 +34,13 @@ def prune_sessions(environ: Mapping[str, str], *, with_finalized: bool, as_json:
     now = time.time()
     with closing(Host(paths, config, environ, Wish())) as host:
         queues = list(host.shelf.expire(now, hours))
-        pruned = prune(paths.state / "workspaces", host.store.is_owned, now, hours * 3600.0)
+        pruned = prune(
+            paths.state / "workspaces",
+            host.store.is_owned,
+            now,
+            config.checkpoints.budget,
+            hours * 3600.0,
+        )
     folder = Path(config.auto_queue.persistence.path or paths.state / "queues").expanduser()
     with closing(open_store(paths)) as store:
         old = _outlived(store, now - hours * 3600.0)

@@ -31,6 +31,7 @@ from ..workflows.config import Config
 from ..workflows.paths import Paths
 from ..workflows.settings import AgentSettings
 from .briefing import attachable, instructions_for, is_outdated
+from .budget import Budget
 from .control import ControlServer
 from .conversation import Conversation
 from .events import Event, Narrator
@@ -117,6 +118,7 @@ class Host:
             folder = Path(queue.persistence.path or paths.state / "queues").expanduser()
             self._mirror = Mirror(folder, self._complain)
             self.hub.subscribe(self._copy)
+        self._budget = Budget(paths.state, store, config.checkpoints.budget, self._complain)
         self._words = Words(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
         self._router = Router(config, self._words)
 
@@ -143,7 +145,7 @@ class Host:
         self._opening.wait(live.id)
         if said := found.told():
             self.narrator(live.id).say("notice", text=said)
-        return self._conversation(live.id, folder)
+        return self._talk(live.id, folder)
 
     def resume(self, session: str) -> Conversation:
         """Take up a session; nothing in it runs until somebody says so."""
@@ -152,7 +154,13 @@ class Host:
         self._opening.wait(live.id)
         if is_outdated(live.record, self.paths.config):
             self.narrator(live.id).say("notice", text=CHANGED)
-        return self._conversation(live.id, Path(live.record.folder))
+        return self._talk(live.id, Path(live.record.folder))
+
+    def _talk(self, session: str, folder: Path) -> Conversation:
+        conversation = self._conversation(session, folder)
+        if self.is_kept:
+            self._budget.keep()
+        return conversation
 
     def greet(self, session: str) -> None:
         """Tell a person what they are talking to: a screen the first time, then a line."""
@@ -188,6 +196,7 @@ class Host:
             control, self._control = self._control, None
             self.runtime.run(control.aclose())
         self.runtime.leave_all()
+        self._budget.wait()
         self._hooking.drain()
         while self._models:
             _, model = self._models.popitem()

@@ -258,6 +258,12 @@ class Restore(Declaration, frozen=True):
     retention_hours: Annotated[float, Field(ge=0)]
 
 
+class Checkpoints(Declaration, frozen=True):
+    """The copies of files that `/revert` gives back."""
+
+    budget: _Size
+
+
 class ModelPrice(Declaration, frozen=True):
     """What a million tokens of a model cost."""
 
@@ -344,6 +350,7 @@ class Settings(Declaration, frozen=True):
     permissions: Permissions
     tools: ToolSettings
     restore: Restore
+    checkpoints: Checkpoints
     hooks: Several[HookSettings]
     routing: Routing
     models: dict[UserName, ModelSettings] = Field(default_factory=dict[str, ModelSettings])

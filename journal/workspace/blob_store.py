@@ -13,6 +13,7 @@ import secrets
 import stat
 import zlib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from .path_state import UNREADABLE, Kind, PathState, look_at, open_parent, signature
@@ -86,6 +87,9 @@ class BlobStore:
         name = _name_of(whole)
         if not self.has(name):
             self._write(name, zlib.compress(whole, LEVEL))
+        else:
+            with suppress(OSError):
+                os.utime(self._file(name))  # as good as new: whoever prunes leaves it alone
         return name
 
     def capture(self, root: Path, path: str, limit: int) -> PathState | None:

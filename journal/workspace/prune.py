@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from .restore import load_restore
 from .seed import entries
 from .shadow_git import GitFault, ShadowGit, find_git
 
-__all__ = ["BUDGET", "Pruned", "forget", "prune", "size_of", "sizes_of"]
+__all__ = ["Pruned", "forget", "prune", "size_of", "sizes_of"]
 
-BUDGET = 4 << 30
-"""Bytes that the copies of all folders together may take."""
 FRESH = 3600.0
 """Seconds in which a copy may be on its way into a ledger that does not name it yet."""
+NEVER = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,29 +34,36 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What is kept for one session in one store; `time` is its last change."""
+    """What is kept for one session in one store; `time` is its last change.
+
+    `can_undo`: it has the last revert of its folder, which a person may want to take back.
+    """
 
     store: Path
     session: str
     time: float
+    can_undo: bool
 
 
 def prune(
     place: Path,
-    is_owned: Callable[[str], bool],
+    is_needed: Callable[[str], bool],
     now: float,
-    age: float,
-    budget: int = BUDGET,
+    budget: int,
+    age: float = NEVER,
 ) -> Pruned:
-    """Delete what nothing has touched for `age` seconds, and the oldest while there is too much.
+    """Delete what nothing has touched for `age` seconds, and the oldest while all is over `budget`.
 
-    A session that somebody has open is left alone.
+    A session that is needed is left alone. For the budget's sake nothing goes that is fresh (its
+    copies would stay) or with which the last revert of a folder can be undone.
     """
     before = left = size_of(place)
+    if before <= budget and age == NEVER:
+        return Pruned((), 0, left)
     gone: list[str] = []
     for one in sorted(_sessions(place), key=lambda kept: kept.time):
-        is_over = now - one.time > age or left > budget
-        if is_over and not is_owned(one.session):
+        is_over = left > budget and now - one.time > FRESH and not one.can_undo
+        if (is_over or now - one.time > age) and not is_needed(one.session):
             _forget(one)
             _sweep(one.store, now)
             gone.append(one.session)
@@ -95,7 +102,18 @@ def size_of(place: Path) -> int:
 def _sessions(place: Path) -> Iterator[_Kept]:
     for ledger in place.glob("*/ledger-*.jsonl"):
         session = ledger.stem.removeprefix("ledger-")
-        yield _Kept(ledger.parent, session, ledger.stat().st_mtime)
+        can_undo = session == _last_reverter(ledger.parent)
+        yield _Kept(ledger.parent, session, ledger.stat().st_mtime, can_undo)
+
+
+def _last_reverter(store: Path) -> str:
+    """Return the session that reverted last in a folder; none if it has been undone, or nobody did."""
+    files = sorted(store.glob("restore-*-*.json"), key=lambda one: one.stat().st_mtime_ns)
+    for file in files[-1:]:
+        with suppress(OSError, ValueError):
+            if load_restore(file).about["scope"] != "undo":
+                return file.stem.removeprefix("restore-").rpartition("-")[0]
+    return ""
 
 
 def _forget(one: _Kept) -> None:

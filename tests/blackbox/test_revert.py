@@ -244,6 +244,25 @@ def test_without_git_it_is_said_once(place: Place, serve, tmp_path: Path) -> Non
     assert chat.close() == 0
 
 
+def test_copies_of_files_stay_within_their_budget(place: Place, serve) -> None:
+    """When a chat starts, those of the session that was left alone longest go, and it is told."""
+    fill(place.folder)
+    serve(Tools([edit(0)]), Text("Done."), rest=f'{ALLOW}[checkpoints]\nbudget = 1\n')
+    first = place.chat()
+    first.send("go")
+    first.wait("turn_ended", status="completed")
+    assert first.close() == 0
+    (ledger,) = place.home.glob("state/workspaces/*/ledger-*")
+    os.utime(ledger, (0, 0))
+    second = place.chat()
+    second.wait_text(f"these sessions changed can no longer be reverted: {first.session}")
+    assert second.close() == 0
+    assert not ledger.exists()
+    later = place.chat("--resume", first.session)
+    assert later.ask("/revert")["text"] == "There is nothing to revert."
+    assert later.close() == 0
+
+
 def kid(name: str, **more: object) -> dict[str, Any]:
     """Make the call that delegates to a child."""
     arguments = {"task": f"you are {name}", "name": name, **more}

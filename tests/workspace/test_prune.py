@@ -1,6 +1,7 @@
 """What ended long ago takes no room; what is young, or somebody's, stays and can be reverted."""
 
 import os
+import time
 from pathlib import Path
 
 from workspace.conftest import Agent
@@ -21,11 +22,42 @@ def test_only_what_is_old_and_nobody_s_goes(tmp_path: Path, folder: Path) -> Non
     for file in (tmp_path / "state").glob("*/git/objects/??/*"):
         os.utime(file, (0, 0))
     before = size_of(tmp_path / "state")
-    done = prune(tmp_path / "state", lambda name: name == "s1", 3 * DAY, 1.5 * DAY)
+    done = prune(tmp_path / "state", lambda name: name == "s1", 3 * DAY, 1 << 40, 1.5 * DAY)
     assert done.sessions == ("s2",)
     assert 0 < done.freed < before
     for number in (0, 2):
         agents[number].restart()
         assert agents[number].revert().restored == (f"f{number}",)
         assert (folder / f"f{number}").read_bytes() == b"person %d" % number
-    assert prune(tmp_path / "state", lambda name: False, 3 * DAY, 9 * DAY, 0).left == 0
+    assert prune(tmp_path / "state", lambda name: False, time.time(), 0, -1.0).left == 0
+
+
+def test_a_budget_takes_the_oldest_that_nobody_needs(tmp_path: Path, folder: Path) -> None:
+    """Not what is open, not what is fresh, and not the last revert of a folder, which can be undone."""
+    agents = [Agent(tmp_path / "state", folder, f"s{number}") for number in range(5)]
+    for number, agent in enumerate(agents):
+        (folder / f"f{number}").write_bytes(b"person %d" % number)
+        agent.command(lambda number=number: (folder / f"f{number}").write_bytes(b"agent"))
+        if number == 1:
+            agent.revert()
+        (ledger,) = (tmp_path / "state").glob(f"*/ledger-s{number}.jsonl")
+        os.utime(ledger, (number * DAY, number * DAY))
+    for file in (tmp_path / "state").glob("*/git/objects/??/*"):
+        os.utime(file, (0, 0))
+    size = size_of(tmp_path / "state")
+    now = 4 * DAY + 60.0
+
+    def is_needed(session: str) -> bool:
+        return session == "s0"
+
+    assert prune(tmp_path / "state", is_needed, now, size).sessions == ()
+    assert prune(tmp_path / "state", is_needed, now, size - 1).sessions == ("s2",)
+    assert prune(tmp_path / "state", is_needed, now, 1).sessions == ("s3",)
+    agents[1].restart()
+    agents[1].revert("undo")
+    assert (folder / "f1").read_bytes() == b"agent"
+    os.utime(next((tmp_path / "state").glob("*/ledger-s1.jsonl")), (DAY, DAY))
+    assert prune(tmp_path / "state", is_needed, now, 1).sessions == ("s1",)
+    for number in (0, 4):
+        agents[number].restart()
+        assert agents[number].revert().restored == (f"f{number}",)
