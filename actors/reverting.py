@@ -13,15 +13,14 @@ from typing import Any
 from ..journal import entries as e
 from ..journal import revert_entries as r
 from ..journal.child_record import ChildRecord, at_work
-from ..journal.revert_record import RevertRecord
 from ..journal.turn_record import TurnRecord
 from ..machines.delivery import Delivery, Relation
-from ..machines.effects import RestoreFiles
 from ..machines.messages import Interrupt, UserMessage
 from ..machines.orders import Decided
 from ..machines.results import RestoreCounted, RestoreEnded
 from ..machines.revert_order import Revert, RevertOutcome
 from .keeper import Keeper
+from .revert_answer import answer_of, ending_of, order_of
 
 __all__ = ["Reverting"]
 
@@ -42,7 +41,7 @@ class Reverting(Keeper):
                 return self._revert(message)
             case RevertOutcome(name):
                 known = self.record.reverts.get(name)
-                return self.stash() if known is not None and known.is_open else _told(known)
+                return self.stash() if known is not None and known.is_open else answer_of(known)
             case _:
                 return super().on_receive(message)
 
@@ -163,23 +162,10 @@ class Reverting(Keeper):
             is_over = self._last_turn is None and not self._workers
             if one.is_open and (one.is_dry_run or is_over):
                 self._restoring = one.id
-                effect = self._order(one)
+                effect = order_of(self.record, one)
                 self._journal(Decided(self.name, (), effects=(effect,)))
                 return True
         return False
-
-    def _order(self, one: RevertRecord) -> RestoreFiles:
-        pairs = ((turn.id, turn.resumes) for turn in self.record.turns.values() if turn.resumes)
-        return RestoreFiles(
-            one.id,
-            one.scope,
-            one.turns,
-            one.since,
-            one.paths,
-            tuple(pairs),
-            one.force,
-            one.is_dry_run,
-        )
 
     def _restored(self, message: RestoreCounted | RestoreEnded) -> None:
         """Write down what the ports say; after the end of it the session goes on."""
@@ -189,7 +175,7 @@ class Reverting(Keeper):
         if isinstance(message, RestoreCounted):
             self._say(r.RevertBegun(message.id, message.files))
             return
-        self._say(_ended(known, message))
+        self._say(ending_of(known, message))
         self._restoring = ""
         if self._begin_reverts():
             return
@@ -201,38 +187,3 @@ class Reverting(Keeper):
     def _reverts_of(self, entry: e.Entry) -> bool:
         """Whether the end of a turn is followed by a revert before anything else."""
         return isinstance(entry, e.TurnEnded | e.Stopped) and self._begin_reverts()
-
-
-def _ended(known: RevertRecord, message: RestoreEnded) -> r.Reverted | r.RevertRefused:
-    if message.fault:
-        return r.RevertRefused(message.id, message.fault)
-    return r.Reverted(
-        message.id,
-        known.scope,
-        known.is_dry_run,
-        message.restored,
-        message.kept,
-        message.shared,
-        message.yours,
-        message.turns,
-        message.notes,
-    )
-
-
-def _told(known: RevertRecord | None) -> dict[str, Any]:
-    if known is None:
-        return {"ok": False, "reason": "nobody asked for that"}
-    return {
-        "ok": known.state == "restored",
-        "id": known.id,
-        "scope": known.scope,
-        "dry_run": known.is_dry_run,
-        "turns": list(known.turns),
-        "restored": list(known.restored),
-        "kept": [path for path, _ in known.kept],
-        "why": dict(known.kept),
-        "shared": list(known.shared),
-        "yours": list(known.yours),
-        "notes": list(known.notes),
-        "reason": known.reason,
-    }

@@ -21,7 +21,8 @@ def revert_session(
     as_json: bool,
 ) -> int:
     """Carry out `/revert …` on a session, whoever has it open."""
-    words = [*what, *(("--to", to) if to else ())]
+    words = ["--to", to] if to else []
     words += ["--force"] if force else []
     words += ["--dry-run"] if dry_run else []
+    words += ["--", *what] if what else []
     return say_to(environ, session, shlex.join(["/revert", *words]), "auto", as_json=as_json)

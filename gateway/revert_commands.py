@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import difflib
 import shlex
+import time
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..actors.giving_back import give_back
+from ..actors.revert_answer import answer_of, ending_of, order_of
+from ..journal.record import SessionRecord
+from ..journal.revert_entries import RevertBegun
+from ..journal.revert_record import RevertRecord, apply_to_reverts
 from ..journal.workspace.workspace import FileChange
+from ..machines.results import RestoreCounted, RestoreEnded
 from ..machines.revert_order import Revert, RevertOutcome
 from ..ports.workspace.workspace import Workspace
 from .reply import Reply
@@ -34,6 +41,10 @@ def revert_command(conversation: Conversation, argument: str) -> Reply:
     owner = _owner(conversation)
     if owner:
         return Reply(False, text=f"Not reverted: what it changed {BELONGS.format(owner)}.")
+    record = conversation.record()
+    if record.state == "finalized":
+        done = _revert_ended(conversation, record, order)
+        return Reply(bool(done["ok"]), done, reverted_text(done))
     asked = conversation.ask(order)
     if not asked.get("ok"):
         return Reply(False, asked, f"Not reverted: {asked.get('reason')}.")
@@ -41,7 +52,44 @@ def revert_command(conversation: Conversation, argument: str) -> Reply:
     data: dict[str, Any] = conversation.runtime.ask(conversation.session, question, PATIENCE)
     conversation.runtime.settle()  # nobody reads of it before it is on disk
     conversation.runtime.inspect(conversation.session)  # behind the news that it is
-    return Reply(bool(data["ok"]), data, reverted_text(data))
+    text = reverted_text(data)
+    if not record.turns and data["ok"]:
+        text += _before(conversation, record)
+    return Reply(bool(data["ok"]), data, text)
+
+
+def _before(conversation: Conversation, record: SessionRecord) -> str:
+    """Name the session before one that has done nothing yet: after `/new`, that may be meant."""
+    for row in conversation.runtime.store.sessions():
+        if row.folder == record.folder and row.seq and not row.parent and row.session != record.id:
+            back = f"`steersman sessions revert {row.session}`"
+            return f" What the session before this one changed: {back}."
+    return ""
+
+
+def _revert_ended(
+    conversation: Conversation, record: SessionRecord, order: Revert
+) -> dict[str, Any]:
+    """Give back what a session changed that has ended for good: nothing of it is journalled any more.
+
+    The copies have a ledger of their own, so it is done once, and can be undone, as ever.
+    """
+    name = f"f{time.time_ns()}"  # the journal gives no more names
+    known = RevertRecord(
+        name, order.scope, "", (), order.since, order.paths, order.force, order.is_dry_run
+    )
+    reverts = {name: known}
+
+    def hear(message: RestoreCounted | RestoreEnded) -> None:
+        match message:
+            case RestoreCounted():
+                apply_to_reverts(reverts, RevertBegun(name, message.files))
+            case RestoreEnded():
+                apply_to_reverts(reverts, ending_of(known, message))
+
+    work = give_back(_workspace(conversation), order_of(record, known), hear)
+    conversation.runtime.run(work, PATIENCE)
+    return answer_of(known)
 
 
 def _parse(words: list[str]) -> Revert:
@@ -50,13 +98,15 @@ def _parse(words: list[str]) -> Revert:
     since, flags, rest = "", set[str](), list[str]()
     todo = iter(words)
     for word in todo:
-        if word == "--to":
+        if word == "--":
+            rest += todo  # names, whatever they begin with
+        elif word == "--to":
             since = _turn(next(todo, ""))
         elif word in ("--force", "--dry-run"):
             flags.add(word)
-        elif word.startswith("--") and word != "--":
+        elif word.startswith("--"):
             raise ValueError(f"there is no `{word}`")
-        elif word != "--":
+        else:
             rest.append(word)
     if rest[:1] == ["last"]:
         scope, rest = "last", rest[1:]

@@ -20,6 +20,7 @@ __all__ = [
     "AgentSettings",
     "AutoQueue",
     "BusyInputMode",
+    "Checkpoints",
     "Compaction",
     "Delegation",
     "Goals",

@@ -244,10 +244,36 @@ def test_without_git_it_is_said_once(place: Place, serve, tmp_path: Path) -> Non
     assert chat.close() == 0
 
 
+def test_a_session_that_ended_for_good_can_be_reverted(place: Place, serve) -> None:
+    """From the command line, and undone, once each; its journal stays as it was."""
+    before = fill(place.folder)
+    serve(Tools([edit(0), edit(1)]), Text("Done."), rest=ALLOW)
+    chat = place.chat()
+    chat.send("go")
+    chat.wait("turn_ended", status="completed")
+    changed = content(place.folder)
+    chat.ask("/new")
+    assert "steersman sessions revert" in chat.ask("/revert")["text"]
+    assert chat.close() == 0
+    (place.folder / "src/f01.txt").write_bytes(b"mine")
+    for words, expected in (
+        (("--dry-run",), changed | {"src/f01.txt": b"mine"}),
+        ((), before | {"src/f01.txt": b"mine"}),
+        (("undo",), changed | {"src/f01.txt": b"mine"}),
+        (("--force",), before),
+        ((), before),
+    ):
+        ran = place.run("sessions", "revert", chat.session, *words)
+        assert ran.returncode == 0, ran.stderr
+        assert content(place.folder) == expected, words
+    assert ran.stdout == "There is nothing to revert.\n"
+    assert place.run("sessions", "show", chat.session).returncode == 0
+
+
 def test_copies_of_files_stay_within_their_budget(place: Place, serve) -> None:
     """When a chat starts, those of the session that was left alone longest go, and it is told."""
     fill(place.folder)
-    serve(Tools([edit(0)]), Text("Done."), rest=f'{ALLOW}[checkpoints]\nbudget = 1\n')
+    serve(Tools([edit(0)]), Text("Done."), rest=f"{ALLOW}[checkpoints]\nbudget = 1\n")
     first = place.chat()
     first.send("go")
     first.wait("turn_ended", status="completed")
