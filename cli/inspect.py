@@ -19,10 +19,10 @@ __all__ = ["inspect_session"]
 def inspect_session(environ: Mapping[str, str], look: Look) -> int:
     """Print what every part of a session does, did, or did last. Raises `UsageError`."""
     look.require_sense()
-    from ..gateway.home import find_session
+    from ..gateway.home import named_session
 
     with stored(environ) as store:
-        row = find_session(store.sessions(), look.session)
+        row = named_session(store, look.session)
         if look.lists_events:
             from .events import list_events
 

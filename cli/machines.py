@@ -91,12 +91,12 @@ def show_machine(environ: Mapping[str, str], name: str, form: str, session: str)
 
 def _current(environ: Mapping[str, str], machine: str, session: str) -> tuple[str, ...]:
     """Return the states in which a session's parts of this kind are: of items those in the queue."""
-    from ..gateway.home import find_session
+    from ..gateway.home import named_session
     from ..journal.history import record_at
     from .stored import stored
 
     with stored(environ) as store:
-        row = find_session(store.sessions(), session)
+        row = named_session(store, session)
         record = record_at(store, row.session, row.seq)
     turn = record.turns.get(record.turn)
     states: dict[str, list[str]] = {

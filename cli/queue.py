@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ..gateway.errand import Errand
-from ..gateway.home import find_session
+from ..gateway.home import find_session, named_session
 from ..gateway.progress import progress_text
-from ..gateway.shelf import saved_queue
 from ..gateway.terminal import clean
-from ..journal.recovery import is_cut_off, load_record
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow
 from ..machines.errors import UsageError
@@ -57,7 +55,7 @@ def list_queue(environ: Mapping[str, str], session: str, *, as_json: bool) -> in
 def list_saved(environ: Mapping[str, str], *, as_json: bool) -> int:
     """Print the saved queues of all sessions that nobody has open, newest activity first."""
     from ..gateway.retention import is_saved
-    from ..gateway.shelf import Saved
+    from ..gateway.shelf import Saved, saved_queue
 
     with stored(environ) as store:
         rows = [one for one in store.sessions() if is_saved(one)]
@@ -115,9 +113,9 @@ def _find(store: SqliteStore, name: str) -> SessionRow:
 
     Raises `UsageError`.
     """
-    rows = store.sessions()
     if name:
-        return find_session(rows, name)
+        return named_session(store, name)
+    rows = store.sessions()
     here = [one for one in rows if one.folder == str(Path.cwd())]
     return find_session(here if any(one.seq for one in here) else rows, "last")
 
@@ -138,7 +136,8 @@ def _stored_queue(store: SqliteStore, row: SessionRow | None) -> dict[str, Any]:
     if row is None:
         return {"session": None, "state": "open", "items": []}
     from ..gateway.events import queue_view
-    from ..gateway.shelf import Saved
+    from ..gateway.shelf import Saved, saved_queue
+    from ..journal.recovery import is_cut_off, load_record
 
     record = load_record(store, row.session)
     if store.is_owned(row.session):

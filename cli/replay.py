@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..gateway.home import find_session
+from ..gateway.home import named_session
 from ..gateway.replay import Deviation, Replay, moments, replay
 from ..gateway.terminal import clean
 from ..machines.explanation import SITUATIONS
@@ -26,7 +26,7 @@ def replay_session(environ: Mapping[str, str], session: str, under: str, *, as_j
     """Print what would have been different under another table. Nothing is changed."""
     theirs = find_table(under)
     with stored(environ) as store:
-        row = find_session(store.sessions(), session)
+        row = named_session(store, session)
         config = load(Paths.of(environ), Path(row.folder), environ)
         queue = config.auto_queue
         words = Words(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..gateway.deletion import delete, family
 from ..gateway.errand import Errand
 from ..gateway.fork import fork
-from ..gateway.home import find_session, open_store
+from ..gateway.home import find_session, named_session, open_store
 from ..gateway.host import Host, Wish
 from ..gateway.redaction import Redactor
 from ..gateway.scribe import writing
@@ -46,7 +46,7 @@ def rename_session(environ: Mapping[str, str], session: str, name: str, *, as_js
         raise UsageError("that is no name", 'steersman sessions rename last "the zod migration"')
     paths = Paths.of(environ)
     with closing(open_store(paths)) as store:
-        row = find_session(store.sessions(), session)
+        row = named_session(store, session)
         if store.is_owned(row.session):
             said = f"/rename {cleaned}"
             receipt = Errand(paths, environ, store, row.session).say(said)
@@ -62,7 +62,7 @@ def rename_session(environ: Mapping[str, str], session: str, name: str, *, as_js
 def fork_session(environ: Mapping[str, str], session: str, turn: str, *, as_json: bool) -> int:
     """Begin a session with the conversation of another one."""
     with closing(open_store(Paths.of(environ))) as store:
-        row = find_session(store.sessions(), session)
+        row = named_session(store, session)
         made = fork(store, row, turn, time.time())
     text = (
         f"{made}: `steersman chat --resume {made}`. Only the conversation was taken along: files "
@@ -81,7 +81,7 @@ def export_session(
         raise UsageError(f"there is no format `{form}`", f"formats: {', '.join(FORMATS)}")
     redactor = Redactor(environ)
     with stored(environ) as store:
-        row = find_session(store.sessions(), session)
+        row = named_session(store, session)
         if form == "json":
             data = exported(store, row)
             text = json.dumps(data) if is_whole else document(redactor.data(data), None)
@@ -140,7 +140,7 @@ def finalize_session(environ: Mapping[str, str], session: str, *, as_json: bool)
     """End a session for good; its conversation stays readable."""
     paths = Paths.of(environ)
     with closing(open_store(paths)) as store:
-        row = find_session(store.sessions(), session)
+        row = named_session(store, session)
         is_owned = store.is_owned(row.session)
         if is_owned:
             Errand(paths, environ, store, row.session).say("/finalize")

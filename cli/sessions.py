@@ -63,13 +63,13 @@ def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool)
 
 def show_session(environ: Mapping[str, str], name: str, *, as_json: bool) -> int:
     """Print one session's conversation, as text or as data. Raises `UsageError`."""
-    from ..gateway.home import find_session
+    from ..gateway.home import named_session
     from ..journal.codec import encode
     from ..journal.recovery import load_record
 
     redactor = Redactor(environ)
     with stored(environ) as store:
-        row = find_session(store.sessions(), name)
+        row = named_session(store, name)
         about = _about(row, store.owner(row.session))
         record = load_record(store, row.session)
     if as_json:

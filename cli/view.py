@@ -24,8 +24,6 @@ ANSWER = 2.0
 
 def dump_now(environ: Mapping[str, str], store: SqliteStore, row: SessionRow) -> dict[str, Any]:
     """Ask whoever has the session open; where nobody has, or answers, the store."""
-    from ..gateway.dump import dump_session
-
     owner = store.owner(row.session)
     if owner is not None and owner.pid != os.getpid():
         from ..gateway.remote import Remote
@@ -37,6 +35,8 @@ def dump_now(environ: Mapping[str, str], store: SqliteStore, row: SessionRow) ->
                 return live
         except StoreError as error:
             warn(f"steersman: {error.message}; this is what the store holds")
+    from ..gateway.dump import dump_session
+
     return dump_session(store, row)
 
 

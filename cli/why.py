@@ -20,12 +20,12 @@ def tell_why(environ: Mapping[str, str], session: str, message: str, form: str) 
     """Print what became of a message: each entry, what it moved, and when. Raises `UsageError`."""
     if form not in FORMATS:
         raise UsageError(f"there is no format `{form}`", f"formats: {', '.join(FORMATS)}")
-    from ..gateway.home import find_session
+    from ..gateway.home import named_session
     from ..gateway.story import story_of
 
     redactor = Redactor(environ)
     with stored(environ) as store:
-        row = find_session(store.sessions(), session)
+        row = named_session(store, session)
         story = story_of(store, row, message, is_owned=store.is_owned(row.session))
     view = redactor.data(story.view())
     match form:

@@ -13,15 +13,16 @@ import time
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..journal.lock import Owner
 from ..journal.sqlite import SqliteStore
 from ..machines.errors import StoreBusy, UnknownSession
-from ..workflows.config import load
 from ..workflows.paths import Paths
-from .events import Event
-from .host import Host, Wish
 from .remote import Remote
+
+if TYPE_CHECKING:
+    from .events import Event
 
 __all__ = ["Errand"]
 
@@ -84,6 +85,9 @@ class Errand:
 
     def _keep(self, text: str, explicit: str) -> Event:
         """Own the queue for a moment, and say it there."""
+        from ..workflows.config import load
+        from .host import Host, Wish
+
         folder = Path(self._store.load(self._session).row.folder)
         config = load(self._paths, folder, self._environ)
         host = Host(self._paths, config, self._environ, Wish())

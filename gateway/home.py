@@ -1,13 +1,14 @@
 """A home and what lies in it: its store, and a session by the name that a person types."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow
-from ..machines.errors import UsageError
+from ..machines.errors import UnknownSession, UsageError
 from ..workflows.paths import Paths, make_private
 
-__all__ = ["find_session", "open_store", "refuse_run"]
+__all__ = ["find_session", "named_session", "open_store", "refuse_run"]
 
 
 def open_store(paths: Paths, *, read_only: bool = False) -> SqliteStore:
@@ -43,6 +44,13 @@ def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) 
         raise UsageError(f"no session `{name}`", "`steersman sessions list` shows them")
     ids = ", ".join(one.session for one in best[:5])
     raise UsageError(f"`{name}` fits several sessions: {ids}", "type more of the id")
+
+
+def named_session(store: SqliteStore, name: str) -> SessionRow:
+    """Find a session of a store in the same way; a whole id without reading all rows."""
+    with suppress(UnknownSession, UsageError):
+        return store.row(name)
+    return find_session(store.sessions(), name)
 
 
 def refuse_run(row: SessionRow) -> None:

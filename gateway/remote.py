@@ -7,13 +7,15 @@ import socket
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..journal.folder import PrivateFolder
 from ..journal.lock import Owner
 from ..machines.errors import SteersmanError, StoreBusy, StoreError, UnknownSession
-from .events import Event
 from .protocol import NOT_HERE, SOCKETS
+
+if TYPE_CHECKING:
+    from .events import Event
 
 __all__ = ["Remote"]
 

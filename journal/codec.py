@@ -12,18 +12,7 @@ from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ..machines.errors import StoreDamaged
-from . import (
-    agent_entries,
-    compaction_entries,
-    entries,
-    goal_entries,
-    hook_entry,
-    limit_entries,
-    permission_entries,
-    revert_entries,
-    run_entries,
-)
-from .entries import Entry
+from .entry import Entry
 
 __all__ = ["decode", "decode_entry", "encode", "encode_entry", "kind_of"]
 
@@ -44,6 +33,19 @@ def _snake_case(name: str) -> str:
 
 @cache
 def _types() -> dict[str, type[Entry]]:
+    """Return every entry type by its name; whoever only lists sessions needs none of them."""
+    from . import (
+        agent_entries,
+        compaction_entries,
+        entries,
+        goal_entries,
+        hook_entry,
+        limit_entries,
+        permission_entries,
+        revert_entries,
+        run_entries,
+    )
+
     places = (
         entries,
         agent_entries,

@@ -6,11 +6,10 @@ A commit is encoded before the store is locked, so that a value which is no JSON
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, cast
 
 from ..machines.errors import MachineError, StoreDamaged
-from . import codec
 from .identifier import check_identifier
 from .store import Commit, Lease, SessionRow
 
@@ -103,4 +102,9 @@ def encode_row(row: SessionRow) -> str:
 
 def decode_row(what: str, text: object, seq: int) -> SessionRow:
     """Read a row; `seq` is the store's own count, which wins over the one in the text."""
-    return replace(codec.decode(SessionRow, decode(what, text)), seq=seq)
+    data = decode(what, text)
+    data["seq"] = seq
+    try:
+        return SessionRow(**{name: data[name] for name in _ROW_FIELDS if name in data})
+    except TypeError as error:
+        raise StoreDamaged(f"{what} is no row: {error}", "Restore the home from a copy.") from error
