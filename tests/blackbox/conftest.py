@@ -63,6 +63,7 @@ def start(place: Place) -> Generator[Start]:
     def begin(
         agent: object, judge: object, goals: str = "", rest: str = ""
     ) -> tuple[ModelServer, ...]:
+        pause = "" if "backoff " in goals else "backoff = 0.0"
         for mind in (agent, judge):
             servers.append(ModelServer(mind if callable(mind) else [mind]))
         place.configure(
@@ -75,7 +76,7 @@ model = "judge-model"
 [agents.judge]
 model = "judge"
 [goals]
-backoff = 0.0
+{pause}
 {goals}
 {rest}""",
         )

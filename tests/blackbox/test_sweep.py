@@ -1,31 +1,21 @@
 """The program is killed at its writes, one after the other; after each a restart is looked at.
 
-A point is the n-th call of a kind on one of the store's files, by whichever thread makes it first.
-A run that nobody disturbs tells which points there are. Each kind is killed at least once; of the
-rest a sample is taken, or all with STEERSMAN_SWEEP=all in the environment (some minutes).
+Each kind of call is killed at least once; of the rest a sample is taken, or all with
+STEERSMAN_SWEEP=all in the environment (some minutes).
 """
 
-import os
 import random
-import re
-import shutil
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from blackbox.driver import Chat, Event, Gate, Place
-from blackbox.talk import EFFECTS, STEER, TEXTS, WARM_UP, behaviours, converse
-from serving import ModelServer
+from blackbox.driver import Event
+from blackbox.life import COMMIT, IS_WHOLE, STRACE, Life, Point, calls_of
+from blackbox.talk import EFFECTS, STEER, TEXTS, WARM_UP
 
-STRACE = shutil.which("strace")
-IS_WHOLE = os.environ.get("STEERSMAN_SWEEP") == "all"
-CALLS = "write,pwrite64,fsync,fdatasync,ftruncate,rename,unlink,unlinkat,mkdir,mkdirat"
-NAMED = (".", "journal.db", "journal.db-wal", "journal.db-shm", "journal.db-journal")
-"""Files whose names are known before the run, relative to the state folder."""
-COMMIT = ("fdatasync", "journal.db-wal")
 EXTRA = 0
 """Points, by chance, beside those that are always taken."""
 QUIET = {"session_started", "recovered", "requeued", "notice", "queue", "accepted", "result"}
@@ -38,86 +28,15 @@ pytestmark = [
 ]
 
 
-class Point(NamedTuple):
-    """The n-th call on a file, an empty name standing for all files, in a new or a used home."""
-
-    is_fresh: bool
-    call: str
-    file: str
-    number: int
+def effects_of(life: Life) -> list[str]:
+    """Return the names that tools left."""
+    file = life.place.folder / EFFECTS
+    return file.read_text().split() if file.exists() else []
 
 
-class Life:
-    """A place, a model and a gate of their own, with a program that may be killed.
-
-    `used`: a state folder to begin with, of a program that came and went.
-    """
-
-    def __init__(self, root: Path, used: Path | None = None) -> None:
-        self.place = Place(root)
-        self.gate = Gate(self.place.folder)
-        self.server = ModelServer(behaviours(self.gate))
-        self.place.configure(self.server.base_url)
-        self.state = self.place.home / "state"
-        if used is not None:
-            shutil.copytree(used, self.state)
-
-    def __enter__(self) -> "Life":
-        """Return itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End everything that was started here."""
-        self.place.close()
-        self.server.close()
-        self.gate.close()
-
-    def run(self, *options: str) -> Chat:
-        """Hold the conversation under strace, until its end or the program's."""
-        chat = self.place.chat("--yes", prefix=[STRACE or "", "-f", "-qq", *options])
-        try:
-            converse(chat, self.gate)
-        except (AssertionError, BrokenPipeError):
-            assert chat.ended() != 0, chat.story()
-        return chat
-
-    def run_until(self, point: Point) -> Chat:
-        """Hold the conversation; kill the program as it begins this call."""
-        path = ["-P", str(self.state / point.file)] if point.file else []
-        inject = f"inject={point.call}:signal=KILL:when={point.number}"
-        return self.run("-o", "/dev/null", *path, "-e", f"trace={point.call}", "-e", inject)
-
-    def effects(self) -> list[str]:
-        """Return the names that tools left."""
-        file = self.place.folder / EFFECTS
-        return file.read_text().split() if file.exists() else []
-
-    def asked(self) -> Counter[str]:
-        """Count the model's requests by the last line of the newest message."""
-        return Counter(one.prompt.splitlines()[-1] for one in self.server.requests)
-
-
-def calls_of(life: Life) -> Counter[tuple[str, str]]:
-    """Run without a kill; count the calls by kind and file, of the thread that makes most of them.
-
-    Of a fresh home only the opening is of interest, which the first thread does.
-    """
-    is_fresh = not life.state.exists()
-    log = life.place.home / "log"
-    chat = life.run("-y", "-o", str(log), "-e", f"trace={CALLS}")
-    assert chat.process.returncode == 0, chat.story()
-    counts: Counter[tuple[str, str, str]] = Counter()
-    lines = log.read_text().splitlines()
-    for line in lines:
-        called = re.match(rf"(\d+) +(\w+)\((.*{re.escape(str(life.state))}/?([^\"<>,]*))?", line)
-        if called is None or (is_fresh and called[1] != lines[0].split()[0]):
-            continue
-        file = "." if called[3] and not called[4] else called[4] or ""
-        counts[called[1], called[2], file if file in NAMED else ""] += 1
-    most: Counter[tuple[str, str]] = Counter()
-    for (_, call, file), count in counts.items():
-        most[call, file] = max(count, most[call, file])
-    return most
+def asked_of(life: Life) -> Counter[str]:
+    """Count the model's requests by the last line of the newest message."""
+    return Counter(one.prompt.splitlines()[-1] for one in life.server.requests)
 
 
 def chosen(fresh: Counter[tuple[str, str]], used: Counter[tuple[str, str]]) -> list[Point]:
@@ -141,7 +60,7 @@ def chosen(fresh: Counter[tuple[str, str]], used: Counter[tuple[str, str]]) -> l
 
 def check(life: Life, printed: Sequence[Event]) -> None:
     """Restart: everything printed is there, and nothing runs until told; then all ends, once each."""
-    asked, effects = life.asked(), life.effects()
+    asked, effects = asked_of(life), effects_of(life)
     chat = life.place.chat("--continue", "--yes")
     if chat.ended_without("session_started"):
         assert (chat.ended(), chat.events) == (1, [])
@@ -156,7 +75,7 @@ def check(life: Life, printed: Sequence[Event]) -> None:
     assert states == sorted(states)
     assert states.count("interrupted") <= 1
     assert set(chat.kinds()) <= QUIET
-    assert (life.asked(), life.effects()) == (asked, effects)
+    assert (asked_of(life), effects_of(life)) == (asked, effects)
     life.gate.open()
     assert chat.ask("/queue resume")["ok"]
     assert chat.close() == 0
@@ -164,7 +83,7 @@ def check(life: Life, printed: Sequence[Event]) -> None:
     taken = [one["id"] for one in chat.seen("steered")]
     assert ended == [name for name in waits if name not in taken]
     assert not asked.keys() & {one["text"] for one in recovered if one["state"] == "pending"}
-    assert set(Counter(life.effects()).values()) <= {1}
+    assert set(Counter(effects_of(life)).values()) <= {1}
     if any(one["text"] == STEER for one in items.values()):
         context = [one["content"] for one in life.server.requests[-1].body["messages"]]
         assert sum(STEER in str(content) for content in context) == 1
