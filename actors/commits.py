@@ -105,7 +105,7 @@ class Commits:
 
 def row_of(record: SessionRecord) -> SessionRow:
     """Return what a list of sessions shows of this one."""
-    live = record.queue.live()
+    live, run = record.queue.live(), record.run
     return SessionRow(
         session=record.id,
         folder=record.folder,
@@ -118,7 +118,8 @@ def row_of(record: SessionRecord) -> SessionRow:
         waiting=sum(one.state == "pending" for one in live),
         interrupted=sum(one.state == "interrupted" for one in live),
         parent=record.parent,
-        workflow=record.run.workflow.name if record.run is not None else "",
+        workflow=run.workflow.name if run is not None else "",
+        run=run.state if run is not None else "",
     )
 
 

@@ -79,7 +79,7 @@ class RunWatch:
 
 
 def changes_of(conversation: Conversation) -> list[str]:
-    """Name the files that a run has changed, over all its turns."""
+    """Name the files that a run has changed, over all its turns, but not what it keeps for itself."""
     live = conversation.runtime.sessions.get(conversation.session)
     workspace = live.performer.scene.workspace if live is not None else None
     if live is None or workspace is None:
@@ -89,7 +89,13 @@ def changes_of(conversation: Conversation) -> list[str]:
         found: list[str] = conversation.runtime.run(_changed(workspace, turns))
     except (OSError, SteersmanError):
         return []  # what cannot be looked at is told where it is reverted
-    return found
+    return [one for one in found if not _is_own(one, conversation.session)]
+
+
+def _is_own(path: str, run: str) -> bool:
+    """Whether a file lies in a folder of `.steersman` that bears the run's id."""
+    home, _, rest = path.partition("/")
+    return home == ".steersman" and run in rest.partition("/")[0]
 
 
 async def _changed(workspace: Any, turns: tuple[str, ...]) -> list[str]:

@@ -23,7 +23,12 @@ def stored(environ: Mapping[str, str]) -> Generator[SqliteStore]:
 
 
 def state_word(row: SessionRow, *, is_owned: bool) -> str:
-    """Say how a session is: running (a live process owns it), suspended, finalized or crashed."""
+    """Say how a session is: running (a live process owns it), suspended, finalized or crashed.
+
+    A workflow's run that was left in order is as it ended: succeeded, failed or interrupted.
+    """
     if is_owned:
         return "running"
+    if row.state == "suspended" and row.run in ("succeeded", "failed", "interrupted"):
+        return row.run
     return row.state if row.state in ("suspended", "finalized") else "crashed"

@@ -10,6 +10,8 @@ __all__ = ["reverted_text"]
 
 NAMED = 10
 """Paths that are listed where their number says enough."""
+MOST = 100
+"""Paths that are listed where a person may look for one: a run's commands may change thousands."""
 
 
 def reverted_text(about: dict[str, Any]) -> str:
@@ -24,7 +26,7 @@ def reverted_text(about: dict[str, Any]) -> str:
     if about["shared"] and about["scope"] != "undo":
         lines.append(
             "Changed while a command ran, so counted as the agent's: "
-            f"{_names(about['shared'], len(about['shared']))}. `/revert undo PATH` brings one back."
+            f"{_names(about['shared'], MOST)}. `/revert undo PATH` brings one back."
         )
     lines += [f"Not covered: {one}." for one in about["notes"]]
     return "\n".join(lines)

@@ -67,7 +67,7 @@ class Lease:
 class SessionRow:
     """What a list of sessions shows, kept beside the journal so that listing folds nothing.
 
-    `workflow` is the name of what the session runs, if it is a run.
+    `workflow` is the name of what the session runs, if it is a run, and `run` how that is.
     """
 
     session: str
@@ -82,6 +82,7 @@ class SessionRow:
     interrupted: int = 0
     parent: str = ""
     workflow: str = ""
+    run: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,12 @@ prompt = "speak"
 """
 
 
+def state(place: Place) -> str:
+    """Return how the newest session is, as the list says."""
+    listed = place.run("sessions", "list", "--json")
+    return str(json.loads(listed.stdout)["sessions"][0]["state"])
+
+
 def run(place: Place, *arguments: str) -> Chat:
     """Start `steersman run --json`."""
     chat = Chat(place, (*COMMAND, "run", "--json", *arguments))
@@ -75,6 +81,7 @@ def test_an_interrupted_run_is_named_with_its_own_command(place: Place, gate: Ga
     name = chat.session
     way = f"`steersman run --resume {name}` goes on"
 
+    assert state(place) == "interrupted"
     listed = place.run("sessions", "list")
     assert (listed.returncode, way in listed.stdout + listed.stderr) == (0, True)
     for session in (name, "last"):
@@ -95,6 +102,7 @@ def test_a_failed_run_goes_on_when_its_cause_is_mended(place: Place) -> None:
     file.write_text(BROKEN)
     first = place.run("run", "broken.toml", "--var", "cause=the cause")
     assert first.returncode == 1
+    assert state(place) == "failed"
     assert re.search(r"`steersman run --resume \w+` goes on with what failed", first.stdout)
     assert place.run("run", "--resume", "last").returncode == 1
     (place.folder / "the cause").touch()
@@ -107,6 +115,7 @@ def test_a_failed_run_goes_on_when_its_cause_is_mended(place: Place) -> None:
     done = (place.folder / "log").read_text().split()
     assert done == ["a", "b", "end", "b", "end", "b", "c", "after", "end"]
 
+    assert state(place) == "succeeded"
     over = place.run("run", "--resume", "last")
     assert (over.returncode, "has succeeded already" in over.stderr) == (1, True)
     assert "broken.toml '--var=cause=the cause'` begins anew" in over.stderr
