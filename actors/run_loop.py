@@ -20,6 +20,7 @@ from ..machines.messages import Answer
 from ..machines.orders import Inspect, InterruptTurn, Journalled, SteersTaken, TimerFired
 from ..machines.results import ModelNoticed, ToolFinished
 from ..machines.workflow_order import ChildCame, LookAfter, LookBefore, Looked, SetRunTimer
+from ..workflows.flow.kind import Kind
 from ..workflows.flow.spec import StepSpec
 from ..workflows.flow.template import holds, items_of, render
 from .run_attempt import COMMANDS, Attempts, Open
@@ -158,13 +159,22 @@ class RunLoop(Attempts):
         """Begin as many items of a step as there is room for."""
         if record.count("failed") and not step.continue_on_error:
             return
-        while len(self.open) + len(self._errands) < self.plan.spec.parallel:
+        while self._has_room(step):
             if record.count("running") + self._has_errand(step) >= max(1, step.parallel):
                 return
             index = self._next(step, record)
             if index is None:
                 return
             self._begin(step, record, index)
+
+    def _has_room(self, step: StepSpec) -> bool:
+        """Whether the run may begin one more; sessions are bounded as those of any other are."""
+        errands = len(self._errands)
+        if step.kind not in (*COMMANDS, Kind.ASK):
+            sessions = errands + sum(one.is_errand for one in self.open.values())
+            if sessions >= self._environment.delegation.max_children:
+                return False
+        return len(self.open) + errands < self.plan.spec.parallel
 
     def _next(self, step: StepSpec, record: StepRecord) -> int | None:
         for one in self._rested:

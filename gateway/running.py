@@ -71,7 +71,7 @@ def included_plan(name: str, above: WorkflowSpec, task: str, paths: Paths) -> Ru
 def run_profile(bare: AgentProfile, plan: RunPlan, settings: Settings) -> AgentProfile:
     """Return what a run goes by: how it takes messages is configured, how it delegates is declared.
 
-    A run bounds by itself how many work at a time, and its agents may delegate as deep as others.
+    Its agents may delegate as deep as others do.
     """
     return replace(
         bare,
@@ -126,12 +126,10 @@ def resume_run(ask: Callable[[Message], dict[str, Any]], again: Works, done: Wor
 
 def _delegation(usual: DelegationPolicy, spec: WorkflowSpec) -> DelegationPolicy:
     included = (_included(step) for step in spec.steps)
-    widest = max(usual.max_children, spec.parallel)
     return replace(
         usual,
         agents=(*usual.agents, *filter(None, included)),
         max_depth=usual.max_depth + 1,
-        max_children=widest,
         when_full="wait",
         detached=(),
         timeout=0.0,

@@ -4,9 +4,15 @@
 `STEERSMAN_SNAPSHOTS=write` they are written anew.
 """
 
+import ast
+import inspect
 import os
+import sys
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import get_args
+from types import FrameType, ModuleType
+from typing import Any, get_args
 
 import pytest
 
@@ -40,3 +46,56 @@ def test_each_mistake_is_told_with_its_place_and_a_hint(name: str, tmp_path: Pat
 def test_no_snapshot_is_left_over() -> None:
     """There is a text for each mistake and for nothing else."""
     assert sorted(path.stem for path in FAULTS.glob("*.txt")) == NAMES
+
+
+CHECKER = (
+    *("check", "doubt", "graph", "inclusion", "items", "output_schema", "program", "reading"),
+    *("scope", "shape", "template", "workflow_file"),
+)
+"""The modules of `workflows/flow` that find mistakes."""
+RENDERING = ("render_words", "items_of", "_compile", "_explained")
+"""What fails when a template is filled in, in a run: no check can tell it."""
+ELSEWHERE = "is longer than "
+"""What a file of 200 kB is needed for; the test of templates shows it."""
+
+
+def sayings(module: ModuleType) -> Iterator[tuple[int, list[str]]]:
+    """Give the lines of the simple statements that hold words for people, with these words."""
+    tree = ast.parse(inspect.getsource(module))
+    functions = (one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef))
+    for function in functions:
+        body = [one for one in ast.walk(function) if isinstance(one, ast.stmt)]
+        for one in body if function.name not in RENDERING else ():
+            is_docstring = isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)
+            if is_docstring or hasattr(one, "body") or isinstance(one, ast.Match):
+                continue
+            texts = [node.value for node in ast.walk(one) if isinstance(node, ast.Constant)]
+            words = [text for text in texts if isinstance(text, str) and " " in text.strip()]
+            if words and ELSEWHERE not in words:
+                yield one.lineno, words
+
+
+def test_no_mistake_is_without_a_snapshot(tmp_path: Path) -> None:
+    """Each statement of the checker that words a mistake is reached by one of the files above."""
+    modules = [import_module(f"steersman.workflows.flow.{name}") for name in CHECKER]
+    files = {str(module.__file__) for module in modules}
+    reached: set[tuple[str, int]] = set()
+
+    def follow(frame: FrameType, event: str, argument: object) -> Any:
+        reached.add((frame.f_code.co_filename, frame.f_lineno))
+        return follow if frame.f_code.co_filename in files else None
+
+    around = Surroundings(Paths.of({"STEERSMAN_HOME": str(tmp_path)}), tmp_path, dict(os.environ))
+    before = sys.gettrace()
+    for name in NAMES:
+        sys.settrace(follow)  # anew for each: what is nested too deeply ends a trace, too
+        check_file(FAULTS / f"{name}.toml", around)
+    sys.settrace(before)
+    told = "".join(path.read_text(encoding="utf-8") for path in FAULTS.glob("*.txt"))
+    missing = [
+        f"{Path(str(module.__file__)).name}:{line}: {words[0]}"
+        for module in modules
+        for line, words in sayings(module)
+        if (module.__file__, line) not in reached and not any(word in told for word in words)
+    ]
+    assert missing == []

@@ -52,9 +52,8 @@ def mutate(text: str, chance: random.Random) -> str:
     return text
 
 
-WORDS = sorted(
-    {word for path in SOURCES for word in re.findall(r"\b[a-z_]{2,12}\b", path.read_text())}
-)
+TEXTS = [path.read_text("utf-8", "replace") for path in SOURCES]
+WORDS = sorted({word for text in TEXTS for word in re.findall(r"\b[a-z_]{2,12}\b", text)})
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -65,7 +64,7 @@ def test_no_file_is_answered_with_a_traceback(seed: int, tmp_path: Path) -> None
     path = tmp_path / "job.toml"
     sound = 0
     for _ in range(MUTANTS):
-        path.write_text(mutate(chance.choice(SOURCES).read_text(encoding="utf-8"), chance))
+        path.write_text(mutate(chance.choice(TEXTS), chance))
         checked = check_file(path, around)
         for one in (*checked.faults, *checked.warnings):
             assert one.fault.message

@@ -12,7 +12,7 @@ from ..config import Config, try_load
 from ..document import Complaint, Document, complain, config_error, read_document
 from ..fault import Fault
 from ..paths import Paths
-from .doubt import doubts
+from .doubt import crowd_doubts, doubts
 from .inclusion import inclusion_faults, with_included
 from .program import program_doubts
 from .reading import read_workflow, settings_layer
@@ -54,6 +54,7 @@ def check_file(path: Path, around: Surroundings) -> Checked:
     faults = [*_agent_faults(spec, config), *inclusion_faults(spec, around.paths)]
     complaints += complain(document, faults)
     warnings = [*program_doubts(spec, around.folder, around.environ)]
+    warnings += crowd_doubts(spec, config.delegation.max_children) if config is not None else ()
     if not complaints:  # otherwise what is not used may well be what is misspelt
         warnings += doubts(spec, reading.uses)
     found = _unique(complaints, document.file)

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from ...machines.errors import TemplateError
 from ..fault import Fault
+from .kind import Kind
 from .scope import TemplateUse
 from .spec import StepSpec, WorkflowSpec
 from .template import evaluate
 
-__all__ = ["doubts"]
+__all__ = ["crowd_doubts", "doubts"]
 
 
 def doubts(spec: WorkflowSpec, uses: Sequence[TemplateUse]) -> Iterator[Fault]:
@@ -28,6 +29,18 @@ def doubts(spec: WorkflowSpec, uses: Sequence[TemplateUse]) -> Iterator[Fault]:
                     where, f"nothing uses the output of step `{step.id}`", "take `output` away"
                 )
     yield from _unreachable(spec.steps, uses)
+
+
+def crowd_doubts(spec: WorkflowSpec, most: int) -> Iterator[Fault]:
+    """Find steps that would have more sessions work at a time than `delegation.max_children` allows."""
+    for step in spec.steps:
+        if step.parallel > most and step.kind in (Kind.AGENT, Kind.JUDGE, Kind.WORKFLOW):
+            message = (
+                f"step `{step.id}` has {step.parallel} at a time, "
+                f"but no more than {most} sessions work at a time"
+            )
+            hint = f"add `[delegation]` with `max_children = {step.parallel}`, or ask for fewer"
+            yield Fault(("step", step.number, "parallel"), message, hint)
 
 
 def _unreachable(steps: Sequence[StepSpec], uses: Sequence[TemplateUse]) -> Iterator[Fault]:

@@ -101,7 +101,8 @@ def _fault_in(
         names = " runs ".join(f"`{file.name}`" for file in files[files.index(path.resolve()) :])
         return f"workflows run each other for ever: {names}", "take one of these steps away"
     if len(files) > _DEPTH:
-        return f"workflows stand in each other more than {_DEPTH} deep", ""
+        hint = "put the steps of one into the file that runs it"
+        return f"workflows stand in each other more than {_DEPTH} deep", hint
     for one in inner.steps if path.resolve() not in fine else ():
         if isinstance(one.action, WorkflowAction):
             if found := _fault_in(inner, one, one.action, paths, files, fine):
