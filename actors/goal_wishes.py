@@ -6,6 +6,7 @@ on with another grant, or dropped.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -74,7 +75,7 @@ def _fault(wish: SetGoal) -> str:
         )
     if wish.max_tokens is not None and wish.max_tokens < 1:
         return f"a goal takes at least 1 token, not {wish.max_tokens}: leave it out for no limit"
-    if wish.max_minutes is not None and not wish.max_minutes > 0:
+    if wish.max_minutes is not None and not 0 < wish.max_minutes < math.inf:
         return f"a goal takes time, not {wish.max_minutes:g} minutes: leave it out for no limit"
     if any(not gate or not gate[0] for gate in wish.gates or ()):
         return "a gate is a command"

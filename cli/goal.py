@@ -23,6 +23,8 @@ def set_goal(
     text: str,
     gates: Sequence[str],
     turns: int | None,
+    tokens: int | None,
+    minutes: float | None,
     *,
     is_next: bool,
     as_json: bool,
@@ -35,7 +37,8 @@ def set_goal(
             f"a goal takes at least 1 turn, not {turns}", "its own first message is turn 1"
         )
     options = [*(f"--gate {_quoted(one)}" for one in gates)]
-    options += [] if turns is None else [f"--turns {turns}"]
+    budgets = {"turns": turns, "tokens": tokens, "minutes": minutes}
+    options += [f"--{name} {most}" for name, most in budgets.items() if most is not None]
     verb = "/goal next" if is_next else "/goal"
     words = " ".join([verb, *options, "--", text])
     return say_to(environ, session, words, "auto", as_json=as_json)

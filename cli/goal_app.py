@@ -28,6 +28,12 @@ def goal_set(
     turns: Annotated[
         int | None, typer.Option("--turns", metavar="N", help="At most so many turns.")
     ] = None,
+    tokens: Annotated[
+        int | None, typer.Option("--tokens", metavar="N", help="At most so many tokens.")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option("--minutes", metavar="N", help="At most so many minutes.")
+    ] = None,
     is_next: Annotated[
         bool, typer.Option("--next", help="Line it up behind the goals that are there.")
     ] = False,
@@ -40,7 +46,17 @@ def goal_set(
     """
     from .goal import set_goal
 
-    return set_goal(os.environ, session, text, gate or [], turns, is_next=is_next, as_json=as_json)
+    return set_goal(
+        os.environ,
+        session,
+        text,
+        gate or [],
+        turns,
+        tokens,
+        minutes,
+        is_next=is_next,
+        as_json=as_json,
+    )
 
 
 @goal.command("status")

@@ -50,6 +50,8 @@ def _line(event: dict[str, Any]) -> str:
             return "Goal waiting; nothing runs for it until then. /goal resume goes on at once."
         case "cleared" if event["reason"] != "replaced":
             return f"Goal cleared: {text}"
+        case "paused" if event["reason"] == "user":
+            return f"Goal paused, {used} of {most} turns are used: {text}"
         case "paused":
             why = event["detail"] or REASONS.get(event["reason"], event["reason"])
             left = f"{used} of {most} turns are used. /goal resume goes on."

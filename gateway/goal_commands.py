@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["GOAL_USAGE", "draw_goal", "goal_command", "goal_data"]
 
-GOAL_USAGE = "[[--gate COMMAND] [--turns N] TEXT|status|pause|resume|clear|next TEXT]"
-STOP_FIRST = "/stop first; or line it up: /goal next TEXT"
-_OPTION = re.compile(r"""(--gate|--turns)\b[ =]*("[^"]*"|'[^']*'|\S*)\s*(.*)""", re.DOTALL)
+GOAL_USAGE = (
+    "[[--gate COMMAND] [--turns N] [--tokens N] [--minutes N] TEXT"
+    "|status|pause|resume|clear|next TEXT]"
+)
+_OPTION = re.compile(r"""(--[a-z]+)\b[ =]*("[^"]*"|'[^']*'|\S*)\s*(.*)""", re.DOTALL)
+_BUDGETS = {"--turns": "max_turns", "--tokens": "max_tokens", "--minutes": "max_minutes"}
+LETS_END = "A turn that runs is let end, then nothing goes on until /goal resume."
 SHOWN = 200
 """Characters of a goal's text that are shown to people."""
 
@@ -32,7 +36,7 @@ def goal_command(conversation: Conversation, argument: str) -> Reply:
         case "" | "status" if not rest.strip():
             return _status(conversation)
         case "pause" if not rest.strip():
-            return _change(conversation, ChangeGoal("pause"), "Goal paused.")
+            return _change(conversation, ChangeGoal("pause"), LETS_END)
         case "resume" if not rest.strip():
             return _change(conversation, ChangeGoal("resume"), "Goal resumed")
         case "clear" if not rest.strip():
@@ -79,19 +83,19 @@ def _set(conversation: Conversation, words: str, *, is_next: bool) -> Reply:
         return Reply(False, {"ok": False, "reason": str(error)}, f"{error}.")
     answer = conversation.ask(order)
     if not answer.get("ok"):
-        return _refused(answer)
+        return _refused(answer, " Or line it up: /goal next TEXT.")
     data = {**_view(conversation), **answer}
     if "place" in answer:
         return Reply(True, data, f"In line as number {answer['place']}: {order.text[:SHOWN]}")
     most = data.get("max_turns")
     replaced = answer.get("replaced")
-    instead = f" It replaces: {replaced[:SHOWN]}" if replaced else ""
+    instead = f"\nIt replaces: {replaced[:SHOWN]}" if replaced else ""
     return Reply(True, data, f"Goal set, at most {most} turns: {order.text[:SHOWN]}{instead}")
 
 
 def _order(words: str, user: str, *, is_next: bool) -> SetGoal:
     """Read a goal with its options, which stand in front of its text. Raises `ValueError`."""
-    text, gates, turns = words, list[tuple[str, ...]](), None
+    text, gates, budgets = words, list[tuple[str, ...]](), dict[str, Any]()
     while match := _option(text):
         name, value, text = match
         if name == "--gate":
@@ -99,14 +103,20 @@ def _order(words: str, user: str, *, is_next: bool) -> SetGoal:
             if not gate:
                 raise ValueError("a gate is a command")
             gates.append(gate)
-        elif not value.lstrip("-").isdecimal():
-            raise ValueError(f"`--turns {value}` is no number")
         else:
-            turns = int(value)
+            budgets[_BUDGETS[name]] = _number(name, value)
     text = text.removeprefix("-- ").strip()  # what follows is text, whatever it looks like
     if not text:
         raise ValueError("a goal says what is to be reached: /goal TEXT")
-    return SetGoal(text, tuple(gates) or None, turns, is_next=is_next, user=user)
+    return SetGoal(text, tuple(gates) or None, **budgets, is_next=is_next, user=user)
+
+
+def _number(name: str, value: str) -> float:
+    """Read a budget; minutes may have a fraction. Raises `ValueError`."""
+    try:
+        return float(value) if name == "--minutes" else int(value)
+    except ValueError:
+        raise ValueError(f"`{name} {value}` is no number") from None
 
 
 def _option(text: str) -> tuple[str, str, str] | None:
@@ -115,16 +125,18 @@ def _option(text: str) -> tuple[str, str, str] | None:
     if found is None:
         return None
     name, value, rest = found.groups()
+    if name not in ("--gate", *_BUDGETS):
+        known = ", ".join(("--gate", *_BUDGETS))
+        raise ValueError(f"`{name}` is none of {known}; `--` goes before a text that begins so")
     if not value:
         raise ValueError(f"`{name}` needs a value")
     is_quoted = len(value) > 1 and value[0] in "\"'" and value[0] == value[-1]
     return name, value[1:-1] if is_quoted else value, rest
 
 
-def _refused(answer: dict[str, Any]) -> Reply:
+def _refused(answer: dict[str, Any], hint: str = "") -> Reply:
     reason = str(answer.get("reason", "refused"))
-    hint = f". {STOP_FIRST}" if answer.get("is_busy") else ""
-    return Reply(False, answer, f"Not done: {reason}{hint}.")
+    return Reply(False, answer, f"Not done: {reason}.{hint if answer.get('is_busy') else ''}")
 
 
 def draw_goal(data: dict[str, Any]) -> str:
@@ -144,6 +156,10 @@ def _head(data: dict[str, Any]) -> list[str]:
         f"Goal [{data['state'].upper()}]: {data['text'][:SHOWN]}",
         f"turns: {used}/{most}, {max(0, most - used)} left{before}",
     ]
+    if data["max_tokens"] is not None:
+        lines.append(f"tokens: {data['tokens_used']:,} of {data['max_tokens']:,}")
+    if data["max_minutes"] is not None:
+        lines.append(f"minutes: {data['minutes_used']:.1f} of {data['max_minutes']:g}")
     if data["state"] == "paused":
         why = REASONS.get(data["reason"], data["reason"])
         detail = f" ({data['detail']})" if data["detail"] else ""

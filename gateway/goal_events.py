@@ -65,7 +65,17 @@ def goals_view(goals: GoalsRecord) -> Event:
         "judging": bool(goal.judging),
         "gates": gates,
     }
-    return {**goal_view(goal), **more, "verdict": verdict, "next": line}
+    return {**goal_view(goal), **_budgets(goal), **more, "verdict": verdict, "next": line}
+
+
+def _budgets(goal: GoalRecord) -> Event:
+    """Show what of tokens and minutes this grant has used, and how much it may."""
+    seconds, most = goal.seconds_total - goal.base_seconds, goal.max_seconds
+    return {
+        "tokens_used": goal.tokens_total - goal.base_tokens,
+        "minutes_used": round(seconds / 60, 3),
+        "max_minutes": None if most is None else most / 60,
+    }
 
 
 def of_goal(entry: e.Entry, record: SessionRecord) -> list[Event]:

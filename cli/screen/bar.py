@@ -56,7 +56,8 @@ def _parts(status: Status, now: float, asks: int) -> list[tuple[int, str]]:
 
 def _doing(status: Status, now: float) -> str:
     if not status.is_busy:
-        return "idle"
+        is_next = status.goal.state == "active" and not status.held
+        return "judging" if is_next else "idle"
     word = "stopping" if status.is_stopping else "working"
     seconds = max(0, now - status.since)
     elapsed = f"{int(seconds)} s" if seconds < 60 else duration(seconds)

@@ -84,15 +84,15 @@ def test_a_budget_of_tokens_is_kept_to_the_call(place: Place, start: Start) -> N
     agent, judges = start(
         in_turn(*(Text(f"Step {n}.", usage=PAID) for n in range(3)), Tools([LOOK])),
         judge,
-        "max_tokens = 2500\n",
     )
     chat = place.chat("--yes")
-    chat.send("/goal spend")
+    chat.send("/goal --tokens 2500 spend")
     paused = wait_goal(chat, "paused", "budget")
     assert (paused["tokens"], paused["max_tokens"], paused["turns_used"]) == (2500, 2500, 3)
     assert (len(agent.requests), len(judges.requests)) == (3, 2)
     shown = chat.ask("/goal")["text"]
     assert "2500 of 2500 tokens are spent" in shown
+    assert "tokens: 2,500 of 2,500" in shown
     chat.send("/goal resume")
     paused = wait_goal(chat, "paused", "budget")  # tools without end: the turn itself is cut off
     assert paused["tokens"] >= 5000
@@ -107,9 +107,9 @@ def test_a_budget_of_tokens_is_kept_to_the_call(place: Place, start: Start) -> N
 
 def test_a_budget_of_minutes_ends_the_turn_that_runs(place: Place, start: Start) -> None:
     """When they are over the turn is stopped, wherever it is, and nobody judges it."""
-    agent, judge = start(Hang(), Text(GO_ON), "max_minutes = 0.005\n")
+    agent, judge = start(Hang(), Text(GO_ON))
     chat = place.chat()
-    chat.send("/goal take your time")
+    chat.send("/goal --minutes=0.005 take your time")
     paused = wait_goal(chat, "paused", "budget")
     assert "minutes are spent" in paused["detail"]
     assert chat.wait("interrupted")["cause"] == "budget"
@@ -118,6 +118,33 @@ def test_a_budget_of_minutes_ends_the_turn_that_runs(place: Place, start: Start)
     assert chat.ask("/goal")["data"]["turns_used"] == 1
     assert not judge.requests
     assert chat.close() == 0
+
+
+REFUSED = {
+    "--turns 0 x": "at least 1 turn, not 0",
+    "--tokens 0 x": "at least 1 token, not 0",
+    "--minutes 0 x": "not 0 minutes",
+    "--minutes inf x": "not inf minutes",
+    "--turns many x": "`--turns many` is no number",
+    "--turn 3 x": "`--turn` is none of --gate, --turns, --tokens, --minutes",
+    "--gate '' x": "a gate is a command",
+    "--turns 3": "a goal says what is to be reached",
+}
+"""Goals that make no sense, and what is wrong with them."""
+
+
+def test_a_goal_that_makes_no_sense_is_refused(place: Place, start: Start) -> None:
+    """A budget of nothing, an option that is none: what is wrong is said, and nothing is set."""
+    agent, _ = start(counting, Text(DONE))
+    chat = place.chat()
+    for words, why in REFUSED.items():
+        for verb in ("/goal", "/goal next"):
+            refused = chat.ask(f"{verb} {words}")
+            assert not refused["ok"], words
+            assert why in refused["text"]
+    assert chat.ask("/goal")["data"]["state"] is None
+    assert chat.close() == 0
+    assert not agent.requests
 
 
 def test_a_limit_of_the_session_pauses_its_goal(place: Place, start: Start) -> None:
