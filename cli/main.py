@@ -13,6 +13,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line and exit."""
+    _fill_gaps()
     if sys.argv[1:] in (["--version"], ["-V"]):
         print(f"steersman {__version__}")
         return
@@ -30,6 +31,14 @@ def main() -> None:
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)
+
+
+def _fill_gaps() -> None:
+    """Give each standard stream that was closed (`>&-`) an empty one: no other file takes its number."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            setattr(sys, name, open(number, mode))
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import shlex
+import subprocess
 import time
 
 import pytest
@@ -190,6 +192,15 @@ def test_an_output_that_is_closed_ends_the_program(place: Place, serve, gate: Ga
 
 
 # One message ------------------------------------------------------------------------------------------
+
+
+def test_streams_that_are_not_there(place: Place, serve) -> None:
+    """Started without standard streams it does its work all the same, and says nothing."""
+    server = serve(Text("Hello."))
+    line = f"{shlex.join(COMMAND)} chat hi <&- >&- 2>&-; echo $? > code"
+    subprocess.run(["/bin/sh", "-c", line], cwd=place.folder, env=place.environ, check=True)
+    assert (place.folder / "code").read_text() == "0\n"
+    assert server.requests[0].prompt == "hi"
 
 
 @pytest.mark.parametrize("by_pipe", [False, True])
