@@ -9,7 +9,7 @@ from typing import Any
 
 from ..gateway.errand import Errand
 from ..gateway.home import find_session, named_session
-from ..gateway.progress import progress_text
+from ..gateway.progress import item_line
 from ..gateway.terminal import clean
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow
@@ -42,10 +42,7 @@ def list_queue(environ: Mapping[str, str], session: str, *, as_json: bool) -> in
         return 0
     if row is None:
         return 0
-    lines = [
-        f"#{one['number']} [{one['state'].upper()}]: {one['text']}{progress_text(one['progress'])}"
-        for one in data["items"]
-    ]
+    lines = [item_line(one) for one in data["items"]]
     if data["state"] == "held" and lines:
         lines.append("Held: nothing runs until `/queue resume` in a chat on this session.")
     show(clean("\n".join(lines)) if lines else f"The queue of {data['session']} is empty.")
@@ -68,7 +65,7 @@ def list_saved(environ: Mapping[str, str], *, as_json: bool) -> int:
     lines: list[str] = []
     for one in found:
         lines.append(f"{one['session']}  {one['folder']}")
-        lines += [f"  #{it['number']} [{it['state'].upper()}]: {it['text']}" for it in one["items"]]
+        lines += [f"  {item_line(item)}" for item in one["items"]]
     show(clean("\n".join(lines)) if lines else "No session has a saved queue.")
     return 0
 

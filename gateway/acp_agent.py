@@ -233,6 +233,7 @@ class AcpAgent:
         async with self._entering:
             before = len(host.notices)
             conversation = await _refusing(lambda: opens(host))
+            conversation.take_up = None  # the editor's session stays this one
             session = EditorSession(host, conversation, self._client, self._words_of())
             self._sessions[session.id] = session
         choice = [host.choice.line] if host.choice is not None else []

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..machines.messages import PolicyChange, QueueChange, ResumeQueue
-from .progress import progress_text
+from .progress import item_line, progress_text
 from .reply import Reply
 from .saved_queue import (
     queue_discard,
@@ -58,12 +58,12 @@ def _list(conversation: Conversation, rest: str) -> Reply:
 
 
 def _line(item: Mapping[str, Any]) -> str:
-    text = f"{item['text']}{progress_text(item['progress'])}"
+    line = item_line(item)
     if item.get("answer") not in (None, item["text"]):
-        text += f" -> {item['answer']}"
+        line += f" -> {item['answer']}"
     if item.get("children"):
-        text += f" (for {', '.join(item['children'])})"
-    return f"#{item['number']} [{item['state'].upper()}]: {text}"
+        line += f" (for {', '.join(item['children'])})"
+    return line
 
 
 def _add(conversation: Conversation, rest: str) -> Reply:

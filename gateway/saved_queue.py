@@ -16,7 +16,7 @@ from ..machines.messages import QueueChange, QueueImport, ResumeQueue
 from .age import age
 from .call_words import call_words
 from .home import find_session, refuse_run
-from .progress import progress_text
+from .progress import item_line
 from .queue_file import SavedItem, read_file, write_file
 from .reply import Reply
 
@@ -56,7 +56,7 @@ def announce(event: Mapping[str, Any], now: float, *, can_utf8: bool = True) -> 
             f"📥 {found}" if can_utf8 else found,
             f"Last active: {age(max(0.0, now - last))}",
             "Saved items:",
-            *(_line(one) for one in items),
+            *(item_line(one) for one in items),
             "Use `/queue restore` to list, `/queue resume` to continue, or `/queue discard` to delete",
             *(_lost(one) for one in event.get("unknown", ())),
         )
@@ -76,7 +76,7 @@ def announce_other(newest: Saved | None, more: int) -> str:
         )
     return (
         f"Session {name} of this folder has a saved queue ({_items(len(newest.items))}): "
-        f"`/queue restore {name}` brings it here, `steersman chat --resume {name}` goes on there"
+        f"`/queue resume {name}` goes on there, `/queue restore {name}` brings it here"
         f"{others}"
     )
 
@@ -88,11 +88,6 @@ def _items(count: int) -> str:
 def _lost(call: Mapping[str, Any]) -> str:
     what = " ".join(call_words(call["arguments"]))[:60]
     return f"Outcome unknown, not run again: {call['tool']} {what}"
-
-
-def _line(item: Mapping[str, Any]) -> str:
-    text = " ".join(item["text"].split())
-    return f"#{item['number']} [{item['state'].upper()}]: {text}{progress_text(item['progress'])}"
 
 
 # Verbs --------------------------------------------------------------------------------------------
@@ -124,12 +119,18 @@ def queue_restore(conversation: Conversation, words: list[str]) -> Reply:
 
 
 def queue_resume_saved(conversation: Conversation, words: list[str]) -> Reply | None:
-    """Bring another session's queue here and run it; none when the words name no other session."""
+    """Bring another session's queue here and run it; none when the words name no other session.
+
+    Where nothing is in the way that session itself is taken up, since what was interrupted there can
+    only go on from its checkpoint in its own conversation: none, too, and the resume is its own.
+    """
     if not (name := take_session(words)):
         return None
     found = _named(conversation, name)
     if found is None or isinstance(found, Reply):
         return found
+    if conversation.take_up is not None and found.items and not conversation.queue()["items"]:
+        return _go_there(conversation, found)
     brought = _bring(conversation, found, words)
     if not brought.ok or not brought.data.get("restored"):
         return brought
@@ -218,7 +219,7 @@ def _take_in(
 
 def _list_here(conversation: Conversation) -> Reply:
     data = conversation.queue()
-    lines = [_line(one) for one in data["items"]]
+    lines = [item_line(one) for one in data["items"]]
     if not lines:
         return Reply(True, data, "Nothing is saved here. `/queue restore --list` looks elsewhere.")
     lines.append("`/queue resume` continues, `/queue discard` deletes.")
@@ -230,7 +231,7 @@ def _list_all(shelf: Shelf) -> Reply:
     for one in saved:
         ago = age(max(0.0, now - one.row.updated))
         lines.append(f"{one.row.session}  {_items(len(one.items))}, {ago}  {one.row.folder}")
-        lines += [f"  {_line(item)}" for item in one.view()["items"]]
+        lines += [f"  {item_line(item)}" for item in one.view()["items"]]
     data = {"saved": [one.view() for one in saved]}
     return Reply(True, data, "\n".join(lines) or "No session has a saved queue.")
 
@@ -297,6 +298,15 @@ def _move(
             return taken
     except SteersmanError as error:
         return _refused(error)
+
+
+def _go_there(conversation: Conversation, found: Saved) -> Reply | None:
+    try:
+        refuse_run(found.row)
+        conversation.switch(found.row.session)
+    except SteersmanError as error:
+        return _refused(error)
+    return None
 
 
 def _throw_away(conversation: Conversation, found: Saved) -> Reply:

@@ -137,6 +137,27 @@ def test_another_sessions_queue_is_brought_here(place: Place, serve) -> None:
     assert chat.close() == 0
 
 
+def test_another_sessions_job_goes_on_at_its_checkpoint(place: Place, serve, gate: Gate) -> None:
+    """From a chat in which nothing waits, `/queue resume ID` goes on there, in its conversation."""
+    done = {"done": 23, "total": 50, "unit": "file"}
+    work = {"tool": "shell", "arguments": {"command": gate.command}}
+    server = serve(Tools([{"tool": "progress", "arguments": done}, work]), Text("Done."))
+    old = crash(place, gate).session
+    chat = place.chat("--yes")
+    chat.send({"text": f"/queue resume {old[:6]}", "client_id": "go"})
+    said = chat.wait("result", client_id="go")["text"]
+    assert said == "Restored 3 items. Processing #1 from checkpoint (file 23/50)..."
+    for _ in range(3):
+        chat.wait("turn_ended", session=old, status="completed")
+    assert chat.close() == 0
+    assert [one.prompt.splitlines()[-1] for one in server.requests[1:]] == [
+        "first",
+        "second",
+        "third",
+    ]
+    assert "first" in str(server.requests[1].body["messages"][1])
+
+
 @pytest.mark.slow
 def test_what_another_terminal_has_open_is_not_taken(place: Place, serve, gate: Gate) -> None:
     """A queue of a live session can be neither brought over nor thrown away."""
