@@ -20,10 +20,11 @@ from typing import Any, TextIO
 from .. import __version__
 from ..gateway.child_events import is_aside
 from ..gateway.events import Event
-from ..gateway.host import Host, Wish
+from ..gateway.host import Host
 from ..gateway.reverted import reverted_text
 from ..gateway.saved_queue import announce
 from ..gateway.terminal import clean
+from ..gateway.wish import Wish
 from ..machines.errors import UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths

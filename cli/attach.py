@@ -13,9 +13,10 @@ from typing import Any, cast
 from ..gateway.attached import Attached
 from ..gateway.conversation import Conversation
 from ..gateway.home import find_session
-from ..gateway.host import Host, Wish
+from ..gateway.host import Host
 from ..gateway.hub import Hub
 from ..gateway.redaction import Redactor
+from ..gateway.wish import Wish
 from ..journal.lock import Owner
 from ..journal.recovery import load_record
 from ..journal.sqlite import SqliteStore

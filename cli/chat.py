@@ -9,7 +9,8 @@ from pathlib import Path
 
 from ..gateway.conversation import Conversation
 from ..gateway.home import find_session, refuse_run
-from ..gateway.host import Host, Wish
+from ..gateway.host import Host
+from ..gateway.wish import Wish
 from ..journal.store import SessionRow
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load

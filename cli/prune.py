@@ -10,8 +10,9 @@ from pathlib import Path
 
 from ..gateway.deletion import delete, output_of
 from ..gateway.home import open_store
-from ..gateway.host import Host, Wish
+from ..gateway.host import Host
 from ..gateway.terminal import clean
+from ..gateway.wish import Wish
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow
 from ..journal.workspace.prune import prune, size_of

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..gateway.conversation import Conversation
 from ..gateway.home import open_store
-from ..gateway.host import Host, Wish
+from ..gateway.host import Host
 from ..gateway.running import (
     RunPlan,
     plan_of,
@@ -21,6 +21,7 @@ from ..gateway.running import (
     try_again,
     was_taken_back,
 )
+from ..gateway.wish import Wish
 from ..journal.record import SessionRecord, apply
 from ..journal.recovery import is_cut_off, load_record, recovered
 from ..journal.run_entries import WorkflowCopy

@@ -13,11 +13,12 @@ from ..gateway.deletion import delete, family
 from ..gateway.errand import Errand
 from ..gateway.fork import fork
 from ..gateway.home import find_session, named_session, open_store
-from ..gateway.host import Host, Wish
+from ..gateway.host import Host
 from ..gateway.redaction import Redactor
 from ..gateway.scribe import writing
 from ..gateway.session_commands import clean_name
 from ..gateway.session_file import exported, imported, markdown, read_export
+from ..gateway.wish import Wish
 from ..journal import entries as e
 from ..journal.recovery import load_record
 from ..machines.errors import SteersmanError, UsageError

@@ -86,7 +86,8 @@ class Errand:
     def _keep(self, text: str, explicit: str) -> Event:
         """Own the queue for a moment, and say it there."""
         from ..workflows.config import load
-        from .host import Host, Wish
+        from .host import Host
+        from .wish import Wish
 
         folder = Path(self._store.load(self._session).row.folder)
         config = load(self._paths, folder, self._environ)

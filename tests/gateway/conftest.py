@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from steersman.gateway.host import Host, Wish
+from steersman.gateway.host import Host
+from steersman.gateway.wish import Wish
 from steersman.workflows.config import load
 from steersman.workflows.paths import Paths
 

@@ -117,7 +117,7 @@ def test_a_choice_that_no_longer_fits_is_loud_and_can_be_taken_back(begin: Begin
 
 def begin_again(host: Host, more: str) -> Host:
     """Make another host on the same home, configured otherwise."""
-    from steersman.gateway.host import Wish
+    from steersman.gateway.wish import Wish
     from steersman.workflows.config import load
 
     file = host.paths.config_file

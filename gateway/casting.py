@@ -1,0 +1,209 @@
+"""Who answers in the sessions of a process: agents with their models, workflows, judges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from ..actors.agent_profile import AgentProfile
+from ..journal.record import SessionRecord
+from ..machines.agent_call import AGENT_TOOL
+from ..machines.errors import UsageError
+from ..machines.limits import Limits
+from ..machines.policy import CompactionPolicy, DelegationPolicy, Policy, RoutesChoice
+from ..ports.agents.external import AgentSpec
+from ..ports.judging import JudgeSeat
+from ..ports.models.choice import Choice, build, choose, probe_loopback
+from ..ports.models.settings import ModelConfig, model_configs
+from ..ports.tools.permission import Permissions
+from ..workflows.config import Config
+from ..workflows.paths import Paths
+from ..workflows.settings import AgentSettings
+from .external_agent import as_external, external_agent
+from .judge_seat import goal_policy, seat
+from .permission import rules_of
+from .router import Router
+from .running import RunPlan, included_plan, plan_of, run_profile
+from .wish import Wish
+
+__all__ = ["Casting"]
+
+STEERING = """
+While you work, the person may add a message; it then appears as `[New message from NAME] TEXT`. They \
+said it without cancelling what you do: work it in if that is possible; otherwise {otherwise}, and it \
+will be taken up next."""
+
+
+class Casting:
+    """Makes profiles of what is configured and wished for; a model is built once, when it is needed.
+
+    `tools` are the names of all tools that there are; `note` is told what people should know. `choice`
+    is the model that was chosen last.
+    """
+
+    def __init__(
+        self,
+        paths: Paths,
+        config: Config,
+        environ: Mapping[str, str],
+        wish: Wish,
+        router: Router,
+        tools: tuple[str, ...],
+        note: Callable[[str], None],
+    ) -> None:
+        self.choice: Choice | None = None
+        self._paths = paths
+        self._config = config
+        self._environ = environ
+        self._wish = wish
+        self._router = router
+        self._tools = tools
+        self._note = note
+        self._models: dict[str, Any] = {}
+
+    def profile(self, name: str) -> AgentProfile:
+        """Return an agent by its name. Raises `UsageError` or `ConfigError`."""
+        return self._profile(name, None, self._wish.model)
+
+    def idle(self, record: SessionRecord) -> AgentProfile:
+        """Return whoever minds a queue in which nothing can run."""
+        policy = Policy(max_queue_size=self._config.auto_queue.max_queue_size)
+        rules = Permissions(rules_of(self._config))
+        return AgentProfile(record.agent, None, record.system, (), permissions=rules, policy=policy)
+
+    def run(self, plan: RunPlan, routes: RoutesChoice | None = None) -> AgentProfile:
+        """Return what stands where an agent would: a workflow."""
+        bare = self._profile_without_model(plan.name, self._config.default_agent, None, routes)
+        return run_profile(bare, plan, self._config)
+
+    def included(self, name: str, above: AgentProfile, said: str) -> AgentProfile:
+        """Return a workflow that is a step of another."""
+        assert above.workflow is not None
+        plan = included_plan(name, above.workflow, said, self._paths)
+        return self.run(plan)
+
+    def of_record(self, record: SessionRecord) -> AgentProfile:
+        """Return who goes on with a session, with the words and tools that it was begun with."""
+        if record.run is not None:
+            return self.run(plan_of(record.run.workflow), record.routes)
+        chosen = record.chosen_model
+        profile = self._profile(record.agent, record.routes, self._wish.model, chosen)
+        known = tuple(name for name in record.tools if name in (*self._tools, AGENT_TOOL))
+        return replace(profile, system=record.system, tools=known)
+
+    def fitted(self, record: SessionRecord, model: str) -> tuple[AgentProfile, Choice | None]:
+        """Return what a session's agent is with another model. Raises `SteersmanError`."""
+        return self._profile(record.agent, record.routes, "", model), self.choice
+
+    def dismiss(self) -> list[Any]:
+        """Forget the models that were built, and return them: they are to be closed."""
+        built, self._models = list(self._models.values()), {}
+        return built
+
+    def _profile(
+        self, name: str, routes: RoutesChoice | None, wished: str, chosen: str = ""
+    ) -> AgentProfile:
+        external = external_agent(name, self._config, self._paths, self._environ)
+        if external is not None:
+            known = name if name in self._config.agents else self._config.default_agent
+            return as_external(self._profile_without_model(name, known, external, routes))
+        if name not in self._config.agents:
+            known = ", ".join(sorted(self._config.agents))
+            raise UsageError(f"there is no agent `{name}`", f"known agents: {known}")
+        model = self._model(self._config.agent(name).model, wished, chosen)
+        return self._profile_without_model(name, name, model, routes)
+
+    def _profile_without_model(
+        self, name: str, settings: str, model: Any, chosen_routes: RoutesChoice | None
+    ) -> AgentProfile:
+        agent = self._config.agent(settings)
+        window = (self.choice.config.context_window if self.choice else None) or 0
+        tools = tuple(one for one in agent.tools if one in self._tools)
+        compaction = self._config.compaction
+        routes, notice = self._router.routes(chosen_routes)
+        if notice:
+            self._note(notice)
+        return AgentProfile(
+            name,
+            model,
+            agent.system + STEERING.format(otherwise=_otherwise(tools)),
+            tools,
+            agent.max_steps,
+            Permissions(rules_of(self._config), self._wish.is_yes),
+            self._policy(agent),
+            self._delegation(),
+            CompactionPolicy(compaction.auto, compaction.at, compaction.keep, window),
+            self._limits(agent),
+            self.choice.config.price if self.choice else None,
+            routes,
+            goal_policy(self._config, self.choice),
+            partial(self._judge, model),
+        )
+
+    def _policy(self, agent: AgentSettings) -> Policy:
+        """Say how a session of an agent takes messages."""
+        queue = self._config.auto_queue
+        return Policy(
+            agent.busy_input_mode or "interrupt",
+            agent.interrupt_strategy or "keyword",
+            queue.enabled,
+            queue.max_queue_size,
+            queue.after_interrupt,
+            self._wish.can_ask,
+            interrupt_at=agent.interrupt_at or "now",
+            steer_while_streaming=agent.steer_while_streaming or "wait",
+        )
+
+    def _limits(self, agent: AgentSettings) -> Limits:
+        """Say what a session of an agent may use: as the agent says, else as is said for all."""
+        given = agent.limits or self._config.limits
+        return Limits(given.max_tokens, given.max_cost, given.max_minutes)
+
+    def _judge(self, worker: Any) -> JudgeSeat:
+        """Give whoever judges goals: an agent's own model, or that of the one who works."""
+        name = self._config.agent(self._config.goals.judge).model
+        config = model_configs(self._config.models).get(name)
+        if config is not None:
+            return seat(self._config, self._built(config))
+        worker = self._model(name, self._wish.model) if isinstance(worker, AgentSpec) else worker
+        return seat(self._config, worker)
+
+    def _delegation(self) -> DelegationPolicy:
+        """Say whom an agent may call, and how many."""
+        delegation, agents = self._config.delegation, self._config.agents
+        return DelegationPolicy(
+            tuple(sorted(agents)),
+            max_depth=delegation.max_depth,
+            max_children=delegation.max_children,
+            when_full=delegation.when_full,
+            detached=tuple(
+                sorted(name for name, one in agents.items() if one.on_parent_interrupt == "detach")
+            ),
+            steer_deadline=delegation.steer_deadline,
+            wrap_up=delegation.wrap_up,
+            timeout=delegation.timeout,
+        )
+
+    def _model(self, agent_model: str, wished: str, chosen: str = "") -> Any:
+        choice = choose(
+            model_configs(self._config.models),
+            agent_model,
+            wished,
+            self._environ,
+            probe_loopback,
+            chosen,
+        )
+        self.choice = choice
+        return self._built(choice.config)
+
+    def _built(self, config: ModelConfig) -> Any:
+        if config.name not in self._models:
+            self._models[config.name] = build(config, self._paths.cache, self._environ)
+        return self._models[config.name]
+
+
+def _otherwise(tools: tuple[str, ...]) -> str:
+    """Say what an agent does with a message that it can't work in."""
+    return "hand it back with the tool `defer`" if "defer" in tools else "say so"
