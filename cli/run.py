@@ -92,7 +92,7 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
     from ..workflows.flow.inclusion import with_included
     from ..workflows.flow.reading import settings_layer
 
-    record, run = _find(paths, options.resume, folder)
+    record, run = _find(paths, options.resume, folder, Path(options.file).stem)
     known = {run.workflow.name, Path(run.workflow.file).stem}
     if options.file and Path(options.file).stem not in known:
         raise UsageError(
@@ -161,14 +161,15 @@ def _spelled(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _find(paths: Paths, name: str, folder: Path) -> tuple[SessionRecord, RunRecord]:
-    """Find a run: the newest of this folder that can go on, or by its id."""
+def _find(paths: Paths, name: str, folder: Path, workflow: str) -> tuple[SessionRecord, RunRecord]:
+    """Find a run: the newest of this folder, if there is one of this workflow, or by its id."""
     from ..gateway.home import find_session
 
     with closing(open_store(paths, read_only=True)) as store:
         rows = [one for one in store.sessions() if one.workflow and not one.parent]
         if name == "last":
             rows = [one for one in rows if one.folder == str(folder)]
+            rows = [one for one in rows if one.workflow == workflow] or rows
         if not rows:
             where = f" in `{folder}`" if name == "last" else ""
             raise UsageError(f"there is no run{where}", "`steersman run FILE` begins one")

@@ -66,10 +66,13 @@ class RunScreen:
     def status(self) -> str:
         """Say in one line how it is going."""
         with self._lock:
-            parts = [f"running {elapsed_text(time.monotonic() - self._began)}"]
+            parts = [
+                f"running {elapsed_text(time.monotonic() - self._began)}",
+                "Esc stops; what you type goes to the agents",
+            ]
             if self._children:
                 parts.append(f"{', '.join(sorted(self._children))} at work")
-            return " · ".join([*parts, "Esc stops; what you type goes to the agents"])
+            return " · ".join(parts)
 
     def _lines(self, event: Event) -> list[str]:
         match event["type"]:

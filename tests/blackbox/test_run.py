@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from blackbox.driver import COMMAND, Chat, Gate, Place, wait_gone
+from blackbox.driver import COMMAND, WAIT, Chat, Gate, Place, wait_gone
+from blackbox.terminal import Terminal
 from serving import Text, Tools
 
 FILES = 500
@@ -146,3 +147,33 @@ def test_what_is_typed_reaches_the_right_agent(
     assert said
     assert all(("migrate the parser" in one) == is_overridden for one in said)
     assert chat.close() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_overridden", [False, True])
+def test_what_is_typed_into_the_terminal_reaches_the_right_agent(
+    place: Place, serve: Any, gate: Gate, is_overridden: bool
+) -> None:
+    """The line below the bars follows the same table, and says what became of what was typed."""
+    call = {"tool": "shell", "arguments": {"command": gate.command}}
+    server = serve(
+        Tools([call], match="migrate the parser"),
+        Text("migrated", match="migrate the parser"),
+        Text("tested", match="test the parser"),
+        Text("noted"),
+    )
+    (place.folder / "talk.toml").write_text(AGENTS + (THROUGH if is_overridden else ""))
+    terminal = Terminal(place, (*COMMAND, "run", "talk.toml", "--yes"))
+    try:
+        gate.wait()
+        terminal.type("prefer the streaming parser\r")
+        terminal.wait("Steering migrate" if is_overridden else "your message is queued")
+        gate.open()
+        terminal.wait("succeeded")
+        assert terminal.process.wait(WAIT) == 0
+    finally:
+        terminal.close()
+    bodies = [json.dumps(one.body) for one in server.requests]
+    said = [one for one in bodies if "prefer the streaming parser" in one]
+    assert said
+    assert all(("migrate the parser" in one) == is_overridden for one in said)

@@ -23,8 +23,9 @@ required = ["cause"]
 [[step]]
 id = "each"
 for_each = ["a", "b", "c"]
-env = { ITEM = "{{ item }}", CAUSE = "{{ vars.cause }}" }
+env = { ITEM = "{{ item }}", CAUSE = "{{ vars.cause }}", OWN = ".steersman/kept-{{ run.id }}" }
 shell = '''
+mkdir -p "$OWN" && touch "$OWN/$ITEM"
 echo "$ITEM" >> log
 [ "$ITEM" = a ] || [ -e "$CAUSE" ] || { echo "no $CAUSE" >&2; exit 3; }
 '''
@@ -103,6 +104,7 @@ def test_a_failed_run_goes_on_when_its_cause_is_mended(place: Place) -> None:
     first = place.run("run", "broken.toml", "--var", "cause=the cause")
     assert first.returncode == 1
     assert state(place) == "failed"
+    assert "Changed 1 file: log\n" in first.stdout  # and not what the run keeps for itself
     assert re.search(r"`steersman run --resume \w+` goes on with what failed", first.stdout)
     assert place.run("run", "--resume", "last").returncode == 1
     (place.folder / "the cause").touch()
