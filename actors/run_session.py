@@ -140,6 +140,9 @@ class RunSession(Session):
                 (record.id, record.folder),
             )
 
+        for one in record.queue.waiting():  # said in an earlier turn, and no agent began since
+            if not one.purpose:
+                self._queue.tell(QueueChange("steer", one.number))
         self.start_child(ChildSpec("turn", start, "temporary"))
         if entry.resumes:
             self._nursery.tell(ResumeChildren(self._resumed(entry.resumes), entry.turn))

@@ -177,3 +177,29 @@ def test_what_is_typed_into_the_terminal_reaches_the_right_agent(
     said = [one for one in bodies if "prefer the streaming parser" in one]
     assert said
     assert all(("migrate the parser" in one) == is_overridden for one in said)
+
+
+@pytest.mark.slow
+def test_what_waits_for_the_next_agent_outlives_a_stop(
+    place: Place, serve: Any, gate: Gate
+) -> None:
+    """It is handed to the agent that begins next, also when that is after the run was taken up again."""
+    call = {"tool": "shell", "arguments": {"command": gate.command}}
+    server = serve(
+        Tools([call], match="migrate the parser"),
+        Text("migrated", match="Go on from there"),
+        Text("tested", match="test the parser"),
+        Text("noted"),
+    )
+    (place.folder / "talk.toml").write_text(AGENTS)
+    chat = run(place, "talk.toml", "--yes")
+    gate.wait()
+    chat.send("prefer the streaming parser")
+    chat.wait("accepted", text="prefer the streaming parser")
+    assert chat.signal(signal.SIGINT) == 130
+    gate.open()
+    again = run(place, "--resume", "last", "--yes")
+    assert ended(again)["status"] == "succeeded"
+    assert again.close() == 0
+    [prompt] = [one.prompt for one in server.requests if "prefer the" in one.prompt]
+    assert prompt.startswith("test the parser")
