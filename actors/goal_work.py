@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pykka import ActorRef
 
@@ -30,6 +30,7 @@ from ..ports.gate import run_gate
 from ..ports.judging import ask_judge
 from ..ports.process.process import Process
 from .mailbox import reply
+from .start_task import StartTask, fault_of
 
 if TYPE_CHECKING:
     from .scene import Scene
@@ -37,21 +38,11 @@ if TYPE_CHECKING:
 __all__ = ["GoalWork"]
 
 
-class _StartTask(Protocol):
-    """Starts work as a task; what it raises is told to `fault`."""
-
-    def __call__(
-        self, work: Coroutine[Any, Any, None], fault: Callable[[BaseException], None]
-    ) -> asyncio.Task[None]:
-        """Start it."""
-        ...
-
-
 class GoalWork:
     """One session's goals' hands; `perform` never blocks. `_gate` is the gate that runs."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, scene: Scene, start_task: _StartTask
+        self, loop: asyncio.AbstractEventLoop, scene: Scene, start_task: StartTask
     ) -> None:
         self._loop, self.scene, self._start_task = loop, scene, start_task
         self._tasks: set[asyncio.Task[None]] = set()
@@ -112,7 +103,9 @@ class GoalWork:
             reply(reply_to, GateEnded(effect.turn, effect.number, result))
 
         def fault(error: BaseException) -> None:
-            result = GateResult(effect.argv[0], passed=False, status="failed", output=_said(error))
+            result = GateResult(
+                effect.argv[0], passed=False, status="failed", output=fault_of(error)
+            )
             reply(reply_to, GateEnded(effect.turn, effect.number, result))
 
         self._dead.clear()
@@ -156,7 +149,7 @@ class GoalWork:
             reply(reply_to, await ask_judge(seat, effect))
 
         self._keep(
-            work(), lambda error: reply(reply_to, JudgeAnswered(effect.turn, fault=_said(error)))
+            work(), lambda error: reply(reply_to, JudgeAnswered(effect.turn, fault=fault_of(error)))
         )
 
     def _count(self, effect: CountChanges, reply_to: ActorRef[Any] | None) -> None:
@@ -197,7 +190,3 @@ class GoalWork:
         task = self._start_task(work, fault)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _said(error: BaseException) -> str:
-    return f"a fault in the program: {type(error).__name__}: {error}"

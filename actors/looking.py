@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
 from typing import Any
 
 from pykka import ActorRef
@@ -11,17 +10,16 @@ from ..machines.results import ModelNoticed
 from ..machines.workflow_order import LookAfter, LookBefore, Looked
 from ..ports.workspace.workspace import Workspace
 from .mailbox import reply
+from .start_task import StartTask
 
 __all__ = ["look"]
-
-Spawn = Callable[[Coroutine[Any, Any, None], Callable[[BaseException], None]], object]
 
 
 def look(
     workspace: Workspace | None,
     effect: LookBefore | LookAfter,
     reply_to: ActorRef[Any] | None,
-    spawn: Spawn,
+    start_task: StartTask,
 ) -> None:
     """Begin a look; the one before a step is answered, also if it could not be had."""
     call = f"{effect.turn}.{effect.step}"
@@ -41,4 +39,4 @@ def look(
         reply(reply_to, ModelNoticed(effect.turn, effect.epoch, text))
         reply(reply_to, Looked(effect.turn, effect.step))
 
-    spawn(before(), fault)
+    start_task(before(), fault)

@@ -25,22 +25,17 @@ from ..machines.effects import (
     StopTool,
     Summarise,
 )
-from ..machines.errors import ModelError, SteersmanError
+from ..machines.errors import SteersmanError
 from ..machines.orders import TimerFired
 from ..machines.results import (
-    ModelAnswered,
-    ModelFailed,
     ModelNoticed,
-    ModelText,
-    ModelThought,
     RestoreEnded,
-    Summarised,
     ToolPrinted,
 )
 from ..machines.workflow_order import LookAfter, LookBefore
 from ..ports.agents.external import ExternalAgent
 from ..ports.judging import JudgeSeat
-from ..ports.models.model import Model, ModelRequest, Pause, unheard
+from ..ports.models.model import Model
 from ..ports.tools.tool import Tool, ToolContext, ToolResult, ToolRun
 from ..ports.workspace.watched_run import WatchedRun, written_path
 from .finished import finished
@@ -49,10 +44,10 @@ from .goal_work import GoalWork
 from .latest import Latest
 from .looking import look
 from .mailbox import reply
-from .pieces import Pieces
+from .model_work import ModelWork
 from .reports import Reports
 from .scene import Scene
-from .window_watch import WindowWatch
+from .start_task import fault_of
 
 __all__ = ["Offspring", "Performer"]
 
@@ -80,9 +75,8 @@ class Performer:
         self.offspring = offspring
         self._timers = set[asyncio.TimerHandle]()
         self._loop = loop
-        self._window = WindowWatch(loop, scene.model)
+        self._model_work = ModelWork(loop, scene, self._task)
         self._goal_work = GoalWork(loop, scene, self._task)
-        self._calls: dict[str, asyncio.Task[None]] = {}
         self._runs: dict[str, ToolRun] = {}
         self._reports: dict[str, Reports] = {}
         self._latest: dict[str, Latest] = {}
@@ -93,21 +87,14 @@ class Performer:
     def change_model(self, model: Model, judge: Callable[[], JudgeSeat] | None) -> None:
         """Ask another model from the next call on; on the loop."""
         self.scene = replace(self.scene, model=model, judge=judge)
-        self._window.close()
-        self._window = WindowWatch(self._loop, model)
+        self._model_work.change_scene(self.scene)
         self._goal_work.scene = self.scene
 
     def __call__(self, effect: PortEffect, reply_to: ActorRef[Any] | None) -> None:
         """Begin an effect; its result goes to `reply_to`."""
         match effect:
-            case CallModel():
-                self._start_call(effect, reply_to)
-            case Summarise():
-                self._start_summary(effect, reply_to)
-            case CancelModel(turn):
-                task = self._calls.pop(turn, None)
-                if task is not None:
-                    task.cancel()
+            case CallModel() | Summarise() | CancelModel():
+                self._model_work(effect, reply_to)
             case RunTool():
                 self._run(effect, reply_to)
             case AnswerAgent(inner=inner, is_allowed=is_allowed):
@@ -136,13 +123,11 @@ class Performer:
 
     async def aclose(self) -> None:
         """Stop everything that still runs, and wait for it."""
-        for task in self._calls.values():
-            task.cancel()
+        self._model_work.close()
         for run in self._runs.values():
             run.stop()
         for timer in self._timers:
             timer.cancel()
-        self._window.close()
         self._goal_work.close()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if isinstance(self.scene.model, ExternalAgent):  # it is this session's alone
@@ -151,96 +136,6 @@ class Performer:
             await self.scene.workspace.aclose()
         if self.scene.sandbox is not None:
             await asyncio.to_thread(self.scene.sandbox.clear)
-
-    # Models ---------------------------------------------------------------------------------------
-
-    def _start_call(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
-        turn, epoch, step = effect.turn, effect.epoch, effect.step
-
-        def fault(error: BaseException) -> None:
-            reason = f"a fault in the program: {type(error).__name__}: {error}"
-            reply(reply_to, ModelFailed(turn, epoch, step, reason, "please report it"))
-
-        self._calls[turn] = self._task(self._call(effect, reply_to), fault)
-
-    def _start_summary(self, effect: Summarise, reply_to: ActorRef[Any] | None) -> None:
-        turn, epoch, step = effect.turn, effect.epoch, effect.step
-
-        def fault(error: BaseException) -> None:
-            reason = f"a fault in the program: {type(error).__name__}: {error}"
-            reply(reply_to, Summarised(turn, epoch, step, reason=reason))
-
-        self._calls[turn] = self._task(self._summarise(effect, reply_to), fault)
-
-    async def _summarise(self, effect: Summarise, reply_to: ActorRef[Any] | None) -> None:
-        """Ask for a summary; nobody reads along, so nothing of it is streamed."""
-        turn, epoch, step = effect.turn, effect.epoch, effect.step
-        scene = self.scene
-        request = ModelRequest(
-            scene.system,
-            effect.messages,
-            scene.tools,
-            call_prefix=f"{turn}.s{step}.c",
-            max_tokens=effect.max_tokens,
-        )
-        try:
-            answer = await scene.model.answer(
-                request, unheard, lambda said: _notice(reply_to, effect, said)
-            )
-        except ModelError as error:
-            reply(reply_to, Summarised(turn, epoch, step, reason=error.message))
-            return
-        text, reason = answer.text.strip(), "the model called a tool instead"
-        reply(reply_to, Summarised(turn, epoch, step, text, "" if text else reason, answer.usage))
-
-    async def _call(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
-        turn, epoch, step = effect.turn, effect.epoch, effect.step
-        text = Pieces(
-            self._loop, lambda delta: reply(reply_to, ModelText(turn, epoch, step, delta))
-        )
-        thoughts = Pieces(
-            self._loop, lambda delta: reply(reply_to, ModelThought(turn, epoch, step, delta))
-        )
-        request = ModelRequest(
-            self.scene.system,
-            effect.messages,
-            self.scene.tools,
-            call_prefix=f"{turn}.s{step}.c",
-            max_tokens=effect.max_tokens,
-        )
-        self._window.begin()
-        try:
-            answer = await self.scene.model.answer(
-                request, text.add, lambda said: _notice(reply_to, effect, said), thoughts.add
-            )
-        except ModelError as error:
-            text.flush()
-            window = await self._window.known()
-            failed = ModelFailed(
-                turn, epoch, step, error.message, error.hint, error.is_too_long, window
-            )
-            reply(reply_to, failed)
-            return
-        finally:
-            thoughts.close()
-            text.close()
-            if self._calls.get(turn) is asyncio.current_task():  # not the next call of the turn
-                del self._calls[turn]
-        window = await self._window.known()
-        reply(
-            reply_to,
-            ModelAnswered(
-                turn,
-                epoch,
-                step,
-                answer.text,
-                answer.tool_calls,
-                answer.usage,
-                answer.stop_reason,
-                window,
-                answer.thoughts,
-            ),
-        )
 
     # Tools ----------------------------------------------------------------------------------------
 
@@ -270,7 +165,7 @@ class Performer:
         self._runs[effect.call] = run
 
         def fault(error: BaseException) -> None:
-            text = f"[a fault in the program: {type(error).__name__}: {error}]"
+            text = f"[{fault_of(error)}]"
             reply(reply_to, finished(effect, ToolResult("failed", text)))
 
         self._awaited[effect.call] = self._task(self._await_run(run, effect, reply_to), fault)
@@ -292,7 +187,7 @@ class Performer:
 
     def _restore(self, effect: RestoreFiles, reply_to: ActorRef[Any] | None) -> None:
         def fault(error: BaseException) -> None:
-            reason = f"a fault in the program: {type(error).__name__}: {error}"
+            reason = fault_of(error)
             reply(reply_to, RestoreEnded(effect.id, reason))
 
         async def work() -> None:
@@ -345,7 +240,7 @@ class Performer:
                 reply(reply_to, opened)
 
         def fault(error: BaseException) -> None:
-            reason = f"a fault in the program: {type(error).__name__}: {error}"
+            reason = fault_of(error)
             reply(reply_to, ChildLost(effect.name, reason, "please report it"))
 
         self._task(open_it(), fault)
@@ -378,8 +273,3 @@ class Performer:
 
 def _ignore(error: BaseException) -> None:
     """Nobody waits for it: the next claim of the session says what is wrong with it."""
-
-
-def _notice(reply_to: ActorRef[Any] | None, effect: CallModel | Summarise, said: str) -> None:
-    seconds = said.seconds if isinstance(said, Pause) else 0.0
-    reply(reply_to, ModelNoticed(effect.turn, effect.epoch, str(said), seconds))
