@@ -12,14 +12,15 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from .blob_store import LARGEST, BlobStore
+from .blob_store import EVERYTHING, LARGEST, BlobStore
 from .path_state import Kind, PathState, signature
 from .repository import Repository
 from .scan import Scan, is_folder, parents, scan
-from .seed import Entry, copy_index, is_whole, take_from
+from .seed import Entry, copy_index, entries, is_whole, take_from
 from .shadow_git import GitFault, ShadowGit
 from .side_record import SideRecord, load_side, save_side
 
@@ -55,9 +56,23 @@ class _Pending:
 
 
 class Looker:
-    """One session's looks at `prefix` (empty or with a slash at its end) of a work tree."""
+    """One session's looks at `prefix` (empty or with a slash at its end) of a work tree.
 
-    def __init__(self, git: ShadowGit, blobs: BlobStore, prefix: str, side_file: Path) -> None:
+    `lender` are the objects of the person's repository, which may be thrown away at any time.
+    `unreadable` is what could not be looked at, as names in the session's folder.
+    """
+
+    def __init__(
+        self,
+        git: ShadowGit,
+        blobs: BlobStore,
+        prefix: str,
+        side_file: Path,
+        lender: Path | None = None,
+    ) -> None:
+        self.unreadable: set[str] = set()
+        self._lender = lender
+        self._lent: tuple[int, ...] = ()
         self._git = git
         self._blobs = blobs
         self._prefix = prefix
@@ -87,6 +102,7 @@ class Looker:
             self.side = load_side(earlier.with_name(earlier.name.replace("index-", "side-")))
             copy_index(earlier, self._git.index)
         elif repository is not None:
+            self._lent = _times(self._lender)
             self._distrust(take_from(self._git, repository), repository.may_convert())
         save_side(self._side_file, self.side)
 
@@ -139,6 +155,7 @@ class Looker:
     def catch_up(self) -> None:
         """Take note of the folder as it is, whoever made it so. Raises `TooMuch`, `GitFault`."""
         found = scan(self._git, self._prefix)
+        self._keep_lent(found)
         self._forget_recent(found)
         if not found.dirty and found.folders == self.side.folders:
             return
@@ -148,6 +165,19 @@ class Looker:
             state = None if path in found.deleted else self._light(path)
             pending.sort_in(path, state)
         self._take_note(pending)
+
+    def _keep_lent(self, found: Scan) -> None:
+        """Where objects of the lender may have gone, copy again what still is as they said."""
+        if (now := _times(self._lender)) == self._lent:
+            return
+        rows = [
+            one for one in entries(self._git) if one[1] != "160000" and one[3] not in found.dirty
+        ]
+        there = self._git.sizes({name for _, _, name, _ in rows})
+        for _, _, name, path in rows:
+            if name not in there:
+                self._blobs.capture(self._git.top, path, EVERYTHING)
+        self._lent = now
 
     def _forget_recent(self, found: Scan) -> None:
         """Take note of recent modes as they are now, and let go of those that are not so recent."""
@@ -217,7 +247,17 @@ class Looker:
     def _state(self, path: str, found: Scan) -> PathState | None:
         if path in found.deleted:
             return None
-        return self._blobs.capture(self._git.top, path, LARGEST)
+        state = self._blobs.capture(self._git.top, path, LARGEST)
+        if state is not None and state.kind == "large":
+            self._may_read(path)
+        return state
+
+    def _may_read(self, path: str) -> bool:
+        """Whether a file may be read; if not, it is noted."""
+        if os.access(self._git.top / path, os.R_OK):
+            return True
+        self.unreadable.add(self._own_name(path))
+        return False
 
     def _known(self, path: str, entry: tuple[str, str] | None) -> PathState | None:
         """Return what a path held at the last look."""
@@ -242,7 +282,7 @@ class Looker:
             return PathState("link")
         if not stat.S_ISREG(found.st_mode):
             return PathState("odd", signature(found))
-        if found.st_size > LARGEST or not os.access(self._git.top / path, os.R_OK):
+        if found.st_size > LARGEST or not self._may_read(path):
             return PathState("large", signature(found))
         mode = stat.S_IMODE(found.st_mode)
         if found.st_ctime > time.time() - RECENT:
@@ -252,6 +292,7 @@ class Looker:
     def _take_note(self, pending: _Pending) -> None:
         """Bring index and side record up to date: the record first, so that it is never behind."""
         found, side = pending.found, self.side
+        self.unreadable.update(self._own_name(one) for one in found.closed)
         for path, mode in pending.modes.items():
             side.note_mode(path, mode)
             self._recent[path] = mode
@@ -300,6 +341,14 @@ def _joined(changes: Iterable[Change]) -> list[Change]:
             before, after = known[1] or before, known[2] or after
         found[path] = path, before, after
     return list(found.values())
+
+
+def _times(objects: Path | None) -> tuple[int, ...]:
+    """Return what changes when objects are packed or thrown away."""
+    places = [objects, objects / "pack"] if objects is not None else []
+    with suppress(OSError):
+        return tuple(one.stat().st_mtime_ns for one in places)
+    return ()
 
 
 def _mode_of(path: Path) -> int | None:

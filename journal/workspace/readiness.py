@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from .blob_store import BlobStore
@@ -12,7 +12,7 @@ from .repository import Repository, find_repository
 from .seed import is_whole
 from .shadow_git import GitFault, ShadowGit, find_git
 
-__all__ = ["NotCovered", "make_looker"]
+__all__ = ["NotCovered", "folds_case", "make_looker"]
 
 
 class NotCovered(Exception):
@@ -34,12 +34,13 @@ def make_looker(
     borrowed = repository if repository and repository.can_be_borrowed_from else None
     git = ShadowGit(program, place / "git", top, index)
     git.create(
-        ignores_case=(place / "FOLDER").exists(),  # written in lower case
+        ignores_case=folds_case(os.listdir(folder), lambda one: os.path.lexists(folder / one)),
         exclude=repository.exclude if repository else "",
         borrow=borrowed.objects if borrowed else None,
     )
     blobs.fetch = git.fetch
-    looker = Looker(git, blobs, prefix, place / f"side-{session}.json")
+    lender = borrowed.objects if borrowed else None
+    looker = Looker(git, blobs, prefix, place / f"side-{session}.json", lender)
     try:
         looker.begin(borrowed, _earlier(place, index))
     except (
@@ -50,6 +51,13 @@ def make_looker(
         looker = Looker(git, blobs, prefix, place / f"side-{session}.json")
         looker.begin(None, None)
     return looker
+
+
+def folds_case(names: Iterable[str], is_there: Callable[[str], bool]) -> bool:
+    """Whether a folder with these names takes `a` and `A` for one, as far as they tell."""
+    listed = set(names)
+    other = next((one.swapcase() for one in listed if one.swapcase() not in listed), "")
+    return bool(other) and is_there(other)
 
 
 def _check(program: str, folder: Path, place: Path) -> None:

@@ -55,9 +55,11 @@ class Repository:
             home / ".config" / "git" / "config",
             Path("/etc/gitconfig"),
         )
-        has_own = (self.common / "info" / "attributes").exists()
-        has_global = (home / ".config" / "git" / "attributes").exists()
-        return has_own or has_global or any(_CONVERTS.search(_text(one)) for one in configs)
+        attributes = self.common / "info" / "attributes", home / ".config" / "git" / "attributes"
+        has_attributes = any(
+            os.path.exists(one) for one in attributes
+        )  # false where we may not look
+        return has_attributes or any(_CONVERTS.search(_text(one)) for one in configs)
 
 
 def find_repository(folder: Path) -> Repository | None:

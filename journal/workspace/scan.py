@@ -26,7 +26,8 @@ class Scan:
     """What differs, by its path in the work tree.
 
     `dirty` maps it to its index entry (mode, blob), none if it has none; `deleted` are those that are
-    no file any more. `folders` hold no file that the index knows, `nested` are repositories.
+    no file any more. `folders` hold no file that the index knows, `nested` are repositories, and
+    `closed` are folders that may not be read.
     """
 
     dirty: dict[str, tuple[str, str] | None] = field(
@@ -35,6 +36,7 @@ class Scan:
     deleted: set[str] = field(default_factory=set[str])
     folders: list[str] = field(default_factory=list[str])
     nested: list[str] = field(default_factory=list[str])
+    closed: list[str] = field(default_factory=list[str])
 
     def check_limits(self, top: Path, largest: int) -> None:
         """Raise `TooMuch` if what is new is more than anybody wants copied."""
@@ -90,7 +92,11 @@ def parents(path: str) -> Iterator[str]:
 def _walk(top: Path, folder: str, found: Scan, inside: list[str]) -> None:
     """Note the folders below one in which git knows no file; repositories are left alone."""
     has_files = False
-    for here, names, files in os.walk(top / folder):
+
+    def note(error: OSError) -> None:
+        found.closed.append(os.path.relpath(os.fsdecode(error.filename), top))
+
+    for here, names, files in os.walk(top / folder, onerror=note):
         name = os.path.relpath(here, top)
         if ".git" in names or ".git" in files:
             found.nested.append(name)

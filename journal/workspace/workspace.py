@@ -33,6 +33,8 @@ __all__ = ["FileChange", "Workspace"]
 
 OWN_LARGEST = 256 << 20
 """Bytes of a file of which a copy is kept when a tool of ours replaces it."""
+NAMED = 5
+"""Paths that one sentence names; of more it says how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class Workspace:
         self._own: dict[str, PathState | None] = {}
         """What our own tools left since the last look."""
         self._told: set[str] = set()
+        self._unread: set[str] = set()
         self._opened: Reversal | None = None
         self.uncovered: tuple[str, ...] = ()
 
@@ -100,6 +103,7 @@ class Workspace:
             try:
                 looker.catch_up()
                 self._own.clear()
+                self._tell_unreadable(looker)
             except TooMuch as limit:
                 self._looker = looker = None
                 self._why_blind = f"the folder holds {limit}"
@@ -192,7 +196,6 @@ class Workspace:
 
     def _ready_looker(self) -> Looker | None:
         if not self._is_ready:
-            self._is_ready = True
             _ = self._ledger
             try:
                 self._looker = make_looker(
@@ -200,7 +203,18 @@ class Workspace:
                 )
             except NotCovered as reason:
                 self._why_blind = str(reason)
+            self._is_ready = True
         return self._looker
+
+    def _tell_unreadable(self, looker: Looker) -> None:
+        fresh = sorted(looker.unreadable - self._unread)
+        if fresh:
+            self._unread.update(fresh)
+            more = f" and {len(fresh) - NAMED} more" if len(fresh) > NAMED else ""
+            names = ", ".join(f"`{one}`" for one in fresh[:NAMED])
+            self._tell(
+                f"What commands change in {names}{more} cannot be reverted: it cannot be read."
+            )
 
     def _tell(self, text: str) -> None:
         if text not in self._told:
