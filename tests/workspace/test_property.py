@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,15 +12,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from workspace.conftest import Agent, content_of, git
 
-NAMES = ("a", "b", "A", "d", "d/f", "d/g", "d/e", "d/e/h", "x y", "-n", ":(top)z", "q\nr", "l.log")
+NAMES = (
+    *("a", "b", "A", "d", "d/f", "d/g", "d/e", "d/e/h", "x y", "-n", ":(top)z", "q\nr", "l.log"),
+    *(":(glob)*", 'quo"te', "d/e/*", "\udcfe", "-d/--", ":(exclude)d/x"),
+)
 DATA = (b"", b"1", b"2", b"1\r\n", b"2\r\n", b"\x00\xff")
 
-path = st.sampled_from(NAMES)
+path = st.integers(0, 3)
+"""One of the few names that a story is about, so that person and agent meet."""
 write = st.tuples(st.just("write"), path, st.sampled_from(DATA))
 mode = st.tuples(st.just("mode"), path, st.sampled_from((0o600, 0o644, 0o755)))
 remove = st.tuples(st.just("remove"), path, st.none())
 link = st.tuples(st.just("link"), path, st.sampled_from(("a", "d", "/nowhere")))
-change = st.one_of(write, write, write, mode, remove, link)
+bare = st.tuples(st.just("folder"), path, st.none())
+move = st.tuples(st.just("move"), path, path)
+change = st.one_of(write, write, write, mode, remove, link, bare, move)
 step = st.tuples(
     st.sampled_from(("command", "command", "tool", "person", "person")),
     st.lists(change, min_size=1, max_size=4),
@@ -38,6 +45,10 @@ def apply(folder: Path, what: str, name: str, value: object) -> None:
         if target.is_file() and not target.is_symlink():
             target.chmod(value)  # type: ignore[arg-type]
         return
+    if what == "move":
+        with suppress(OSError):
+            target.rename(folder / str(value))
+        return
     if target.is_dir() and not target.is_symlink():
         shutil.rmtree(target)
     elif os.path.lexists(target):
@@ -46,6 +57,8 @@ def apply(folder: Path, what: str, name: str, value: object) -> None:
         target.write_bytes(value)  # type: ignore[arg-type]
     elif what == "link":
         os.symlink(str(value), target)
+    elif what == "folder":
+        target.mkdir()
 
 
 @dataclass
@@ -76,25 +89,40 @@ class Model:
 
 def files(folder: Path) -> dict[str, object]:
     """Return the files and links alone: folders come and go with what is in them."""
-    return {name: one for name, one in content_of(folder).items() if one != "folder"}
+    return files_of(content_of(folder))
+
+
+def files_of(content: dict[str, object]) -> dict[str, object]:
+    """Return the files and links of a content."""
+    return {name: one for name, one in content.items() if one != "folder"}
+
+
+def folders(content: dict[str, object]) -> set[str]:
+    """Return the folders alone."""
+    return {name for name, one in content.items() if one == "folder"}
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @settings(
-    max_examples=30,
+    max_examples=80,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(
+    st.lists(st.sampled_from(NAMES), min_size=4, max_size=4, unique=True),
     st.lists(change, max_size=8),
-    st.lists(step, min_size=1, max_size=5),
-    st.sampled_from(("plain", "repository", "ignoring")),
+    st.lists(step, min_size=1, max_size=6),
+    st.sampled_from(("plain", "repository", "attributes")),
     st.booleans(),
 )
-def test_each_path_as_before_the_turn_or_as_the_person_has_it(start, steps, kind, restarts) -> None:
+def test_each_path_as_before_the_turn_or_as_the_person_has_it(
+    names, start, steps, kind, restarts
+) -> None:
     """And a revert that is undone leaves what was there before it."""
+    start = named(start, names)
+    steps = [(who, named(changes, names)) for who, changes in steps]
     root = Path(tempfile.mkdtemp())
     folder = root / "project"
     folder.mkdir()
@@ -104,15 +132,24 @@ def test_each_path_as_before_the_turn_or_as_the_person_has_it(start, steps, kind
         shutil.rmtree(root)
 
 
+def named(changes, names):
+    """Put names for their numbers, those of moves, too."""
+    return [
+        (what, names[at], names[value] if what == "move" else value) for what, at, value in changes
+    ]
+
+
 def check(root: Path, folder: Path, start, steps, kind: str, restarts: bool) -> None:
     """Play one story and compare it with the model."""
     for one in start:
         apply(folder, *one)
+    if kind == "attributes":
+        (folder / ".gitattributes").write_text("* text eol=crlf\n")
+        (folder / ".gitignore").write_text("nothing-here\n")
+    first = content_of(folder)
     if kind != "plain":
         git(folder, "init", "-q")
         git(folder, "add", "-A")
-    if kind == "ignoring":
-        (folder / ".gitignore").write_text("nothing-here\n")
     agent, model = Agent(root / "state", folder), Model()
     for who, changes in steps:
         before = files(folder)
@@ -134,11 +171,21 @@ def check(root: Path, folder: Path, start, steps, kind: str, restarts: bool) -> 
             agent.restart()
     now = content_of(folder)
     wanted = model.expected(files(folder))
+    dry = agent.revert(is_dry_run=True)
+    assert content_of(folder) == now
     done = agent.revert()
     blocked = {one for one, why in done.kept if why == "something else is in its place"}
     found = files(folder)
     for name in wanted.keys() | found.keys():
         if name not in blocked:
             assert found.get(name) == wanted.get(name), (name, done)
+    changed = {
+        name for name in found.keys() | files_of(now).keys() if found.get(name) != now.get(name)
+    }
+    assert {name for name in done.restored if now.get(name) != "folder"} >= changed - folders(now)
+    assert set(done.restored) | blocked >= set(dry.restored)
+    if all(who != "person" for who, _ in steps):
+        assert content_of(folder) == first  # folders, too
+        assert done.kept == ()
     agent.revert("undo")
     assert content_of(folder) == now
