@@ -41,8 +41,7 @@ async def give_back(
 
 
 def _ended(name: str, outcome: Outcome) -> RestoreEnded:
-    notes = [outcome.note] if outcome.note else []
-    notes += [f"what commands changed in turn {one}" for one in outcome.blind]
+    notes = [f"what commands changed in turn {one}" for one in outcome.blind]
     notes += [f"`{one}` is a repository of its own and is not looked at" for one in outcome.nested]
     return RestoreEnded(
         name,

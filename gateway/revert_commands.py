@@ -45,17 +45,27 @@ def revert_command(conversation: Conversation, argument: str) -> Reply:
     if record.state == "finalized":
         done = _revert_ended(conversation, record, order)
         return Reply(bool(done["ok"]), done, reverted_text(done))
+    cut_off = [one.id for one in record.reverts.values() if one.is_open]
     asked = conversation.ask(order)
     if not asked.get("ok"):
         return Reply(False, asked, f"Not reverted: {asked.get('reason')}.")
-    question = RevertOutcome(asked["id"])
-    data: dict[str, Any] = conversation.runtime.ask(conversation.session, question, PATIENCE)
+    data = _outcome(conversation, asked["id"])
     conversation.runtime.settle()  # nobody reads of it before it is on disk
     conversation.runtime.inspect(conversation.session)  # behind the news that it is
-    text = reverted_text(data)
+    finished = [reverted_text(_outcome(conversation, one)) for one in cut_off]
+    text = "\n".join(
+        [*(f"Finished what was cut off: {one}" for one in finished), reverted_text(data)]
+    )
     if not record.turns and data["ok"]:
         text += _before(conversation, record)
     return Reply(bool(data["ok"]), data, text)
+
+
+def _outcome(conversation: Conversation, name: str) -> dict[str, Any]:
+    """Wait until a revert is over; return what became of it."""
+    question = RevertOutcome(name)
+    data: dict[str, Any] = conversation.runtime.ask(conversation.session, question, PATIENCE)
+    return data
 
 
 def _before(conversation: Conversation, record: SessionRecord) -> str:
@@ -121,7 +131,9 @@ def _parse(words: list[str]) -> Revert:
 def _turn(name: str) -> str:
     number = name.removeprefix("t")
     if not number.isdecimal():
-        raise ValueError(f"`{name}` is no turn (as in `--to t3`; /diff names them)")
+        raise ValueError(
+            f"`{name}` is no turn (as in `--to t3`; `/revert --dry-run` names the newest)"
+        )
     return f"t{number}"
 
 

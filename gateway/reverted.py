@@ -35,10 +35,14 @@ def reverted_text(about: dict[str, Any]) -> str:
 def _head(about: dict[str, Any]) -> str:
     restored = about["restored"]
     files = "1 file" if len(restored) == 1 else f"{len(restored)} files"
+    if not restored and not about["kept"]:
+        is_undo = about["scope"] == "undo"
+        return "There is no revert to undo." if is_undo else "There is nothing to revert."
     if about.get("dry_run"):
-        return f"Would revert {files}{f': {_names(restored)}' if restored else ''}."
+        turns = f" of {', '.join(about['turns'])}" if about["turns"] else ""
+        return f"Would revert {files}{turns}{f': {_names(restored)}' if restored else ''}."
     if not restored:
-        return "Nothing was reverted." if about["kept"] else "There is nothing to revert."
+        return "Nothing was reverted."
     match about["scope"]:
         case "undo":
             return f"Took the revert of {files} back: {_names(restored)}."
@@ -53,7 +57,11 @@ def _kept(about: dict[str, Any]) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for path in about["kept"]:
         reasons.setdefault(about["why"][path], []).append(path)
-    lines = [f"Kept {_names(paths, len(paths))}: {why}." for why, paths in reasons.items()]
+    kept = "Would keep" if about.get("dry_run") else "Kept"
+    lines = [f"{kept} {_names(paths, len(paths))}: {why}." for why, paths in reasons.items()]
+    if about["scope"] == "undo":
+        hint = ["`/revert undo --force` takes back what can be."]
+        return lines + (hint if about["turns"] else [])
     return [*lines, "`/revert --force` reverts what can be; `/revert undo` takes that back."]
 
 

@@ -48,4 +48,3 @@ class Outcome:
     blind: tuple[str, ...] = ()
     nested: tuple[str, ...] = ()
     is_dry_run: bool = False
-    note: str = ""

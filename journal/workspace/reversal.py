@@ -73,7 +73,8 @@ class Reversal:
         """Give back what a revert replaced; the same rule: only what still is as the revert left it."""
         restore = self._to_undo(order)
         if restore is None:
-            return Outcome(order.id, order.scope, note="there is no revert to undo")
+            unknown = tuple((one, "no revert that can be undone touched it") for one in order.paths)
+            return Outcome(order.id, order.scope, kept=unknown, is_dry_run=order.is_dry_run)
         done = [one for one in restore.done if not order.paths or one.path in order.paths]
         touches = [
             Touch("", restore.name, "revert", one.path, restore.rescue[one.path], one.target)
