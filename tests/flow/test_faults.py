@@ -49,8 +49,8 @@ def test_no_snapshot_is_left_over() -> None:
 
 
 CHECKER = (
-    *("check", "doubt", "graph", "inclusion", "items", "output_schema", "program", "reading"),
-    *("scope", "shape", "template", "workflow_file"),
+    *("check", "doubt", "graph", "habit", "inclusion", "items", "output_schema", "program"),
+    *("reading", "scope", "shape", "template", "workflow_file"),
 )
 """The modules of `workflows/flow` that find mistakes."""
 RENDERING = ("render_words", "items_of", "_compile", "_explained")

@@ -17,6 +17,7 @@ from ..document import Complaint, Document, complain, config_error, parse_docume
 from ..fault import Fault, dotted, faults_of
 from ..spelling import suggest
 from .graph import order_faults
+from .habit import translated
 from .items import item_faults
 from .output_schema import schema_faults
 from .salvage import Salvaged, salvage, whole
@@ -88,7 +89,7 @@ def _declared(document: Document) -> tuple[Salvaged, list[Fault]]:
     except ValidationError as error:
         wrong = [one["loc"] for one in error.errors(include_url=False)]
         faults = [one for fault in faults_of(error) for one in suggest(_told(fault), _KNOWN)]
-        return salvage(own, wrong), faults
+        return salvage(own, wrong), [translated(one) for one in faults]
 
 
 def _with_reason(complaint: Complaint) -> Complaint:
@@ -111,10 +112,7 @@ def _told(fault: Fault) -> Fault:
         "`workflow` is missing": 'add a table `[workflow]`, with `name = "…"`',
         "`step` is missing": "add a table `[[step]]` for each thing to do",
     }
-    hint = begins.get(fault.message, fault.hint)
-    if fault.where[:1] == ("step",) and fault.where[2:] == ("run",) and fault.hint:
-        hint = 'write a list, as in `run = ["ls", "-l"]`, or `shell = "ls -l"`'
-    return replace(fault, hint=hint)
+    return replace(fault, hint=begins.get(fault.message, fault.hint))
 
 
 def _spec(document: Document, declared: Salvaged, layer: Document) -> WorkflowSpec:
