@@ -186,6 +186,8 @@ class Cancelling(Household):
 
     def _end_turn(self, order: InterruptTurn) -> None:
         """Give the turn the order; if it has just ended, the news of that is on its way."""
+        if self._cancel is not None:
+            self._crossed = (*self._crossed, self._cancel)
         self._cancel = order
         tell(self._turn, order)
 

@@ -63,6 +63,8 @@ class Household(Pursuing):
     """The newest cancel that reaches children, and the epoch in which it was given."""
     _given: dict[str, str]
     """Receipts that are still to be journalled, and the keys of those who asked."""
+    _crossed: tuple[InterruptTurn, ...] = ()
+    """Orders to the running turn that another one followed before the turn had answered."""
     _unsettled: frozenset[str] = frozenset()
     """Who has still to say that nothing is left to decide."""
 
@@ -97,7 +99,7 @@ class Household(Pursuing):
             case e.Interrupted() | e.InterruptPlanned():
                 if isinstance(entry, e.InterruptPlanned):
                     self._newest = None  # who is asked for from now on is none of its business
-                self._cancel = None
+                self._cancel, self._crossed = None, ()
                 self.unstash()
             case e.InterruptRequested(turn=""):
                 self._newest = None  # whoever was asked for before it has begun by now
@@ -148,8 +150,10 @@ class Household(Pursuing):
 
     def _too_late(self, order: InterruptTurn) -> None:
         """The turn ended by itself before the cancel reached it: what waits may be held, even so."""
-        self._given.pop(order.receipt, None)
-        self._acknowledge(order, order.receipt)
+        for one in (*self._crossed, order):
+            self._given.pop(one.receipt, None)
+            self._acknowledge(one, one.receipt)
+        self._crossed = ()
         self._pass_on(Noticed("The turn had just ended by itself."))
         if self.record.state == "idle":
             self._shift("start")

@@ -14,6 +14,7 @@ if TESTS not in sys.path:
     sys.path.insert(0, TESTS)
 
 from blackbox.driver import Gate, Place  # noqa: E402
+from blackbox.goal_table import REACHED, moves_in  # noqa: E402
 from blackbox.judged import Start  # noqa: E402
 from serving import Behaviour, ModelServer  # noqa: E402
 
@@ -56,8 +57,11 @@ def gate(place: Place) -> Generator[Gate]:
 
 
 @pytest.fixture
-def start(place: Place) -> Generator[Start]:
-    """Start an agent's and a judge's model server, and configure both; `goals` are keys of `[goals]`."""
+def start(place: Place, request: pytest.FixtureRequest) -> Generator[Start]:
+    """Start an agent's and a judge's model server, and configure both; `goals` are keys of `[goals]`.
+
+    When the test has passed, its journals have in them what the table of transitions says.
+    """
     servers: list[ModelServer] = []
 
     def begin(
@@ -86,3 +90,5 @@ model = "judge"
     place.close()
     for server in servers:
         server.close()
+    promised = {move for move, test in REACHED.items() if test == request.node.originalname}
+    assert not promised or promised <= moves_in(place)

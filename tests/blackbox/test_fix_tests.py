@@ -1,10 +1,11 @@
 """The shipped loop that mends tests: its goal decides whether it is done, and its gate goes first."""
 
+import signal
 from typing import Any
 
 import pytest
-from blackbox.driver import COMMAND, Chat, Place
-from serving import Text, Tools
+from blackbox.driver import COMMAND, WAIT, Chat, Place
+from serving import Hang, Text, Tools
 
 VERDICT = '{{"verdict": "{}", "reason": "{}"}}'
 
@@ -57,3 +58,27 @@ def test_a_goal_that_is_given_up_fails_the_run(place: Place, serve: Any) -> None
     assert "again" not in states or states["again"] == "blocked"
     assert ended["reason"]
     assert chat.ended() == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["SIGINT", "SIGKILL"])
+def test_the_goal_of_a_step_goes_on_with_its_run(place: Place, serve: Any, how: str) -> None:
+    """Ended in the goal's second turn, nothing runs; resumed, the goal goes on and is achieved."""
+    server = serve(
+        Text(VERDICT.format("done", "they pass"), match="## The goal"),
+        mend("one"),
+        Text("I mended the first."),
+        Hang(),
+        mend("two"),
+        Text("I mended the second."),
+    )
+    chat = run(place)
+    server.wait_requests(3, WAIT)
+    chat.signal(signal.Signals[how])
+    again = Chat(place, (*COMMAND, "run", "--json", "--yes", "--resume", "last"))
+    place.chats.append(again)
+    ended = again.wait("run_ended", session=again.session)
+    states = {one["step"]: one["state"] for one in ended["steps"]}
+    assert (ended["status"], states["fix"]) == ("succeeded", "done")
+    assert again.close() == 0
+    assert again.seen("goal")[-1]["turns_total"] == 3

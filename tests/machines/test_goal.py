@@ -1,6 +1,10 @@
 """The goal's machine, every state with every event."""
 
+from pathlib import Path
+
 import pytest
+from blackbox.goal_table import REACHED
+from simulation.goal_moves import rows
 
 from steersman.machines.goal import GOAL
 from steersman.machines.step import Refusal, step
@@ -33,3 +37,11 @@ def test_each_event_in_each_state(state: str, event: str) -> None:
     found = step(GOAL, state, event)
     expected = MOVES.get((state, event))
     assert (None if isinstance(found, Refusal) else found.state) == expected
+
+
+def test_each_transition_is_gone_through_by_the_installed_command() -> None:
+    """The table of black-box tests has every transition, and names tests that there are."""
+    tests = Path(__file__).parents[1] / "blackbox"
+    text = "".join(one.read_text("utf-8") for one in tests.glob("test_goal*.py"))
+    assert REACHED.keys() == rows(GOAL)
+    assert all(f"def {name}(" in text for name in REACHED.values())

@@ -43,6 +43,7 @@ MOST_STEPS = 6_000
 GATE = (("make", "check"),)
 SAYS = (
     ("continue",),
+    ("continue", "wait"),
     ("continue", "continue", "continue", "done"),
     ("continue", "wait", "done", "impossible", "prose", "both"),
     ("prose",),
@@ -54,6 +55,7 @@ class GoalScenario:
 
     def __init__(self, seed: int, session_type: type[Session] = Session) -> None:
         self.dice = dice = Random(seed)
+        is_calm = dice.random() < 0.4  # a person looks on while an agent says and does the same
         chooser = PriorityChooser(dice) if seed % 2 else UniformChooser(dice)
         policy = Policy(
             busy_mode=dice.choice(("interrupt", "steer", "queue")),
@@ -61,9 +63,9 @@ class GoalScenario:
             max_queue_size=3,
         )
         goals = GoalPolicy(
-            max_turns=dice.choice((1, 2, 4)),
-            max_tokens=dice.choice((None, None, 30)),
-            max_minutes=dice.choice((None, None, 0.1)),
+            max_turns=8 if is_calm else dice.choice((1, 2, 4)),
+            max_tokens=None if is_calm else dice.choice((None, None, 30)),
+            max_minutes=None if is_calm else dice.choice((None, None, 0.1)),
             gates=dice.choice(((), (), GATE, (*GATE, ("true",)))),
             gates_decide=dice.random() < 0.2,
             max_judge_failures=dice.choice((0, 1, 3)),
@@ -72,30 +74,31 @@ class GoalScenario:
             max_wait=10.0,
         )
         verdicts = Verdicts(
-            dice.choice(SAYS),
-            fails=dice.choice((0.0, 0.2, 1.0)),
+            dice.choice(SAYS[:2] if is_calm else SAYS),
+            fails=0.0 if is_calm else dice.choice((0.0, 0.2, 1.0)),
             gate_fails=dice.choice((0.0, 0.5)),
             longest=dice.choice((0.1, 3.0)),
         )
         self.plan = Plan(
             policy,
             Chances(
-                calls=dice.choice((0.0, 0.4)),
-                model_fails=dice.choice((0.0, 0.05, 0.5)),
+                calls=0.6 if is_calm else dice.choice((0.0, 0.4)),
+                model_fails=0.0 if is_calm else dice.choice((0.0, 0.05, 0.5)),
                 longest=dice.choice((0.5, 3.0)),
                 verdicts=verdicts,
-                repeats=dice.choice((0.0, 0.0, 0.8)),
+                repeats=0.9 if is_calm else dice.choice((0.0, 0.0, 0.8)),
             ),
             crash_at=dice.randrange(3, 60) if dice.random() < 0.3 else None,
             crash_side=dice.choice(("before", "after")),
-            max_steps=3,
+            max_steps=20 if is_calm else 3,
             longest_batch=dice.choice((1, 8)),
             haste=dice.choice((0.05, 1.0)),
             session_type=session_type,
             goals=goals,
         )
         self.program = SimulatedProgram(self.plan, dice, chooser)
-        self.left = dice.choice((2, 6, 14))
+        self.left = 6 if is_calm else dice.choice((2, 6, 14))
+        self.pauses = (10.0, 30.0, 100.0) if is_calm else (0.0, 1.0, 5.0, 40.0)
         self.said = 0
         self.crash_step = dice.randrange(5, 250) if dice.random() < 0.2 else -1
         self.poison_step = dice.randrange(5, 150) if dice.random() < 0.1 else -1
@@ -151,7 +154,7 @@ class GoalScenario:
         self.left -= 1
         self.said += 1
         self.program.say(self._thing())
-        pause = self.dice.choice((0.0, 1.0, 5.0, 40.0)) * self.dice.random()
+        pause = self.dice.choice(self.pauses) * self.dice.random()
         self.program.timeline.after(pause, self._speak, "user")
 
     def _thing(self) -> Any:
@@ -159,7 +162,7 @@ class GoalScenario:
         if self.said == 1 or dice < 0.25:
             return SetGoal(
                 f"goal {self.said}",
-                max_turns=self.dice.choice((None, 1, 3)),
+                max_turns=self.dice.choice((None, 1, 3)) if self.said > 1 else None,
                 is_next=self.said > 1 and self.dice.random() < 0.5,
             )
         if dice < 0.5:
