@@ -148,7 +148,7 @@ def use_faults(
     `broken` are ids of steps that are there, and wrong: nothing is said of them.
     """
     known = {step.id: step for step in steps}
-    before = ancestors(waits_for(steps))
+    there = _There(known, ancestors(waits_for(steps)), variables)
     for use in uses:
         yield from use.faults
         for reference in use.references:
@@ -159,13 +159,16 @@ def use_faults(
                 if reference.path[0] not in _tails(use.references, (*known, *variables)):
                     yield from _name_faults(use.slot, reference)
             else:
-                yield from check(use.slot, reference, known, before, variables)
+                yield from check(use.slot, reference, there)
 
 
-Check = Callable[
-    [Slot, Reference, Mapping[str, StepSpec], Mapping[str, frozenset[str]], Sequence[str]],
-    Iterator[Fault],
-]
+@dataclass(frozen=True, slots=True)
+class _There:
+    """What a workflow has: its steps by id, those that end `before` each of them, its variables."""
+
+    steps: Mapping[str, StepSpec]
+    before: Mapping[str, frozenset[str]]
+    variables: Sequence[str]
 
 
 def _name_faults(slot: Slot, reference: Reference) -> Iterator[Fault]:
@@ -183,34 +186,22 @@ def _name_faults(slot: Slot, reference: Reference) -> Iterator[Fault]:
     yield _fault(slot, f"uses `{name}`, which is not there", hint, reference.line)
 
 
-def _variable_faults(
-    slot: Slot,
-    reference: Reference,
-    steps: Mapping[str, StepSpec],
-    before: Mapping[str, frozenset[str]],
-    variables: Sequence[str],
-) -> Iterator[Fault]:
-    if len(reference.path) > 1 and reference.path[1] not in variables:
+def _variable_faults(slot: Slot, reference: Reference, there: _There) -> Iterator[Fault]:
+    if len(reference.path) > 1 and reference.path[1] not in there.variables:
         name = reference.path[1]
-        hint = _meant("vars", name, variables) or "add it to `[workflow.vars]`"
+        hint = _meant("vars", name, there.variables) or "add it to `[workflow.vars]`"
         yield _fault(slot, f"uses `vars.{name}`, which is not there", hint, reference.line)
 
 
-def _step_faults(
-    slot: Slot,
-    reference: Reference,
-    steps: Mapping[str, StepSpec],
-    before: Mapping[str, frozenset[str]],
-    variables: Sequence[str],
-) -> Iterator[Fault]:
+def _step_faults(slot: Slot, reference: Reference, there: _There) -> Iterator[Fault]:
     if len(reference.path) < 2:
         return
     name = reference.path[1]
-    if name not in steps:
-        hint = _meant("steps", name, list(steps)) or f"steps: {_listed(list(steps))}"
+    if name not in there.steps:
+        hint = _meant("steps", name, list(there.steps)) or f"steps: {_listed(list(there.steps))}"
         yield _fault(slot, f"uses step `{name}`, which is not there", hint, reference.line)
         return
-    if slot.step is not None and name not in before[slot.step.id]:
+    if slot.step is not None and name not in there.before[slot.step.id]:
         is_itself = name == slot.step.id
         hint = "what a step says is there when it has ended" if is_itself else ""
         hint = hint or f'add "{name}" to the `needs` of `{slot.step.id}`'
@@ -218,7 +209,7 @@ def _step_faults(
         yield _fault(slot, f"uses {said}", hint, reference.line)
         return
     if len(reference.path) > 2:
-        yield from _field_faults(slot, reference, steps[name])
+        yield from _field_faults(slot, reference, there.steps[name])
 
 
 def _field_faults(slot: Slot, reference: Reference, step: StepSpec) -> Iterator[Fault]:
@@ -237,20 +228,14 @@ def _field_faults(slot: Slot, reference: Reference, step: StepSpec) -> Iterator[
         yield _fault(slot, message, hint, reference.line)
 
 
-def _run_faults(
-    slot: Slot,
-    reference: Reference,
-    steps: Mapping[str, StepSpec],
-    before: Mapping[str, frozenset[str]],
-    variables: Sequence[str],
-) -> Iterator[Fault]:
+def _run_faults(slot: Slot, reference: Reference, there: _There) -> Iterator[Fault]:
     name, *rest = reference.path
     if rest and rest[0] not in RUN_FIELDS[name]:
         hint = f"it has {_listed(list(RUN_FIELDS[name]))}"
         yield _fault(slot, f"uses `{name}.{rest[0]}`, which is not there", hint, reference.line)
 
 
-_CHECKS: Final[Mapping[str, Check]] = {
+_CHECKS: Final[Mapping[str, Callable[[Slot, Reference, _There], Iterator[Fault]]]] = {
     "vars": _variable_faults,
     "steps": _step_faults,
     "run": _run_faults,
