@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pykka import ActorRef
 
 from ..journal.recovery import load_record
-from ..journal.store import SessionRow
+from ..journal.store import Lease, SessionRow
 from ..machines.delegation import ChildOpened, ChildReport, OpenChild
 from ..machines.delivery import Relation
 from ..machines.errors import UnknownSession
@@ -84,8 +84,20 @@ class SessionOffspring:
 
             return ReportingEars(order.name, runtime.ears_of_child(session, parent.id), report)
 
+        lease = self._lease(order, folder)
+        record = load_record(runtime.store, order.session)
+        record.id = order.session
+        live = runtime.build(lease, record, folder, profile, ears)
+        live.parent = parent.id
+        self._share_folder(live, parent, order.name)
+        _inherit(live, parent, order)
+        return live
+
+    def _lease(self, order: OpenChild, folder: Path) -> Lease:
+        """Claim the child's session, which is made if there is none."""
+        runtime = self._runtime
         try:
-            lease = runtime.lease(order.session)
+            return runtime.lease(order.session)
         except UnknownSession:
             runtime.store.create(
                 SessionRow(
@@ -93,26 +105,10 @@ class SessionOffspring:
                     str(folder),
                     agent=order.agent,
                     created=runtime.system.now(),
-                    parent=parent.id,
+                    parent=self._parent,
                 )
             )
-            lease = runtime.lease(order.session)
-        record = load_record(runtime.store, order.session)
-        record.id = order.session
-        live = runtime.build(lease, record, folder, profile, ears)
-        live.parent = parent.id
-        above = parent.environment
-        own = profile.delegation if profile.workflow is not None else above.delegation
-        live.environment.delegation = replace(own, depth=above.delegation.depth + 1)
-        self._share_folder(live, parent, order.name)
-        live.environment.path = f"{above.path}{order.name}-"
-        live.environment.account.share(above.account, f"agents.{order.agent}.limits")
-        live.environment.dispositions = above.dispositions
-        live.environment.deliveries = above.deliveries
-        live.environment.returns = above.returns
-        live.environment.amend(can_ask=above.policy.can_ask)
-        live.toolbook.allowed.above = parent.toolbook.allowed
-        return live
+            return runtime.lease(order.session)
 
     def _share_folder(self, live: LiveSession, parent: LiveSession, name: str) -> None:
         """What the child changes is entered as its parent's turn's that delegated to it."""
@@ -142,3 +138,16 @@ class SessionOffspring:
             tools = tuple(one for one in profile.tools if one not in (DELEGATE, DISMISS))
             profile = replace(profile, tools=tools)
         return profile
+
+
+def _inherit(live: LiveSession, parent: LiveSession, order: OpenChild) -> None:
+    """Give a child what holds for its parent: routes, limits, allowances, whether anybody is asked."""
+    own, above = live.environment, parent.environment
+    delegation = own.delegation if live.profile.workflow is not None else above.delegation
+    own.delegation = replace(delegation, depth=above.delegation.depth + 1)
+    own.path = f"{above.path}{order.name}-"
+    own.account.share(above.account, f"agents.{order.agent}.limits")
+    own.dispositions, own.deliveries = above.dispositions, above.deliveries
+    own.returns = above.returns
+    own.amend(can_ask=above.policy.can_ask)
+    live.toolbook.allowed.above = parent.toolbook.allowed
