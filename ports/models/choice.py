@@ -94,7 +94,11 @@ def choose(
         if model is not None:
             served = ModelConfig(name, "openai", f"http://127.0.0.1:{port}/v1", model=model)
             return Choice(name, served, f"{name} answers on port {port}")
-    return Choice(EMBEDDED, _embedded(EMBEDDED), "no other model is configured or running")
+    unnamed = next(iter(config_models), "")
+    why = "no other model is configured or running"
+    if unnamed:
+        why = f'no agent has `model = "{unnamed}"`, and no other model is running'
+    return Choice(EMBEDDED, _embedded(EMBEDDED), why)
 
 
 def probe_loopback(port: int) -> str | None:
@@ -132,6 +136,7 @@ def _named(name: str, config_models: Mapping[str, ModelConfig], place: str) -> M
             return ModelConfig(name, "openai", f"http://127.0.0.1:{port}/v1", model=model)
     known = [*config_models, *(entry.name for entry in catalogue()), "embedded"]
     near = difflib.get_close_matches(name, known, 1)
+    known += [f"{one}:MODEL" for one in (*(config.name for config in _HOSTED), "ollama")]
     raise ConfigError(
         f"{place}: no model is called `{name}`",
         f"did you mean `{near[0]}`?" if near else f"known are: {', '.join(known)}",

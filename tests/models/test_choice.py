@@ -41,7 +41,7 @@ def chosen(agent="", flag="", environ=None, served=None):
             "ollama answers on port 11434",
         ),
         ({"served": {8080: "b"}}, "llama.cpp", "llama.cpp answers on port 8080"),
-        ({}, "smollm2", "no other model is configured or running"),
+        ({}, "smollm2", 'no agent has `model = "main"`, and no other model is running'),
     ],
 )
 def test_first_rule_that_holds_decides(circumstances, name, why):
@@ -83,6 +83,9 @@ def test_unknown_name_is_refused_with_the_nearest():
     with pytest.raises(ConfigError, match="no model is called `mian`") as caught:
         chosen(flag="mian")
     assert caught.value.hint == "did you mean `main`?"
+    with pytest.raises(ConfigError) as caught:
+        chosen(flag="claude-sonnet-4-5")
+    assert "anthropic:MODEL" in caught.value.hint
 
 
 def test_probe_names_the_served_model():
