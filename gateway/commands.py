@@ -82,7 +82,8 @@ def _stop(conversation: Conversation, argument: str) -> Reply:
 
 
 def _new(conversation: Conversation, argument: str) -> Reply:
-    before, left = conversation.session, len(conversation.queue()["items"])
+    before = conversation.session
+    left = len(conversation.queue()["items"]) if conversation.is_open else 0
     conversation.renew()
     data = {"finalized": before, "session": conversation.session, "left": left}
     what = f" What waited in {before} ({left}) ended with it." if left else ""

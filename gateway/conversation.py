@@ -194,6 +194,11 @@ class Conversation:
         """Publish an event of this session that no actor knows of."""
         self._narrator_of(self.session).say(kind, **fields)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the session still lives here: another terminal may have finalized it."""
+        return self.session in self.runtime.sessions
+
     def can_ask(self) -> bool:
         """Whether somebody can answer questions."""
         live = self.runtime.sessions.get(self.session)
@@ -239,9 +244,13 @@ class Conversation:
             text="",
         )
         command = COMMANDS[found.command]
-        if not command.is_urgent:
-            self.record()
-        reply = command.run(self, found.argument)
+        try:
+            if not command.is_urgent and self.is_open:
+                self.record()
+            reply = command.run(self, found.argument)
+        except UnknownSession:
+            over = f"Session {self.session} has ended for good. /new begins another, /exit leaves."
+            reply = Reply(False, text=over)
         if not command.is_urgent:
             self.runtime.settle()  # what it changed is on disk before anybody reads that it is
         self._narrator_of(self.session).say(

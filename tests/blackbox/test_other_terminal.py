@@ -233,6 +233,24 @@ def test_nothing_changes_a_finalized_session(place: Place, serve) -> None:
     assert (ran.returncode, ran.stderr) == (1, "Not taken (session_finalized): hello?\n")
 
 
+def test_a_session_that_was_finalized_elsewhere_can_be_left_or_followed(
+    place: Place, serve
+) -> None:
+    """Its chat gives back what is said, answers each command with the next step, and begins anew."""
+    serve(Text("Hello."))
+    chat = place.chat()
+    assert place.run("sessions", "finalize", chat.session).returncode == 0
+    chat.wait("session_finalized")
+    chat.send("hello?")
+    assert chat.wait("rejected")["reason"] == "session_finalized"
+    told = chat.ask("/queue")
+    assert (told["ok"], "/new begins another" in told["text"]) == (False, True)
+    assert chat.ask("/new")["ok"]
+    chat.send("hello!")
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+
+
 @pytest.mark.slow
 def test_files_are_exported_and_imported(place: Place, serve, tmp_path: Path) -> None:
     """A queue goes through a file into another session: whole, in order, and not by itself."""
