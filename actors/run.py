@@ -20,7 +20,7 @@ from ..machines.messages import Answer
 from ..machines.orders import InterruptTurn
 from ..machines.workflow_order import LookAfter, SetRunTimer
 from .run_attempt import Open, by_default
-from .run_loop import OVERTIME, RunLoop
+from .run_loop import LATE, OVERTIME, RunLoop
 from .turn_entry import planned, requested
 
 __all__ = ["PATIENCE", "Run", "chosen"]
@@ -129,7 +129,9 @@ class Run(RunLoop):
         for one in list(self.open.values()):
             if one.asked is not None:
                 self._conclude(self.open.pop(one.call), ("failed", r.WorkResult(reason=OVERTIME)))
-            elif one.is_command:
+                continue
+            one.overdue = OVERTIME
+            if one.is_command:
                 self._urgent.append(StopTool(self.turn, self.epoch, one.call))
             elif one.child:
                 self._session.tell(EndChild(one.child))
@@ -139,7 +141,7 @@ class Run(RunLoop):
         if one.asked is not None:
             self._conclude(self.open.pop(one.call), by_default(one.asked.default, NO_ANSWER))
         elif one.child:
-            one.is_late = True
+            one.overdue = LATE.format(one.step.timeout)
             self._session.tell(EndChild(one.child))
 
     # Answers --------------------------------------------------------------------------------------

@@ -38,14 +38,17 @@ NOBODY = "nobody can be asked, and it has no `default`"
 
 @dataclass(slots=True)
 class Open:
-    """An attempt that runs: whose it is, which session does it, or what a person is asked."""
+    """An attempt that runs: whose it is, which session does it, or what a person is asked.
+
+    `overdue` says why it was stopped for good, where the time for it was up.
+    """
 
     step: StepSpec
     index: int
     call: str
     child: str = ""
     asked: r.StepAsked | None = None
-    is_late: bool = False
+    overdue: str = ""
     is_taken_up: bool = False
 
     @property

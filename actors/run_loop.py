@@ -24,9 +24,9 @@ from ..workflows.flow.kind import Kind
 from ..workflows.flow.spec import StepSpec
 from ..workflows.flow.template import holds, items_of, render
 from .run_attempt import COMMANDS, Attempts, Open
-from .run_work import of_child, of_command
+from .run_work import Came, of_child, of_command
 
-__all__ = ["OVERTIME", "RunLoop"]
+__all__ = ["LATE", "OVERTIME", "RunLoop"]
 
 OVERTIME = "the run took longer than its `timeout`"
 LATE = "it took longer than {:g} s"
@@ -217,7 +217,7 @@ class RunLoop(Attempts):
         if self.run.state != "running" or (message.status == "killed" and not self._is_late):
             self._lay_down(one, message.killed, message.survivors)
         else:
-            self._conclude(one, of_command(one.step, message))
+            self._conclude(one, _in_time(one, of_command(one.step, message)))
 
     def _came(self, message: ChildCame) -> None:
         one = next((one for one in self.open.values() if one.child == message.name), None)
@@ -227,10 +227,7 @@ class RunLoop(Attempts):
         if message.state == "interrupted" or self.run.state != "running":
             self._lay_down(one, message.killed, message.survivors)
         else:
-            came = of_child(one.step, message)
-            if one.is_late and came[0] == "failed":
-                came = "failed", replace(came[1], reason=LATE.format(one.step.timeout))
-            self._conclude(one, came)
+            self._conclude(one, _in_time(one, of_child(one.step, message)))
 
     def _lay_down(self, one: Open, killed: tuple[int, ...], survivors: tuple[int, ...]) -> None:
         """Note that an attempt was stopped: it can go on, or be made again."""
@@ -244,3 +241,10 @@ class RunLoop(Attempts):
 
     def _answered(self, message: Answer) -> dict[str, Any]:
         raise NotImplementedError
+
+
+def _in_time(one: Open, came: Came) -> Came:
+    """Say what an attempt came to, or that the time for it was up."""
+    status, result = came
+    is_overdue = one.overdue and status == "failed"
+    return (status, replace(result, reason=one.overdue)) if is_overdue else came

@@ -38,6 +38,19 @@ id = "end"
 finally = true
 run = ["sh", "-c", "echo end >> log"]
 """
+SLOW = """
+[workflow]
+name = "slow"
+timeout = 1.0
+[[step]]
+id = "slow"
+for_each = [0, 30]
+run = ["sleep", "{{ item }}"]
+[[step]]
+id = "end"
+finally = true
+run = ["sh", "-c", "echo end >> log"]
+"""
 OUTER = """
 [workflow]
 name = "outer"
@@ -147,3 +160,14 @@ def test_agents_of_an_included_file_are_known(place: Place, serve: Any) -> None:
     assert (ended["status"], ended["output"]) == ("succeeded", "A word.")
     assert "poet of the inner file" in str(server.requests[0].body)
     assert chat.close() == 0
+
+
+@pytest.mark.slow
+def test_a_run_that_takes_too_long_says_so(place: Place) -> None:
+    """What ran at that moment failed because of the time, the rest waits, and the end is done."""
+    (place.folder / "slow.toml").write_text(SLOW)
+    first = place.run("run", "slow.toml")
+    assert first.returncode == 1
+    assert "slow failed (1 of 2), end done" in first.stdout
+    assert "the first 30: the run took longer than its `timeout`" in first.stdout
+    assert (place.folder / "log").read_text() == "end\n"
