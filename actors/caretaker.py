@@ -68,6 +68,8 @@ class Caretaker(Session):
                 | Finalize()
             ):
                 return {"ok": False, "reason": NOT_OPEN}
+            case ChangeGoal(op="resume") if self.record.goals.is_pursued:
+                return {"ok": False, "reason": NOT_OPEN}
             case SetGoal() | ChangeGoal():
                 policy = self._environment.goals
                 return self._note_wish(decided(self.record.goals, message, policy))

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from ..gateway.goal_commands import draw_goal, goal_data
 from ..gateway.redaction import Redactor
 from ..gateway.terminal import clean
-from ..journal.record import SessionRecord
-from ..journal.recovery import load_record
+from ..journal.record import SessionRecord, apply
+from ..journal.recovery import load_record, recovered
 from ..machines.errors import UsageError
 from .page import show, show_document
 from .queue import find_begun, say_to
@@ -61,10 +61,9 @@ def show_goal(environ: Mapping[str, str], session: str, *, as_json: bool) -> int
     with stored(environ) as store:
         row = find_begun(store, session)
         record = load_record(store, row.session) if row else SessionRecord()
-        goal = record.goals.goal
-        if goal is not None and goal.is_pursued and row and not store.is_owned(row.session):
-            goal.state, goal.reason = "paused", "interrupt"  # as its next owner will find it
-            goal.detail = "the program ended"
+        if record.goals.is_pursued and row and not store.is_owned(row.session):
+            as_found = recovered(record)  # by its next owner
+            apply(record, as_found, record.seq + 1, record.updated)
     data = Redactor(environ).data({"session": record.id or None, **goal_data(record)})
     if as_json:
         show_document(data)

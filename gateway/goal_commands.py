@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from ..journal.record import SessionRecord
-from ..machines.goal import REASONS
+from ..machines.goal import GOAL, REASONS
 from ..machines.pursuit import ChangeGoal, SetGoal
 from .goal_events import goals_view
 from .reply import Reply
@@ -23,7 +23,7 @@ GOAL_USAGE = (
 )
 _OPTION = re.compile(r"""(--[a-z]+)\b[ =]*("[^"]*"|'[^']*'|\S*)\s*(.*)""", re.DOTALL)
 _BUDGETS = {"--turns": "max_turns", "--tokens": "max_tokens", "--minutes": "max_minutes"}
-LETS_END = "A turn that runs is let end, then nothing goes on until /goal resume."
+LETS_END = "Goal paused: a turn that runs is let end, then nothing goes on until /goal resume."
 SHOWN = 200
 """Characters of a goal's text that are shown to people."""
 
@@ -87,10 +87,19 @@ def _set(conversation: Conversation, words: str, *, is_next: bool) -> Reply:
     data = {**_view(conversation), **answer}
     if "place" in answer:
         return Reply(True, data, f"In line as number {answer['place']}: {order.text[:SHOWN]}")
-    most = data.get("max_turns")
     replaced = answer.get("replaced")
     instead = f"\nIt replaces: {replaced[:SHOWN]}" if replaced else ""
-    return Reply(True, data, f"Goal set, at most {most} turns: {order.text[:SHOWN]}{instead}")
+    said = f"Goal set, at most {_limits(data)}: {order.text[:SHOWN]}{instead}"
+    return Reply(True, data, said)
+
+
+def _limits(data: dict[str, Any]) -> str:
+    most = [f"{data['max_turns']} turns"]
+    if data["max_tokens"] is not None:
+        most.append(f"{data['max_tokens']:,} tokens")
+    if data["max_minutes"] is not None:
+        most.append(f"{data['max_minutes']:g} minutes")
+    return ", ".join(most)
 
 
 def _order(words: str, user: str, *, is_next: bool) -> SetGoal:
@@ -152,9 +161,10 @@ def draw_goal(data: dict[str, Any]) -> str:
 def _head(data: dict[str, Any]) -> list[str]:
     used, most, total = data["turns_used"], data["max_turns"], data["turns_total"]
     before = f", {total} in all" if total != used else ""
+    left = "" if data["state"] in GOAL.final else f", {max(0, most - used)} left"
     lines = [
         f"Goal [{data['state'].upper()}]: {data['text'][:SHOWN]}",
-        f"turns: {used}/{most}, {max(0, most - used)} left{before}",
+        f"turns: {used}/{most}{left}{before}",
     ]
     if data["max_tokens"] is not None:
         lines.append(f"tokens: {data['tokens_used']:,} of {data['max_tokens']:,}")

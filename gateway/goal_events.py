@@ -73,7 +73,7 @@ def _budgets(goal: GoalRecord) -> Event:
     seconds, most = goal.seconds_total - goal.base_seconds, goal.max_seconds
     return {
         "tokens_used": goal.tokens_total - goal.base_tokens,
-        "minutes_used": round(seconds / 60, 3),
+        "minutes_used": round(max(0.0, seconds) / 60, 3),
         "max_minutes": None if most is None else most / 60,
     }
 

@@ -46,7 +46,7 @@ PURSUED: Final = ("active", "waiting")
 
 REASONS: Final = {
     "user": "a person paused it",
-    "interrupt": "work was stopped, or the program ended",
+    "interrupt": "work was stopped",
     "budget": "its budget is spent",
     "no_progress": "the agent says the same again, and no file has changed",
     "judge_unusable": "the judge gives no usable verdict",

@@ -67,7 +67,12 @@ def test_a_goal_that_is_killed_rests_and_has_spent_what_it_had(
     asked = len(agent.requests), len(judge.requests)
     reason = "budget" if stage == "paused" else "interrupt"
     status = json.loads(place.run("goal", "status", "--json").stdout)
-    assert (status["state"], status["reason"]) == ("paused", reason)
+    found = (status["state"], status["reason"], status["turns_total"])
+    assert found == ("paused", reason, spent)
+    if stage != "paused":
+        refused = place.run("goal", "resume")
+        assert refused.returncode == 1
+        assert "the session is not open" in refused.stderr + refused.stdout
 
     again = place.chat("--continue")
     paused = wait_goal(again, "paused", reason)
