@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from blackbox.driver import COMMAND, WAIT, Chat, Gate, Place, wait_gone
 from blackbox.terminal import Terminal
-from serving import Text, Tools
+from serving import ModelServer, Text, Tools
 
 FILES = 500
 CODEMOD = """
@@ -119,20 +119,25 @@ ack = "steered_child"
 """
 
 
+def two_agents(place: Place, serve: Any, gate: Gate, route: str) -> ModelServer:
+    """Write a workflow of two agents, of whom the first waits at the gate; serve their model."""
+    (place.folder / "talk.toml").write_text(AGENTS + route)
+    call = {"tool": "shell", "arguments": {"command": gate.command}}
+    return serve(
+        Tools([call], match="migrate the parser"),
+        Text("migrated", match="migrate the parser"),
+        Text("tested", match="test the parser"),
+        Text("noted"),
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("is_overridden", [False, True])
 def test_what_is_typed_reaches_the_right_agent(
     place: Place, serve: Any, gate: Gate, is_overridden: bool
 ) -> None:
     """A message waits for the next agent; a route of the file hands it to the one at work."""
-    call = {"tool": "shell", "arguments": {"command": gate.command}}
-    server = serve(
-        Tools([call], match="migrate the parser"),
-        Text("migrated", match="migrate the parser"),
-        Text("tested", match="test the parser"),
-        Text("noted"),
-    )
-    (place.folder / "talk.toml").write_text(AGENTS + (THROUGH if is_overridden else ""))
+    server = two_agents(place, serve, gate, THROUGH if is_overridden else "")
     chat = run(place, "talk.toml", "--yes")
     gate.wait()
     chat.send("prefer the streaming parser")
@@ -155,14 +160,7 @@ def test_what_is_typed_into_the_terminal_reaches_the_right_agent(
     place: Place, serve: Any, gate: Gate, is_overridden: bool
 ) -> None:
     """The line below the bars follows the same table, and says what became of what was typed."""
-    call = {"tool": "shell", "arguments": {"command": gate.command}}
-    server = serve(
-        Tools([call], match="migrate the parser"),
-        Text("migrated", match="migrate the parser"),
-        Text("tested", match="test the parser"),
-        Text("noted"),
-    )
-    (place.folder / "talk.toml").write_text(AGENTS + (THROUGH if is_overridden else ""))
+    server = two_agents(place, serve, gate, THROUGH if is_overridden else "")
     terminal = Terminal(place, (*COMMAND, "run", "talk.toml", "--yes"))
     try:
         gate.wait()

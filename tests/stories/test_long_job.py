@@ -1,17 +1,20 @@
 """Story 1: a long job and a question."""
 
+from pathlib import Path
+
 import pytest
 
 from .agent import Rewriting, says, user_texts
+from .faces import Face
 from .stage import Stage
 
 WISH = "rewrite all 50 schemas from yup to zod"
 QUESTION = "what's the zod syntax for optional again?"
 
 
-def a_long_job(stage: Stage) -> None:
-    """A question waits while 50 files are rewritten; a stop at 45; then both go on."""
-    files, agent = stage.files(), stage.agent
+def asks_meanwhile(stage: Stage, files: list[Path]) -> Face:
+    """Have 50 files rewritten as far as the 12th, and ask a question that waits."""
+    agent = stage.agent
     halts = {12: agent.door("twelve"), 45: agent.door("forty-five")}
     agent.when(WISH, Rewriting(files, halts))
     agent.when("zod syntax", says("z.string().optional()"))
@@ -23,6 +26,13 @@ def a_long_job(stage: Stage) -> None:
     chat.counts(12, 50)
     chat.types(QUESTION)
     chat.shows('📥 Queued #2: "what\'s the zod syntax..."', accepted={"as": "queue", "number": 2})
+    return chat
+
+
+def a_long_job(stage: Stage) -> None:
+    """A question waits while 50 files are rewritten; a stop at 45; then both go on."""
+    agent = stage.agent
+    chat = asks_meanwhile(stage, stage.files())
     chat.types("/queue list")
     chat.shows(f"#1 [RUNNING]: {WISH} (file 12/50)")
     chat.shows(f"#2 [PENDING]: {QUESTION}")
@@ -52,17 +62,7 @@ def a_job_taken_back(stage: Stage) -> None:
     """A refactor is stopped at file 45 of 50 and taken back; the one that the person saved is kept."""
     files, agent = stage.files(), stage.agent
     before = {path: path.read_bytes() for path in files}
-    halts = {12: agent.door("twelve"), 45: agent.door("forty-five")}
-    agent.when(WISH, Rewriting(files, halts))
-    agent.when("zod syntax", says("z.string().optional()"))
-    chat = stage.opens()
-
-    chat.types("/queue on")
-    chat.shows("Auto-queue is on")
-    chat.types(WISH)
-    chat.counts(12, 50)
-    chat.types(QUESTION)
-    chat.shows('📥 Queued #2: "what\'s the zod syntax..."', accepted={"as": "queue", "number": 2})
+    chat = asks_meanwhile(stage, files)
     saved = files[2]  # the agent has rewritten it; the person goes on from there
     saved.write_bytes(saved.read_bytes() + b"// a word of the person's own\n")
     before[saved] = saved.read_bytes()
