@@ -56,8 +56,8 @@ def revert_command(conversation: Conversation, argument: str) -> Reply:
     text = "\n".join(
         [*(f"Finished what was cut off: {one}" for one in finished), reverted_text(data)]
     )
-    if not record.turns and data["ok"]:
-        text += _before(conversation, record)
+    if not record.turns and (before := _before(conversation, record)):
+        conversation.narrate("notice", text=before)
     return Reply(bool(data["ok"]), data, text)
 
 
@@ -73,7 +73,7 @@ def _before(conversation: Conversation, record: SessionRecord) -> str:
     for row in conversation.runtime.store.sessions():
         if row.folder == record.folder and row.seq and not row.parent and row.session != record.id:
             back = f"`steersman sessions revert {row.session}`"
-            return f" What the session before this one changed: {back}."
+            return f"What the session before this one changed: {back}."
     return ""
 
 

@@ -40,6 +40,7 @@ class BlobStore:
 
     def __init__(self, objects: Path, fetch: Fetch | None = None) -> None:
         self._objects = objects
+        self._synced: set[str] = set()
         self.fetch = fetch
 
     def has(self, name: str) -> bool:
@@ -69,10 +70,14 @@ class BlobStore:
         self._file(name).unlink(missing_ok=True)
         return None
 
-    def sync(self, names: Iterable[str]) -> None:
-        """Make sure that these copies outlive a power cut. Raises `OSError`."""
-        files = [self._file(one) for one in dict.fromkeys(names)]
-        sync([*files, *{one.parent for one in files}, self._objects])
+    def sync(self, states: Iterable[PathState | None]) -> None:
+        """Make sure that the copies of these outlive a power cut. Raises `OSError`."""
+        names = {one.content for one in states if one is not None and one.kind in ("file", "link")}
+        names -= self._synced
+        files = [self._file(one) for one in names]
+        if files:
+            sync([*files, *{one.parent for one in files}, self._objects])
+            self._synced |= names
 
     def own(self, names: Iterable[str]) -> None:
         """Copy blobs that are only borrowed: their owner may throw them away at any time."""

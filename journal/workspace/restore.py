@@ -138,7 +138,7 @@ class Restore:
                 self.refuse(put.path, str(lost))
                 continue
             self.rescue[put.path] = state
-        blobs.sync(one.content for one in self.rescue.values() if one is not None and one.content)
+        blobs.sync(self.rescue.values())
 
     def _stage(self, root: Path, blobs: BlobStore) -> None:
         """Write, durably, what will be put in place."""

@@ -87,6 +87,7 @@ class Workspace:
             elif ".git" not in path.split("/") and not path.startswith("/"):
                 before = {path: self._blobs.capture(self.folder, path, OWN_LARGEST)}
                 before |= dict.fromkeys(missing_parents(self.folder, path))
+                self._blobs.sync(before.values())
                 self._ledger.begin(OpenCall(turn, call, tool, False, before))
         except (OSError, GitFault) as error:
             self._tell(f"What `{tool}` changes cannot be reverted: {reason_of(error)}")
@@ -145,6 +146,7 @@ class Workspace:
                 touches.append(
                     Touch(call.turn, call.call, call.tool, path, before, after, is_shared=True)
                 )
+        self._blobs.sync(state for one in touches for state in (one.before, one.after))
         self._ledger.end(call, touches)
         looker.settle()
         self._own.clear()

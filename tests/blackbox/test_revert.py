@@ -253,7 +253,8 @@ def test_a_session_that_ended_for_good_can_be_reverted(place: Place, serve) -> N
     chat.wait("turn_ended", status="completed")
     changed = content(place.folder)
     chat.ask("/new")
-    assert "steersman sessions revert" in chat.ask("/revert")["text"]
+    chat.ask("/revert")
+    assert f"`steersman sessions revert {chat.session}`" in chat.seen("notice")[-1]["text"]
     assert chat.close() == 0
     (place.folder / "src/f01.txt").write_bytes(b"mine")
     for words, expected in (
