@@ -55,3 +55,44 @@ def test_a_child_uses_what_its_parent_may(place: Place, serve) -> None:
     chat.wait("turn_ended", status="completed", parent=None)
     assert len(server.requests) == 2
     assert chat.close() == 0
+
+
+SLOW = Tools([{"tool": "shell", "arguments": {"command": "sleep 0.3"}}], match="work")
+MINUTES = 0.004
+
+
+def test_minutes_of_a_session_are_looked_at_before_each_call(place: Place, serve) -> None:
+    """Work that has taken longer ends at its next model call, and says so; what waits is held."""
+    server = serve(SLOW, ANSWER, rest=f"[limits]\nmax_minutes = {MINUTES}\n")
+    chat = place.chat("--yes")
+    chat.send("work")
+    error = chat.wait("error", code="limit_reached")
+    assert "limits.max_minutes: it has worked for" in error["text"]
+    assert chat.wait("interrupted")["cause"] == "budget"
+    chat.wait("stopped")
+    assert len(server.requests) == 1
+    assert chat.ask("/queue")["data"]["state"] == "held"
+    assert chat.close() == 0
+
+
+def test_minutes_of_a_child_end_the_child(place: Place, serve) -> None:
+    """Its parent hears why, and goes on."""
+    call = {"tool": "delegate", "arguments": {"task": "work", "agent": "scout"}}
+    server = serve(
+        Tools([call], match="begin"),
+        Text("Heard.", match="begin"),
+        SLOW,
+        rest=f"""[agents.scout]
+model = "main"
+tools = ["shell"]
+limits = {{ max_minutes = {MINUTES} }}
+""",
+    )
+    chat = place.chat("--yes")
+    chat.send("begin")
+    ended = chat.wait("child_ended")
+    assert ended["status"] == "failed"
+    assert "agents.scout.limits.max_minutes: it has worked for" in ended["reason"]
+    chat.wait("turn_ended", status="completed", parent=None)
+    assert len(server.requests) == 3
+    assert chat.close() == 0
