@@ -91,7 +91,7 @@ def test_a_goal_that_is_killed_rests_and_has_spent_what_it_had(
 # At each write ------------------------------------------------------------------------------------
 
 BUDGET = 3
-FEW = 4
+FEW = 3
 """Points of each kind that are always taken; STEERSMAN_SWEEP=all takes all (some minutes)."""
 KINDS = (COMMIT, ("pwrite64", COMMIT[1]))
 RESTING = {
