@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..machines.interrupt import INTERRUPT
 from . import entries as e
-from .queue import move, remember
+from .fold import move, remember
 
 if TYPE_CHECKING:
     from .record import SessionRecord

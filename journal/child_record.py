@@ -13,7 +13,7 @@ from ..machines.delivery import Relation
 from ..machines.subagent import AT_WORK, SUBAGENT
 from . import entries as e
 from .entry import Entry
-from .queue import move
+from .fold import move
 
 __all__ = ["ChildRecord", "apply_to_children", "at_work", "names_for"]
 

@@ -9,7 +9,7 @@ from ..machines.conversation import ChatMessage
 from ..machines.turn import TURN
 from .compaction_entries import Compacted, CompactionBegun
 from .entry import Entry
-from .queue import move
+from .fold import move
 
 if TYPE_CHECKING:
     from .record import SessionRecord

@@ -14,7 +14,7 @@ from ..machines.goal import GOAL, PURSUED
 from ..machines.pursuit import GateResult
 from . import entries as e
 from . import goal_entries as g
-from .queue import move
+from .fold import move
 
 __all__ = ["GoalRecord", "GoalsRecord", "VerdictRecord", "apply_to_goals"]
 

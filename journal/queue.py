@@ -6,23 +6,19 @@ changes, and never means "whichever is running now" where the answer could diffe
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
-from ..machines.errors import StoreDamaged
 from ..machines.item import ITEM
-from ..machines.machine import Machine
 from ..machines.queue import QUEUE
-from ..machines.step import Refusal, step
 from . import entries as e
+from .fold import move, remember
 from .item_record import ItemRecord
 from .revert_entries import Reverted
 from .revert_news import news_of
 
-__all__ = ["ItemRecord", "QueueRecord", "apply_to_queue", "move", "remember"]
+__all__ = ["ItemRecord", "QueueRecord", "apply_to_queue"]
 
 REMEMBERED_ITEMS = 50
 ITEM_ENDS = ITEM.final
-REMEMBERED_CLIENTS = 500
 
 
 @dataclass(slots=True)
@@ -118,24 +114,6 @@ def _rank(item: ItemRecord) -> tuple[int, int]:
 def _persons_first(there: list[ItemRecord]) -> ItemRecord:
     """Pick the first, but no goal's message before somebody's own."""
     return min(there, key=lambda one: bool(one.goal))
-
-
-def move(machine: Machine, owner: Any, event: str, facts: frozenset[str] = frozenset()) -> None:
-    """Fire an event on a record; raises `StoreDamaged` when its machine refuses."""
-    moved = step(machine, owner.state, event, facts)
-    if isinstance(moved, Refusal):
-        raise StoreDamaged(
-            f"the journal contradicts the {machine.name} machine: {moved.reason}",
-            "keep a copy of the database and report this; `steersman inspect` shows what is there",
-        )
-    owner.state = moved.state
-
-
-def remember(known: dict[str, str], key: str, value: str) -> None:
-    """Keep what a client's key got, for so many of the newest."""
-    known[key] = value
-    while len(known) > REMEMBERED_CLIENTS:
-        del known[next(iter(known))]
 
 
 def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:

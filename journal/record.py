@@ -22,11 +22,12 @@ from .cancel_record import CANCEL_ENDS, CancelRecord, follow_cancels, take_cance
 from .child_record import ChildRecord, apply_to_children
 from .compaction_entries import Compacted
 from .compaction_record import apply_compaction, grow
+from .fold import move
 from .goal_entries import GoalJudged
 from .goal_record import GoalsRecord, apply_to_goals
 from .limit_record import apply_limits
 from .permission_entries import AllowanceForgotten, AllowanceGiven
-from .queue import ItemRecord, QueueRecord, apply_to_queue, move
+from .queue import ItemRecord, QueueRecord, apply_to_queue
 from .revert_entries import RevertAsked
 from .revert_record import RevertRecord, apply_to_reverts
 from .run_record import RunRecord, apply_to_run

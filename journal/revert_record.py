@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..machines.revert import REVERT
 from . import revert_entries as r
 from .entries import Entry
-from .queue import move
+from .fold import move
 
 __all__ = ["RevertRecord", "apply_to_reverts"]
 

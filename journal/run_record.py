@@ -15,7 +15,7 @@ from ..machines.workflow_step import STEP, WORK
 from . import entries as e
 from . import run_entries as r
 from .entry import Entry
-from .queue import move
+from .fold import move
 
 __all__ = ["NOTHING", "RunRecord", "StepRecord", "apply_to_run"]
 

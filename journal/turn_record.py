@@ -10,7 +10,7 @@ from ..machines.conversation import Usage
 from ..machines.turn import TURN
 from . import entries as e
 from .agent_entries import CallReported
-from .queue import move
+from .fold import move
 
 __all__ = ["CALL_ENDS", "TURN_ENDS", "CallRecord", "TurnRecord", "apply_to_turn", "lose_calls"]
 
