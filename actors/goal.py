@@ -36,10 +36,11 @@ from ..machines.pursuit import (
     Wanted,
 )
 from ..machines.verdict import Verdict
-from .goal_pace import digest, pause_before, what_is_spent
+from .goal_boundary import boundary_of, judged_entry
+from .goal_pace import pause_before, what_is_spent
 from .goal_wishes import decided
-from .goal_wording import continuation, earlier_verdicts
-from .judge import Boundary, Judge
+from .goal_wording import continuation
+from .judge import Judge
 from .mailbox import tell
 from .supervisor import ChildSpec, Supervisor
 
@@ -261,18 +262,7 @@ class Goal(Supervisor):
         has_news = message.may_have_changed or message.is_persons or self._is_dirty
         are_known = self._are_gates_known and not has_news
         self._decide(goal.id, g.JudgingBegun(goal.id, message.turn))
-        boundary = Boundary(
-            goal.id,
-            message.turn,
-            goal.text,
-            goal.gates,
-            goal.gate_results if are_known else (),
-            earlier_verdicts(goal),
-            is_repeated=not self._is_dirty
-            and not message.is_persons
-            and goal.answer == digest(message.answer),
-            may_have_changed=message.may_have_changed,
-        )
+        boundary = boundary_of(goal, message, are_gates_known=are_known, is_dirty=self._is_dirty)
         self._is_dirty = False
         policy, me, queue = self._environment.goals, self.actor_ref, self._queue
 
@@ -298,19 +288,7 @@ class Goal(Supervisor):
         self.children.pop("judge", None)
         verdict = message.verdict
         self._are_gates_known = True
-        judged = g.GoalJudged(
-            goal.id,
-            message.turn,
-            verdict.kind,
-            verdict.reason,
-            verdict.condition.as_data() if verdict.condition else None,
-            message.by,
-            message.fault,
-            digest(at.answer),
-            not at.has_acted,
-            message.gates,
-            message.usage,
-        )
+        judged = judged_entry(goal.id, message, at)
         match verdict.kind:
             case "done":
                 self._achieved(goal, judged)
