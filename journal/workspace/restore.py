@@ -26,9 +26,11 @@ from .plan import CHANGED_SINCE, Kept, Put
 from .side_record import save_json
 from .syncing import side_by_side, sync
 
-__all__ = ["STAGING", "Restore", "RestoreFailed", "load_restore", "reason_of"]
+__all__ = ["STAGING", "Restore", "RestoreFailed", "is_moving", "load_restore", "reason_of"]
 
 STAGING = ".steersman-revert-"
+HEAD = 200
+"""Characters of a restore's file in which its name and phase stand."""
 IN_THE_WAY = "something else is in its place"
 FULL = (errno.ENOSPC, errno.EDQUOT)
 ROOM = "free some room (`steersman sessions prune` may), then say it again"
@@ -260,6 +262,13 @@ def _obstacle(error: OSError) -> str:
 
 def _is_folder(state: PathState | None) -> bool:
     return state is not None and state.kind == "folder"
+
+
+def is_moving(file: Path) -> bool:
+    """Whether the restore of this file is in the middle, or was cut off there; its head tells."""
+    with suppress(OSError), open(file, encoding="utf-8") as head:
+        return '"phase": "moving"' in head.read(HEAD)
+    return False
 
 
 def load_restore(file: Path) -> Restore:

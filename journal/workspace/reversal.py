@@ -12,7 +12,7 @@ from .ledger import Ledger
 from .outcome import Outcome, RevertOrder
 from .path_state import PathState, missing_parents
 from .plan import Kept, Plan, Put, Touch, chains, is_bare_folder, make_plan
-from .restore import Restore, load_restore
+from .restore import Restore, is_moving, load_restore
 
 __all__ = ["Reversal"]
 
@@ -51,6 +51,15 @@ class Reversal:
     def carry_out(self, order: RevertOrder) -> Outcome:
         """Carry out an order, or say what it would do. Raises `RestoreFailed`, `OSError`."""
         return self._undo(order) if order.scope == "undo" else self._revert(order)
+
+    def cut_off_elsewhere(self) -> list[str]:
+        """Name the other sessions of this folder whose revert began to move files and has not ended."""
+        found: set[str] = set()
+        for file in self._place.glob("restore-*-*.json"):
+            session = file.stem.removeprefix("restore-").rpartition("-")[0]
+            if session != self._session and is_moving(file):
+                found.add(session)
+        return sorted(found)
 
     # What is meant --------------------------------------------------------------------------------
 

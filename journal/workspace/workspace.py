@@ -190,6 +190,11 @@ class Workspace:
             (self._place / "folder").write_bytes(os.fsencode(self.folder))
             (self._git_folder / "objects").mkdir(mode=0o700, parents=True, exist_ok=True)
             self._opened = Reversal(self._place, self._session, self.folder, self._blobs)
+            for one in self._opened.cut_off_elsewhere():
+                self._tell(
+                    f"A revert of session {one} in this folder was cut off in the middle: "
+                    f"`steersman sessions revert {one}` finishes it."
+                )
         return self._opened
 
     @property

@@ -172,6 +172,29 @@ def test_the_replay_sees_a_sync_that_is_missing(origin: Origin, run: list[Call],
         list(ends_of(origin, careless))
 
 
+def test_a_revert_of_another_session_that_was_cut_off_is_told(tmp_path: Path, folder: Path) -> None:
+    """Whoever works in the folder next learns of it, once, and how it is finished."""
+    (folder / "a").write_text("0")
+    one = Agent(tmp_path / "state", folder)
+    one.write("a", b"1")
+    one.revert()
+    two = Agent(tmp_path / "state", folder, "s2")
+    two.write("b", b"1")
+    assert two.workspace.notices == []
+    (file,) = (tmp_path / "state").glob("*/restore-s1-*.json")
+    file.write_text(file.read_text().replace('"phase": "done"', '"phase": "moving"'))
+    two.restart()
+    two.write("b", b"2")
+    two.write("b", b"3")
+    (told,) = two.workspace.notices
+    assert "`steersman sessions revert s1` finishes it" in told
+    one.restart()
+    assert one.revert().restored == ()
+    two.restart()
+    two.write("b", b"4")
+    assert two.workspace.notices == []
+
+
 @pytest.mark.parametrize("torn", ["index-s1", "side-s1.json", "ledger-s1.jsonl"])
 def test_a_file_that_a_power_cut_has_torn_is_no_hindrance(
     tmp_path: Path, folder: Path, torn: str
