@@ -32,30 +32,39 @@ def start(
     that are above these close when it is executed.
     """
     _enter(cwd)
-    own = _offer_to_oom_killer(_OOM_SCORE)
+    own = _oom_score()
+    is_offered = own is not None and own < _OOM_SCORE and _set_oom_score(_OOM_SCORE)
     try:
         return _spawn(argv, environment, (stdin, output, errors))
-    except ValueError as error:  # a NUL where none may be
-        raise OSError(0, str(error)) from error
+    except ValueError as error:
+        raise OSError(0, "it holds a NUL character, which no program can be given") from error
     finally:
-        if own is not None:
-            _offer_to_oom_killer(own)
+        if is_offered and own is not None:
+            _set_oom_score(own)
 
 
-def _offer_to_oom_killer(score: int) -> int | None:
-    """Set our own score, which what is started then inherits; return what it was if it changed."""
+def _oom_score() -> int | None:
+    """Return our own score, where there is such a thing."""
     try:
-        file = os.open(_OOM_FILE, os.O_RDWR)
+        file = os.open(_OOM_FILE, os.O_RDONLY)
     except OSError:
         return None  # not Linux
     try:
-        own = int(os.read(file, 16))
-        is_other = own < score if score == _OOM_SCORE else own != score
-        if is_other:
-            os.pwrite(file, str(score).encode(), 0)
-        return own if is_other else None
+        return int(os.read(file, 16))
+    finally:
+        os.close(file)
+
+
+def _set_oom_score(score: int) -> bool:
+    """Set our own score, which what is started then inherits; False where a container forbids it."""
+    try:
+        file = os.open(_OOM_FILE, os.O_WRONLY)
     except OSError:
-        return None  # a container that forbids it: the command matters more
+        return False
+    try:
+        return os.write(file, str(score).encode()) > 0
+    except OSError:
+        return False  # the command matters more
     finally:
         os.close(file)
 

@@ -69,7 +69,7 @@ print(int(masks['SigBlk'], 16), hex(int(masks['SigIgn'], 16) & ~libc))
             ProcessSpec(("true",), Path("/no/such")),
             "cannot enter folder `/no/such`: No such file or directory",
         ),
-        (ProcessSpec(("echo", "a\0b"), Path("/")), "embedded null byte"),
+        (ProcessSpec(("echo", "a\0b"), Path("/")), "holds a NUL character"),
         (ProcessSpec((), Path("/")), "there is no command to run"),
         (ProcessSpec(("echo", "\ud800"), Path("/")), "surrogates not allowed"),
         (ProcessSpec(("echo", "x" * 3_000_000), Path("/")), "Argument list too long"),
