@@ -6,6 +6,7 @@ import getpass
 import os
 import signal
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -25,7 +26,7 @@ from ..machines.errors import SteersmanError
 from ..machines.words import Words
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths
-from .chat import face_of
+from .chat import Face, face_of
 from .leaving import Leaving, leave_on_signals
 from .options import ChatOptions
 from .page import warn
@@ -33,6 +34,8 @@ from .stored import stored
 
 __all__ = ["AttachedHost", "attach"]
 
+GOING = 2.0
+"""Seconds that an owner which hung up may take to be gone."""
 LAST = 6
 """Messages that are shown of what was said before."""
 
@@ -46,6 +49,7 @@ class AttachedHost:
     def __init__(self, paths: Paths, config: Config, wish: Wish, notices: list[str]) -> None:
         self.paths, self.config, self.wish, self.notices = paths, config, wish, notices
         self.hub = Hub()
+        self.is_cut_off = False
         self.attached: Attached | None = None
 
     def open(self, session: str, owner: Owner, user: str) -> Attached:
@@ -65,6 +69,7 @@ class AttachedHost:
 
     def _ended(self) -> None:
         """Leave, as a person would: there is nobody any more to talk to."""
+        self.is_cut_off = True
         os.kill(os.getpid(), signal.SIGINT)
 
 
@@ -88,7 +93,7 @@ def attach(
     )
     here: Any = AttachedHost(paths, config, Wish(agent=row.agent), notices)
     options = ChatOptions(folder=Path(row.folder), is_json=is_json, is_plain=is_plain)
-    face, _ = face_of(options, environ)
+    face = _face(options, environ)
     try:
         with leave_on_signals():
             code = face(
@@ -103,7 +108,7 @@ def attach(
     finally:
         here.close()
     with stored(environ) as store:
-        is_over = store.owner(row.session) != owner or store.row(row.session).state == "finalized"
+        is_over = _is_over(store, row.session, owner, GOING if here.is_cut_off else 0.0)
     if is_over:
         print(
             f"Session {row.session} was left there; `steersman chat --resume {row.session}` takes it up.",
@@ -124,6 +129,25 @@ def _find(store: SqliteStore, name: str) -> SessionRow:
     if found != row:
         warn(f"Session {row.session} is newer, but nobody has it open.")
     return found
+
+
+def _face(options: ChatOptions, environ: Mapping[str, str]) -> Face:
+    """Choose how to talk; `--plain` at a keyboard is a face that only prints, and reads lines."""
+    if options.is_plain and sys.stdin.isatty():
+        from .dumb import talk_in_lines
+
+        return talk_in_lines
+    return face_of(options, environ)[0]
+
+
+def _is_over(store: SqliteStore, session: str, owner: Owner, patience: float) -> bool:
+    """Whether the owner has let go; one that dies hangs up a moment before."""
+    until = time.monotonic() + patience
+    while store.owner(session) == owner and store.row(session).state != "finalized":
+        if time.monotonic() >= until:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 def _last_words(store: SqliteStore, row: SessionRow, environ: Mapping[str, str]) -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,6 +43,8 @@ __all__ = [
 
 FORMS = ("text", "toml")
 WAYS = ("auto", "queue", "steer", "interrupt")
+_LEAD = re.compile(r" *\d+[* ] \S+ +| *[a-z_]+: | +")
+"""What comes before a row's conditions, a word's values, or a reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +97,24 @@ def show_table(environ: Mapping[str, str], name: str, form: str) -> int:
         show(table_text(routes).rstrip("\n"))
     else:
         tables = (routes.dispositions, routes.deliveries, DEFAULT_RETURNS)
-        show("\n".join(render(one) for one in tables).rstrip("\n"))
+        show(_broken("\n".join(render(one) for one in tables).rstrip("\n")))
     return 0
+
+
+def _broken(text: str) -> str:
+    """Break what is wider than the terminal between words, below the conditions of its row."""
+    if not sys.stdout.isatty():
+        return text
+    from .wrapping import wrapped_pieces
+
+    width = shutil.get_terminal_size().columns
+    lines: list[str] = []
+    for line in text.split("\n"):
+        lead = _LEAD.match(line)
+        hang = " " * min(len(lead[0]) if lead else 0, width // 2)
+        for row in wrapped_pieces([("", line)], width, hang):
+            lines.append("".join(piece for _, piece in row))
+    return "\n".join(lines)
 
 
 def check_tables(environ: Mapping[str, str], name: str) -> int:

@@ -36,7 +36,8 @@ def watch(environ: Mapping[str, str], store: SqliteStore, row: SessionRow, form:
     with _canvas() as draw:
         for _ in pulses(environ, store, row.session):
             data = redactor.data(dump_now(environ, store, store.row(row.session)))
-            draw(document(data, None) if form == "json" else printed(data, form, environ))
+            is_line = form == "json" and not sys.stdout.isatty()
+            draw(document(data, None) if is_line else printed(data, form, environ))
     return 0
 
 
@@ -57,18 +58,22 @@ def pulses(environ: Mapping[str, str], store: SqliteStore, session: str) -> Gene
             time.sleep(LOOK)
             continue
         with closing(remote):
-            yield  # what happened before we listened
             yield from _of_events(remote)
         yield
 
 
 def _of_events(remote: Remote) -> Generator[None]:
     """Yield after events, but not more often than can be drawn; ends when the owner does."""
+    try:
+        events = remote.events()
+    except SteersmanError:
+        time.sleep(LOOK)
+        return
     came, is_over = threading.Event(), threading.Event()
 
     def listen() -> None:
         try:
-            for _ in remote.events():
+            for _ in events:
                 came.set()
         except (SteersmanError, OSError, ValueError):
             pass  # it went, or we did
@@ -77,6 +82,7 @@ def _of_events(remote: Remote) -> Generator[None]:
             came.set()
 
     threading.Thread(target=listen, daemon=True).start()
+    yield  # what happened before we listened
     while not is_over.is_set():
         came.wait()
         came.clear()
@@ -90,11 +96,11 @@ def _canvas() -> Generator[Callable[[str], None]]:
     if not sys.stdout.isatty():
         yield show
         return
-    sys.stdout.write("\x1b[?1049h\x1b[?25l")
+    sys.stdout.write("\x1b[?1049h\x1b[?25l\x1b[?7l")  # what is too long is cut, not broken
     try:
         yield _over
     finally:
-        sys.stdout.write("\x1b[?25h\x1b[?1049l")
+        sys.stdout.write("\x1b[?7h\x1b[?25h\x1b[?1049l")
         sys.stdout.flush()
 
 

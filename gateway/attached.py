@@ -10,7 +10,7 @@ import queue
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from ..machines.disposition import Intent
 from ..machines.errors import SteersmanError
 from ..machines.messages import Answer
 from ..machines.words import Words
+from .arrival import how_it_is
 from .commands import COMMANDS, Reply
 from .conversation import TYPES
 from .events import Event, Narrator
@@ -65,16 +66,13 @@ class Attached:
 
     def start(self) -> None:
         """Tell how the session is, then whatever happens in it. Raises `SteersmanError`."""
+        events = self._heard.events()  # first, so that nothing happens in between unheard
         data: dict[str, Any] = self._spoken.call("inspect")
-        self.narrate("session_started", resumed=True)
-        running = data["turns"].get(data["turn"], {})
-        if data["state"] == "busy" and running:
-            told = {name: running[name] for name in ("item", "number")}
-            self.narrate("turn_started", turn=running["id"], **told)
-        items = data["queue"]["items"]
-        live = [{"progress": None, **items[name]} for name in data["queue"]["order"]]
-        self.narrate("queue", state=data["queue"]["state"], items=live)
-        threading.Thread(target=self._listen, name="attached-hear", daemon=True).start()
+        for event in how_it_is(data, time.time()):
+            self.narrate(event.pop("type"), **event)
+        threading.Thread(
+            target=self._listen, args=(events, data["seq"]), name="attached-hear", daemon=True
+        ).start()
         self._talking.start()
 
     # What a face says -------------------------------------------------------------------------------
@@ -122,7 +120,7 @@ class Attached:
         """Whoever is attached can answer."""
         return True
 
-    def narrate(self, kind: str, **fields: Any) -> None:
+    def narrate(self, kind: str, /, **fields: Any) -> None:
         """Tell the face something that no actor knows of."""
         self._narrator.say(kind, **fields)
 
@@ -148,10 +146,13 @@ class Attached:
                 hint = getattr(error, "hint", "")
                 self.narrate("error", code="not_said", text=str(error), hint=hint)
 
-    def _listen(self) -> None:
+    def _listen(self, events: Iterator[Event], told: int) -> None:
+        """Pass events on; what is in the journal up to entry `told` is known."""
         try:
-            for event in self._heard.events():
-                self._tell(event)
+            for event in events:
+                is_known = event["session"] == self.session and (event["seq"] or told + 1) <= told
+                if not is_known:
+                    self._tell(event)
                 if event["type"] in OVER and event["session"] == self.session:
                     break
         except (SteersmanError, OSError, ValueError):

@@ -134,7 +134,7 @@ class Narrator:
         common = {"seq": None, "time": iso(self._now()), **self._common}
         self._publish({"type": kind, **common, **event})
 
-    def say(self, kind: str, **fields: Any) -> None:
+    def say(self, kind: str, /, **fields: Any) -> None:
         """Publish an event that no actor knows of: a command's receipt, its result."""
         common = {"seq": None, "time": iso(self._now()), **self._common}
         self._publish({"type": kind, **common, **fields})

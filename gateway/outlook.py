@@ -40,11 +40,21 @@ def outlook(record: SessionRecord, name: str, *, is_owned: bool) -> Outlook:
         case "withdrawn":
             return "It was taken back.", ""
         case "offered":
-            answer = "The answer is there" if item.answer else "The answer is not there yet"
-            how = f"`/queue keep {item.number}`, `steer` or `pop` decides"
-            return f"{answer}; it never runs by itself.", how
+            return _offered(record, item, is_owned)
         case _:
             return f"It is {item.state}.", ""
+
+
+def _offered(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook:
+    child = record.children.get(item.child)
+    if child is not None and child.state == "interrupted" and not item.answer:
+        return "Whoever answers it was interrupted, and can go on.", _resume(record, is_owned)
+    if child is not None and not child.is_at_work and not item.answer:
+        text = f"Whoever should answer it is {child.state}: no answer comes."
+        return text, f"ask again, or `/queue pop {item.number}`"
+    answer = "The answer is there" if item.answer else "The answer is not there yet"
+    how = f"`/queue keep {item.number}`, `steer` or `pop` decides"
+    return f"{answer}; it never runs by itself.", how
 
 
 def _pending(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook:

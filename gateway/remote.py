@@ -70,9 +70,12 @@ class Remote:
         return answer["result"]
 
     def events(self) -> Iterator[Event]:
-        """Subscribe, and yield the session's events until the owner goes."""
+        """Subscribe, and return the session's events from now on, until the owner goes."""
         self.call("subscribe")
         self._socket.settimeout(None)
+        return self._events()
+
+    def _events(self) -> Iterator[Event]:
         while True:
             try:
                 message = self._read()

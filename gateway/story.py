@@ -137,6 +137,9 @@ def _walk(
 
 def _belongs(story: Story, stored: StoredEntry, now: SessionRecord) -> bool:
     data, name = stored.data, story.message["id"]
+    item = now.queue.items.get(name)
+    if item is not None and item.child and data.get("child") == item.child:
+        return True  # whoever answers it
     if name in (
         data.get("item"),
         data.get("new_item"),

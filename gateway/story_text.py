@@ -34,6 +34,8 @@ _PLAIN = {
     "stopped": "everything that turn {turn} started is dead",
     "child_cancelled": "subagent {child} was told to end",
     "child_started": "subagent {child} was given a task",
+    "child_interrupted": "subagent {child} was cut off, and can go on",
+    "child_resumed": "subagent {child} goes on",
     "child_ended": "subagent {child} is over: {status}",
     "offered": "has a place in the queue, and never runs by itself",
     "offer_answered": "the answer is there",

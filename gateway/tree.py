@@ -146,10 +146,10 @@ def _children(data: dict[str, Any]) -> Iterator[Branch]:
 def _actor(name: str, actor: dict[str, Any]) -> Branch:
     mail = actor["mailbox"]
     parts = [
-        actor["supervised"],
+        "" if actor["supervised"] == "running" else str(actor["supervised"]),
+        f"waits for {actor['waiting_for']}" if actor.get("waiting_for") else "",
         f"mail {mail['system']}/{mail['control']}/{mail['data']}",
         f"last {actor.get('last_message') or 'nothing yet'}",
-        f"waits for {actor['waiting_for']}" if actor.get("waiting_for") else "",
         f"restarted {actor['restarts']} times" if actor.get("restarts") else "",
     ]
     return Branch(f"actor {name}", actor["state"], "  ".join(part for part in parts if part))

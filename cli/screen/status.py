@@ -91,7 +91,8 @@ class Status:
             case "child_ended" | "side_talk_ended":
                 self.children.discard(event["name"])
             case "turn_started":
-                self.is_busy, self.since, self.progress = True, now, None
+                self.is_busy, self.progress = True, None
+                self.since = now - event.get("elapsed", 0.0)
             case "interrupting":
                 self.is_stopping = self.is_busy
             case "turn_ended":

@@ -1,0 +1,122 @@
+"""What a chat says of its own session: its history, a copy, another session; and why it did what."""
+
+import json
+from pathlib import Path
+
+from blackbox.driver import Gate, Place
+from serving import Hang, Text, Tools
+
+SECRET = "sk-abcdefghijklmnop1234"
+
+
+def test_history_and_export(place: Place, serve) -> None:
+    """The newest messages, as many as asked for; a copy in both forms, without secrets, once."""
+    serve(Text("Good day."), Text(f"It is {SECRET}."))
+    chat = place.chat()
+    assert chat.ask("/history")["text"] == "Nothing was said yet."
+    for text in ("hello", "what is the key?"):
+        chat.send(text)
+        chat.wait("turn_ended")
+    whole = chat.ask("/history")
+    assert [(one["role"], one["text"][:9]) for one in whole["data"]["messages"]] == [
+        ("user", "hello"),
+        ("assistant", "Good day."),
+        ("user", "what is t"),
+        ("assistant", "It is sk-"),
+    ]
+    assert SECRET not in json.dumps(whole)
+    newest = chat.ask("/history 1")
+    assert newest["text"].startswith("(3 earlier messages: /history 4)\nassistant: It is sk-")
+
+    assert not chat.ask("/export")["ok"]
+    for name in ("notes.md", "a copy.json"):
+        done = chat.ask(f"/export '{name}'")
+        assert (done["ok"], done["data"]) == (True, {"file": str(place.folder / name)})
+        assert SECRET not in (place.folder / name).read_text()
+    assert "Good day." in (place.folder / "notes.md").read_text()
+    again = chat.ask("/export notes.md")
+    assert (again["ok"], "was not written" in again["text"]) == (False, True)
+    assert chat.close() == 0
+    elsewhere = Place(Path(place.folder, "elsewhere"))
+    taken = elsewhere.run("sessions", "import", str(place.folder / "a copy.json"))
+    assert taken.returncode == 0, taken.stderr
+    shown = elsewhere.run("sessions", "show", "last").stdout
+    assert "Good day." in shown
+
+
+def test_resume_takes_up_another_session(place: Place, serve) -> None:
+    """It lists what can be taken up here; the one that is left is kept, and what waits there waits."""
+    server = serve(Text("Hello."), Text("Welcome back."))
+    first = place.chat()
+    first.send("my name is ann")
+    first.wait("turn_ended")
+    first.ask("/rename the first")
+    first.ask("/queue hold")
+    assert first.close() == 0
+    assert place.run("queue", "add", "later", "--session", first.session).returncode == 0
+
+    chat = place.chat()
+    here = chat.session
+    listed = chat.ask("/resume")
+    assert [(one["id"], one["name"]) for one in listed["data"]["sessions"]] == [
+        (first.session, "the first")
+    ]
+    assert not chat.ask("/resume nope")["ok"]
+    taken = chat.ask("/resume the first")
+    assert taken["data"] == {"session": first.session, "left": here}
+    assert [one["text"] for one in chat.ask("/queue")["data"]["items"]] == ["later"]
+    chat.send("who am I?")
+    chat.wait("turn_ended", session=first.session)
+    assert "my name is ann" in str(server.requests[-1].body["messages"])
+    assert chat.close() == 0
+    rows = json.loads(place.run("sessions", "list", "--json").stdout)["sessions"]
+    assert {one["id"]: one["state"] for one in rows} == {
+        first.session: "suspended",
+        here: "suspended",
+    }
+
+
+def test_why_of_steers_side_talks_and_stops(place: Place, serve, gate: Gate) -> None:
+    """Each has its story by its number or its receipt: who said it, what became of it, and why."""
+    serve(
+        Hang(match="which"),
+        Tools([{"tool": "shell", "arguments": {"command": gate.command}}], match="count"),
+        Text("Done."),
+    )
+    chat = place.chat("--yes")
+    chat.send("count the stars")
+    gate.wait()
+
+    def why(name: str) -> str:
+        ran = place.run("why", "last", name)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+    chat.send({"text": "only the bright ones", "as": "steer", "user": "ann"})
+    chat.wait("accepted", number=2)
+    assert "It enters turn t1 at its next boundary, which waits for shell" in why("2")
+    chat.send("/smalltalk which is faster?")
+    chat.wait("accepted", number=3)
+    chat.wait("turn_started", parent=chat.session)
+    assert "The answer is not there yet; it never runs by itself." in why("3")
+    receipt = chat.ask("/stop")["data"]["receipt"]
+    chat.wait("stopped", session=chat.session)
+    assert chat.ask("/queue")["data"]["state"] == "held"
+
+    story = why("2")
+    assert "message #2 (m2, pending, from ann)" in story
+    assert "turn t1 was interrupted (stop)" in story
+    assert "It waits because the queue is held" in story
+    story = why("3")
+    assert "has a place in the queue, and never runs by itself" in story
+    assert "subagent talk-3 was told to end" in story
+    assert "Whoever answers it was interrupted, and can go on." in story
+    story = why(receipt)
+    assert f"message ({receipt}, stopped)" in story
+    assert "an order to stop turn t1 (stop)" in story
+    assert "It was obeyed: everything that it stopped is dead." in story
+    assert f"interrupt {receipt}: stopping -> stopped" in story
+    data = json.loads(place.run("why", "last", receipt, "--json").stdout)
+    assert data["message"]["kind"] == "interrupt"
+    assert place.run("why", "last", "99").returncode == 2
+    assert chat.close() == 0

@@ -1,0 +1,96 @@
+"""A second person's terminal on a session that runs elsewhere: at the prompt, and in plain lines."""
+
+import pytest
+from blackbox.driver import COMMAND, Gate
+from serving import Text
+from stories.agent import call, says, uses
+from stories.stage import Stage
+from stories.terminal import Terminal
+
+WISH = "count the stars"
+
+
+@pytest.fixture
+def gate(stage: Stage) -> Gate:
+    """Where the first person's command stops."""
+    return Gate(stage.place.folder)
+
+
+def attached(stage: Stage, *arguments: str) -> Terminal:
+    """Attach in a terminal of its own, as ann."""
+    command = (*COMMAND, "attach", *arguments, "--user", "ann")
+    terminal = Terminal(command, stage.place.folder, stage.place.environ, (80, 24))
+    stage.terminals.append(terminal)
+    terminal.shows("/exit leaves it running.")
+    return terminal
+
+
+@pytest.mark.parametrize("face", ["prompt", "plain"])
+def test_attach_takes_part_and_leaves(stage: Stage, gate: Gate, face: str) -> None:
+    """It shows what runs, speaks by name, follows to the end of the turn, and leaves it running.
+
+    At the end the owner gets SIGKILL: whoever is attached then is told, and leaves in good order.
+    """
+    agent = stage.agent
+    agent.when("hello", says("Good day."))
+    agent.when(WISH, uses(call("shell", command=gate.command)))
+    agent.when("only the bright ones", says("There are four."))
+    agent.when("and the faint ones", says("Too many."))
+    chat = stage.place.chat("--yes")
+    chat.send("hello")
+    chat.wait("turn_ended")
+    chat.send(WISH)
+    gate.wait()
+    newer = stage.place.chat()
+    assert newer.session != chat.session
+    assert newer.close() == 0
+
+    ann = attached(stage, "last", *(["--plain"] if face == "plain" else []))
+    assert any(f"Attached to session {chat.session}" in row for row in ann.rows)
+    assert any("user: hello" in row for row in ann.rows)
+    assert any(f"{newer.session} is newer, but nobody has it open" in row for row in ann.rows)
+    if face == "prompt":
+        ann.has_bar("working")
+        ann.types("only the bright ones", end="\x1b\r")
+    else:
+        ann.presses("/steer only the bright ones\r")
+    accepted = chat.wait("accepted", **{"as": "steer"})
+    assert (accepted["text"], accepted["user"]) == ("only the bright ones", "ann")
+    chat.send({"text": "and the faint ones", "as": "queue"})
+    ann.shows("there: and the faint ones")
+    gate.open()
+    ann.shows("There are four.")
+    ann.shows("Too many.")
+
+    ann.presses("/exit\r")
+    ann.shows(f"Session {chat.session} goes on where it runs.")
+    assert ann.ended() == 0
+    bob = attached(stage)
+    bob.has_bar("idle")
+    bob.presses("\x04")
+    bob.shows("goes on where it runs.")
+    assert bob.ended() == 0
+    assert chat.process.poll() is None
+    eve = attached(stage)
+    chat.kill()
+    eve.shows(f"`steersman chat --resume {chat.session}` takes it up.")
+    assert eve.ended() == 0
+    assert b"\x1b[?25l" not in bytes(eve.sent).rpartition(b"\x1b[?25h")[2]
+
+
+def test_whoever_comes_can_answer(stage: Stage) -> None:
+    """A question that is open is shown to whoever attaches, with the goal, and can be answered."""
+    agent = stage.agent
+    agent.when("write", uses(call("write", path="a.txt", content="b")), says("It is written."))
+    agent.when("judge", Text('{"verdict": "done", "reason": "it is there"}'))
+    chat = stage.place.chat()
+    chat.send("/goal write a file")
+    question = chat.wait("question")
+    ann = attached(stage)
+    ann.has_bar("goal")
+    ann.shows("a.txt")
+    ann.types(f"/answer {question['id']} allow")
+    chat.wait("answered", id=question["id"], choice="allow")
+    ann.shows("It is written.")
+    ann.presses("\x04")
+    assert ann.ended() == 0
