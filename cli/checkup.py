@@ -133,10 +133,16 @@ def _terminal(environ: Mapping[str, str]) -> Finding:
 
 def _folders(paths: Paths) -> Iterator[Finding]:
     for name, path in (("config", paths.config), ("state", paths.state), ("cache", paths.cache)):
-        if not path.exists():
-            yield Finding(name, "ok", f"{path} (made when it is needed)")
-        else:
-            yield _folder(name, path)
+        yield _folder(name, path) if path.exists() else _missing(name, path)
+
+
+def _missing(name: str, path: Path) -> Finding:
+    """Say of a folder that is not there whether it could be made."""
+    above = next(one for one in path.parents if one.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        text = f"{path} cannot be made: {above} is not writable"
+        return Finding(name, "bad", text, "set STEERSMAN_HOME to a folder of yours")
+    return Finding(name, "ok", f"{path} (made when it is needed)")
 
 
 def _folder(name: str, path: Path) -> Finding:

@@ -217,6 +217,15 @@ def test_open_folders_are_noticed(command: Any, told: Path) -> None:
     assert (found["verdict"], found["hint"]) == ("warn", f"chmod 700 {told}")
 
 
+def test_a_home_that_cannot_be_made_is_bad(command: Any, tmp_path: Path) -> None:
+    """Where no folder can be made the doctor says so before anything fails for it."""
+    (tmp_path / "file").write_text("")
+    done = command("doctor", "--json", STEERSMAN_HOME=str(tmp_path / "file" / "home"))
+    found = checks(done)["state"]
+    assert (done.code, found["verdict"]) == (1, "bad")
+    assert f"cannot be made: {tmp_path / 'file'} is not writable" in found["text"]
+
+
 def test_a_server_that_does_not_answer_is_bad(
     command: Any, configure: Callable[..., None], closed_port: int, home: Path
 ) -> None:
