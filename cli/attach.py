@@ -26,9 +26,9 @@ from ..machines.errors import SteersmanError
 from ..machines.words import Words
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths
-from .chat import Face, face_of
+from .chat import face_of
 from .leaving import Leaving, leave_on_signals
-from .options import ChatOptions
+from .options import ChatOptions, Face
 from .page import warn
 from .stored import stored
 
