@@ -54,12 +54,6 @@ PYTHON = [path for room in ROOMS for path in files_below(ROOT / room) if path.su
 MODULES = [Module(path) for path in PYTHON]
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test that asks for a `module` once for each."""
-    if "module" in metafunc.fixturenames:
-        metafunc.parametrize("module", MODULES, ids=[module.name for module in MODULES])
-
-
 @pytest.fixture
 def root() -> Path:
     """The checkout."""

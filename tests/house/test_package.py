@@ -41,20 +41,21 @@ def test_every_folder_of_modules_is_a_declared_package(
     assert sorted({"steersman", *names}) == sorted(project["tool"]["setuptools"]["packages"])
 
 
-def test_imports_are_declared(module: Any, project: dict[str, Any]) -> None:
+def test_imports_are_declared(modules: list[Any], project: dict[str, Any]) -> None:
     """What a room imports from outside is a dependency, or of an extra."""
     extras = project["project"]["optional-dependencies"]
     wanted = [*project["project"]["dependencies"], *extras["local"], *extras["acp"]]
     names = [re.split(r"[<>=!~\[; ]", line)[0] for line in wanted]
     known = {NAMES.get(name, name) for name in names} | set(sys.stdlib_module_names)
-    for node in ast.walk(module.tree):
-        found: list[str] = []
-        if isinstance(node, ast.Import):
-            found = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            found = [node.module or ""]
-        for name in found:
-            assert name.partition(".")[0] in known, f"{module.name} imports {name}"
+    for module in modules:
+        for node in ast.walk(module.tree):
+            found: list[str] = []
+            if isinstance(node, ast.Import):
+                found = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                found = [node.module or ""]
+            for name in found:
+                assert name.partition(".")[0] in known, f"{module.name} imports {name}"
 
 
 def test_lock_fits_the_declared_ranges(project: dict[str, Any], root: Path) -> None:
