@@ -53,7 +53,8 @@ class ModelRequest:
 class ModelAnswer:
     """What a model said, whole; `stop_reason` is `stop`, `tools` or `length`.
 
-    `thoughts` are those that its API wants back with the answer.
+    `thoughts` are those that its API wants back with the answer. `is_estimated`: its server did not
+    say what it used.
     """
 
     text: str
@@ -61,6 +62,7 @@ class ModelAnswer:
     usage: Usage = field(default_factory=Usage)
     stop_reason: str = "stop"
     thoughts: tuple[Thought, ...] = ()
+    is_estimated: bool = False
 
 
 class Model(Protocol):

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from ...machines.context import CHARACTERS, tokens_of
+from ...machines.conversation import ChatMessage, Usage
 from .exchange import Exchange
 from .model import ModelAnswer, ModelRequest, unheard
 
@@ -43,7 +45,9 @@ class ServedModel(ABC):
     ) -> ModelAnswer:
         """Stream pieces of text to `on_text` and return the whole. Raises `ModelError`."""
         body = self._body(self._completed(request))
-        return await self._exchange.run(body, request.call_prefix, on_text, on_notice, on_thought)
+        prefix = request.call_prefix
+        answer = await self._exchange.run(body, prefix, on_text, on_notice, on_thought)
+        return answer if answer.usage.tokens else _estimated(request, answer)
 
     @abstractmethod
     async def window(self) -> int:
@@ -66,3 +70,11 @@ class ServedModel(ABC):
             temperature=self._temperature if is_open else request.temperature,
             max_tokens=min(limits, default=None),
         )
+
+
+def _estimated(request: ModelRequest, answer: ModelAnswer) -> ModelAnswer:
+    """Count for a server that does not, from the text, so that limits hold with it, too."""
+    fixed = (len(request.system) + len(str(request.tools))) // CHARACTERS
+    said = ChatMessage("assistant", answer.text, answer.tool_calls)
+    usage = Usage(fixed + tokens_of(request.messages), tokens_of([said]))
+    return replace(answer, usage=usage, is_estimated=True)

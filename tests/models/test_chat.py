@@ -226,11 +226,12 @@ def test_whole_answer_instead_of_a_stream(asker):
     assert answer == ModelAnswer("All at once.", (), USAGE, "length")
 
 
-def test_missing_usage_is_zero(asker):
-    """A server that counts nothing is no error."""
-    with ModelServer([Text("ok", usage=None)]) as server:
-        [answer] = asker(model_at(server), "Hi")
-    assert answer.usage == Usage()
+def test_missing_usage_is_estimated(asker):
+    """With a server that counts nothing four characters are a token, so that limits hold."""
+    with ModelServer([Text("x" * 400, usage=None)]) as server:
+        [answer] = asker(model_at(server), "y" * 800)
+    assert answer.is_estimated
+    assert (answer.usage.input, answer.usage.output) == (pytest.approx(200, abs=40), 104)
 
 
 @pytest.mark.parametrize(
