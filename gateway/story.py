@@ -30,6 +30,8 @@ _OF_WAITING = (
     *("session_finalized", "turn_ended", "interrupted", "stopped", "session_leaving"),
 )
 """What decides over messages that wait, whoever it names."""
+_OF_SEVERAL = ("queue_released", "steered")
+"""What lists messages by name under `items`, which elsewhere is how many they are."""
 _ENDS = ("turn_ended", "stopped")
 
 
@@ -145,11 +147,12 @@ def _belongs(story: Story, stored: StoredEntry, now: SessionRecord) -> bool:
         data.get("new_item"),
         data.get("receipt"),
         data.get("before"),
-        *data.get("items", ()),
+        *(data["items"] if data["kind"] in _OF_SEVERAL else ()),
     ):
         return True
     if story.turn:
-        return data.get("turn") == story.turn and not _is_over(story)
+        is_of_it = data.get("turn") == story.turn or data["kind"] == "recovered"
+        return is_of_it and not _is_over(story)
     return data["kind"] in _OF_WAITING and not _is_over(story)
 
 

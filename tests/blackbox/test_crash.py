@@ -58,7 +58,7 @@ def test_what_was_accepted_is_there_and_waits(place: Place, serve, gate: Gate) -
     """After a kill nothing acknowledged is missing, nothing runs by itself, and all goes on as told.
 
     A new message runs past what is held; resume takes the interrupted one first, then the others;
-    and the model is told that the outcome of its call is unknown.
+    and the model is told that the outcome of its call is unknown. Its story tells of the crash.
     """
     server = serve(
         shell(f"{gate.command}; echo done"),
@@ -105,6 +105,8 @@ def test_what_was_accepted_is_there_and_waits(place: Place, serve, gate: Gate) -
     prompts = [one.prompt.splitlines()[-1] for one in server.requests]
     assert prompts == ["first", "new", "first", "second", "third"]
     assert len(later.seen("tool_started")) == 0
+    why = place.run("why", session, accepted[0])
+    assert "taken up after a crash" in why.stdout, why.stderr
 
 
 def test_end_of_input_leaves_held_things_held(place: Place, serve, gate: Gate) -> None:
