@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pykka import ActorRef
+from pykka import ActorDeadError, ActorRef
 
 from ..journal import entries as e
 from ..journal.record import SessionRecord
@@ -199,18 +199,24 @@ class Runtime:
 
     def ask(self, session: str, message: Any, timeout: float = 10.0) -> Any:
         """Send a message and return the actor's reply; not for the loop's own thread."""
-        return self._ref(session).ask(message, timeout=timeout)
+        ref = self._ref(session)
+        try:
+            return ref.ask(message, timeout=timeout)
+        except ActorDeadError as error:
+            raise _not_open(session) from error
 
     def tell(self, session: str, message: Any) -> None:
         """Send a message. Raises `AdmissionRefused` when its mailbox is full."""
-        self._ref(session).tell(message)
+        ref = self._ref(session)
+        try:
+            ref.tell(message)
+        except ActorDeadError as error:
+            raise _not_open(session) from error
 
     def _ref(self, session: str) -> ActorRef[Any]:
         live = self.sessions.get(session)
         if live is None or live.ref is None:
-            raise UnknownSession(
-                f"session `{session}` is not open here", "`steersman sessions list`"
-            )
+            raise _not_open(session)
         return live.ref
 
     def next_said(self) -> int:
@@ -330,6 +336,11 @@ def _no_workflow(name: str, above: AgentProfile, said: str) -> AgentProfile:
 
 def _no_ears(session: str, parent: str) -> Ears:
     raise UsageError(f"nobody listens to `{session}`", "this program was not told who does")
+
+
+def _not_open(session: str) -> UnknownSession:
+    """Say that nobody hears a session here: it was never open, is leaving, or has left."""
+    return UnknownSession(f"session `{session}` is not open here", "`steersman sessions list`")
 
 
 def _new_id() -> str:

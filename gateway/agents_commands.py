@@ -134,7 +134,10 @@ def _live_state(runtime: Runtime) -> State:
     look = stored_state(runtime.store)
 
     def ask(session: str) -> dict[str, Any]:
-        return runtime.inspect(session) if session in runtime.sessions else look(session)
+        try:
+            return runtime.inspect(session)
+        except UnknownSession:
+            return look(session)
 
     return ask
 

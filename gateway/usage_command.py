@@ -9,6 +9,7 @@ from ..journal.codec import decode
 from ..journal.record import SessionRecord
 from ..journal.turn_record import TurnRecord
 from ..machines.conversation import Usage
+from ..machines.errors import UnknownSession
 from .events import usage_view
 from .reply import Reply
 
@@ -42,9 +43,10 @@ def usage_command(conversation: Conversation, argument: str) -> Reply:
 
 def _of_child(conversation: Conversation, session: str, told: Usage) -> Usage:
     """Return what a child used, with its own children; while it works it is asked."""
-    if session not in conversation.runtime.sessions:
+    try:
+        return decode(SessionRecord, conversation.runtime.inspect(session)).whole_usage
+    except UnknownSession:
         return told
-    return decode(SessionRecord, conversation.runtime.inspect(session)).whole_usage
 
 
 def _of_turn(turn: TurnRecord, now: float) -> dict[str, Any]:
