@@ -1,6 +1,6 @@
 """Opens the sessions of a session's children: where the nursery's orders meet store and models.
 
-Called from threads of its own, since claiming a session and building a model block. What comes back
+They are opened in threads, since claiming a session and building a model block. What comes back
 is all that the nursery needs to start the child's actor.
 """
 
@@ -68,11 +68,11 @@ class SessionOffspring:
             last_report(order.name, record) if record.seq else None,
         )
 
-    def close(self, session: str) -> None:
+    async def close(self, session: str) -> None:
         """Let go of a child's session; one that is gone already is no matter."""
         live = self._runtime.sessions.get(session)
         if live is not None:
-            self._runtime.release(live)
+            await self._runtime.let_go(live)
 
     def _claim(self, order: OpenChild, parent: LiveSession, profile: AgentProfile) -> LiveSession:
         runtime = self._runtime

@@ -53,13 +53,13 @@ __all__ = ["Offspring", "Performer"]
 
 
 class Offspring(Protocol):
-    """Opens and closes the sessions of one session's children; both block, and may raise."""
+    """Opens and closes the sessions of one session's children; to open blocks, both may raise."""
 
     def open(self, order: OpenChild, nursery: ActorRef[Any]) -> ChildOpened:
         """Open a child's session, new or known. Raises `SteersmanError`."""
         ...
 
-    def close(self, session: str) -> None:
+    async def close(self, session: str) -> None:
         """Let go of a child's session."""
         ...
 
@@ -222,7 +222,7 @@ class Performer:
     def _close_child(self, session: str) -> None:
         async def close_it() -> None:
             async with self._doors[session]:
-                await asyncio.to_thread(self.offspring.close, session)
+                await self.offspring.close(session)
 
         self._task(close_it(), _ignore)
 

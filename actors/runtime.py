@@ -288,13 +288,22 @@ class Runtime:
 
     def release(self, live: LiveSession) -> None:
         """Let go of a session and of all beneath it; not for the loop's own thread. Idempotent."""
+        self.run(self.let_go(live))
+
+    async def let_go(self, live: LiveSession) -> None:
+        """Do that on the loop.
+
+        No thread waits for the loop meanwhile: many that end at once would need all there are.
+        """
         for one in reversed(self.family(live.id)):
-            if self.sessions.pop(one.id, None) is None:
-                continue
-            self.run(one.performer.aclose())
-            self.writer.flush()  # the pass that answered last is over now: all it decided is here
-            self.commits.disown(one.id)
-            self.store.release(one.lease)
+            if self.sessions.pop(one.id, None) is not None:
+                await one.performer.aclose()
+                await asyncio.to_thread(self._part_with, one)
+
+    def _part_with(self, live: LiveSession) -> None:
+        self.writer.flush()  # the pass that answered last is over now: all it decided is here
+        self.commits.disown(live.id)
+        self.store.release(live.lease)
 
     # The loop -------------------------------------------------------------------------------------
 

@@ -1,6 +1,8 @@
-"""What is said while a session ends."""
+"""What is said while a session ends, and how it ends."""
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pykka import ThreadingActor
@@ -28,3 +30,36 @@ def test_a_session_that_is_about_to_be_let_go_is_not_open(
     assert [one["text"] for one in heard if one["type"] == "rejected"] == ["hello"]
     assert queue is not None
     assert (queue.ok, "has ended" in queue.text) == (False, True)
+
+
+DELEGATES = """
+[[answer]]
+match = "^go$"
+[[answer.tool_calls]]
+tool = "delegate"
+arguments = { task = "look", name = "kid" }
+[[answer]]
+text = "Done."
+"""
+
+
+def test_leaving_needs_no_thread_for_each_subagent(
+    begin: Callable[..., Host], tmp_path: Path
+) -> None:
+    """Where one thread does all that blocks, a session with a subagent of its own ends as well."""
+    host = begin()
+    (tmp_path / "answers.toml").write_text(DELEGATES)
+    host.runtime.loop.call_soon_threadsafe(
+        host.runtime.loop.set_default_executor, ThreadPoolExecutor(1)
+    )
+    ended = threading.Event()
+    host.hub.subscribe(lambda one: ended.set() if one["type"] == "child_ended" else None)
+    talk = host.begin(tmp_path / "project")
+    talk.say("go")
+    assert ended.wait(10)
+
+    leaving = threading.Thread(target=talk.leave, daemon=True)
+    leaving.start()
+    leaving.join(10)
+
+    assert not leaving.is_alive()
