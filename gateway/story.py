@@ -147,7 +147,7 @@ def _belongs(story: Story, stored: StoredEntry, now: SessionRecord) -> bool:
         data.get("new_item"),
         data.get("receipt"),
         data.get("before"),
-        *(data["items"] if data["kind"] in _OF_SEVERAL else ()),
+        *(data.get("items", ()) if data["kind"] in _OF_SEVERAL else ()),
     ):
         return True
     if story.turn:
