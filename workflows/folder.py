@@ -5,6 +5,7 @@ after the project's own file, before the one that `STEERSMAN_CONFIG` names.
 """
 
 import hashlib
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ __all__ = ["choose_for_folder", "folder_file"]
 
 def folder_file(paths: Paths, folder: Path) -> Path:
     """Return where the choices for a folder are, if there are any."""
-    name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()
+    name = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()
     return paths.state / "folders" / f"{name}.toml"
 
 
@@ -26,5 +27,5 @@ def choose_for_folder(paths: Paths, folder: Path, choice: dict[str, Any]) -> Pat
     file = folder_file(paths, folder)
     head = f"# What was chosen for {folder.resolve()!s:.200}; commands write this file.\n"
     text = head.replace("\r", " ") if "\n" not in head[:-1] else ""
-    write_private(file, (text + tomli_w.dumps(choice)).encode("utf-8", "surrogateescape"))
+    write_private(file, (text + tomli_w.dumps(choice)).encode("utf-8", "backslashreplace"))
     return file

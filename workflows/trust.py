@@ -7,6 +7,7 @@ folder lies in the state folder, so that two terminals can't undo each other.
 """
 
 import hashlib
+import os
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,9 +153,10 @@ def _is_guarded(where: Where, pattern: Where) -> bool:
 
 
 def _record(paths: Paths, folder: Path) -> Path:
-    name = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()
+    name = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()
     return paths.state / "trusted" / f"{name}.toml"
 
 
 def _entry(folder: Path, content: bytes) -> dict[str, str]:
-    return {"folder": str(folder.resolve()), "sha256": hashlib.sha256(content).hexdigest()}
+    name = os.fsencode(folder.resolve()).decode(errors="backslashreplace")
+    return {"folder": name, "sha256": hashlib.sha256(content).hexdigest()}

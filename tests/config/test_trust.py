@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from steersman.machines.errors import ConfigError
-from steersman.workflows.config import Config, shipped
+from steersman.workflows.config import Config, load, shipped
+from steersman.workflows.folder import choose_for_folder
 from steersman.workflows.paths import Paths
 from steersman.workflows.trust import is_trusted, trust
 
@@ -81,6 +82,18 @@ def test_trust_is_for_one_folder(load_with: Load, paths: Paths, project: Path) -
     other.mkdir()
     (other / "steersman.toml").write_text(PROJECT)
     assert not is_trusted(paths, other)
+
+
+def test_a_folder_whose_name_is_not_text(
+    load_with: Load, paths: Paths, project: Path, tmp_path: Path
+) -> None:
+    """Any bytes that the system takes as a name will do."""
+    folder = tmp_path / os.fsdecode(b"\xff")
+    project.rename(folder)
+    (folder / "steersman.toml").write_text(PROJECT)
+    trust(paths, folder)
+    choose_for_folder(paths, folder, {"busy_input_mode": "steer"})
+    assert load(paths, folder, {}).busy_input_mode == "steer"
 
 
 def test_harmless_project_needs_no_trust(load_with: Load) -> None:
