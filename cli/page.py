@@ -55,9 +55,10 @@ def _write(stream: TextIO, text: str) -> None:
         stream.write(text.encode(encoding, "replace").decode(encoding) + "\n")
         stream.flush()
     except OSError as error:
-        if not isinstance(error, BrokenPipeError) and stream is not sys.stderr:
-            os.write(2, f"steersman: the output cannot be written: {error.strerror}\n".encode())
         # What is left in the buffer goes nowhere, or the interpreter complains when it ends.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
+        if not isinstance(error, BrokenPipeError) and stream is not sys.stderr:
+            os.write(2, f"steersman: the output cannot be written: {error.strerror}\n".encode())
+            raise SystemExit(1) from error

@@ -204,6 +204,13 @@ def test_a_home_that_cannot_be_written_is_told(place: Place, serve) -> None:
     assert not server.requests
 
 
+def test_output_that_cannot_be_written_is_a_failure(place: Place) -> None:
+    """A script that writes a list to a full disk learns of it."""
+    with open("/dev/full", "w") as full:
+        ran = place.run("machines", "list", "--json", stdout=full)
+    assert (ran.returncode, "cannot be written" in ran.stderr) == (1, True)
+
+
 def test_a_project_file_is_not_obeyed_before_it_is_trusted(place: Place, serve) -> None:
     """Permissions of a project file are withheld, which is said, until `trust` is given."""
     server = serve(
