@@ -116,7 +116,7 @@ def _tools(answer: ModelAnswer, refusal: str, then: str) -> Trial:
 
 def _usage(answer: ModelAnswer) -> Trial:
     usage = answer.usage
-    if answer.is_estimated:
+    if answer.is_estimated or not usage.tokens:
         then = "tokens are estimated from the text, and limits with them"
         return Trial("usage", False, "not told by the server", then)
     counted = f"{usage.input} tokens in, {usage.output} out"
