@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from ..gateway.size import size_text
 from ..machines.errors import SteersmanError
 from ..workflows.paths import Paths
 from .finding import Finding, Verdict
 from .page import can_colour
 from .remains import disk_finding, leftover_findings
 from .stored import state_word, stored
-from .table import size_text
 
 __all__ = ["check_up"]
 

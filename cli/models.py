@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..gateway.redaction import Redactor
+from ..gateway.size import size_text
 from ..machines.errors import UsageError
 from ..ports.models.catalogue import CatalogueEntry, catalogue, entry_named
 from ..ports.models.fetch import fetch, fetched
 from ..workflows.paths import Paths, make_private
 from .page import show, show_document, warn
-from .table import draw_table, size_text
+from .table import draw_table
 
 if TYPE_CHECKING:
     from ..ports.models.choice import Choice

@@ -6,13 +6,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from ..gateway.size import size_text
 from ..journal.sqlite import SqliteStore
 from ..journal.workspace.prune import size_of
 from ..ports.process.leftover import Leftover, leftovers
 from ..workflows.paths import Paths
 from .disk import disk_use
 from .finding import Finding
-from .table import size_text
 
 __all__ = ["disk_finding", "leftover_findings"]
 

@@ -18,6 +18,7 @@ from ..gateway.redaction import Redactor
 from ..gateway.scribe import writing
 from ..gateway.session_commands import clean_name
 from ..gateway.session_file import exported, imported, markdown, read_export
+from ..gateway.size import size_text
 from ..gateway.wish import Wish
 from ..journal import entries as e
 from ..journal.recovery import load_record
@@ -26,7 +27,6 @@ from ..workflows.config import load
 from ..workflows.paths import Paths
 from .page import document, show, show_document, warn
 from .stored import stored
-from .table import size_text
 
 __all__ = [
     "delete_session",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..gateway.age import age
 from ..gateway.redaction import Redactor
+from ..gateway.size import size_text
 from ..gateway.stamp import iso
 from ..journal.lock import Owner
 from ..journal.store import SessionRow
@@ -17,7 +18,7 @@ from ..workflows.paths import Paths
 from .disk import disk_use
 from .page import show, show_document, warn
 from .stored import state_word, stored
-from .table import draw_table, size_text
+from .table import draw_table
 
 if TYPE_CHECKING:
     from ..journal.record import SessionRecord

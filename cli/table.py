@@ -9,19 +9,10 @@ from collections.abc import Mapping, Sequence
 
 from .page import can_colour
 
-__all__ = ["draw_table", "size_text"]
+__all__ = ["draw_table"]
 
 _GAP = "  "
 _LEAST = 12  # columns that the last one keeps, however narrow the terminal
-
-
-def size_text(size: float) -> str:
-    """Write bytes as people read them: `98 MB` (powers of ten, as disks and downloads do)."""
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"
 
 
 def draw_table(

@@ -10,8 +10,8 @@ from prompt_toolkit.utils import get_cwidth
 
 from ...gateway.call_words import call_words
 from ...gateway.events import Event
+from ...gateway.size import size_text
 from ...gateway.terminal import clean
-from ..table import size_text
 from ..wrapping import fitted, wrapped_pieces
 from .bar import duration
 from .look import ADDED, BAD, CODE, DIM, GOOD, HEAD, REMOVED, Look, Piece, Row

@@ -8,8 +8,9 @@ import pytest
 
 from steersman.cli.gauge import Gauge
 from steersman.cli.machines import MACHINES
-from steersman.cli.table import draw_table, size_text
+from steersman.cli.table import draw_table
 from steersman.gateway.redaction import Redactor
+from steersman.gateway.size import size_text
 from steersman.machines.machine import Machine, State, Transition
 
 
