@@ -11,6 +11,8 @@ from pathlib import Path
 from ..gateway.deletion import delete, output_of
 from ..gateway.home import open_store
 from ..gateway.host import Host
+from ..gateway.retention import needs_copies
+from ..gateway.size import size_text
 from ..gateway.terminal import clean
 from ..gateway.wish import Wish
 from ..journal.sqlite import SqliteStore
@@ -19,7 +21,6 @@ from ..journal.workspace.prune import prune, size_of
 from ..workflows.config import load
 from ..workflows.paths import Paths
 from .page import show, show_document
-from .table import size_text
 
 __all__ = ["prune_sessions"]
 
@@ -37,7 +38,7 @@ def prune_sessions(environ: Mapping[str, str], *, with_finalized: bool, as_json:
         queues = list(host.shelf.expire(now, hours))
         pruned = prune(
             paths.state / "workspaces",
-            host.store.is_owned,
+            needs_copies(host.store),
             now,
             config.checkpoints.budget,
             hours * 3600.0,

@@ -8,8 +8,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from ..journal.store import Store
-from ..journal.workspace.prune import prune
-from .retention import is_saved
+from ..journal.workspace.prune import Pruned, prune
+from ..machines.errors import StoreError
+from .retention import needs_copies
+from .size import size_text
 
 __all__ = ["Budget"]
 
@@ -24,6 +26,7 @@ class Budget:
         self._state, self._store = state, store
         self._limit, self._say = limit, say
         self._keeping: Future[None] | None = None
+        self._is_closing = False
 
     def keep(self) -> None:
         """Look, once, beside whatever goes on; delete the oldest copies if all take too much."""
@@ -32,38 +35,38 @@ class Budget:
             self._keeping = worker.submit(self._keep)
             worker.shutdown(wait=False)
 
-    def wait(self) -> None:
-        """Wait for the end of it."""
+    def close(self) -> None:
+        """Delete nothing more, and wait for what is being deleted; the next start goes on."""
+        self._is_closing = True
         if self._keeping is not None:
             self._keeping.result()
 
     def _keep(self) -> None:
         try:
-            self._prune()
-        except OSError as error:
+            needed = needs_copies(self._store)
+            done = prune(
+                self._state / "workspaces",
+                lambda session: self._is_closing or needed(session),
+                time.time(),
+                self._limit,
+            )
+        except (OSError, StoreError) as error:
             self._say(f"copies of files cannot be kept within `checkpoints.budget`: {error}")
+        else:
+            self._tell(done)
 
-    def _prune(self) -> None:
-        unfinished = {row.session for row in self._store.sessions() if is_saved(row)}
-
-        def is_needed(session: str) -> bool:
-            return session in unfinished or self._store.is_owned(session)
-
-        done = prune(self._state / "workspaces", is_needed, time.time(), self._limit)
+    def _tell(self, done: Pruned) -> None:
         if done.sessions:
             more = len(done.sessions) - NAMED
             names = ", ".join(done.sessions[:NAMED]) + (f" and {more} more" if more > 0 else "")
             self._say(
-                f"Copies of files took {_size(done.left + done.freed)}, and `checkpoints.budget` is "
-                f"{_size(self._limit)}: what these sessions changed can no longer be reverted: {names}."
+                f"Copies of files took {size_text(done.left + done.freed)}, and `checkpoints.budget` "
+                f"is {size_text(self._limit)}: what these sessions changed can no longer be "
+                f"reverted: {names}."
             )
-        if done.left > self._limit:
+        if done.left > self._limit and not self._is_closing:
             self._say(
-                f"Copies of files take {_size(done.left)}, and `checkpoints.budget` is "
-                f"{_size(self._limit)}, but they are still needed. "
+                f"Copies of files take {size_text(done.left)}, and `checkpoints.budget` is "
+                f"{size_text(self._limit)}, but they are still needed. "
                 "`steersman sessions list --size` shows by whom."
             )
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 10**9 else f"{count / 1e6:.1f} MB"

@@ -172,7 +172,7 @@ class Host:
             control, self._control = self._control, None
             self.runtime.run(control.aclose())
         self.runtime.leave_all()
-        self._budget.wait()
+        self._budget.close()
         self._hooking.drain()
         for model in self._casting.dismiss():
             self.runtime.run(model.aclose())

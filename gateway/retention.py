@@ -7,12 +7,12 @@ between two things that happened counts as nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from ..journal.store import SessionRow
+from ..journal.store import SessionRow, Store
 
-__all__ = ["LEAP", "is_saved", "known_age", "outlived"]
+__all__ = ["LEAP", "is_saved", "known_age", "needs_copies", "outlived"]
 
 LEAP = 60 * 86_400.0
 
@@ -39,3 +39,9 @@ def outlived(rows: Sequence[SessionRow], now: float, hours: float) -> list[Sessi
         for row in rows
         if is_saved(row) and known_age(row.updated, moments, now) > hours * 3600.0
     ]
+
+
+def needs_copies(store: Store) -> Callable[[str], bool]:
+    """Say of which sessions the copies of files must stay: those that are open or can be resumed."""
+    saved = {row.session for row in store.sessions() if is_saved(row)}
+    return lambda session: session in saved or store.is_owned(session)

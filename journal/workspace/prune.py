@@ -102,8 +102,12 @@ def size_of(place: Path) -> int:
 def _sessions(place: Path) -> Iterator[_Kept]:
     for ledger in place.glob("*/ledger-*.jsonl"):
         session = ledger.stem.removeprefix("ledger-")
-        can_undo = session == _last_reverter(ledger.parent)
-        yield _Kept(ledger.parent, session, ledger.stat().st_mtime, can_undo)
+        try:
+            can_undo = session == _last_reverter(ledger.parent)
+            changed = ledger.stat().st_mtime
+        except FileNotFoundError:
+            continue  # another process prunes, too
+        yield _Kept(ledger.parent, session, changed, can_undo)
 
 
 def _last_reverter(store: Path) -> str:
