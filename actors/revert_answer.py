@@ -10,12 +10,21 @@ from ..journal.revert_record import RevertRecord
 from ..machines.effects import RestoreFiles
 from ..machines.results import RestoreEnded
 
-__all__ = ["answer_of", "ending_of", "order_of"]
+__all__ = ["answer_of", "before_turn", "ending_of", "order_of"]
+
+
+def before_turn(record: SessionRecord, turn: str) -> str:
+    """Return the turn that one goes on from, if any: of a workflow's run all turns are one job."""
+    if record.run is None:
+        return record.turns[turn].resumes
+    names = list(record.turns)
+    at = names.index(turn)
+    return names[at - 1] if at else ""
 
 
 def order_of(record: SessionRecord, one: RevertRecord) -> RestoreFiles:
     """Return what the ports are asked to do."""
-    pairs = ((turn.id, turn.resumes) for turn in record.turns.values() if turn.resumes)
+    pairs = ((one, before) for one in record.turns if (before := before_turn(record, one)))
     return RestoreFiles(
         one.id,
         one.scope,

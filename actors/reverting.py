@@ -20,7 +20,7 @@ from ..machines.orders import Decided
 from ..machines.results import RestoreCounted, RestoreEnded
 from ..machines.revert_order import Revert, RevertOutcome
 from .keeper import Keeper
-from .revert_answer import answer_of, ending_of, order_of
+from .revert_answer import answer_of, before_turn, ending_of, order_of
 
 __all__ = ["Reverting"]
 
@@ -148,10 +148,9 @@ class Reverting(Keeper):
     def _resumed(self, name: str) -> tuple[str, ...]:
         """Return a turn, with those that it goes on from."""
         names: list[str] = []
-        turn = self.record.turns.get(name)
-        while turn is not None:
-            names.append(turn.id)
-            turn = self.record.turns.get(turn.resumes)
+        while name in self.record.turns:
+            names.append(name)
+            name = before_turn(self.record, name)
         return tuple(names)
 
     def _begin_reverts(self) -> bool:

@@ -134,6 +134,8 @@ def test_a_failed_run_goes_on_when_its_cause_is_mended(place: Place) -> None:
     over = place.run("run", "--resume", "last")
     assert (over.returncode, "has succeeded already" in over.stderr) == (1, True)
     assert "broken.toml '--var=cause=the cause'` begins anew" in over.stderr
+    assert place.run("sessions", "revert", "last").returncode == 0
+    assert not (place.folder / "log").exists()  # all of it, over all its turns
 
 
 @pytest.mark.slow
