@@ -8,8 +8,9 @@ from typing import Any
 from ..journal.codec import decode
 from ..journal.entries import QuestionAsked, ToolIntended
 from ..journal.goal_record import GoalsRecord
+from ..journal.queue import QueueRecord
 from ..journal.record import SessionRecord
-from .events import Event, translate
+from .events import Event, queue_view, translate
 from .goal_events import goals_view
 
 __all__ = ["how_it_is"]
@@ -34,9 +35,7 @@ def how_it_is(data: dict[str, Any], now: float) -> Iterator[Event]:
     goals = decode(GoalsRecord, data["goals"])
     if goals.goal is not None and not goals.goal.is_over:
         yield {"type": "goal", **goals_view(goals)}
-    items = data["queue"]["items"]
-    live = [{"progress": None, **items[name]} for name in data["queue"]["order"]]
-    yield {"type": "queue", "state": data["queue"]["state"], "items": live}
+    yield {"type": "queue", **queue_view(decode(QueueRecord, data["queue"]))}
 
 
 def _calls(turn: dict[str, Any]) -> Iterator[Event]:

@@ -1,7 +1,7 @@
 """The program is killed in the middle of its work: what is lost (nothing), what is left (nothing)."""
 
 import pytest
-from blackbox.driver import Chat, Event, Gate, Place, wait_gone
+from blackbox.driver import COMMAND, Chat, Event, Gate, Place, wait_gone
 from serving import Text, Tools
 
 HOSTILE = {
@@ -87,6 +87,12 @@ def test_what_was_accepted_is_there_and_waits(place: Place, serve, gate: Gate) -
     ]
     listed = later.ask("/queue")["data"]
     assert (listed["state"], listed["items"]) == ("held", recovered["items"])
+    follower = Chat(place, (*COMMAND, "attach", session, "--json"))
+    place.chats.append(follower)
+    assert follower.wait("queue")["items"] == recovered["items"]
+    assert follower.close() == 0
+    why = place.run("why", session, "2")
+    assert (why.returncode, "taken up after a crash" in why.stdout) == (0, True), why.stderr
     assert list(place.processes()) == [later.process.pid]
     assert len(server.requests) == 1
 
