@@ -44,7 +44,7 @@ def list_queue(environ: Mapping[str, str], session: str, *, as_json: bool) -> in
         return 0
     lines = [item_line(one) for one in data["items"]]
     if data["state"] == "held" and lines:
-        lines.append("Held: nothing runs until `/queue resume` in a chat on this session.")
+        lines.append("Held: `/queue resume` in a chat on this session runs them.")
     show(clean("\n".join(lines)) if lines else f"The queue of {data['session']} is empty.")
     return 0
 

@@ -171,6 +171,7 @@ def _line(one: dict[str, Any]) -> str:
     task = task if len(task) <= SHOWN else f"{task[: SHOWN - 3]}..."
     kind = {"background_child": ", background", "side_talk": ", side talk"}.get(one["relation"], "")
     why = f" ({one['reason']})" if one["reason"] and one["state"] not in AT_WORK else ""
-    spent = f"{one['elapsed']:.0f} s, {one['steps']} steps, {one['tokens']} tokens"
+    steps = "1 step" if one["steps"] == 1 else f"{one['steps']} steps"
+    spent = f"{one['elapsed']:.0f} s, {steps}, {one['tokens']} tokens"
     indent = "  " * one["depth"]
     return f"{indent}{one['name']} [{one['state'].upper()}{kind}]{why} {task} ({spent})"
