@@ -34,8 +34,6 @@ from .supervisor import ChildSpec
 
 __all__ = ["Caretaker"]
 
-NOT_OPEN = "the session is not open: `steersman chat --resume` takes it up"
-
 
 class Caretaker(Session):
     """Keeps a session's queue; everything that was said waits, whatever it says."""
@@ -67,23 +65,27 @@ class Caretaker(Session):
                 | Suspend()
                 | Finalize()
             ):
-                return {"ok": False, "reason": NOT_OPEN}
+                return {"ok": False, "reason": self._not_open}
             case ChangeGoal(op="resume") if self.record.goals.is_pursued:
-                return {"ok": False, "reason": NOT_OPEN}
+                return {"ok": False, "reason": self._not_open}
             case SetGoal() | ChangeGoal():
                 policy = self._environment.goals
                 return self._note_wish(decided(self.record.goals, message, policy))
             case _:
                 return super()._obey(message)
 
+    @property
+    def _not_open(self) -> str:
+        return f"the session is not open: `steersman chat --resume {self.record.id}` takes it up"
+
     def _side_talk(self, message: SideTalk) -> None:
         """Nobody is here who could answer."""
-        self._reject(NOT_OPEN, message.text, message.client_id)
+        self._reject(self._not_open, message.text, message.client_id)
 
     def _note_wish(self, wish: Wish) -> dict[str, Any]:
         """Note what is wanted of a goal; it begins when somebody is there who says so."""
         if wish.goes_on is not None and not any(isinstance(one, g.GoalSet) for one in wish.entries):
-            return {"ok": False, "reason": NOT_OPEN}
+            return {"ok": False, "reason": self._not_open}
         if wish.is_done:
             paused = (g.GoalPaused(wish.goal, "user", "nobody has the session open"),)
             entries = (*wish.entries, *(paused if wish.goes_on is not None else ()))

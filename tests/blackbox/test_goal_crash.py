@@ -72,7 +72,8 @@ def test_a_goal_that_is_killed_rests_and_has_spent_what_it_had(
     if stage != "paused":
         refused = place.run("goal", "resume")
         assert refused.returncode == 1
-        assert "the session is not open" in refused.stderr + refused.stdout
+        way = f"the session is not open: `steersman chat --resume {chat.session}` takes it up"
+        assert way in refused.stderr + refused.stdout
 
     again = place.chat("--continue")
     paused = wait_goal(again, "paused", reason)
