@@ -1,0 +1,55 @@
+"""What the docs point at is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+CODE = re.compile(r"^```[\s\S]*?^```$|^ {4}.*$|`[^`\n]*`", re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]*)\)")
+PAGE = re.compile(r"\bdocs/[\w/-]+\.md\b")
+
+
+def anchors(page: Path) -> set[str]:
+    """Return what GitHub makes of the headings of a page."""
+    heads = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def broken(page: Path, link: str) -> bool:
+    """Whether a link leads to no file of ours, or to no heading in it."""
+    name, _, anchor = link.partition("#")
+    target = page.parent / name if name else page
+    return not target.exists() or bool(anchor and anchor not in anchors(target))
+
+
+def test_every_link_leads_somewhere(project_files: list[Path], root: Path) -> None:
+    """Each relative link of each page names a file that exists, and a heading that it has."""
+    found: list[str] = []
+    seen = 0
+    for page in (one for one in project_files if one.suffix == ".md"):
+        text = CODE.sub("", page.read_text(encoding="utf-8"))
+        links = [one for one in LINK.findall(text) if "://" not in one]
+        seen += len(links)
+        found += [f"{page.relative_to(root)}: {one}" for one in links if broken(page, one)]
+    assert found == []
+    assert seen > 50
+
+
+def test_every_page_that_is_named_exists(project_files: list[Path], root: Path) -> None:
+    """What code, settings, help and tests call a page of docs/ is one."""
+    found: list[str] = []
+    for path in (one for one in project_files if one.suffix in (".py", ".md", ".toml")):
+        names = set(PAGE.findall(path.read_bytes().decode(errors="replace")))
+        found += [f"{path.relative_to(root)}: {one}" for one in names if not (root / one).exists()]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("link", "is_broken"),
+    [("page.md", False), ("#a-heads-name", False), ("no.md", True), ("page.md#a-head", True)],
+)
+def test_a_broken_link_is_found(tmp_path: Path, link: str, is_broken: bool) -> None:
+    """A missing file and a missing heading are told from those that are there."""
+    (tmp_path / "page.md").write_text("# A `head's` name\n")
+    assert broken(tmp_path / "page.md", link) == is_broken
