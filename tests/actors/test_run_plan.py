@@ -3,8 +3,8 @@
 import pytest
 
 from steersman.actors.run_plan import Plan
-from steersman.journal.run_entries import WorkflowCopy
-from steersman.journal.run_record import RunRecord, StepRecord
+from steersman.journal.run_entries import StepReopened, WorkflowCopy
+from steersman.journal.run_record import RunRecord, StepRecord, apply_to_run
 from steersman.workflows.flow.reading import parse_workflow
 
 SOURCE = """
@@ -74,3 +74,13 @@ def test_what_failed_goes_on_and_what_followed_begins_anew(ends: str, again: lis
 def test_a_step_that_was_blocked_by_time_alone_begins_anew() -> None:
     """Nothing failed, the run took too long."""
     assert tried("ddsbddd") == ["C", "END"]
+
+
+def test_what_is_tried_again_has_all_its_attempts_again() -> None:
+    """What failed of a step begins to count anew; what is done of it stays done."""
+    run = RunRecord(WorkflowCopy("x", "x.toml", "", SOURCE))
+    run.steps["a"] = StepRecord("a", "failed", marks="dfw", attempts={"0": 2, "1": 3})
+    apply_to_run(run, StepReopened("a"), 1.0)
+    step = run.steps["a"]
+    assert (step.state, list(step.those("done")), step.attempts) == ("interrupted", [0], {"0": 2})
+    assert list(step.those("waiting")) == [1, 2]

@@ -5,6 +5,7 @@ from random import Random
 from typing import Any
 
 from steersman.actors.happening import Appended, Passed, Performed
+from steersman.actors.session import Session
 from steersman.actors.simulated_ports import Chances
 from steersman.actors.simulated_program import SimulatedProgram
 from steersman.actors.simulated_session import Plan
@@ -19,9 +20,11 @@ TALK = Chances(calls=0.0, model_fails=0.0)
 TOOLS = Chances(calls=1.0, model_fails=0.0, bad_arguments=0.0)
 
 
-def program(chances: Chances = TALK, **settings: Any) -> SimulatedProgram:
+def program(
+    chances: Chances = TALK, session_type: type[Session] = Session, **settings: Any
+) -> SimulatedProgram:
     """Begin a program that takes its time last; `settings` are its policy's."""
-    plan = Plan(Policy(**settings), chances, haste=0.0, longest_batch=1)
+    plan = Plan(Policy(**settings), chances, haste=0.0, longest_batch=1, session_type=session_type)
     return SimulatedProgram(plan, Random(7), lambda names: 0)
 
 

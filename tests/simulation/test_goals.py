@@ -1,13 +1,19 @@
 """Random goals, judges, people and crashes: every goal ends, within its budget."""
 
+from typing import Any
+
 import pytest
 from simulation.goal_faults import GOAL_FAULTS
 from simulation.goal_moves import Move, goal_moves, rows, watched
 from simulation.goals import GoalScenario
+from simulation.single import entries, has, program, run, say
 
+from steersman.actors.goal import Goal
 from steersman.actors.session import Session
+from steersman.journal import entries as e
 from steersman.machines.goal import GOAL
 from steersman.machines.judge import JUDGE
+from steersman.machines.pursuit import SetGoal, Wanted
 
 SEEDS = 5_000
 CHUNK = 500
@@ -39,6 +45,30 @@ def test_every_transition_of_goal_and_judge_is_gone_through() -> None:
             break
     assert of_judge == rows(JUDGE)
     assert of_goal == rows(GOAL)
+
+
+class Stumbles(Goal):
+    """Fails at whatever a person wants of it."""
+
+    def _wanted(self, message: Wanted) -> dict[str, Any]:
+        raise RuntimeError("planted")
+
+
+class HasSuchAGoal(Session):
+    """Waits for what its goal decides."""
+
+    goal_type = Stumbles
+
+
+def test_nobody_waits_for_a_goal_that_failed() -> None:
+    """What is said behind an order that its actor could not take in runs as ever."""
+    made = program(session_type=HasSuchAGoal)
+    run(made, has(made, e.SessionOpened))
+    made.say(SetGoal("all tests pass"))
+    say(made, "hello")
+    run(made)
+    assert [one.status for one in entries(made, e.TurnEnded)] == ["completed"]
+    made.close()
 
 
 @pytest.mark.parametrize("name", GOAL_FAULTS)

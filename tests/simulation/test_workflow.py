@@ -215,23 +215,24 @@ def played(seed: int) -> tuple[RunProgram, int]:
     return program, failures
 
 
-def play(seed: int) -> tuple[tuple[str, dict[str, str], list[tuple[str, int]]], int]:
-    """Return how a run ended, with what was done twice, and how often it failed in between."""
+def play(seed: int) -> tuple[tuple[str, dict[str, str], list[tuple[str, int]], list[str]], int]:
+    """Return how a run ended, what was done twice, what still waits; and how often it failed before."""
     program, failures = played(seed)
     run = program.record.run
     assert run is not None
     twice = list(done_twice(decode_entry(one.data) for one in program.store.entries(ROOT)))
     states = {name: one.state for name, one in run.steps.items()}
+    waiting = [one.text for one in program.record.queue.live()]
     program.close()
-    return (run.state, states, twice), failures
+    return (run.state, states, twice, waiting), failures
 
 
 def check(seeds: Iterable[int]) -> None:
-    """Play each; what is done is never done again, and many of the runs have failed in between."""
+    """Play each; nothing done is done again, nothing is left over, and some have failed in between."""
     failed = 0
     for seed in seeds:
         end, failures = play(seed)
-        assert end == ("succeeded", END, []), seed
+        assert end == ("succeeded", END, [], []), seed
         failed += failures > 0
     assert failed
 
