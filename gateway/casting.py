@@ -75,7 +75,7 @@ class Casting:
 
     def run(self, plan: RunPlan, routes: RoutesChoice | None = None) -> AgentProfile:
         """Return what stands where an agent would: a workflow."""
-        bare = self._profile_without_model(plan.name, self._config.default_agent, None, routes)
+        bare = self._profile_with(plan.name, self._config.default_agent, None, routes, None)
         return run_profile(bare, plan, self._config)
 
     def included(self, name: str, above: AgentProfile, said: str) -> AgentProfile:
@@ -108,18 +108,24 @@ class Casting:
         external = external_agent(name, self._config, self._paths, self._environ)
         if external is not None:
             known = name if name in self._config.agents else self._config.default_agent
-            return as_external(self._profile_without_model(name, known, external, routes))
+            return as_external(self._profile_with(name, known, external, routes, None))
         if name not in self._config.agents:
             known = ", ".join(sorted(self._config.agents))
             raise UsageError(f"there is no agent `{name}`", f"known agents: {known}")
         model = self._model(self._config.agent(name).model, wished, chosen)
-        return self._profile_without_model(name, name, model, routes)
+        return self._profile_with(name, name, model, routes, self.choice)
 
-    def _profile_without_model(
-        self, name: str, settings: str, model: Any, chosen_routes: RoutesChoice | None
+    def _profile_with(
+        self,
+        name: str,
+        settings: str,
+        model: Any,
+        chosen_routes: RoutesChoice | None,
+        choice: Choice | None,
     ) -> AgentProfile:
+        """Make a profile of an agent's settings; `choice` is its model, none for who has none of ours."""
         agent = self._config.agent(settings)
-        window = (self.choice.config.context_window if self.choice else None) or 0
+        window = (choice.config.context_window if choice else None) or 0
         tools = tuple(one for one in agent.tools if one in self._tools)
         compaction = self._config.compaction
         routes, notice = self._router.routes(chosen_routes)
@@ -136,9 +142,9 @@ class Casting:
             self._delegation(),
             CompactionPolicy(compaction.auto, compaction.at, compaction.keep, window),
             self._limits(agent),
-            self.choice.config.price if self.choice else None,
+            choice.config.price if choice else None,
             routes,
-            goal_policy(self._config, self.choice),
+            goal_policy(self._config, choice),
             partial(self._judge, model),
         )
 

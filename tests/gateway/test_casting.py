@@ -1,0 +1,31 @@
+"""Who answers in a session: each agent with what is known of its own model."""
+
+from collections.abc import Callable
+
+from steersman.gateway.host import Host
+
+Begin = Callable[..., Host]
+
+MORE = """
+[models.dear]
+provider = "openai"
+base_url = "http://127.0.0.1:1/v1"
+model = "dear"
+context_window = 5000
+price = { input = 3.0, output = 15.0 }
+[agents.thinker]
+model = "dear"
+[agents.other]
+protocol = "acp"
+start = ["other", "acp"]
+"""
+
+
+def test_another_program_has_nothing_of_the_model_before_it(begin: Begin) -> None:
+    """Neither its price nor its window: what it takes, and what fits, is its own to know."""
+    profile = begin(MORE).runtime.profile_of_child
+    thinker = profile("thinker")
+    assert (thinker.price is not None, thinker.compaction.window) == (True, 5000)
+    for name in ("other", "assistant"):
+        after = profile(name)
+        assert (after.price, after.compaction.window) == (None, 0), name
