@@ -92,6 +92,8 @@ class ModelWork:
         except ModelError as error:
             reply(reply_to, Summarised(turn, epoch, step, reason=error.message))
             return
+        finally:
+            self._forget(turn)
         text, reason = answer.text.strip(), "the model called a tool instead"
         reply(reply_to, Summarised(turn, epoch, step, text, "" if text else reason, answer.usage))
 
@@ -122,8 +124,7 @@ class ModelWork:
         finally:
             thoughts.close()
             text.close()
-            if self._calls.get(turn) is asyncio.current_task():  # not the next call of the turn
-                del self._calls[turn]
+            self._forget(turn)
         window = await self._window.known()
         reply(
             reply_to,
@@ -139,6 +140,11 @@ class ModelWork:
                 answer.thoughts,
             ),
         )
+
+    def _forget(self, turn: str) -> None:
+        """Forget the call that has ended, but not the turn's next one."""
+        if self._calls.get(turn) is asyncio.current_task():
+            del self._calls[turn]
 
     def _request(self, effect: CallModel | Summarise) -> ModelRequest:
         return ModelRequest(

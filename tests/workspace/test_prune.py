@@ -61,3 +61,10 @@ def test_a_budget_takes_the_oldest_that_nobody_needs(tmp_path: Path, folder: Pat
     for number in (0, 4):
         agents[number].restart()
         assert agents[number].revert().restored == (f"f{number}",)
+
+
+def test_what_another_program_deletes_meanwhile_is_passed_over(tmp_path: Path) -> None:
+    """A name that leads nowhere any more hinders nothing."""
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "ledger-gone.jsonl").symlink_to("nowhere")
+    assert prune(tmp_path, lambda name: False, DAY, 0).sessions == ()
