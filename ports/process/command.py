@@ -102,6 +102,8 @@ def _spawn(
         except OSError as error:
             refusal = refusal or error
     if refusal is None:
+        if any(os.path.isfile(os.path.join(folder, argv[0])) for folder in folders):
+            raise FileNotFoundError(0, f"cannot run `{name}`: its interpreter is missing")
         place = "" if is_path else " on PATH"
         raise FileNotFoundError(0, f"`{name}` not found{place}")
     raise OSError(refusal.errno, f"cannot run `{name}`: {refusal.strerror}") from refusal

@@ -83,6 +83,22 @@ def test_not_started(hosting, spec, reason):
     assert reason in result.reason
 
 
+@pytest.mark.parametrize(
+    ("argv", "path"), [(("./torn",), "/bin"), (("torn",), ".:/bin")], ids=["by path", "on PATH"]
+)
+def test_a_script_for_a_program_that_is_not_there(
+    hosting, tmp_path: Path, argv: tuple[str, ...], path: str
+):
+    """It is not the script that was not found."""
+    (tmp_path / "torn").write_text("#!/no/such/program\n")
+    (tmp_path / "torn").chmod(0o700)
+
+    result = hosting.result(ProcessSpec(argv, tmp_path, {"PATH": path}))
+
+    assert result.status == "failed"
+    assert result.reason.endswith("its interpreter is missing")
+
+
 @pytest.mark.parametrize("timeout", [None, 1e300, float("inf")])
 def test_a_timeout_beyond_all_clocks(hosting, mark, timeout):
     """A timeout that never comes is no reason to fail."""
