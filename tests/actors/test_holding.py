@@ -6,7 +6,7 @@ from simulation.single import TALK, entries, program, run, say
 from steersman.actors.simulated_program import SimulatedProgram
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
-from steersman.machines.messages import Interrupt, QueueChange, ResumeQueue
+from steersman.machines.messages import Interrupt, QueueChange, ResumeQueue, UserMessage
 
 
 def texts(made: SimulatedProgram, *, is_held: bool) -> list[str]:
@@ -96,3 +96,15 @@ def test_nothing_passes_the_hold_of_a_restart() -> None:
     made.restart()
     run(made)
     assert texts(made, is_held=True) == ["old", "then"]
+
+
+def test_what_a_stop_overtook_is_held() -> None:
+    """It was said before what runs now, and only came behind it."""
+    made = held()
+    made.say(Interrupt("stop", said=2))
+    run(made)
+    say(made, "fresh")
+    run(made, lambda: made.record.turn == "t3" and bool(made.ports.models))
+    made.say(UserMessage("normal", "late", Intent.EXPLICIT_QUEUE, said=1))
+    run(made, lambda: len(made.record.queue.waiting()) == 2)
+    assert (texts(made, is_held=True), texts(made, is_held=False)) == (["old", "late"], [])

@@ -154,6 +154,28 @@ def test_what_is_typed_reaches_the_right_agent(
     assert chat.close() == 0
 
 
+MANY = """
+[workflow]
+name = "many"
+[[step]]
+id = "each"
+for_each = ["one", "two", "three"]
+parallel = 3
+prompt = "look at {{ item }}"
+"""
+
+
+@pytest.mark.slow
+def test_a_run_has_no_more_agents_at_work_than_any_session(place: Place, serve: Any) -> None:
+    """An item begins when there is room for its session: none is opened that has to wait."""
+    (place.folder / "many.toml").write_text(MANY)
+    serve(Text("seen"), Text("seen"), Text("seen"), rest="[delegation]\nmax_children = 1\n")
+    ran = place.run("run", "many.toml", "--json")
+    events = [json.loads(line) for line in ran.stdout.splitlines()]
+    begun = [one["waiting"] for one in events if one["type"] == "child_started"]
+    assert (ran.returncode, begun) == (0, [False] * 3), ran.stdout + ran.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("is_overridden", [False, True])
 def test_what_is_typed_into_the_terminal_reaches_the_right_agent(
