@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -54,6 +56,17 @@ def leave_on_signals() -> Generator[None]:
         if not (_ways and _ways[-1](leaving)):
             raise leaving
 
+    def on_lost(lost: sys.UnraisableHookArgs) -> None:
+        """Ask again soon: what is raised while something is thrown away reaches nobody."""
+        nonlocal count
+        if not isinstance(lost.exc_value, Leaving):
+            unraisable(lost)
+            return
+        count = 0
+        number = lost.exc_value.exit_code - 128
+        threading.Timer(TWICE, os.kill, (os.getpid(), number)).start()
+
+    unraisable, sys.unraisablehook = sys.unraisablehook, on_lost
     before = {
         number: signal.signal(number, on_signal)
         for number in SIGNALS
@@ -64,6 +77,7 @@ def leave_on_signals() -> Generator[None]:
     finally:
         for number, former in before.items():
             signal.signal(number, signal.SIG_IGN if count else former)
+        sys.unraisablehook = unraisable
 
 
 @contextmanager
