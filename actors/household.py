@@ -18,6 +18,7 @@ from ..journal.recovery import closing_messages
 from ..machines.delegation import (
     CancelChildren,
     ChildReturned,
+    CloseChild,
     EndChild,
     PassSteer,
     ResumeChildren,
@@ -28,6 +29,7 @@ from ..machines.facts import Noticed
 from ..machines.messages import Compact, Finalize, QueueChange, Suspend
 from ..machines.orders import (
     CutAnswer,
+    Decided,
     Down,
     Enqueue,
     InterruptTurn,
@@ -329,9 +331,10 @@ class Household(Pursuing):
                 self._give_back(child.name)
 
     def _lose_children(self) -> None:
-        """The nursery failed, and every child's actor with it: they can be resumed."""
+        """The nursery failed, and nobody hears its children any more: let go, they can be resumed."""
         for child in list(at_work(self.record.children)):
-            self._say(e.ChildInterrupted(child.name, CALL_ENDED, child.text))
+            lost = e.ChildInterrupted(child.name, CALL_ENDED, child.text)
+            self._journal(Decided(self.name, (lost,), (CloseChild(child.session),)))
 
     def _break(self, message: StoreBroke) -> None:
         """Let nobody work for a session that can't remember what they find."""

@@ -453,11 +453,14 @@ def items_keep_to_their_machine(history: History) -> None:
 
 def _is_cut_off(history: History) -> bool:
     """Whether the program died, or the session's journal broke, and nobody has taken it up again."""
+    has_gone_on = False
     for one in reversed(history):
         match one:
             case Crashed() | Passed(StoreLost()):
                 return True
-            case Started():
+            case Appended():
+                has_gone_on = True
+            case Started() if has_gone_on:
                 return False
             case _:
                 pass

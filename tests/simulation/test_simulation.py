@@ -9,6 +9,7 @@ from steersman.actors.session import Session
 
 SEEDS = 5_000
 FOUND = {
+    20087: "a nursery fails while its children work: nobody lets go of them",
     3961: "two children return while their parent asks what came in",
     2039: "a child takes in again what it had taken in before it was interrupted",
     2458: "a child says that it missed a steer, and then takes it in",
