@@ -332,9 +332,10 @@ class Household(Pursuing):
 
     def _lose_children(self) -> None:
         """The nursery failed, and nobody hears its children any more: let go, they can be resumed."""
-        for child in list(at_work(self.record.children)):
+        for child in list(self.record.children.values()):
             lost = e.ChildInterrupted(child.name, CALL_ENDED, child.text)
-            self._journal(Decided(self.name, (lost,), (CloseChild(child.session),)))
+            entries = (lost,) if child.is_at_work else ()
+            self._journal(Decided(self.name, entries, (CloseChild(child.session),)))
 
     def _break(self, message: StoreBroke) -> None:
         """Let nobody work for a session that can't remember what they find."""

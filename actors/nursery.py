@@ -66,7 +66,8 @@ class Nursery(Ward):
             case CancelChildren():
                 self._cancel(message)
             case DetachChildren(names):
-                self._decide(*(e.ChildDetached(one) for one in names))
+                there = [one for one in names if self.records[one].is_at_work]
+                self._decide(*(e.ChildDetached(one) for one in there))
             case EndChild():
                 return self._end_one(message)
             case PassSteer():

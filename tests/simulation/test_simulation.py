@@ -9,6 +9,8 @@ from steersman.actors.session import Session
 
 SEEDS = 5_000
 FOUND = {
+    6869: "a child ends as it is told to go on without its parent",
+    5651: "a nursery fails before it has let go of a child that ended",
     20087: "a nursery fails while its children work: nobody lets go of them",
     3961: "two children return while their parent asks what came in",
     2039: "a child takes in again what it had taken in before it was interrupted",
