@@ -27,7 +27,7 @@ from ..machines.messages import (
 )
 from ..machines.pursuit import ChangeGoal, GoalDecided, SetGoal
 from .actor import Forward
-from .goal_wishes import Wish, decided
+from .goals.wishes import Wish, decided
 from .reception import enqueue_order, known
 from .session import Session
 from .supervisor import ChildSpec

@@ -16,8 +16,8 @@ from ..ports.tools.toolbox import Toolbox
 from ..ports.workspace.checkpoints import Checkpoints
 from .agent_profile import AgentProfile
 from .claims import Claims
-from .scene import Scene
 from .toolbook import SessionToolbook
+from .work.scene import Scene
 
 __all__ = ["Equipment"]
 

@@ -39,15 +39,15 @@ from ..machines.orders import (
     StartNext,
     StoreBroke,
 )
-from .compacting import NOTHING, has_news
-from .homecoming import Homecoming, seed
+from .children.homecoming import Homecoming, seed
+from .children.nursery import Nursery
 from .mailbox import tell
-from .nursery import Nursery
-from .purpose import compaction_order, purpose_of
 from .pursuing import Pursuing
 from .queue import Queue
 from .supervisor import ChildSpec
-from .turn import Turn
+from .turns.compacting import NOTHING, has_news
+from .turns.purpose import compaction_order, purpose_of
+from .turns.turn import Turn
 
 __all__ = ["Household"]
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.codec import encode
 from ..journal.record import SessionRecord
-from .goal import Goal
-from .judge import Judge
+from .goals.goal import Goal
+from .goals.judge import Judge
 
 if TYPE_CHECKING:
     from .mailbox import Mailbox

@@ -57,7 +57,7 @@ from .mailbox import tell
 from .outbox import Held, Outbox
 from .reception import is_waiting_for_child
 from .supervisor import Supervisor
-from .turn_effect import stop_effect
+from .turns.effect import stop_effect
 
 if TYPE_CHECKING:
     from .environment import Environment

@@ -13,9 +13,9 @@ from .accounting import account_of
 from .agent_profile import AgentProfile
 from .departure import Departure
 from .environment import Environment, Journal
-from .performer import Performer
 from .session import Session
 from .toolbook import SessionToolbook
+from .work.performer import Performer
 
 __all__ = ["LiveSession", "environment_of"]
 

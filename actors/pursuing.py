@@ -37,10 +37,10 @@ from ..machines.pursuit import (
     Wanted,
 )
 from .actor import Forward
-from .goal import Goal
+from .goals.goal import Goal
 from .reverting import Reverting
 from .supervisor import ChildSpec
-from .turn_entry import requested
+from .turns.entry import requested
 
 __all__ = ["Pursuing"]
 

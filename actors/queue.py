@@ -37,7 +37,7 @@ from ..machines.participation import HandBack
 from ..machines.pursuit import Catch, GoalDecided, Heard
 from ..machines.results import ToolFinished
 from .actor import Actor
-from .goal_message import of_goal, overtaken
+from .goals.message import of_goal, overtaken
 from .intake import hand_back, taken_in
 from .mailbox import tell
 from .rearrangement import Rearranged, edit, import_items, keep, move, steer, take_back, withdraw

@@ -15,7 +15,7 @@ from ..machines.orders import Enqueue, InterruptTurn
 from ..machines.policy import Policy
 from ..machines.routing import Table
 from .rearrangement import MOMENT
-from .turn_effect import DELEGATE
+from .turns.effect import DELEGATE
 
 __all__ = [
     "addressed",

@@ -33,6 +33,7 @@ from ..ports.tools.sandbox import OFF, SandboxPolicy
 from ..ports.tools.toolbox import Toolbox
 from .agent_profile import AgentProfile
 from .caretaker import Caretaker
+from .children.offspring import SessionOffspring
 from .claims import Claims
 from .commits import Commits, Token
 from .departure import Departure
@@ -41,11 +42,10 @@ from .environment import Ears
 from .equipment import Equipment
 from .live_session import LiveSession, environment_of
 from .mailbox import reply
-from .offspring import SessionOffspring
-from .performer import Performer
 from .root import Root
 from .supervisor import ChildSpec
 from .system import ActorSystem
+from .work.performer import Performer
 
 __all__ = ["Runtime"]
 
@@ -154,7 +154,7 @@ class Runtime:
         environment = environment_of(profile, record, self.commits, performer, departure, book)
         live = LiveSession(session, lease, record, environment, performer, departure, profile, book)
         if profile.workflow is not None:
-            from .run_session import RunSession  # templates take their time to import
+            from .runs.session import RunSession  # templates take their time to import
 
             live.kind = RunSession
         self.sessions[session] = live

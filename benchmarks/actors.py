@@ -18,7 +18,7 @@ from steersman.actors.actor import Actor
 from steersman.actors.dispatcher import LoopDispatcher
 from steersman.actors.environment import Environment
 from steersman.actors.session import Session
-from steersman.actors.simulated_toolbook import SimulatedToolbook
+from steersman.actors.simulated.toolbook import SimulatedToolbook
 from steersman.actors.system import ActorSystem
 from steersman.journal.record import SessionRecord
 from steersman.journal.store import StoredEntry

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from .. import __version__
-from ..gateway.child_events import is_aside
-from ..gateway.events import Event
+from ..gateway.events.child import is_aside
+from ..gateway.events.contract import Event
 from ..gateway.host import Host
 from ..gateway.reverted import reverted_text
 from ..gateway.saved_queue import announce
@@ -94,8 +94,8 @@ class _Connection:
     async def _serve(self) -> None:
         from acp.agent.connection import AgentSideConnection
 
-        from ..gateway.acp_agent import AcpAgent
-        from ..gateway.acp_wire import LineTransport
+        from ..gateway.acp.agent import AcpAgent
+        from ..gateway.acp.wire import LineTransport
 
         self._loop = asyncio.get_running_loop()
         self._transport = LineTransport(self._write)

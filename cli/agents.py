@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..gateway.agents_commands import agents_of, draw_agents, stored_state
+from ..gateway.commands.agents import agents_of, draw_agents, stored_state
 from ..gateway.terminal import clean
 from ..machines.errors import UsageError
 from .page import show, show_document

@@ -9,21 +9,21 @@ from typing import Annotated
 import typer
 
 from ..machines.errors import ConfigError, SteersmanError
-from .agents_app import agents
-from .config_app import config
-from .goal_app import goal
-from .hooks_app import hooks
-from .inspect_app import attach, inspect, why
-from .machines_app import machines
-from .models_app import models
+from .apps.agents import agents
+from .apps.config import config
+from .apps.goal import goal
+from .apps.hooks import hooks
+from .apps.inspect import attach, inspect, why
+from .apps.machines import machines
+from .apps.models import models
+from .apps.permissions import permissions
+from .apps.queue import queue, send, stop
+from .apps.restore import restore
+from .apps.routes import routes
+from .apps.run import run_file
+from .apps.sessions import sessions
+from .apps.workflow import workflow
 from .parameter import Json
-from .permissions_app import permissions
-from .queue_app import queue, send, stop
-from .restore_app import restore
-from .routes_app import routes
-from .run_app import run_file
-from .sessions_app import sessions
-from .workflow_app import workflow
 
 __all__ = ["app", "run"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..gateway.events import Event
+from ..gateway.events.contract import Event
 
 __all__ = ["Begun"]
 

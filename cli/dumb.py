@@ -12,9 +12,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 
-from ..gateway.child_events import is_aside
 from ..gateway.conversation import Conversation
-from ..gateway.events import Event
+from ..gateway.events.child import is_aside
+from ..gateway.events.contract import Event
 from ..gateway.host import Host
 from ..gateway.terminal import clean
 from .begun import Begun

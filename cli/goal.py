@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..gateway.goal_commands import draw_goal, goal_data
+from ..gateway.commands.goal import draw_goal, goal_data
 from ..gateway.redaction import Redactor
 from ..gateway.terminal import clean
 from ..journal.record import SessionRecord, apply

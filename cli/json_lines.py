@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from ..gateway.conversation import Conversation
-from ..gateway.events import Event
+from ..gateway.events.contract import Event
 from ..gateway.host import Host
 from ..machines.messages import Answer
 from .leaving import Leaving

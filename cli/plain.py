@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from ..gateway.call_words import call_words
-from ..gateway.child_events import is_aside
 from ..gateway.conversation import Conversation
-from ..gateway.events import Event
+from ..gateway.events.child import is_aside
+from ..gateway.events.contract import Event
 from ..gateway.host import Host
 from ..gateway.progress import progress_text
 from ..gateway.reverted import reverted_text

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..gateway.call_words import call_words
 from ..gateway.conversation import Conversation
-from ..gateway.events import Event
+from ..gateway.events.contract import Event
 from ..gateway.terminal import clean
 
 __all__ = ["Questions", "answered", "answering", "asked"]

@@ -132,7 +132,7 @@ def _stored_queue(store: SqliteStore, row: SessionRow | None) -> dict[str, Any]:
     """Show what is durable; of a session that nobody has open as the next owner will find it."""
     if row is None:
         return {"session": None, "state": "open", "items": []}
-    from ..gateway.events import queue_view
+    from ..gateway.events.contract import queue_view
     from ..gateway.shelf import Saved, saved_queue
     from ..journal.recovery import is_cut_off, load_record
 

@@ -203,7 +203,7 @@ def explain_text(
     environ: Mapping[str, str], text: str, table: str, dry: Dry, *, as_json: bool
 ) -> int:
     """Say what would become of a message, and by which rows. Nothing is done."""
-    from ..gateway.commands import COMMANDS
+    from ..gateway.commands.registry import COMMANDS
 
     _require("--as", dry.way, WAYS)
     config = _config(environ)

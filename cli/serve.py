@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from ..gateway.conversation import Conversation
-from ..gateway.events import Event
+from ..gateway.events.contract import Event
 from ..gateway.host import Host
 from ..machines.errors import UsageError
 from .chat import chat

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
+from ..gateway.commands.session import clean_name
 from ..gateway.deletion import delete, family
 from ..gateway.errand import Errand
 from ..gateway.fork import fork
@@ -16,7 +17,6 @@ from ..gateway.home import find_session, named_session, open_store
 from ..gateway.host import Host
 from ..gateway.redaction import Redactor
 from ..gateway.scribe import writing
-from ..gateway.session_commands import clean_name
 from ..gateway.session_file import exported, imported, markdown, read_export
 from ..gateway.size import size_text
 from ..gateway.wish import Wish

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 
-from ..gateway.child_events import is_aside
 from ..gateway.conversation import Conversation
-from ..gateway.events import Event
+from ..gateway.events.child import is_aside
+from ..gateway.events.contract import Event
 
 __all__ = ["Settling"]
 

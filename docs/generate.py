@@ -15,8 +15,8 @@ from example import example_session, run_examples
 
 from steersman.cli.machines import MACHINES
 from steersman.cli.screen.keys import KEYS
-from steersman.gateway.tree import tree_of
-from steersman.gateway.tree_picture import tree_picture
+from steersman.gateway.dumps.tree import tree_of
+from steersman.gateway.dumps.tree_picture import tree_picture
 from steersman.machines.delivery import DEFAULT_DELIVERIES
 from steersman.machines.disposition import ACKS, DEFAULT_DISPOSITIONS, DispositionRow
 from steersman.machines.machine import Machine, State, Transition

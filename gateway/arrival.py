@@ -10,8 +10,8 @@ from ..journal.entries import QuestionAsked, ToolIntended
 from ..journal.goal_record import GoalsRecord
 from ..journal.queue import QueueRecord
 from ..journal.record import SessionRecord
-from .events import Event, queue_view, translate
-from .goal_events import goals_view
+from .events.contract import Event, queue_view, translate
+from .events.goal import goals_view
 
 __all__ = ["how_it_is"]
 

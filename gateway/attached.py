@@ -21,9 +21,9 @@ from ..machines.errors import SteersmanError
 from ..machines.messages import Answer
 from ..machines.words import Words
 from .arrival import how_it_is
-from .commands import COMMANDS, Reply
+from .commands.registry import COMMANDS, Reply
 from .conversation import TYPES
-from .events import Event, Narrator
+from .events.contract import Event, Narrator
 from .hub import Hub
 from .remote import Remote
 

@@ -27,7 +27,7 @@ import pykka
 
 from ..journal.folder import PrivateFolder
 from ..machines.errors import SteersmanError, UnknownSession
-from .events import Event
+from .events.contract import Event
 from .protocol import INVALID, NO_ANSWER, NOT_HERE, REFUSED, SOCKETS
 from .spoken import SPOKEN, spoken
 

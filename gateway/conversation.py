@@ -28,10 +28,10 @@ from ..machines.orders import Inspect
 from ..machines.words import Words
 from ..ports.attachment import MOST, attach
 from ..ports.tools.permission import Decision
-from .commands import COMMANDS, Reply
-from .dump import Traces, dump_live
-from .events import Narrator, queue_view
-from .model_command import Models
+from .commands.model import Models
+from .commands.registry import COMMANDS, Reply
+from .dumps.dump import Traces, dump_live
+from .events.contract import Narrator, queue_view
 from .redaction import Redactor
 from .router import Router
 from .shelf import Shelf

@@ -22,7 +22,7 @@ from ..workflows.paths import Paths
 from .remote import Remote
 
 if TYPE_CHECKING:
-    from .events import Event
+    from .events.contract import Event
 
 __all__ = ["Errand"]
 

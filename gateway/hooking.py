@@ -34,7 +34,7 @@ from ..machines.facts import Fact
 from ..machines.orders import Decided
 from ..ports.hooks import HookCall, HookResult, HookSpec, entry_point_hooks, run_hook
 from ..workflows.paths import make_private, write_private
-from .lifecycle import hook_call
+from .events.lifecycle import hook_call
 from .redaction import Redactor
 
 __all__ = ["HookedEars", "Hooking"]

@@ -21,16 +21,16 @@ from ..workflows.paths import Paths
 from .briefing import attachable, instructions_for, is_outdated
 from .budget import Budget
 from .casting import Casting
+from .commands.model import Models
 from .control import ControlServer
 from .conversation import Conversation
-from .events import Event, Narrator
+from .events.contract import Event, Narrator
 from .first_run import greeting
 from .home import open_store
 from .hooking import HookedEars, Hooking
 from .hub import Hub
 from .logbook import Logbook
 from .mirror import Mirror
-from .model_command import Models
 from .opening import Opening
 from .queue_file import document
 from .restorable import outlived_elsewhere

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 
-from .events import Event
+from .events.contract import Event
 
 __all__ = ["Hub", "Listener"]
 

@@ -2,7 +2,7 @@
 
 import threading
 
-from .events import Event
+from .events.contract import Event
 
 __all__ = ["Opening"]
 

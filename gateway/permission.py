@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ..machines.messages import Allow
 from ..ports.tools.permission import Decision, Permissions, Rule, misfit
 from ..workflows.config import Config
+from .commands.reply import Reply
 from .redaction import Redactor
-from .reply import Reply
 
 if TYPE_CHECKING:
     from .conversation import Conversation

@@ -15,7 +15,7 @@ from ..machines.errors import SteersmanError, StoreBusy, StoreError, UnknownSess
 from .protocol import NOT_HERE, SOCKETS
 
 if TYPE_CHECKING:
-    from .events import Event
+    from .events.contract import Event
 
 __all__ = ["Remote"]
 

@@ -15,8 +15,8 @@ from ..machines.words import Words
 from ..workflows.routing import refusals, routes_for
 from ..workflows.settings import Settings
 from ..workflows.table_name import table_names
+from .commands.reply import Reply
 from .explaining import draw_explanation, explanation, state_of
-from .reply import Reply
 
 if TYPE_CHECKING:
     from .conversation import Conversation

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..actors.agent_profile import AgentProfile
-from ..actors.errand import WORKFLOW, given_in
+from ..actors.runs.errand import WORKFLOW, given_in
 from ..actors.runtime import Runtime
 from ..journal.record import SessionRecord
 from ..journal.run_entries import WorkflowCopy

@@ -22,7 +22,7 @@ from ..machines.errors import StoreBusy, StoreDamaged
 from ..machines.messages import QueueChange
 from ..machines.policy import Policy
 from .age import age
-from .events import Narrator, item_view
+from .events.contract import Narrator, item_view
 from .retention import is_saved, outlived
 
 __all__ = ["Saved", "Shelf", "saved_queue"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...gateway.events import Event
+from ...gateway.events.contract import Event
 from ...gateway.terminal import clean
 from ...machines.errors import ToolError
 from ...ports.tools.difference import replaced

@@ -9,7 +9,7 @@ from pathlib import Path
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from ...gateway.commands import COMMANDS
+from ...gateway.commands.registry import COMMANDS
 from .status import Status
 
 __all__ = ["ChatCompleter", "words_of"]

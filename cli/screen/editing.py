@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...gateway.events import Event
+from ...gateway.events.contract import Event
 from .status import Status
 
 __all__ = ["Edited", "waiting_before"]

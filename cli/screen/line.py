@@ -7,10 +7,10 @@ from collections.abc import Callable
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
-from ...gateway.commands import COMMANDS
+from ...gateway.commands.registry import COMMANDS
+from ...gateway.commands.reply import Reply
 from ...gateway.conversation import Conversation
-from ...gateway.events import Event
-from ...gateway.reply import Reply
+from ...gateway.events.contract import Event
 from ...machines.disposition import Intent
 from ..question import answering
 from .editing import Edited, waiting_before

@@ -7,8 +7,8 @@ import time
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
-from ...gateway.child_events import is_aside
-from ...gateway.events import Event
+from ...gateway.events.child import is_aside
+from ...gateway.events.contract import Event
 from ...gateway.terminal import clean
 from ..question import Questions
 from ..wrapping import wrapped

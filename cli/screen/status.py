@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...gateway.child_events import is_aside
-from ...gateway.events import Event
+from ...gateway.events.child import is_aside
+from ...gateway.events.contract import Event
 
 __all__ = ["Goal", "Spent", "Status"]
 

@@ -9,7 +9,7 @@ from typing import Any
 from prompt_toolkit.utils import get_cwidth
 
 from ...gateway.call_words import call_words
-from ...gateway.events import Event
+from ...gateway.events.contract import Event
 from ...gateway.size import size_text
 from ...gateway.terminal import clean
 from ..wrapping import fitted, wrapped_pieces

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from ...gateway.events import Event
+from ...gateway.events.contract import Event
 from ...gateway.terminal import clean
 from ..begun import Begun
 from ..plain import PlainFace

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from pykka import ActorRef
 
 from steersman.actors.actor import Actor, Forward
-from steersman.actors.simulation import SimulatedDispatcher
+from steersman.actors.simulated.simulation import SimulatedDispatcher
 from steersman.actors.supervisor import ChildSpec, Supervisor
 from steersman.actors.system import ActorSystem
 from steersman.machines.messages import Lane

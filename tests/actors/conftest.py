@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from steersman.actors.dispatcher import LoopDispatcher
-from steersman.actors.simulation import SimulatedDispatcher
+from steersman.actors.simulated.simulation import SimulatedDispatcher
 from steersman.actors.system import ActorSystem
 
 HERE = str(Path(__file__).resolve().parent)

@@ -6,7 +6,7 @@ import pytest
 from simulation.single import entries, program, run, say
 
 from steersman.actors.intake import hand_back, taken_in
-from steersman.actors.simulated_program import SimulatedProgram
+from steersman.actors.simulated.program import SimulatedProgram
 from steersman.journal import entries as e
 from steersman.journal.queue import ItemRecord, QueueRecord
 from steersman.machines.conversation import ToolRequest

@@ -3,7 +3,7 @@
 import pytest
 from simulation.single import TALK, entries, program, run, say
 
-from steersman.actors.simulated_program import SimulatedProgram
+from steersman.actors.simulated.program import SimulatedProgram
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import Interrupt, QueueChange, ResumeQueue, UserMessage

@@ -2,7 +2,7 @@
 
 import pytest
 
-from steersman.actors.run_plan import Plan
+from steersman.actors.runs.plan import Plan
 from steersman.journal.run_entries import StepReopened, WorkflowCopy
 from steersman.journal.run_record import RunRecord, StepRecord, apply_to_run
 from steersman.workflows.flow.reading import parse_workflow

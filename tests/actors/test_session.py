@@ -7,8 +7,8 @@ import pytest
 from pykka.messages import ProxyCall
 from simulation.single import TALK, TOOLS, entries, facts, has, performed, program, run, say
 
-from steersman.actors.simulated_program import SimulatedProgram
-from steersman.actors.simulated_session import Plan
+from steersman.actors.simulated.program import SimulatedProgram
+from steersman.actors.simulated.session import Plan
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.effects import CallModel, CancelModel, StopTool

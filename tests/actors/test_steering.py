@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from simulation.single import TALK, TOOLS, entries, performed, program, run, say
 
-from steersman.actors.happening import Passed
-from steersman.actors.simulated_ports import Chances
-from steersman.actors.simulated_program import SimulatedProgram
+from steersman.actors.simulated.happening import Passed
+from steersman.actors.simulated.ports import Chances
+from steersman.actors.simulated.program import SimulatedProgram
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.effects import CallModel, CancelModel, StopTool

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from blackbox.driver import Place
 from simulation.goal_moves import Move, goal_moves
 
-from steersman.actors.happening import Appended
+from steersman.actors.simulated.happening import Appended
 from steersman.cli.stored import stored
 from steersman.journal.codec import decode_entry
 

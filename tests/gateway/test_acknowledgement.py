@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from steersman.actors.simulated_ports import Chances
-from steersman.actors.simulated_program import SimulatedProgram
-from steersman.actors.simulated_session import Plan
-from steersman.gateway.events import Event, Narrator
+from steersman.actors.simulated.ports import Chances
+from steersman.actors.simulated.program import SimulatedProgram
+from steersman.actors.simulated.session import Plan
+from steersman.gateway.events.contract import Event, Narrator
 from steersman.machines.disposition import (
     DEFAULT_DISPOSITIONS,
     Action,

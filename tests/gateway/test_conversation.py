@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pykka import ThreadingActor
 
-from steersman.gateway.events import Event
+from steersman.gateway.events.contract import Event
 from steersman.gateway.host import Host
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from steersman.gateway.dump import dump_session
+from steersman.gateway.dumps.dump import dump_session
 from steersman.gateway.host import Host
 
 Begin = Callable[..., Host]

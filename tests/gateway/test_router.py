@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from steersman.gateway.commands.reply import Reply
 from steersman.gateway.conversation import Conversation
 from steersman.gateway.host import Host
-from steersman.gateway.reply import Reply
 from steersman.journal.recovery import load_record
 from steersman.machines.errors import ConfigError
 from steersman.machines.policy import RoutesChoice

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from steersman.gateway.dumps.story import story_of
 from steersman.gateway.host import Host
-from steersman.gateway.story import story_of
 
 
 def test_a_message_that_was_held(begin: Callable[..., Host], tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 from simulation.invariants import check_history, check_liveness, check_replay
 
-from steersman.actors.happening import Appended
 from steersman.actors.session import Session
-from steersman.actors.simulated_ports import Chances
-from steersman.actors.simulated_program import SimulatedProgram
-from steersman.actors.simulated_session import Plan
+from steersman.actors.simulated.happening import Appended
+from steersman.actors.simulated.ports import Chances
+from steersman.actors.simulated.program import SimulatedProgram
+from steersman.actors.simulated.session import Plan
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import Interrupt, UserMessage

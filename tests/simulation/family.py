@@ -10,7 +10,7 @@ from typing import Any
 
 from simulation.invariants import durable_entries, timeless
 
-from steersman.actors.happening import (
+from steersman.actors.simulated.happening import (
     Appended,
     Chronicle,
     Crashed,
@@ -21,7 +21,7 @@ from steersman.actors.happening import (
     Started,
     Uttered,
 )
-from steersman.actors.simulated_program import ROOT, SimulatedProgram
+from steersman.actors.simulated.program import ROOT, SimulatedProgram
 from steersman.journal import entries as e
 from steersman.journal.child_record import ChildRecord, apply_to_children, at_work, names_for
 from steersman.machines.delegation import SideTalk

@@ -5,11 +5,11 @@ from typing import Any
 
 from simulation.scenario import Scenario
 
-from steersman.actors.nursery import Nursery
+from steersman.actors.children.nursery import Nursery
 from steersman.actors.queue import Queue
 from steersman.actors.rearrangement import Rearranged
 from steersman.actors.session import Session
-from steersman.actors.turn import Turn
+from steersman.actors.turns.turn import Turn
 from steersman.journal import entries as e
 from steersman.machines.delivery import Cause, Delivery, DeliveryRow, Relation
 from steersman.machines.effects import CallModel, Effect, RunTool, StopTool

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from steersman.actors.goal import Goal
+from steersman.actors.goals.goal import Goal
 from steersman.actors.session import Session
 from steersman.journal.goal_record import GoalRecord
 from steersman.machines.pursuit import Judged, Rested, StopGoal

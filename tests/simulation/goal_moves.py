@@ -1,9 +1,9 @@
 """Which transitions of a goal and of its judge some runs went through."""
 
-from steersman.actors.goal import Goal
-from steersman.actors.happening import Appended, Happening, Started
-from steersman.actors.judge import Judge
+from steersman.actors.goals.goal import Goal
+from steersman.actors.goals.judge import Judge
 from steersman.actors.session import Session
+from steersman.actors.simulated.happening import Appended, Happening, Started
 from steersman.journal import entries as e
 from steersman.journal import goal_entries as g
 from steersman.journal.goal_record import VERDICT_EVENTS

@@ -6,7 +6,8 @@ from typing import Any
 from simulation.invariants import check_history, check_liveness, check_replay, check_state
 from simulation.user import POISON
 
-from steersman.actors.happening import (
+from steersman.actors.session import Session
+from steersman.actors.simulated.happening import (
     Appended,
     Crashed,
     Happening,
@@ -15,12 +16,11 @@ from steersman.actors.happening import (
     Started,
     Uttered,
 )
-from steersman.actors.session import Session
-from steersman.actors.simulated_judging import Verdicts
-from steersman.actors.simulated_ports import Chances
-from steersman.actors.simulated_program import ROOT, SimulatedProgram
-from steersman.actors.simulated_session import Plan
-from steersman.actors.simulation import PriorityChooser, UniformChooser
+from steersman.actors.simulated.judging import Verdicts
+from steersman.actors.simulated.ports import Chances
+from steersman.actors.simulated.program import ROOT, SimulatedProgram
+from steersman.actors.simulated.session import Plan
+from steersman.actors.simulated.simulation import PriorityChooser, UniformChooser
 from steersman.journal import entries as e
 from steersman.journal import goal_entries as g
 from steersman.journal.record import SessionRecord, apply

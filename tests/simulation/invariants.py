@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from steersman.actors.happening import (
+from steersman.actors.mailbox import BOUND
+from steersman.actors.simulated.happening import (
     Appended,
     Crashed,
     Durable,
@@ -21,8 +22,7 @@ from steersman.actors.happening import (
     Told,
     Uttered,
 )
-from steersman.actors.mailbox import BOUND
-from steersman.actors.simulated_program import ROOT, SimulatedProgram
+from steersman.actors.simulated.program import ROOT, SimulatedProgram
 from steersman.journal import entries as e
 from steersman.journal import revert_entries as r
 from steersman.journal.compaction_record import grow

@@ -11,12 +11,12 @@ from simulation.family import (
 from simulation.invariants import check_history, check_liveness, check_replay, check_state
 from simulation.user import POISON, User, open_questions
 
-from steersman.actors.happening import Appended, Crashed, Poisoned
 from steersman.actors.session import Session
-from steersman.actors.simulated_ports import Chances
-from steersman.actors.simulated_program import ROOT, SimulatedProgram
-from steersman.actors.simulated_session import AGENTS, Plan
-from steersman.actors.simulation import PriorityChooser, UniformChooser
+from steersman.actors.simulated.happening import Appended, Crashed, Poisoned
+from steersman.actors.simulated.ports import Chances
+from steersman.actors.simulated.program import ROOT, SimulatedProgram
+from steersman.actors.simulated.session import AGENTS, Plan
+from steersman.actors.simulated.simulation import PriorityChooser, UniformChooser
 from steersman.journal import entries as e
 from steersman.machines.messages import Answer, Interrupt
 from steersman.machines.policy import DelegationPolicy, Policy

@@ -5,11 +5,11 @@ from random import Random
 from simulation.invariants import check_history, check_liveness, check_replay, check_state
 from simulation.user import User
 
-from steersman.actors.happening import Appended
-from steersman.actors.simulated_ports import Chances
-from steersman.actors.simulated_program import SimulatedProgram
-from steersman.actors.simulated_session import Plan
-from steersman.actors.simulation import PriorityChooser, UniformChooser
+from steersman.actors.simulated.happening import Appended
+from steersman.actors.simulated.ports import Chances
+from steersman.actors.simulated.program import SimulatedProgram
+from steersman.actors.simulated.session import Plan
+from steersman.actors.simulated.simulation import PriorityChooser, UniformChooser
 from steersman.journal.compaction_entries import Compacted
 from steersman.machines.messages import Compact
 from steersman.machines.policy import CompactionPolicy

@@ -10,11 +10,11 @@ from simulation.invariants import normal
 from simulation.scenario import Scenario
 from simulation.test_workflow import played
 
-from steersman.actors.simulated_program import SimulatedProgram
+from steersman.actors.simulated.program import SimulatedProgram
 from steersman.cli.toml import toml_document, without_nulls
-from steersman.gateway.dump import dump_session
+from steersman.gateway.dumps.dump import dump_session
+from steersman.gateway.dumps.tree import draw_dump
 from steersman.gateway.redaction import Redactor
-from steersman.gateway.tree import draw_dump
 from steersman.journal.codec import decode_entry
 from steersman.journal.history import record_at
 from steersman.journal.record import SessionRecord, apply

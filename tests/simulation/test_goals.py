@@ -8,7 +8,7 @@ from simulation.goal_moves import Move, goal_moves, rows, watched
 from simulation.goals import GoalScenario
 from simulation.single import entries, has, program, run, say
 
-from steersman.actors.goal import Goal
+from steersman.actors.goals.goal import Goal
 from steersman.actors.session import Session
 from steersman.journal import entries as e
 from steersman.machines.goal import GOAL

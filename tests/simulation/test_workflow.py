@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from steersman.actors.mailbox import reply
-from steersman.actors.run_session import RunSession
-from steersman.actors.simulated_ports import Chances, SimulatedPorts, ToolCall
-from steersman.actors.simulated_program import ROOT, SimulatedProgram
-from steersman.actors.simulated_session import FOLDER, Plan, SimulatedSession, World
-from steersman.actors.simulation import (
+from steersman.actors.runs.session import RunSession
+from steersman.actors.simulated.ports import Chances, SimulatedPorts, ToolCall
+from steersman.actors.simulated.program import ROOT, SimulatedProgram
+from steersman.actors.simulated.session import FOLDER, Plan, SimulatedSession, World
+from steersman.actors.simulated.simulation import (
     PriorityChooser,
     SimulatedDispatcher,
     UniformChooser,

@@ -6,7 +6,7 @@ from typing import Any
 
 from pykka.messages import ProxyCall
 
-from steersman.actors.simulated_program import SimulatedProgram
+from steersman.actors.simulated.program import SimulatedProgram
 from steersman.journal.child_record import at_work
 from steersman.machines.delegation import EndChild, SideTalk
 from steersman.machines.disposition import Intent

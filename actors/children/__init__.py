@@ -1,0 +1,1 @@
+"""A session's children: opened, told, waited for, brought home."""

@@ -1,0 +1,123 @@
+"""What of a workflow may begin now, and how it ended: pure, from what was declared and what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from ...journal import run_entries as r
+from ...journal.run_record import RunRecord, StepRecord
+from ...machines.workflow_step import ENDED, STEP
+from ...workflows.flow.graph import levels, waits_for
+from ...workflows.flow.spec import StepSpec, WorkflowSpec
+
+__all__ = ["Due", "Plan"]
+
+Verdict = Literal["ask", "block"]
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A step whose turn it is: to be asked whether it begins, or `block`, because of `need`."""
+
+    step: StepSpec
+    verdict: Verdict
+    need: str = ""
+
+
+class Plan:
+    """One workflow's order of steps. Knows nothing of time, ports or actors."""
+
+    def __init__(self, spec: WorkflowSpec) -> None:
+        self.spec = spec
+        self.steps = {step.id: step for step in spec.steps}
+        self._needs = waits_for(spec.steps)
+        self._usual = frozenset(step.id for step in spec.steps if not step.is_final)
+
+    def due(self, run: RunRecord) -> Iterator[Due]:
+        """Give the waiting steps whose needs have all ended, in the order of the file."""
+        for step in self.spec.steps:
+            if run.step(step.id).state != STEP.initial:
+                continue
+            if all(run.step(need).state in ENDED for need in self._needs[step.id]):
+                need = next(self._obstacles(step, run), "")
+                yield Due(step, "block" if need else "ask", need)
+
+    def going(self, run: RunRecord) -> Iterator[tuple[StepSpec, StepRecord]]:
+        """Give the steps that run, in the order of the file."""
+        for step in self.spec.steps:
+            record = run.steps.get(step.id)
+            if record is not None and record.state == "running":
+                yield step, record
+
+    def _obstacles(self, step: StepSpec, run: RunRecord) -> Iterator[str]:
+        """Name the needs because of which a step cannot begin."""
+        for need in step.needs:
+            is_usual = step.is_final and need in self._usual
+            if not is_usual and need not in step.handles and self._is_bad(need, run):
+                yield need
+
+    def _is_bad(self, name: str, run: RunRecord) -> bool:
+        state = run.step(name).state
+        return state == "blocked" or (state == "failed" and not self.steps[name].continue_on_error)
+
+    def is_over(self, run: RunRecord) -> bool:
+        """Whether every step has ended."""
+        return all(run.step(name).state in ENDED for name in self.steps)
+
+    def fault(self, run: RunRecord) -> str:
+        """Say why the run failed; empty if it did not.
+
+        A failure counts unless the step says that it does not matter, or another, whose condition
+        looks at it, has run and is done.
+        """
+        for step in self.spec.steps:
+            record = run.step(step.id)
+            if not self._counts(step.id, run):
+                continue
+            if record.state == "blocked":
+                continue  # what blocked it is named
+            return f"step `{step.id}` failed: {record.reason}"
+        blocked = [name for name in self.steps if run.step(name).state == "blocked"]
+        return (
+            f"step `{blocked[0]}` could not run: {run.step(blocked[0]).reason}" if blocked else ""
+        )
+
+    def reopened(self, run: RunRecord) -> Iterator[r.StepReopened]:
+        """Say with which steps a failed run is tried again, in the order of the file.
+
+        Those whose failure counts, with what of them is not done; and, anew, those that followed from
+        it: blocked or skipped ones, those whose condition looked at it, those at the end of a run.
+        """
+        culprits, behind = self._culprits(run), set[str]()
+        for names in levels(self._needs):
+            behind |= {one for one in names if {*self._needs[one]} & (culprits | behind)}
+        for step in self.spec.steps:
+            record = run.step(step.id)
+            follows = step.is_final or record.state in ("skipped", "blocked")
+            if step.id in behind and record.state in ENDED and (follows or culprits & step.handles):
+                yield r.StepReopened(step.id, is_anew=True)
+            elif step.id in culprits:
+                yield r.StepReopened(step.id, is_anew=not record.total)
+
+    def _culprits(self, run: RunRecord) -> set[str]:
+        """Name the steps because of which a run failed, behind all that was blocked by them."""
+        found, seen = set[str](), set[str]()
+        looked_at = [name for name in self.steps if self._counts(name, run)]
+        while looked_at:
+            name = looked_at.pop()
+            obstacles = [*self._obstacles(self.steps[name], run)]
+            if run.step(name).state == "failed" or not obstacles:
+                found.add(name)
+            looked_at += [one for one in obstacles if one not in seen]
+            seen.update(obstacles)
+        return found
+
+    def _counts(self, name: str, run: RunRecord) -> bool:
+        return self._is_bad(name, run) and not self._is_handled(name, run)
+
+    def _is_handled(self, name: str, run: RunRecord) -> bool:
+        return any(
+            name in step.handles and run.step(step.id).state == "done" for step in self.spec.steps
+        )

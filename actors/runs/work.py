@@ -1,0 +1,152 @@
+"""A step's work as an order to the world, and what came back of it: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...journal.run_entries import WorkResult
+from ...machines.delegation import Delegate
+from ...machines.effects import RunTool
+from ...machines.errors import TemplateError
+from ...machines.json_shape import misfit
+from ...machines.results import ToolFinished
+from ...machines.verdict import Unusable, read_verdict
+from ...machines.workflow_order import ChildCame
+from ...workflows.flow.spec import (
+    AgentAction,
+    JudgeAction,
+    RunAction,
+    ShellAction,
+    StepSpec,
+    WorkflowAction,
+)
+from ...workflows.flow.template import render, render_value, render_words
+from .errand import WORKFLOW, included
+from .values import read_output
+
+__all__ = ["COMMAND", "Came", "command", "errand", "of_child", "of_command"]
+
+COMMAND = "command"
+"""The tool by which a step's commands run; no model has it."""
+JUDGING = """Judge whether this holds:
+{text}
+{of}
+Answer with one JSON object and nothing else: {{"verdict": "done" or "continue", "reason": "why, in a \
+sentence"}}. `done` means that it holds, `continue` that it does not."""
+
+Came = tuple[str, WorkResult]
+"""How an attempt ended: ok or failed, and what it came to."""
+
+
+def command(step: StepSpec, values: Mapping[str, Any], turn: str, epoch: int, call: str) -> RunTool:
+    """Order a command of a step. Raises `TemplateError`."""
+    match step.action:
+        case RunAction(words):
+            argv = render_words(words, values)
+        case ShellAction(text):
+            argv = ("/bin/sh", "-c", text)
+        case _:
+            raise AssertionError(step.action)
+    arguments: dict[str, Any] = {"argv": list(argv)}
+    if step.env:
+        arguments["env"] = {name: render(one, values) for name, one in step.env.items()}
+    if step.cwd:
+        arguments["cwd"] = render(step.cwd, values)
+    if step.timeout:
+        arguments["timeout"] = step.timeout
+    return RunTool(turn, epoch, call, COMMAND, arguments)
+
+
+def errand(
+    step: StepSpec,
+    values: Mapping[str, Any],
+    call: Delegate,
+    said: str,
+    helpers: tuple[str, str],
+) -> Delegate:
+    """Order a session of its own for a step; `call` has all but its arguments.
+
+    `said` is what people had to say for whoever begins next. Raises `TemplateError`.
+    """
+    arguments: dict[str, Any] = {}
+    match step.action:
+        case AgentAction(prompt, agent, goal):
+            text = render(prompt, values) if prompt else render(goal.text, values) if goal else ""
+            arguments = {
+                "task": "\n\n".join(filter(None, (text, said))),
+                "agent": agent or helpers[0],
+            }
+            if goal is not None:
+                arguments["goal"] = {
+                    "text": render(goal.text, values),
+                    "gates": [list(render_words(one, values)) for one in goal.gates],
+                    "max_turns": goal.max_turns,
+                }
+        case JudgeAction(text, of, agent):
+            about = f"\nThis is what it is about:\n{render(of, values)}\n" if of else ""
+            task = JUDGING.format(text=render(text, values), of=about)
+            arguments = {"task": task, "agent": agent or helpers[1]}
+        case WorkflowAction(name, variables):
+            given = render_value(dict(variables), values)
+            arguments = {"task": included(name, given), "agent": f"{WORKFLOW}{name}"}
+        case _:
+            raise AssertionError(step.action)
+    if not arguments["task"].strip():
+        raise TemplateError("is empty when it is filled in")
+    return Delegate(call.turn, call.epoch, call.call, {**call.arguments, **arguments})
+
+
+def of_command(step: StepSpec, finished: ToolFinished) -> Came:
+    """Say what a command came to."""
+    code = finished.exit_code
+    result = WorkResult(finished.text, finished.errors, code)
+    if finished.status == "timed_out":
+        return "failed", _because(result, f"it took longer than {step.timeout:g} s")
+    if code is None:
+        why = finished.text.strip().strip("[]") or "it could not be started"
+        return "failed", WorkResult("", finished.errors, None, why)
+    if code not in step.exit_codes:
+        said = (finished.errors.strip() or finished.text.strip()).splitlines()[-1:]
+        signal = f", ended by signal {-code}" if code < 0 else ""
+        return "failed", _because(result, ": ".join([f"exit code {code}{signal}", *said]))
+    return _checked(step, result, finished.is_cut)
+
+
+def _checked(step: StepSpec, result: WorkResult, is_cut: bool) -> Came:
+    """Look whether what was said can be read as the step declares it."""
+    if is_cut and step.output.form != "text":
+        reason = "it says more than `tools.output_limit` bytes, which can't be read as a whole"
+        return "failed", _because(result, reason)
+    try:
+        found = read_output(step.output, result.output)
+    except ValueError as error:
+        return "failed", _because(result, f"its output is no JSON: {error}")
+    fault = misfit(found, step.output.schema) if step.output.schema else ""
+    return ("failed", _because(result, fault)) if fault else ("ok", result)
+
+
+def _because(result: WorkResult, reason: str) -> WorkResult:
+    return WorkResult(result.output, result.errors, result.exit_code, reason, result.more)
+
+
+def of_child(step: StepSpec, came: ChildCame) -> Came:
+    """Say what a session came to."""
+    if came.state != "completed":
+        reason = came.reason or f"its session was {came.state}"
+        return "failed", WorkResult(came.text, reason=reason)
+    match step.action:
+        case JudgeAction():
+            return _judged(came)
+        case WorkflowAction():
+            return "ok", WorkResult(came.text, more={"run": came.session})
+        case _:
+            return _checked(step, WorkResult(came.text, more=dict(came.more)), is_cut=False)
+
+
+def _judged(came: ChildCame) -> Came:
+    verdict = read_verdict(came.text)
+    if isinstance(verdict, Unusable):
+        return "failed", WorkResult(came.text, reason=f"no verdict: {verdict.why}")
+    more = {"verdict": verdict.kind, "reason": verdict.reason}
+    return "ok", WorkResult(verdict.kind, more=more)

@@ -1,0 +1,128 @@
+"""What happens in a simulated program, as values, and the chronicle that keeps it in order.
+
+Whoever checks promises reads it: of one session, or of all of them as they took turns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...journal import entries as e
+from ...machines.effects import Effect
+from ...machines.facts import Fact
+
+__all__ = [
+    "Appended",
+    "Chronicle",
+    "Crashed",
+    "Durable",
+    "Happening",
+    "Passed",
+    "Performed",
+    "Poisoned",
+    "Released",
+    "Started",
+    "Told",
+    "Uttered",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Uttered:
+    """A person said something to the session."""
+
+    message: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """An entry was folded and handed to the journal."""
+
+    seq: int
+    entry: e.Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Durable:
+    """Everything up to `seq` is in the store."""
+
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A listener was told of entry `seq`."""
+
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A listener was told a passing fact."""
+
+    fact: Fact
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """An effect was handed to the ports."""
+
+    effect: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Crashed:
+    """The program died."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The program took the session up, whose newest durable entry is `seq`."""
+
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The program let go of the session: nobody owns it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Poisoned:
+    """An actor of the session was given a message that kills it."""
+
+
+Happening = (
+    Uttered
+    | Appended
+    | Durable
+    | Told
+    | Passed
+    | Performed
+    | Crashed
+    | Started
+    | Released
+    | Poisoned
+)
+
+
+@dataclass(slots=True)
+class Chronicle:
+    """Everything that happened, in order, across all incarnations: `all` names whose it was.
+
+    `of` has each session's own, by its id.
+    """
+
+    all: list[tuple[str, Happening]] = field(default_factory=list[tuple[str, Happening]])
+    of: dict[str, list[Happening]] = field(default_factory=dict[str, list[Happening]])
+
+    def note(self, session: str, happening: Happening) -> None:
+        """Add what has just happened to a session."""
+        self.all.append((session, happening))
+        self.of.setdefault(session, []).append(happening)
+
+    def note_crash(self) -> None:
+        """Add the end of the program, which is that of each of its sessions."""
+        for session in list(self.of):
+            self.note(session, Crashed())

@@ -1,0 +1,300 @@
+"""Ports for the simulator: a model and tools that roll dice.
+
+They keep to the letter of the seams, and make of it what is hardest for whoever relies on it: an
+answer that comes although the call was cancelled, a tool that takes its time to die.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from pykka import ActorRef
+
+from ...machines.agent_call import AnswerAgent
+from ...machines.conversation import ToolRequest, Usage
+from ...machines.delegation import ChildOpened, CloseChild, OpenChild, SetTimer
+from ...machines.effects import (
+    CallModel,
+    CancelModel,
+    PortEffect,
+    RestoreFiles,
+    RunTool,
+    StopTool,
+    Summarise,
+)
+from ...machines.orders import TimerFired
+from ...machines.results import (
+    ModelAnswered,
+    ModelFailed,
+    ModelNoticed,
+    ModelText,
+    RestoreCounted,
+    RestoreEnded,
+    Summarised,
+    ToolFinished,
+)
+from ...machines.workflow_order import LookAfter, LookBefore, Looked
+from ..mailbox import reply
+from ..turns.effect import DELEGATE
+from .judging import SimulatedJudging, Verdicts
+from .simulation import Dice, Timeline
+
+__all__ = [
+    "Chances",
+    "ModelCall",
+    "Offspring",
+    "SimulatedPorts",
+    "ToolCall",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Chances:
+    """How often things go which way, from 0 to 1; delays are in virtual seconds."""
+
+    calls: float = 0.5
+    model_fails: float = 0.05
+    answers_after_cancel: float = 0.3
+    bad_arguments: float = 0.05
+    delegates: float = 0.0
+    longest: float = 4.0
+    repeats: float = 0.0
+    verdicts: Verdicts = field(default_factory=Verdicts)
+
+
+class Offspring(Protocol):
+    """Opens and closes the sessions of one session's children."""
+
+    def open_child(self, order: OpenChild, nursery: ActorRef[Any]) -> ChildOpened:
+        """Open a child's session, new or known."""
+        ...
+
+    def close_child(self, session: str) -> None:
+        """Let go of a child's session."""
+        ...
+
+
+TOOLS = ("read", "read", "write", "ask_read", "ask_write", "deny_write", "defer")
+
+
+class SimulatedPorts:
+    """One incarnation's model and tools; `performed` is told of every effect before it begins."""
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        dice: Dice,
+        chances: Chances,
+        performed: Callable[[PortEffect], None],
+        offspring: Offspring,
+        has_room: Callable[[], bool],
+    ) -> None:
+        self.models: dict[str, ModelCall] = {}
+        self.tools: dict[str, ToolCall] = {}
+        self._offspring, self._has_room = offspring, has_room
+        self._doors: dict[str, float] = {}
+        self.judging = SimulatedJudging(timeline, dice, chances.verdicts)
+        self._is_closed = False
+        self._timeline, self._dice, self._chances = timeline, dice, chances
+        self._performed = performed
+
+    def __call__(self, effect: PortEffect, reply_to: ActorRef[Any] | None) -> None:
+        """Begin an effect."""
+        self._performed(effect)
+        match effect:
+            case CallModel():
+                self._call(effect, reply_to)
+            case Summarise():
+                self._summarise(effect, reply_to)
+            case CancelModel(turn):
+                self._cancel(turn)
+            case RunTool():
+                self._run(effect, reply_to)
+            case StopTool():
+                self._stop(effect, reply_to)
+            case AnswerAgent():
+                pass  # no agent here is another program
+            case RestoreFiles():
+                self._restore(effect, reply_to)
+            case OpenChild():
+                if reply_to is not None:
+                    self._at_door(effect.session, lambda: self._open(effect, reply_to))
+            case CloseChild(session):
+                self._at_door(session, lambda: self._offspring.close_child(session))
+            case SetTimer():
+                fired = TimerFired(effect.name, effect.epoch)
+                self._later(effect.seconds, lambda: reply(reply_to, fired))
+            case LookBefore():
+                looked = Looked(effect.turn, effect.step)
+                self._later(self._delay() / 4, lambda: reply(reply_to, looked))
+            case LookAfter():
+                pass
+            case _:
+                self.judging(effect, reply_to)
+
+    def close(self) -> None:
+        """End whatever still runs."""
+        self._is_closed = self.judging.is_closed = True
+        for turn in list(self.models):
+            self._cancel(turn)
+        self.tools.clear()
+
+    def _later(self, seconds: float, event: Callable[[], None]) -> None:
+        self._timeline.after(seconds, lambda: None if self._is_closed else event())
+
+    # Children -------------------------------------------------------------------------------------
+
+    def _at_door(self, session: str, event: Callable[[], None]) -> None:
+        """Open or close a child's session after a while, one after the other."""
+        now = self._timeline.now
+        due = max(now + self._delay() / 4, self._doors.get(session, 0.0))
+        self._doors[session] = due
+        self._later(due - now, event)
+
+    def _open(self, effect: OpenChild, nursery: ActorRef[Any]) -> None:
+        reply(nursery, self._offspring.open_child(effect, nursery))
+
+    # The model ------------------------------------------------------------------------------------
+
+    def _call(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
+        call = ModelCall(effect, reply_to)
+        self.models[effect.turn] = call
+        delay = 0.0
+        for number in range(self._dice.randrange(0, 4)):
+            delay += self._delay() / 10
+            self._later(delay, lambda number=number: self._stream(call, number))  # type: ignore[misc]
+        self._later(delay + self._delay() / 10, lambda: self._answer(call))
+
+    def _stream(self, call: ModelCall, number: int) -> None:
+        at = call.effect
+        if call.is_open:
+            reply(call.reply_to, ModelText(at.turn, at.epoch, at.step, f"piece {number} "))
+            if number == 0:
+                reply(call.reply_to, ModelNoticed(at.turn, at.epoch, "slow today"))
+
+    def _answer(self, call: ModelCall) -> None:
+        if not call.is_open and self._dice.random() >= self._chances.answers_after_cancel:
+            return
+        at = call.effect
+        assert isinstance(at, CallModel)
+        if self.models.get(at.turn) is call:
+            del self.models[at.turn]
+        if self._dice.random() < self._chances.model_fails:
+            failed = ModelFailed(at.turn, at.epoch, at.step, "it is down", "try again")
+            reply(call.reply_to, failed)
+            return
+        calls: tuple[ToolRequest, ...] = ()
+        if self._dice.random() < self._chances.calls:
+            calls = tuple(self._request(at, n) for n in range(self._dice.randrange(1, 4)))
+        usage = Usage(input=len(at.messages), output=1)
+        is_repeated = self._chances.repeats and self._dice.random() < self._chances.repeats
+        text = "the same again" if is_repeated else f"answer {at.turn}.{at.step}"
+        answered = ModelAnswered(at.turn, at.epoch, at.step, text, calls, usage)
+        reply(call.reply_to, answered)
+
+    def _summarise(self, effect: Summarise, reply_to: ActorRef[Any] | None) -> None:
+        """Sum up, or fail to; a cancel comes too late as often as it does for an answer."""
+        call = ModelCall(effect, reply_to)
+        self.models[effect.turn] = call
+        self._later(self._delay(), lambda: self._sum_up(call, effect))
+
+    def _sum_up(self, call: ModelCall, effect: Summarise) -> None:
+        if not call.is_open and self._dice.random() >= self._chances.answers_after_cancel:
+            return
+        self.models.pop(effect.turn, None)
+        fails = self._dice.random() < self._chances.model_fails
+        usage = Usage(input=len(effect.messages), output=1)
+        text, reason = ("", "it is down") if fails else ("much happened", "")
+        done = Summarised(effect.turn, effect.epoch, effect.step, text, reason, usage)
+        reply(call.reply_to, done)
+
+    def _request(self, at: CallModel, number: int) -> ToolRequest:
+        is_bad = self._dice.random() < self._chances.bad_arguments
+        name = f"{at.turn}.s{at.step}.c{number + 1}"
+        chance = self._chances.delegates
+        if chance and self._dice.random() < chance and self._has_room():
+            arguments = {"bad": True} if is_bad else self._task(name)
+            return ToolRequest(name, DELEGATE, arguments, f"wire-{name}")
+        arguments = {"bad": True} if is_bad else {"path": f"{number}"}
+        return ToolRequest(name, self._dice.choice(TOOLS), arguments, f"wire-{name}")
+
+    def _task(self, name: str) -> dict[str, Any]:
+        dice = self._dice
+        return {
+            "task": f"task {name}",
+            "agent": dice.choice(("", "scout", "scout", "nobody" if dice.random() < 0.1 else "")),
+            "name": dice.choice(("", "", "twin", "all" if dice.random() < 0.1 else "other")),
+            "background": dice.choice((True, False, False)),
+        }
+
+    def _cancel(self, turn: str) -> None:
+        call = self.models.pop(turn, None)
+        if call is not None:
+            call.is_open = False
+
+    # Tools ----------------------------------------------------------------------------------------
+
+    def _run(self, effect: RunTool, reply_to: ActorRef[Any] | None) -> None:
+        call = ToolCall(effect, reply_to)
+        self.tools[effect.call] = call
+        self._later(2 * self._delay(), lambda: self._end(call, "ok"))
+
+    def _stop(self, effect: StopTool, reply_to: ActorRef[Any] | None) -> None:
+        call = self.tools.get(effect.call)
+        if call is None:
+            text = "[stopped before it started]"
+            missing = ToolFinished(effect.turn, effect.epoch, effect.call, "killed", text)
+            reply(reply_to, missing)
+        else:  # it may take its time, or end by itself before that
+            self._later(self._delay(), lambda: self._end(call, "killed"))
+
+    def _end(self, call: ToolCall, status: str) -> None:
+        at = call.effect
+        if self.tools.pop(at.call, None) is None:
+            return
+        if status == "ok" and self._dice.random() < 0.2:
+            status = self._dice.choice(("failed", "timed_out"))
+        progress = None
+        if self._dice.random() < 0.3:
+            progress = (self._dice.randrange(0, 9), 9, "file", "")
+        killed = (4711,) if status == "killed" else ()
+        finished = ToolFinished(
+            at.turn, at.epoch, at.call, status, "output", 0, 6, killed, progress=progress
+        )
+        reply(call.reply_to, finished)
+
+    # Files ----------------------------------------------------------------------------------------
+
+    def _restore(self, effect: RestoreFiles, reply_to: ActorRef[Any] | None) -> None:
+        """Give back as many files as there are dice for, or none."""
+        if self.tools and not effect.is_dry_run:  # of a turn whose actor failed
+            self._timeline.after(1.0, lambda: self._restore(effect, reply_to))
+            return
+        begin = self._delay() / 4
+        counted = RestoreCounted(effect.id, 2)
+        self._timeline.after(begin, lambda: reply(reply_to, counted))
+        is_full = self._dice.random() < 0.2
+        ended = RestoreEnded(effect.id, "the disk is full" if is_full else "", ("a", "b"))
+        self._timeline.after(begin + self._delay() / 4, lambda: reply(reply_to, ended))
+
+    def _delay(self) -> float:
+        return self._dice.random() * self._chances.longest
+
+
+@dataclass(slots=True, eq=False)
+class ModelCall:
+    """A model call that was begun; closed by a cancel."""
+
+    effect: CallModel | Summarise
+    reply_to: ActorRef[Any] | None
+    is_open: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class ToolCall:
+    """A tool call that runs."""
+
+    effect: RunTool
+    reply_to: ActorRef[Any] | None

@@ -1,0 +1,189 @@
+"""A whole simulated program: a session, its children and theirs; stepped, crashed, started again.
+
+`chronicle` is everything that happened, in order, across all incarnations; whoever checks promises
+reads it. A crash ends the actors, their ports and whatever was not durable; the next start takes the
+first session over under a new lease, as the program does. Children are opened when they are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pykka import ActorRef
+
+from ...journal import entries as e
+from ...journal.memory import MemoryStore, SimulatedCrash
+from ...journal.record import SessionRecord
+from ...journal.store import SessionRow
+from ..actor import Actor
+from ..environment import Environment
+from ..mailbox import tell
+from ..session import Session
+from ..system import ActorSystem
+from .happening import Chronicle, Happening, Uttered
+from .journal import SimulatedJournal
+from .ports import SimulatedPorts
+from .session import FOLDER, Plan, SimulatedSession, World
+from .simulation import Chooser, Dice, SimulatedDispatcher, Timeline
+
+__all__ = ["ROOT", "SimulatedProgram"]
+
+ROOT = "s1"
+
+
+class SimulatedProgram:
+    """One program with one session that nobody's child is. Made with the same dice it never differs."""
+
+    def __init__(self, plan: Plan, dice: Dice, chooser: Chooser) -> None:
+        self.plan = plan
+        self.timeline = Timeline()
+        self.chronicle = Chronicle()
+        self.store = MemoryStore(
+            clock=self.timeline.read, crash_at=plan.crash_at, crash_side=plan.crash_side
+        )
+        self._dice, self._chooser = dice, chooser
+        self._paths: dict[str, str] = {}
+        self.store.create(SessionRow(ROOT, FOLDER))
+        self._start()
+
+    # One incarnation ------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        self.dispatcher = SimulatedDispatcher()
+        self.system = ActorSystem(self.dispatcher, self.timeline.read)
+        self.world = World(
+            self.plan, self.store, self.timeline, self.system, self._dice, self.chronicle
+        )
+        self.root = SimulatedSession(self.world, ROOT)
+        ref = self.root.start()
+        if not self.root.record.seq:
+            ref.tell(e.SessionOpened(ROOT, FOLDER, "assistant", "dice", "be good"))
+
+    def crash(self) -> None:
+        """Die: what is not in the store is gone."""
+        self.chronicle.note_crash()
+        self.timeline.forget("ports")
+        self.close()
+        self.dispatcher.ready.clear()
+        self.world.open.clear()
+
+    def close(self) -> None:
+        """Let go of the actors."""
+        for actor in self.system.living():
+            self.system.retire(actor)
+
+    def restart(self) -> None:
+        """Start again from what the store holds."""
+        self.store = self.store.survivor()
+        self._start()
+
+    # What is there --------------------------------------------------------------------------------
+
+    @property
+    def history(self) -> list[Happening]:
+        """What happened to the first session."""
+        return self.chronicle.of[ROOT]
+
+    @property
+    def journal(self) -> SimulatedJournal:
+        """The first session's journal."""
+        return self.root.journal
+
+    @property
+    def ports(self) -> SimulatedPorts:
+        """The first session's ports."""
+        return self.root.ports
+
+    @property
+    def environment(self) -> Environment:
+        """What the first session was handed."""
+        return self.root.environment
+
+    @property
+    def session(self) -> ActorRef[Any]:
+        """The first session."""
+        assert self.root.ref is not None
+        return self.root.ref
+
+    @property
+    def durable(self) -> int:
+        """The number of the first session's newest entry in the store."""
+        return self.root.durable
+
+    @property
+    def record(self) -> SessionRecord:
+        """The first session's state, as its actor sees it."""
+        record = self.record_of(ROOT)
+        assert record is not None
+        return record
+
+    def record_of(self, session: str) -> SessionRecord | None:
+        """Return a session's state as its actor sees it, if it has one."""
+        live = self.world.open.get(session)
+        for actor in self.system.living() if live is not None else ():
+            if isinstance(actor, Session) and actor.record.id == session:
+                return actor.record
+        return None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a living program."""
+        return bool(self.system.living())
+
+    def actor(self, path: str) -> Actor | None:
+        """Return the living actor at a path: `queue`, `turn`, or the session's own, which is empty."""
+        found = [one for one in self.system.living() if self.path(one) == path]
+        return found[-1] if found else None
+
+    def path(self, actor: Actor) -> str:
+        """Name an actor by those above it and itself, the same in each run of a seed."""
+        known = self._paths.get(actor.actor_urn)
+        if known is None:
+            above = self._path_above(actor.supervisor.actor_urn) if actor.supervisor else ""
+            known = self._paths[actor.actor_urn] = f"{above}/{actor.name}".strip("/")
+        return known
+
+    def _path_above(self, urn: str) -> str:
+        living = {one.actor_urn: one for one in self.system.living()}
+        return self.path(living[urn]) if urn in living else self._paths.get(urn, "gone")
+
+    # What happens ---------------------------------------------------------------------------------
+
+    def say(self, message: Any) -> None:
+        """Say something to the session, as any surface does."""
+        self.chronicle.note(ROOT, Uttered(message))
+        if self.root.ref is not None:
+            tell(self.root.ref, message)
+
+    def step(self) -> bool:
+        """Do one thing that could happen now; false when nothing is left to happen.
+
+        A crash of the store is a crash of the program; somebody has to `restart` it.
+        """
+        choices = self._choices()
+        if not choices:
+            return False
+        names = [name for name, _ in choices]
+        try:
+            choices[self._chooser(names)][1]()
+        except SimulatedCrash:
+            self.crash()
+        return True
+
+    def _choices(self) -> list[tuple[str, Callable[[], None]]]:
+        choices: list[tuple[str, Callable[[], None]]] = [
+            (self.path(mailbox.owner), lambda number=number: self._run(number))  # type: ignore[misc]
+            for number, mailbox in enumerate(self.dispatcher.ready)
+        ]
+        for live in self.world.open.values():
+            if live.journal.pending:
+                name = "writer" if live is self.root else f"writer {live.id}"
+                choices.append((name, live.journal.write))
+        is_due = not choices or self._dice.random() < self.plan.haste
+        if self.timeline and is_due:
+            choices.append(("time", self.timeline.advance))
+        return choices
+
+    def _run(self, number: int) -> None:
+        self.dispatcher.run(number, self._dice.randrange(1, self.plan.longest_batch + 1))

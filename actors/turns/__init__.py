@@ -1,0 +1,1 @@
+"""A turn: the agent loop, its calls, and what it may use."""

@@ -1,0 +1,1 @@
+"""Where effects are carried out: models asked, tools run, folders looked at."""

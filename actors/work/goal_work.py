@@ -1,0 +1,192 @@
+"""Does what goals ask for, on the asyncio loop: runs gates, asks the judge, waits for conditions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from pykka import ActorRef
+
+from ...machines.errors import SteersmanError
+from ...machines.orders import TimerFired
+from ...machines.pursuit import (
+    AskJudge,
+    AwaitCondition,
+    ChangesCounted,
+    ConditionMet,
+    CountChanges,
+    GateEnded,
+    GateResult,
+    GoalEffect,
+    GoalTimer,
+    JudgeAnswered,
+    JudgeDead,
+    RunGate,
+    StopJudging,
+)
+from ...ports.condition import await_condition
+from ...ports.gate import run_gate
+from ...ports.judging import ask_judge
+from ...ports.process.process import Process
+from ..mailbox import reply
+from .start_task import StartTask, fault_of
+
+if TYPE_CHECKING:
+    from .scene import Scene
+
+__all__ = ["GoalWork"]
+
+
+class GoalWork:
+    """One session's goals' hands; `perform` never blocks. `_gate` is the gate that runs."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, scene: Scene, start_task: StartTask
+    ) -> None:
+        self._loop, self.scene, self._start_task = loop, scene, start_task
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._gates: dict[asyncio.Task[None], Process | None] = {}
+        self._timers = set[asyncio.TimerHandle]()
+        self._dead: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+
+    def __call__(self, effect: GoalEffect, reply_to: ActorRef[Any] | None) -> None:
+        """Begin an effect; its result goes to `reply_to`."""
+        match effect:
+            case RunGate():
+                self._run_gate(effect, reply_to)
+            case AskJudge():
+                self._ask(effect, reply_to)
+            case CountChanges():
+                self._count(effect, reply_to)
+            case AwaitCondition():
+                self._await(effect, reply_to)
+            case GoalTimer():
+                self._set_timer(effect, reply_to)
+            case StopJudging():
+                self._stop(reply_to)
+
+    def close(self) -> None:
+        """Stop everything; whoever started the tasks waits for them."""
+        for timer in self._timers:
+            timer.cancel()
+        for task in self._tasks:
+            task.cancel()
+        for process in self._gates.values():
+            if process is not None:
+                process.stop()
+
+    # Gates ----------------------------------------------------------------------------------------
+
+    def _run_gate(self, effect: RunGate, reply_to: ActorRef[Any] | None) -> None:
+        scene = self.scene
+
+        def started(process: Process) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            if task in self._gates:
+                self._gates[task] = process
+            else:
+                process.stop()  # while it was being started
+
+        async def work() -> None:
+            result, ended = await run_gate(
+                effect.argv,
+                scene.folder,
+                scene.environment,
+                effect.timeout,
+                scene.toolbox.processes,
+                started,
+            )
+            if ended is not None:
+                self._dead.append((ended.killed, ended.survivors))
+            reply(reply_to, GateEnded(effect.turn, effect.number, result))
+
+        def fault(error: BaseException) -> None:
+            result = GateResult(
+                effect.argv[0], passed=False, status="failed", output=fault_of(error)
+            )
+            reply(reply_to, GateEnded(effect.turn, effect.number, result))
+
+        self._dead.clear()
+        task = self._start_task(work(), fault)
+        self._gates[task] = None
+        task.add_done_callback(lambda ended: self._gates.pop(ended, None))
+
+    def _stop(self, reply_to: ActorRef[Any] | None) -> None:
+        """Stop everything, and say when nothing of it is left."""
+        for task in self._tasks:
+            task.cancel()
+        gates = list(self._gates)
+        for task, process in list(self._gates.items()):
+            if process is not None:
+                process.stop()
+            else:
+                self._gates.pop(task)
+
+        async def bury() -> None:
+            await asyncio.gather(*gates, return_exceptions=True)
+            killed = tuple(pid for one, _ in self._dead for pid in one) if gates else ()
+            left = tuple(pid for _, one in self._dead for pid in one) if gates else ()
+            reply(reply_to, JudgeDead(killed, left))
+
+        self._start_task(bury(), lambda error: reply(reply_to, JudgeDead()))
+
+    # The judge ------------------------------------------------------------------------------------
+
+    def _ask(self, effect: AskJudge, reply_to: ActorRef[Any] | None) -> None:
+        take_seat = self.scene.judge
+
+        async def work() -> None:
+            if take_seat is None:
+                reply(reply_to, JudgeAnswered(effect.turn, fault="there is no judge"))
+                return
+            try:
+                seat = await asyncio.to_thread(take_seat)
+            except SteersmanError as error:
+                reply(reply_to, JudgeAnswered(effect.turn, fault=error.message))
+                return
+            reply(reply_to, await ask_judge(seat, effect))
+
+        self._keep(
+            work(), lambda error: reply(reply_to, JudgeAnswered(effect.turn, fault=fault_of(error)))
+        )
+
+    def _count(self, effect: CountChanges, reply_to: ActorRef[Any] | None) -> None:
+        workspace = self.scene.workspace
+
+        async def work() -> None:
+            files, is_sure = 0, False
+            if workspace is not None:
+                files, is_sure = await workspace.changed(effect.turn)
+            reply(reply_to, ChangesCounted(effect.turn, files, is_sure))
+
+        unsure = ChangesCounted(effect.turn, 0, is_sure=False)
+        self._keep(work(), lambda error: reply(reply_to, unsure))
+
+    # Time -----------------------------------------------------------------------------------------
+
+    def _await(self, effect: AwaitCondition, reply_to: ActorRef[Any] | None) -> None:
+        async def work() -> None:
+            has_happened = await await_condition(
+                effect.condition, self.scene.folder, effect.limit, effect.since
+            )
+            reply(reply_to, ConditionMet(effect.name, is_late=not has_happened))
+
+        late = ConditionMet(effect.name, is_late=True)
+        self._keep(work(), lambda error: reply(reply_to, late))
+
+    def _set_timer(self, effect: GoalTimer, reply_to: ActorRef[Any] | None) -> None:
+        def fire() -> None:
+            self._timers.discard(timer)
+            reply(reply_to, TimerFired(effect.name))
+
+        timer = self._loop.call_later(effect.seconds, fire)
+        self._timers.add(timer)
+
+    def _keep(
+        self, work: Coroutine[Any, Any, None], fault: Callable[[BaseException], None]
+    ) -> None:
+        task = self._start_task(work, fault)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,275 @@
+"""Performs effects: asks models, runs tools, and sends what comes back to whoever asked.
+
+Lives on the asyncio loop, beside the actors, and is the only place where they meet the ports. A
+result for an actor that is gone is dropped here; the journal already says how its turn ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import Any, Protocol
+
+from pykka import ActorRef
+
+from ...machines.agent_call import AnswerAgent
+from ...machines.delegation import ChildLost, ChildOpened, CloseChild, OpenChild, SetTimer
+from ...machines.effects import (
+    CallModel,
+    CancelModel,
+    PortEffect,
+    RestoreFiles,
+    RunTool,
+    StopTool,
+    Summarise,
+)
+from ...machines.errors import SteersmanError
+from ...machines.orders import TimerFired
+from ...machines.results import (
+    ModelNoticed,
+    RestoreEnded,
+    ToolPrinted,
+)
+from ...machines.workflow_order import LookAfter, LookBefore
+from ...ports.agents.external import ExternalAgent
+from ...ports.judging import JudgeSeat
+from ...ports.models.model import Model
+from ...ports.tools.tool import Tool, ToolContext, ToolResult, ToolRun
+from ...ports.workspace.watched_run import WatchedRun, written_path
+from ..mailbox import reply
+from .finished import finished
+from .giving_back import give_back
+from .goal_work import GoalWork
+from .latest import Latest
+from .looking import look
+from .model_work import ModelWork
+from .reports import Reports
+from .scene import Scene
+from .start_task import fault_of
+
+__all__ = ["Offspring", "Performer"]
+
+
+class Offspring(Protocol):
+    """Opens and closes the sessions of one session's children; to open blocks, both may raise."""
+
+    def open(self, order: OpenChild, nursery: ActorRef[Any]) -> ChildOpened:
+        """Open a child's session, new or known. Raises `SteersmanError`."""
+        ...
+
+    async def close(self, session: str) -> None:
+        """Let go of a child's session."""
+        ...
+
+
+class Performer:
+    """One session's hands; `perform` never blocks.
+
+    `_doors`: a child's session is opened and closed one after another, in the order of the orders.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, scene: Scene, offspring: Offspring) -> None:
+        self.scene = scene
+        self.offspring = offspring
+        self._timers = set[asyncio.TimerHandle]()
+        self._loop = loop
+        self._model_work = ModelWork(loop, scene, self._task)
+        self._goal_work = GoalWork(loop, scene, self._task)
+        self._runs: dict[str, ToolRun] = {}
+        self._reports: dict[str, Reports] = {}
+        self._latest: dict[str, Latest] = {}
+        self._awaited: dict[str, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._doors: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    def change_model(self, model: Model, judge: Callable[[], JudgeSeat] | None) -> None:
+        """Ask another model from the next call on; on the loop."""
+        self.scene = replace(self.scene, model=model, judge=judge)
+        self._model_work.change_scene(self.scene)
+        self._goal_work.scene = self.scene
+
+    def __call__(self, effect: PortEffect, reply_to: ActorRef[Any] | None) -> None:
+        """Begin an effect; its result goes to `reply_to`."""
+        match effect:
+            case CallModel() | Summarise() | CancelModel():
+                self._model_work(effect, reply_to)
+            case RunTool():
+                self._run(effect, reply_to)
+            case AnswerAgent(inner=inner, is_allowed=is_allowed):
+                agent = self.scene.model
+                if isinstance(agent, ExternalAgent):
+                    agent.decide(inner, is_allowed)
+            case StopTool():
+                self._stop(effect, reply_to)
+            case OpenChild():
+                self._open_child(effect, reply_to)
+            case CloseChild(session):
+                self._close_child(session)
+            case SetTimer():
+                self._set_timer(effect, reply_to)
+            case RestoreFiles():
+                self._restore(effect, reply_to)
+            case LookBefore() | LookAfter():
+                look(self.scene.workspace, effect, reply_to, self._task)
+            case _:
+                self._goal_work(effect, reply_to)
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """Process ids of the commands that run now, by tool call."""
+        return {call: run.pid for call, run in tuple(self._runs.items()) if run.pid}
+
+    async def aclose(self) -> None:
+        """Stop everything that still runs, and wait for it."""
+        self._model_work.close()
+        for run in self._runs.values():
+            run.stop()
+        for timer in self._timers:
+            timer.cancel()
+        self._goal_work.close()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if isinstance(self.scene.model, ExternalAgent):  # it is this session's alone
+            await self.scene.model.aclose()
+        if self.scene.workspace is not None:
+            await self.scene.workspace.aclose()
+        if self.scene.sandbox is not None:
+            await asyncio.to_thread(self.scene.sandbox.clear)
+
+    # Tools ----------------------------------------------------------------------------------------
+
+    def _run(self, effect: RunTool, reply_to: ActorRef[Any] | None) -> None:
+        tool = self.scene.toolbox.get(effect.tool)
+        if tool is None:
+            result = ToolResult("failed", f"[there is no tool `{effect.tool}`]")
+            reply(reply_to, finished(effect, result))
+            return
+        reports = Reports(self._loop, effect.call, lambda said: reply(reply_to, said))
+        self._reports[effect.call] = reports
+        latest = self._latest[effect.call] = Latest(
+            self._loop, lambda text: reply(reply_to, ToolPrinted(effect.turn, effect.call, text))
+        )
+        context = ToolContext(
+            self.scene.folder,
+            effect.call,
+            self.scene.spill_folder,
+            self.scene.environment,
+            on_output=latest.add,
+            may_leave_folder=effect.may_leave_folder,
+            hidden=self.scene.hidden,
+            wrap=self.scene.sandbox.wrap if self.scene.sandbox else tuple,
+            tell=reports.tell,
+        )
+        run = self._start(tool, effect, context, reply_to)
+        self._runs[effect.call] = run
+
+        def fault(error: BaseException) -> None:
+            text = f"[{fault_of(error)}]"
+            reply(reply_to, finished(effect, ToolResult("failed", text)))
+
+        self._awaited[effect.call] = self._task(self._await_run(run, effect, reply_to), fault)
+
+    def _start(
+        self, tool: Tool, effect: RunTool, context: ToolContext, reply_to: ActorRef[Any] | None
+    ) -> ToolRun:
+        """Start a tool; with a look at the folder around it if it may change something."""
+        scene = self.scene
+        if scene.workspace is None or not tool.is_mutating:
+            return tool.start(effect.arguments, context)
+        path = written_path(effect.tool, effect.arguments, scene.folder)
+        return WatchedRun(
+            scene.workspace,
+            (effect.turn, effect.call, effect.tool, path),
+            lambda: tool.start(effect.arguments, context),
+            lambda said: reply(reply_to, ModelNoticed(effect.turn, effect.epoch, said)),
+        )
+
+    def _restore(self, effect: RestoreFiles, reply_to: ActorRef[Any] | None) -> None:
+        def fault(error: BaseException) -> None:
+            reason = fault_of(error)
+            reply(reply_to, RestoreEnded(effect.id, reason))
+
+        async def work() -> None:
+            if not effect.is_dry_run:  # a turn whose actor failed may have left some
+                await asyncio.gather(*self._awaited.values(), return_exceptions=True)
+            await give_back(self.scene.workspace, effect, lambda said: reply(reply_to, said))
+
+        self._task(work(), fault)
+
+    async def _await_run(
+        self, run: ToolRun, effect: RunTool, reply_to: ActorRef[Any] | None
+    ) -> None:
+        try:
+            result = await run.wait()
+        finally:
+            self._runs.pop(effect.call, None)
+            self._reports.pop(effect.call).close()
+            self._latest.pop(effect.call).close()
+            self._awaited.pop(effect.call, None)
+        reply(reply_to, finished(effect, result))
+
+    def _stop(self, effect: StopTool, reply_to: ActorRef[Any] | None) -> None:
+        run = self._runs.get(effect.call)
+        if run is not None:
+            run.stop()
+            return
+        result = ToolResult("killed", "[stopped before it started]")
+        reply(reply_to, finished(effect, result))
+
+    # Children and time ----------------------------------------------------------------------------
+
+    def _close_child(self, session: str) -> None:
+        async def close_it() -> None:
+            async with self._doors[session]:
+                await self.offspring.close(session)
+
+        self._task(close_it(), _ignore)
+
+    def _open_child(self, effect: OpenChild, reply_to: ActorRef[Any] | None) -> None:
+        if reply_to is None:
+            return
+
+        async def open_it() -> None:
+            try:
+                async with self._doors[effect.session]:
+                    opened = await asyncio.to_thread(self.offspring.open, effect, reply_to)
+            except SteersmanError as error:
+                reply(reply_to, ChildLost(effect.name, error.message, error.hint))
+            else:
+                reply(reply_to, opened)
+
+        def fault(error: BaseException) -> None:
+            reason = fault_of(error)
+            reply(reply_to, ChildLost(effect.name, reason, "please report it"))
+
+        self._task(open_it(), fault)
+
+    def _set_timer(self, effect: SetTimer, reply_to: ActorRef[Any] | None) -> None:
+        def fire() -> None:
+            self._timers.discard(timer)
+            reply(reply_to, TimerFired(effect.name, effect.epoch))
+
+        timer = self._loop.call_later(effect.seconds, fire)
+        self._timers.add(timer)
+
+    # Tasks ----------------------------------------------------------------------------------------
+
+    def _task(
+        self, work: Coroutine[Any, Any, None], fault: Callable[[BaseException], None]
+    ) -> asyncio.Task[None]:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+
+        def done(ended: asyncio.Task[None]) -> None:
+            self._tasks.discard(ended)
+            error = None if ended.cancelled() else ended.exception()
+            if error is not None:
+                fault(error)
+
+        task.add_done_callback(done)
+        return task
+
+
+def _ignore(error: BaseException) -> None:
+    """Nobody waits for it: the next claim of the session says what is wrong with it."""

@@ -1,0 +1,1 @@
+"""The groups of commands, as people type them."""

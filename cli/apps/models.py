@@ -1,0 +1,69 @@
+"""`steersman models …`, as people type it."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from ..parameter import Json
+
+__all__ = ["models"]
+
+models = typer.Typer(
+    help="List, check and fetch language models.\n\nExample: steersman models list",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@models.command("list")
+def models_list(as_json: Json = False) -> int:
+    """List configured models and the catalogue, and say which a chat would use.
+
+    Example: steersman models list
+    """
+    from ..models import list_models
+
+    return list_models(os.environ, as_json=as_json)
+
+
+@models.command("check")
+def models_check(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A model; without one, what a chat would use.")
+    ] = "",
+    timeout: Annotated[
+        float, typer.Option(help="Seconds that each short answer may take.", min=1.0)
+    ] = 60.0,
+    as_json: Json = False,
+) -> int:
+    """Try out what a model can do, and say what works.
+
+    A few short requests: streaming, tools, usage, answers in a given form, being cut off, the window.
+    Where something does not work, it says what steersman does instead.
+
+    Example: steersman models check main
+    """
+    from ..models import check_model
+
+    return check_model(os.environ, name, seconds=timeout, as_json=as_json)
+
+
+@models.command("fetch")
+def models_fetch(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A model of the catalogue (`models list`).")
+    ],
+    if_needed: Annotated[
+        bool, typer.Option("--if-needed", help="Only if a chat would find no other model.")
+    ] = False,
+) -> int:
+    """Download a model of the catalogue, verified by its hash.
+
+    Example: steersman models fetch smollm2
+    """
+    from ..models import fetch_model
+
+    return fetch_model(os.environ, name, only_if_needed=if_needed)

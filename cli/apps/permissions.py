@@ -1,0 +1,49 @@
+"""`steersman permissions …`, as people type it."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from ..parameter import Json
+
+__all__ = ["permissions"]
+
+permissions = typer.Typer(
+    help="See what tools may do here without asking, and try a call.\n\n"
+    'Example: steersman permissions explain "git status"',
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@permissions.command("list")
+def permissions_list(as_json: Json = False) -> int:
+    """List the rules in force in this folder, in the order in which they are asked.
+
+    Example: steersman permissions list
+    """
+    from ..permissions import list_permissions
+
+    return list_permissions(os.environ, as_json=as_json)
+
+
+@permissions.command("explain")
+def permissions_explain(
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="A command line; with --tool what that works on.")
+    ] = "",
+    tool: Annotated[
+        str, typer.Option("--tool", metavar="NAME", help="The tool, if it is not `shell`.")
+    ] = "shell",
+    as_json: Json = False,
+) -> int:
+    """Say what would happen to a tool call, and by which rule. Nothing is run.
+
+    Example: steersman permissions explain --tool write src/main.py
+    """
+    from ..permissions import explain_permission
+
+    return explain_permission(os.environ, tool, text, as_json=as_json)

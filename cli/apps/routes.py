@@ -1,0 +1,155 @@
+"""`steersman routes …`, as people type it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..parameter import Json, Session
+
+__all__ = ["routes"]
+
+routes = typer.Typer(
+    help="Show, check, compare and choose the routing tables.\n\n"
+    'Example: steersman routes explain "how is it going?" --children 2',
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Table = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE", help="A table's name, or a file; without it what is in force here."
+    ),
+]
+
+
+@routes.command("list")
+def routes_list(as_json: Json = False) -> int:
+    """List the routing tables, and say which one is in force in this folder.
+
+    Example: steersman routes list
+    """
+    from ..routes import list_tables
+
+    return list_tables(os.environ, as_json=as_json)
+
+
+@routes.command("show")
+def routes_show(
+    table: Table = "",
+    form: Annotated[str, typer.Option("--format", metavar="FORMAT", help="text or toml.")] = "text",
+) -> int:
+    """Print both routing tables, or write them as a file.
+
+    Example: steersman routes show never-cancel
+    """
+    from ..routes import show_table
+
+    return show_table(os.environ, table, form)
+
+
+@routes.command("check")
+def routes_check(table: Table = "") -> int:
+    """Prove tables complete, without dead rows, and safe; or name counterexamples.
+
+    Example: steersman routes check steersman.toml
+    """
+    from ..routes import check_tables
+
+    return check_tables(os.environ, table)
+
+
+@routes.command("diff")
+def routes_diff(
+    ours: Annotated[str, typer.Argument(metavar="A", help="A table's name, or a file.")],
+    theirs: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
+    as_json: Json = False,
+) -> int:
+    """Say where two tables differ, with an example each.
+
+    Example: steersman routes diff steersman never-cancel
+    """
+    from ..routes import diff_tables
+
+    return diff_tables(os.environ, ours, theirs, as_json=as_json)
+
+
+@routes.command("use")
+def routes_use(
+    table: Annotated[str, typer.Argument(metavar="NAME", help="A table of `routes list`.")],
+    session: Annotated[
+        str, typer.Option("--session", metavar="ID", help="For one session, at once.")
+    ] = "",
+    folder: Annotated[
+        Path | None,
+        typer.Option("--folder", metavar="DIR", help="For a folder; the current one if left out."),
+    ] = None,
+    unsafe: Annotated[
+        bool, typer.Option("--unsafe", help="Also if it breaks a safety rule.")
+    ] = False,
+) -> int:
+    """Choose a table for a folder, or for one session.
+
+    Example: steersman routes use never-cancel --session last --unsafe
+    """
+    from ..routes import use_for_folder
+
+    if not session:
+        return use_for_folder(os.environ, table, folder or Path.cwd(), may_be_unsafe=unsafe)
+    from ..queue import say_to
+
+    command = f"/routes use {table}{' --unsafe' if unsafe else ''}"
+    return say_to(os.environ, session, command, "auto", as_json=False)
+
+
+@routes.command("explain")
+def routes_explain(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What is said.")],
+    state: Annotated[
+        str, typer.Option(metavar="STATE", help="What the session does: idle, busy, delegating, …")
+    ] = "",
+    busy: Annotated[str, typer.Option(metavar="MODE", help="interrupt, steer or queue.")] = "",
+    strategy: Annotated[str, typer.Option(metavar="S", help="keyword, always or never.")] = "",
+    auto_queue: Annotated[str, typer.Option(metavar="X", help="on or off.")] = "",
+    children: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Children that the turn waits for.")
+    ] = 0,
+    background: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Children in the background.")
+    ] = 0,
+    side_talks: Annotated[int, typer.Option(metavar="N", min=0, help="Side talks.")] = 0,
+    way: Annotated[
+        str, typer.Option("--as", metavar="WAY", help="auto, queue, steer or interrupt.")
+    ] = "auto",
+    table: Annotated[str, typer.Option(metavar="TABLE", help="A table's name, or a file.")] = "",
+    as_json: Json = False,
+) -> int:
+    """Say what would become of a message, and by which rows; nothing is done.
+
+    Example: steersman routes explain "how is it going?" --children 2
+    """
+    from ..routes import Dry, explain_text
+
+    dry = Dry(state, busy, strategy, auto_queue, children, background, side_talks, way)
+    return explain_text(os.environ, text, table, dry, as_json=as_json)
+
+
+@routes.command("replay")
+def routes_replay(
+    session: Session,
+    under: Annotated[
+        str, typer.Option(metavar="TABLE", help="A table's name, or a file.", show_default=False)
+    ],
+    as_json: Json = False,
+) -> int:
+    """Go through a session's journal under another table, and say what would have been different.
+
+    Example: steersman routes replay last --under cancel-on-message
+    """
+    from ..replay import replay_session
+
+    return replay_session(os.environ, session, under, as_json=as_json)

@@ -1,0 +1,211 @@
+"""`steersman sessions …`, as people type it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..parameter import Json, Session
+
+__all__ = ["sessions"]
+
+sessions = typer.Typer(
+    help="List, read and resume sessions.\n\nExample: steersman sessions list",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@sessions.command("list")
+def sessions_list(
+    with_size: Annotated[bool, typer.Option("--size", help="What each takes on disk.")] = False,
+    as_json: Json = False,
+) -> int:
+    """List sessions, newest first.
+
+    Example: steersman sessions list --json
+    """
+    from ..sessions import list_sessions
+
+    return list_sessions(os.environ, with_size=with_size, as_json=as_json)
+
+
+@sessions.command("show")
+def sessions_show(session: Session, as_json: Json = False) -> int:
+    """Print a session's conversation.
+
+    Example: steersman sessions show last
+    """
+    from ..sessions import show_session
+
+    return show_session(os.environ, session, as_json=as_json)
+
+
+@sessions.command("resume")
+def sessions_resume(session: Session) -> int:
+    """Open a chat on a session; nothing in it runs until you say so.
+
+    Example: steersman sessions resume last
+    """
+    from ..chat import chat
+    from ..options import ChatOptions
+
+    return chat(ChatOptions(resume=session, folder=Path.cwd()), os.environ)
+
+
+@sessions.command("revert")
+def sessions_revert(
+    session: Session,
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[last|undo [PATH]]", help="What; the newest turn if left out."),
+    ] = None,
+    to: Annotated[
+        str, typer.Option("--to", metavar="TURN", help="This turn and all after it.")
+    ] = "",
+    force: Annotated[
+        bool, typer.Option("--force", help="Also what somebody changed since.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be done.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """Give back the files that a session changed; what others changed since stays.
+
+    Example: steersman sessions revert last --dry-run
+    """
+    from ..revert import revert_session
+
+    return revert_session(
+        os.environ, session, what or [], to, force=force, dry_run=dry_run, as_json=as_json
+    )
+
+
+@sessions.command("rename")
+def sessions_rename(
+    session: Session,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called from now on.")],
+    as_json: Json = False,
+) -> int:
+    """Give a session a name; it is found by that, too.
+
+    Example: steersman sessions rename last "the zod migration"
+    """
+    from ..session_changes import rename_session
+
+    return rename_session(os.environ, session, name, as_json=as_json)
+
+
+@sessions.command("search")
+def sessions_search(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Part of a name or a message.")],
+    limit: Annotated[int, typer.Option("--limit", metavar="N", help="How many to show.")] = 50,
+    as_json: Json = False,
+) -> int:
+    """Find where something was said.
+
+    Example: steersman sessions search "streaming parser"
+    """
+    from ..search import search_sessions
+
+    return search_sessions(os.environ, text, limit, as_json=as_json)
+
+
+@sessions.command("fork")
+def sessions_fork(
+    session: Session,
+    at: Annotated[
+        str, typer.Option("--at", metavar="TURN", help="The last turn to take along, as 3 or t3.")
+    ] = "",
+    as_json: Json = False,
+) -> int:
+    """Begin a new session with the conversation of this one; files are not touched.
+
+    Example: steersman sessions fork last --at 3
+    """
+    from ..session_changes import fork_session
+
+    return fork_session(os.environ, session, at, as_json=as_json)
+
+
+@sessions.command("finalize")
+def sessions_finalize(session: Session, as_json: Json = False) -> int:
+    """End a session for good; it stays readable.
+
+    Example: steersman sessions finalize last
+    """
+    from ..session_changes import finalize_session
+
+    return finalize_session(os.environ, session, as_json=as_json)
+
+
+@sessions.command("export")
+def sessions_export(
+    session: Session,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="Standard output if left out.")
+    ] = None,
+    form: Annotated[str, typer.Option("--format", metavar="FORMAT", help="markdown or json.")] = "",
+    whole: Annotated[
+        bool, typer.Option("--whole", help="JSON with everything in it, secrets, too.")
+    ] = False,
+) -> int:
+    """Write a session as Markdown, or as JSON that `sessions import` takes in.
+
+    Example: steersman sessions export last session.json
+    """
+    from ..session_changes import export_session
+
+    return export_session(os.environ, session, file, form, is_whole=whole)
+
+
+@sessions.command("import")
+def sessions_import(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `export` wrote as JSON.")],
+    new_id: Annotated[
+        bool, typer.Option("--new-id", help="Also if it is here already, as another one.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """Take in an exported session; nothing in it runs.
+
+    Example: steersman sessions import session.json
+    """
+    from ..session_changes import import_session
+
+    return import_session(os.environ, file, is_new=new_id, as_json=as_json)
+
+
+@sessions.command("delete")
+def sessions_delete(
+    session: Session,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Delete a session for good, with its outputs and its copies of files.
+
+    Example: steersman sessions delete 9f3a --yes
+    """
+    from ..session_changes import delete_session
+
+    return delete_session(os.environ, session, is_sure=yes, as_json=as_json)
+
+
+@sessions.command("prune")
+def sessions_prune(
+    with_finalized: Annotated[
+        bool, typer.Option("--finalized", help="Also delete sessions that were ended for good.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """Free what sessions that nothing has touched for long still take.
+
+    Example: steersman sessions prune
+    """
+    from ..prune import prune_sessions
+
+    return prune_sessions(os.environ, with_finalized=with_finalized, as_json=as_json)

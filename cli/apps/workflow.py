@@ -1,0 +1,75 @@
+"""`steersman workflow …`, as people type it."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from ..parameter import Json
+
+__all__ = ["workflow"]
+
+workflow = typer.Typer(
+    help="Check, list and begin workflows; `steersman run` runs one.\n\n"
+    "Example: steersman workflow check job.toml",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@workflow.command("check")
+def workflow_check(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A workflow's file, or a name of the list.")
+    ],
+    as_json: Json = False,
+) -> int:
+    """Find mistakes in a workflow before anything runs: all at once, each with its place and a hint.
+
+    Example: steersman workflow check job.toml
+    """
+    from ..workflow import check_workflow
+
+    return check_workflow(os.environ, file, as_json=as_json)
+
+
+@workflow.command("list")
+def workflow_list(as_json: Json = False) -> int:
+    """List the workflows that have a name: yours, the built-in ones, this folder's.
+
+    Example: steersman workflow list
+    """
+    from ..workflow import show_workflows
+
+    return show_workflows(os.environ, as_json=as_json)
+
+
+@workflow.command("schema")
+def workflow_schema() -> int:
+    """Print the JSON Schema of a workflow's file, for editors.
+
+    Example: steersman workflow schema > steersman-workflow.schema.json
+    """
+    from ..workflow import show_schema
+
+    return show_schema()
+
+
+@workflow.command("new")
+def workflow_new(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="What it is called; the file becomes NAME.toml.")
+    ],
+    origin: Annotated[
+        str, typer.Option("--from", metavar="NAME", help="Begin with a copy of this one.")
+    ] = "",
+) -> int:
+    """Write a file to begin with: every part explained, and it runs as it is.
+
+    Example: steersman workflow new tidy
+    """
+    from ..workflow import begin_workflow
+
+    return begin_workflow(os.environ, name, origin)

@@ -1,0 +1,1 @@
+"""`steersman inspect` and `why`: looking into a session."""

@@ -1,0 +1,1 @@
+"""`steersman run`, in a terminal and elsewhere."""

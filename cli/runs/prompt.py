@@ -1,0 +1,192 @@
+"""A run in a terminal: what happens above, what runs below it, and a line to type in.
+
+What is typed goes to the run's agents by the routing table; Esc and Ctrl-C stop the run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from typing import Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.formatted_text import FormattedText
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.patch_stdout import StdoutProxy
+
+from ...gateway.conversation import Conversation
+from ...gateway.host import Host
+from ..leaving import Leaving, leave_through
+from ..printer import forget
+from ..wrapping import wrapped
+from .options import RunOptions
+from .question import answer_question, ask_text
+from .screen import RunScreen
+from .summary import summary
+from .watch import RunWatch, changes_of
+
+__all__ = ["RunKeys", "run_at_prompt"]
+
+BETWEEN_WRITES = 0.03
+"""Seconds for which lines are collected, so that a burst is one redraw."""
+
+
+def run_at_prompt(host: Host, open_it: Callable[[], Conversation], options: RunOptions) -> int:
+    """Run to the end, or until the person stops it."""
+    began = time.monotonic()
+    watch = RunWatch()
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    screen = RunScreen(_write, can_utf8=utf8)
+    host.hub.subscribe(watch.hear)
+    host.hub.subscribe(screen.hear)
+    watch.on_stop = lambda: _write("Stopping; Ctrl-C again ends it at once.\n")
+    proxy: Any = StdoutProxy(sleep_between_writes=BETWEEN_WRITES, raw=True)
+    with proxy, redirect_stdout(proxy), redirect_stderr(proxy):
+        conversation = open_it()
+        watch.conversation = conversation
+        for notice in (*host.config.notices, *host.notices):
+            _write(f"{notice}\n")
+        keys = RunKeys(watch, conversation)
+        session: PromptSession[str] = PromptSession(
+            message=lambda: _message(screen),
+            key_bindings=keys.bindings,
+            bottom_toolbar=screen.status,
+            refresh_interval=0.2,
+            erase_when_done=True,
+        )
+        session.app.ttimeoutlen = 0.05
+        session.app.timeoutlen = 0.1
+        host.hub.subscribe(lambda event: session.app.invalidate())
+        leaving: list[Leaving] = []
+
+        def leave(asked: Leaving) -> bool:
+            """Have the prompt end, in its own loop; in a signal's handler."""
+            loop = session.app.loop
+            if loop is None or not session.app.is_running:
+                return False
+            leaving.append(asked)
+            loop.call_soon_threadsafe(_end, session)
+            return True
+
+        with leave_through(leave):
+            threading.Thread(target=_await, args=(watch, keys, session), daemon=True).start()
+            code = _read(session, conversation, screen, keys, leaving)
+        if code is None:
+            watch.wait(conversation)
+        elif code:
+            conversation.leave("signal")
+            return code
+        seconds = time.monotonic() - began
+        for line in summary(watch.ended, changes_of(conversation), seconds) if watch.ended else ():
+            _write(f"{line}\n")
+        conversation.leave()
+    return watch.exit_code
+
+
+class RunKeys:
+    """What the control keys do: Esc and Ctrl-C stop the run, a second Ctrl-C ends the program."""
+
+    def __init__(self, watch: RunWatch, conversation: Conversation) -> None:
+        self.is_over = threading.Event()
+        self._watch = watch
+        self._conversation = conversation
+        self._is_stopping = False
+        self.bindings = KeyBindings()
+        self.bindings.add("c-c")(self._control_c)
+        self.bindings.add("c-d")(self._control_c)
+        self.bindings.add("escape", eager=False)(self._escape)
+        self.bindings.add("escape", "enter")(self._steer)
+        self.bindings.add("tab")(self._queue)
+
+    def _control_c(self, event: KeyPressEvent) -> None:
+        if event.current_buffer.text:
+            event.current_buffer.reset(append_to_history=True)
+        elif self._is_stopping:
+            forget(1, 2)
+            os._exit(130)  # the commands' supervisors see it go, and end them
+        else:
+            self._stop()
+
+    def _escape(self, event: KeyPressEvent) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
+        self._is_stopping = True
+        self._watch.stop()
+
+    def _steer(self, event: KeyPressEvent) -> None:
+        self._submit(event, "steer")
+
+    def _queue(self, event: KeyPressEvent) -> None:
+        self._submit(event, "queue")
+
+    def _submit(self, event: KeyPressEvent, explicit: str) -> None:
+        text = event.current_buffer.text
+        if text.strip():
+            event.current_buffer.reset(append_to_history=True)
+            _write(f"> {text}\n")
+            self._conversation.say(text, explicit)
+
+
+def _await(watch: RunWatch, keys: RunKeys, session: PromptSession[str]) -> None:
+    """End the prompt when the run has ended."""
+    conversation = watch.conversation
+    assert conversation is not None
+    watch.wait(conversation)
+    keys.is_over.set()
+    loop = session.app.loop
+    if loop is not None:
+        loop.call_soon_threadsafe(_end, session)
+
+
+def _end(session: PromptSession[str]) -> None:
+    if session.app.is_running and session.app.future is not None and not session.app.future.done():
+        session.app.exit(exception=EOFError())
+
+
+def _read(
+    session: PromptSession[str],
+    conversation: Conversation,
+    screen: RunScreen,
+    keys: RunKeys,
+    leaving: list[Leaving],
+) -> int | None:
+    """Take what is typed until the run is over (none) or a signal ends it (its exit code)."""
+    while not keys.is_over.is_set():
+        try:
+            text = session.prompt()
+        except (EOFError, KeyboardInterrupt):
+            return leaving[0].exit_code if leaving else None
+        except Leaving as asked:
+            return asked.exit_code
+        if not text.strip():
+            continue
+        _write(f"> {text}\n")
+        question = screen.questions.first
+        if question is not None and answer_question(conversation, question, text):
+            screen.questions.drop(question)
+        else:
+            conversation.say(text)
+    return None
+
+
+def _message(screen: RunScreen) -> FormattedText:
+    lead = screen.picture()
+    lead = f"{lead}\n" if lead else ""
+    if (question := screen.questions.first) is not None:
+        lead += ask_text(question)
+    return FormattedText([("", lead), ("bold", "> ")])
+
+
+def _write(text: str) -> None:
+    width = shutil.get_terminal_size().columns
+    try:
+        sys.stdout.write("\n".join(wrapped(text.removesuffix("\n"), width)) + "\n")
+        sys.stdout.flush()
+    except OSError:  # the run goes on to its end, whoever listens
+        forget(1, 2)

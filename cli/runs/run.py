@@ -1,0 +1,220 @@
+"""`steersman run`: a workflow from its file to its end, or from where it was."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from ...gateway.conversation import Conversation
+from ...gateway.home import open_store
+from ...gateway.host import Host
+from ...gateway.running import (
+    RunPlan,
+    plan_of,
+    resume_run,
+    start_run,
+    try_again,
+    was_taken_back,
+)
+from ...gateway.wish import Wish
+from ...journal.record import SessionRecord, apply
+from ...journal.recovery import is_cut_off, load_record, recovered
+from ...journal.run_entries import WorkflowCopy
+from ...journal.run_record import RunRecord
+from ...machines.errors import SteersmanError, StoreBusy, UsageError
+from ...machines.run import RUN
+from ...workflows.config import Config, load
+from ...workflows.document import parse_document
+from ...workflows.paths import Paths
+from ..folder import work_folder
+from ..leaving import Leaving, leave_on_signals
+from ..reopening import chosen_work, unknown_work
+from .options import RunFace, RunOptions
+
+__all__ = ["run_workflow"]
+
+
+def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
+    """Run a workflow, go on with one, or say what would be done; return the exit code."""
+    _require_sense(options)
+    folder = work_folder(options.folder)
+    paths = Paths.of(environ)
+    if options.resume:
+        return _resume(options, environ, paths, folder)
+    plan, config = _read(options, environ, paths, folder)
+    if options.is_dry:
+        from .dry import show_plan
+
+        return show_plan(plan, as_json=options.is_json)
+
+    def begin(host: Host) -> Conversation:
+        conversation = host.begin(folder, plan)
+        start_run(host.runtime, conversation.session)
+        return conversation
+
+    return _show(options, environ, paths, config, begin)
+
+
+def _require_sense(options: RunOptions) -> None:
+    if options.resume and (options.variables or options.is_dry):
+        raise UsageError(
+            "`--resume` goes on with a run as it was begun",
+            "leave out `--var` and `--dry-run`; without `--resume` it is begun anew",
+        )
+    if not (options.resume or options.file):
+        raise UsageError(
+            "there is nothing to run", "give a FILE or the name of a workflow, or `--resume last`"
+        )
+    if (options.again or options.done) and not options.resume:
+        raise UsageError(
+            "`--again` and `--done` go with `--resume`", "`--resume last --again ITEM`"
+        )
+
+
+def _read(
+    options: RunOptions, environ: Mapping[str, str], paths: Paths, folder: Path
+) -> tuple[RunPlan, Config]:
+    from ...workflows.flow.check import Surroundings, checked_workflow
+    from ...workflows.flow.library import find_workflow
+    from ...workflows.flow.variables import bind_texts
+
+    path = find_workflow(options.file, paths, folder)
+    spec, config = checked_workflow(path, Surroundings(paths, folder, environ))
+    return RunPlan(spec, bind_texts(spec, options.variables)), config
+
+
+def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folder: Path) -> int:
+    from ...workflows.flow.inclusion import with_included
+    from ...workflows.flow.reading import settings_layer
+
+    record, run = _find(paths, options.resume, folder, Path(options.file).stem)
+    known = {run.workflow.name, Path(run.workflow.file).stem}
+    if options.file and Path(options.file).stem not in known:
+        raise UsageError(
+            f"run `{record.id}` is one of `{run.workflow.name}`, not of `{options.file}`",
+            f"`steersman run --resume {record.id}` goes on with it, as it was begun",
+        )
+    plan = plan_of(run.workflow)
+    if run.state in RUN.final:
+        raise SteersmanError(
+            f"run `{record.id}` has {run.state} already", f"`{_anew(plan)}` begins anew"
+        )
+    if was_taken_back(record):
+        raise SteersmanError(
+            f"run `{record.id}` was taken back: what it did is not done any more",
+            f"`{_anew(plan)}` begins anew",
+        )
+    work = {
+        "again": chosen_work(run, options.again, "--again"),
+        "done": chosen_work(run, options.done, "--done"),
+    }
+    left = unknown_work(run, plan.spec, {*work["again"], *work["done"]})
+    if left:
+        raise SteersmanError(
+            f"nobody knows whether this was done: {', '.join(left)}",
+            f"look, then `steersman run --resume {record.id}` with `--again ITEM` to do it again, "
+            "or `--done ITEM` where it was",
+        )
+    document, _ = parse_document(run.workflow.file, run.workflow.source.encode())
+    layer = with_included(settings_layer(document), plan.spec, paths)
+    config = load(paths, Path(record.folder), environ, workflow=layer)
+
+    def go_on(host: Host) -> Conversation:
+        conversation = host.resume(record.id)
+        host.notices += _news_of_file(run.workflow)
+        if run.state == "failed":
+            try_again(conversation.ask)
+        elif record.queue.items:
+            resume_run(conversation.ask, work["again"], work["done"])
+        else:  # it died before it was told to begin
+            start_run(host.runtime, conversation.session)
+        return conversation
+
+    return _show(options, environ, paths, config, go_on)
+
+
+def _news_of_file(copy: WorkflowCopy) -> list[str]:
+    """Say that a file was changed since its run began, which the run does not know of."""
+    try:
+        is_same = Path(copy.file).read_text("utf-8") == copy.source
+    except (OSError, ValueError):
+        return []
+    news = f"{copy.file} was changed since: the run goes on with it as it was when it began"
+    return [] if is_same else [news]
+
+
+def _anew(plan: RunPlan) -> str:
+    """Write the command that begins the same workflow anew, with the same variables."""
+    usual = plan.spec.variables
+    changed = {name: one for name, one in plan.variables.items() if usual.get(name) != one}
+    given = [f"--var={name}={_spelled(one)}" for name, one in changed.items()]
+    return shlex.join(["steersman", "run", plan.spec.file, *given])
+
+
+def _spelled(value: Any) -> str:
+    """Write a variable's value as `--var` takes it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _find(paths: Paths, name: str, folder: Path, workflow: str) -> tuple[SessionRecord, RunRecord]:
+    """Find a run: the newest of this folder, if there is one of this workflow, or by its id."""
+    from ...gateway.home import find_session
+
+    with closing(open_store(paths, read_only=True)) as store:
+        rows = [one for one in store.sessions() if one.workflow and not one.parent]
+        if name == "last":
+            rows = [one for one in rows if one.folder == str(folder)]
+            rows = [one for one in rows if one.workflow == workflow] or rows
+        if not rows:
+            where = f" in `{folder}`" if name == "last" else ""
+            raise UsageError(f"there is no run{where}", "`steersman run FILE` begins one")
+        row = find_session(rows, name)
+        if store.is_owned(row.session):
+            raise StoreBusy(
+                f"run `{row.session}` goes on in another program", "leave it there first"
+            )
+        record = load_record(store, row.session)
+    if is_cut_off(record):  # see it as whoever takes it up will
+        apply(record, recovered(record), record.seq + 1, record.updated)
+    if record.run is None:
+        raise UsageError(f"session `{row.session}` is no run", "`steersman sessions list`")
+    return record, record.run
+
+
+def _show(
+    options: RunOptions,
+    environ: Mapping[str, str],
+    paths: Paths,
+    config: Config,
+    open_it: Callable[[Host], Conversation],
+) -> int:
+    face, can_ask = _face(options, environ)
+    wish = Wish("", options.model, options.is_yes, can_ask)
+    host = Host(paths, config, environ, wish)
+    try:
+        with leave_on_signals():
+            return face(host, lambda: open_it(host), options)
+    except Leaving as leaving:
+        return leaving.exit_code
+    finally:
+        host.close()
+
+
+def _face(options: RunOptions, environ: Mapping[str, str]) -> tuple[RunFace, bool]:
+    if options.is_json:
+        from .lines import run_json
+
+        return run_json, True
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    if is_terminal and environ.get("TERM", "").lower() not in ("", "dumb", "unknown"):
+        from .prompt import run_at_prompt
+
+        return run_at_prompt, True
+    from .plain import run_plain
+
+    return run_plain, False

@@ -1,0 +1,152 @@
+"""What a terminal shows of a run: a line a step, bars where there are items, what runs now."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...gateway.events.child import is_aside
+from ...gateway.events.contract import Event
+from ...gateway.terminal import clean
+from ..acknowledgement import acknowledgement
+from ..question import Questions
+from .summary import elapsed_text, failure_line
+
+__all__ = ["RunScreen", "bar"]
+
+WIDTH = 24
+"""Columns of a bar."""
+MOST_NOW = 4
+SIGNS = {"done": "✓", "failed": "✗", "skipped": "-", "blocked": "-", "interrupted": "!"}
+PLAIN_SIGNS = {"done": "ok", "failed": "FAILED", "interrupted": "stopped"}
+
+
+@dataclass(slots=True)
+class _Shown:
+    """A step that runs, as it is drawn."""
+
+    name: str
+    began: float
+    done: int = 0
+    failed: int = 0
+    total: int | None = None
+    now: dict[str, None] = field(default_factory=dict[str, None])
+
+
+class RunScreen:
+    """Turns events into lines above (`write`) and a picture of what runs (`picture`); any thread."""
+
+    def __init__(self, write: Callable[[str], None], *, can_utf8: bool) -> None:
+        self.questions = Questions()
+        self.is_over = False
+        self._write = write
+        self._can_utf8 = can_utf8
+        self._steps: dict[str, _Shown] = {}
+        self._children: dict[str, str] = {}
+        self._began = time.monotonic()
+        self._lock = threading.Lock()
+
+    def hear(self, event: Event) -> None:
+        """Take in an event; loop's thread."""
+        self.questions.hear(event)
+        if is_aside(event):
+            return
+        with self._lock:
+            for line in self._lines(event):
+                self._write(clean(line) + "\n")
+
+    def picture(self) -> str:
+        """Draw the steps that run."""
+        with self._lock:
+            return "\n".join(clean(self._drawn(one)) for one in self._steps.values())
+
+    def status(self) -> str:
+        """Say in one line how it is going."""
+        with self._lock:
+            parts = [
+                f"running {elapsed_text(time.monotonic() - self._began)}",
+                "Esc stops; what you type goes to the agents",
+            ]
+            if self._children:
+                parts.append(f"{', '.join(sorted(self._children))} at work")
+            return " · ".join(parts)
+
+    def _lines(self, event: Event) -> list[str]:
+        match event["type"]:
+            case "step":
+                return self._step(event)
+            case "child_started":
+                self._children[event["name"]] = event["task"]
+            case "child_ended":
+                self._children.pop(event["name"], None)
+            case "error":
+                return [f"error: {event['text']}"]
+            case "notice" | "result":
+                return [str(event["text"])] if event["text"] else []
+            case "accepted" if event["number"] == 1 and event["as"] == "turn":
+                return []  # the run itself
+            case "accepted" | "rejected" | "interrupting" | "requeued" | "steered":
+                return [found] if (found := acknowledgement(event, can_utf8=self._can_utf8)) else []
+            case _:
+                pass
+        return []
+
+    def _step(self, event: Event) -> list[str]:
+        name, state = event["step"], event["state"]
+        if state not in ("running", "retrying"):
+            self.questions.drop_those_of(name)
+        now = time.monotonic()
+        if "item" in event:
+            self._item(event)
+            line = failure_line(event)
+            return [line] if line else []
+        if state == "running":
+            shown = self._steps.setdefault(name, _Shown(name, now))
+            shown.done, shown.total = event.get("done", 0), event.get("total")
+            return []
+        if state == "retrying":
+            return [failure_line(event)]
+        shown = self._steps.get(name) or _Shown(name, now)
+        self._steps.pop(name, None)
+        return [self._ended(event, elapsed_text(now - shown.began))]
+
+    def _item(self, event: Event) -> None:
+        shown = self._steps.get(event["step"])
+        if shown is None:
+            return
+        item = str(event["item"])
+        shown.done, shown.total = event["done"], event["total"]
+        shown.failed += event["state"] == "failed"
+        if event["state"] == "running":
+            shown.now[item] = None
+        else:
+            shown.now.pop(item, None)
+
+    def _ended(self, event: dict[str, Any], seconds: str) -> str:
+        state = event["state"]
+        sign = (SIGNS if self._can_utf8 else PLAIN_SIGNS).get(state, state)
+        count = f" {event['done']} of {event['total']}" if "total" in event else ""
+        why = f": {str(event['reason']).splitlines()[0]}" if event.get("reason") else ""
+        time_taken = f" ({seconds})" if state in ("done", "failed") else ""
+        return f"{sign} {event['step']}{count}{time_taken}{why}"
+
+    def _drawn(self, step: _Shown) -> str:
+        parts = [f"  {step.name}"]
+        if step.total is not None:
+            parts.append(bar(step.done, step.total, can_utf8=self._can_utf8))
+            parts.append(f"{step.done}/{step.total}")
+        if step.failed:
+            parts.append(f"{step.failed} failed")
+        parts.append(elapsed_text(time.monotonic() - step.began))
+        now = list(step.now)[:MOST_NOW]
+        return "  ".join([*parts, ", ".join(now)]).rstrip()
+
+
+def bar(done: int, total: int, *, can_utf8: bool, width: int = WIDTH) -> str:
+    """Draw how much of something is done."""
+    full = width * done // max(1, total)
+    on, off = ("█", "░") if can_utf8 else ("#", ".")
+    return on * full + off * (width - full)

@@ -1,0 +1,1 @@
+"""steersman as an agent of the Agent Client Protocol."""

@@ -1,0 +1,335 @@
+"""steersman as an agent of the Agent Client Protocol: what an editor may ask, and who answers it.
+
+Sessions of one connection may lie in different folders; each folder has a host of its own, with that
+folder's configuration. Extensions: `_session/steering` and `_session/goal`, as other agents have
+them, and `_steersman/command` for every slash command with its answer as data.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from acp import PROTOCOL_VERSION
+from acp.exceptions import RequestError
+from acp.interfaces import Client
+from acp.schema import (
+    AgentCapabilities,
+    Implementation,
+    InitializeResponse,
+    ListSessionsResponse,
+    LoadSessionResponse,
+    NewSessionResponse,
+    PromptCapabilities,
+    PromptResponse,
+    ResumeSessionResponse,
+    SessionCapabilities,
+    SessionCloseCapabilities,
+    SessionInfo,
+    SessionListCapabilities,
+    SessionResumeCapabilities,
+    SetSessionConfigOptionResponse,
+    Usage,
+)
+from pydantic import TypeAdapter
+
+from ...machines.errors import SteersmanError, UsageError
+from ..commands.registry import COMMANDS
+from ..conversation import Conversation
+from ..events.contract import Event
+from ..home import refuse_run
+from ..host import Host
+from .content import Block, prompt_text
+from .session import EditorSession
+
+__all__ = ["AcpAgent"]
+
+T = TypeVar("T")
+BLOCKS: TypeAdapter[list[Block]] = TypeAdapter(list[Block])
+GOAL_ACTIONS = ("set", "pause", "resume", "clear")
+PAGE = 100
+"""Sessions that are listed at a time."""
+
+
+class AcpAgent:
+    """One connection. `host_of` makes the host of a folder; `words_of` what people read of events."""
+
+    def __init__(
+        self,
+        version: str,
+        host_of: Callable[[Path], Host],
+        words_of: Callable[[], Callable[[Event], str]],
+    ) -> None:
+        self._version = version
+        self._host_of, self._words_of = host_of, words_of
+        self._hosts: dict[Path, Host] = {}
+        self._sessions: dict[str, EditorSession] = {}
+        self._parents: dict[str, str] = {}
+        self._loop = asyncio.get_running_loop()
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._opening = asyncio.Lock()
+        self._entering = asyncio.Lock()  # what a session says while it is opened is told behind it
+        self._telling = asyncio.create_task(self._tell())
+        self._tasks = set[asyncio.Task[None]]()
+
+    def on_connect(self, conn: Client) -> None:
+        """Take note of whom to tell."""
+        self._client = conn
+
+    async def aclose(self) -> None:
+        """Leave every session and let go of everything."""
+        for host in self._hosts.values():
+            await asyncio.to_thread(host.close)
+        await asyncio.sleep(0)  # what the hosts said last comes in
+        self._events.put_nowait(None)
+        await self._telling
+
+    # The protocol ---------------------------------------------------------------------------------
+
+    async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
+        """Say what this agent can do."""
+        sessions = SessionCapabilities(
+            list=SessionListCapabilities(),
+            resume=SessionResumeCapabilities(),
+            close=SessionCloseCapabilities(),
+        )
+        meta: dict[str, Any] = {
+            "steering": {"supported": True},
+            "steersman": {"commandMethod": "_steersman/command"},
+        }
+        if "goal" in COMMANDS:
+            actions = list(GOAL_ACTIONS)
+            meta["goal"] = {"version": 1, "controlMethod": "_session/goal", "actions": actions}
+        return InitializeResponse(
+            protocol_version=min(protocol_version, PROTOCOL_VERSION),
+            agent_capabilities=AgentCapabilities(
+                load_session=True,
+                prompt_capabilities=PromptCapabilities(embedded_context=True),
+                session_capabilities=sessions,
+            ),
+            agent_info=Implementation(name="steersman", title="steersman", version=self._version),
+            auth_methods=[],
+            field_meta=meta,
+        )
+
+    async def new_session(
+        self, cwd: str, mcp_servers: list[Any] | None = None, **_: Any
+    ) -> NewSessionResponse:
+        """Begin a session; what it has to say comes behind the answer."""
+        folder = _folder(cwd)
+        session, notices = await self._open(folder, lambda host: host.begin(folder))
+        if mcp_servers:
+            notices.append("The editor's MCP servers are not used: steersman has its own tools.")
+        self._later(session, notices)
+        options: Any = await session.options()
+        return NewSessionResponse(session_id=session.id, config_options=options)
+
+    async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
+        """Take a session up, and tell all that was said in it."""
+        session = await self._resume(cwd, session_id, tells_again=True)
+        options: Any = await session.options()
+        return LoadSessionResponse(config_options=options)
+
+    async def resume_session(self, cwd: str, session_id: str, **_: Any) -> ResumeSessionResponse:
+        """Take a session up without telling it again."""
+        session = await self._resume(cwd, session_id, tells_again=False)
+        options: Any = await session.options()
+        return ResumeSessionResponse(config_options=options)
+
+    async def list_sessions(
+        self, cwd: str | None = None, cursor: str | None = None, **_: Any
+    ) -> ListSessionsResponse:
+        """List what can be loaded, newest activity first."""
+        host = await self._host(Path(cwd or Path.cwd()))
+        rows = await asyncio.to_thread(host.store.sessions)
+        rows = [
+            one
+            for one in rows
+            if not one.parent
+            and one.seq > 0
+            and one.state != "finalized"
+            and cwd in (None, one.folder)
+        ]
+        start = int(cursor) if cursor and cursor.isdecimal() else 0
+        more = str(start + PAGE) if start + PAGE < len(rows) else None
+        found = [
+            SessionInfo(
+                session_id=one.session,
+                cwd=one.folder,
+                title=one.name or None,
+                updated_at=datetime.fromtimestamp(one.updated, UTC).isoformat(),
+            )
+            for one in rows[start : start + PAGE]
+        ]
+        return ListSessionsResponse(sessions=found, next_cursor=more)
+
+    async def close_session(self, session_id: str, **_: Any) -> None:
+        """End a session for good."""
+        session = self._known(session_id)
+        del self._sessions[session_id]
+        await asyncio.to_thread(session.conversation.runtime.finalize, session_id, "user")
+
+    async def prompt(self, session_id: str, prompt: list[Any], **_: Any) -> PromptResponse:
+        """Say something; answered when it is done."""
+        outcome = await self._known(session_id).prompt(prompt_text(prompt))
+        return PromptResponse(stop_reason=outcome.stop_reason, usage=_usage(outcome.usage))
+
+    async def cancel(self, session_id: str, **_: Any) -> None:
+        """Stop what runs."""
+        await self._known(session_id).cancel()
+
+    async def set_config_option(
+        self, config_id: str, session_id: str, value: str | bool, **_: Any
+    ) -> SetSessionConfigOptionResponse:
+        """Change a setting: `busy`."""
+        session = self._known(session_id)
+        reply = await session.command(f"/busy {value}") if config_id == "busy" else None
+        if reply is None or not reply.ok:
+            raise RequestError(-32602, reply.text if reply else f"no setting `{config_id}`")
+        options: Any = await session.options()
+        return SetSessionConfigOptionResponse(config_options=options)
+
+    async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Answer an extension."""
+        session = self._known(str(params.get("sessionId", "")))
+        match method:
+            case "session/steering":
+                text = prompt_text(BLOCKS.validate_python(params.get("prompt", [])))
+                return {"outcome": await session.steer(text, _wants_turn(params))}
+            case "session/goal" if params.get("action") in GOAL_ACTIONS:
+                words = params.get("objective", "") if params["action"] == "set" else ""
+                line = f"/goal {words or params['action']}"
+            case "steersman/command":
+                line = str(params.get("command", ""))
+            case _:
+                raise RequestError.method_not_found(f"_{method}")
+        reply = await session.command(line)
+        return {"ok": reply.ok, "text": reply.text, "data": reply.data}
+
+    # Sessions -------------------------------------------------------------------------------------
+
+    def _known(self, session: str) -> EditorSession:
+        found = self._sessions.get(session)
+        if found is None:
+            raise RequestError(-32602, f"session `{session}` is not open here; load it first")
+        return found
+
+    async def _host(self, folder: Path) -> Host:
+        """Return the host of a folder, made at its first session."""
+        async with self._opening:
+            if folder not in self._hosts:
+                host = await _refusing(lambda: self._host_of(folder))
+                host.hub.subscribe(lambda event: self._hear(host, event))
+                self._hosts[folder] = host
+            return self._hosts[folder]
+
+    async def _open(
+        self, folder: Path, opens: Callable[[Host], Conversation]
+    ) -> tuple[EditorSession, list[str]]:
+        host = await self._host(folder)
+        async with self._entering:
+            before = len(host.notices)
+            conversation = await _refusing(lambda: opens(host))
+            conversation.take_up = None  # the editor's session stays this one
+            session = EditorSession(host, conversation, self._client, self._words_of())
+            self._sessions[session.id] = session
+        choice = [host.choice.line] if host.choice is not None else []
+        first = [] if before else list(host.config.notices)
+        return session, [*choice, *first, *host.notices[before:]]
+
+    async def _resume(self, cwd: str, name: str, tells_again: bool) -> EditorSession:
+        session = self._sessions.get(name)
+        notices: list[str] = []
+        if session is None:
+            session, notices = await self._open(_folder(cwd), lambda host: _take_up(host, name))
+        if tells_again:
+            await session.tell_again()
+        await session.introduce(notices)
+        return session
+
+    def _later(self, session: EditorSession, notices: list[str]) -> None:
+        """Introduce a session once the editor knows its id: its answer is sent by then."""
+
+        async def introduce() -> None:
+            await asyncio.sleep(0.05)
+            await session.introduce(notices)
+
+        task = asyncio.create_task(introduce())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # Events ---------------------------------------------------------------------------------------
+
+    def _hear(self, host: Host, event: Event) -> None:
+        """Hand an event over; the runtime's own thread."""
+        if event["type"] == "queue":
+            live = host.runtime.sessions.get(event["session"])
+            event = {**event, "is_parked": live is not None and live.record.is_quiet}
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._events.put_nowait, event)
+
+    async def _tell(self) -> None:
+        """Tell the editor what happens, one event after another."""
+        while (event := await self._events.get()) is not None:
+            async with self._entering:
+                session = self._sessions.get(self._root(event))
+            if session is not None:
+                await session.hear(event)
+
+    def _root(self, event: Event) -> str:
+        """Name the session that an event belongs to: of a subagent, the one at the top."""
+        session, parent = event["session"], event.get("parent", "")
+        if parent:
+            self._parents[session] = parent
+        while session in self._parents:
+            session = self._parents[session]
+        return str(session)
+
+
+def _take_up(host: Host, name: str) -> Conversation:
+    """Take a session up that is not over. Raises `SteersmanError`."""
+    rows = host.store.sessions()
+    if any(one.session == name and one.state == "finalized" for one in rows):
+        raise UsageError(f"session `{name}` was closed for good", "begin a new one")
+    for row in (one for one in rows if one.session == name):
+        refuse_run(row)
+    return host.resume(name)
+
+
+async def _refusing(work: Callable[[], T]) -> T:
+    """Do what blocks in a thread; a mistake of the user is an error with the next step."""
+    try:
+        return await asyncio.to_thread(work)
+    except SteersmanError as error:
+        said = f"{error.message}; {error.hint}" if error.hint else error.message
+        raise RequestError(-32000, said) from error
+
+
+def _folder(cwd: str) -> Path:
+    folder = Path(cwd)
+    if not folder.is_absolute() or not folder.is_dir():
+        raise RequestError(-32602, f"`{cwd}` is no folder with an absolute path")
+    return folder.resolve()
+
+
+def _wants_turn(params: dict[str, Any]) -> bool:
+    """Whether a steer without a turn is to be left to the editor."""
+    meta = cast("dict[str, dict[str, Any]]", params.get("_meta") or {})
+    return meta.get("steering", {}).get("idleBehavior") == "promptRequired"
+
+
+def _usage(used: Mapping[str, int]) -> Usage | None:
+    """Say what a turn used; none where there was none."""
+    if not used:
+        return None
+    return Usage(
+        total_tokens=used["input"] + used["output"],
+        input_tokens=used["input"],
+        output_tokens=used["output"],
+        cached_read_tokens=used["cache_read"],
+        cached_write_tokens=used["cache_write"],
+        thought_tokens=used["reasoning"],
+    )

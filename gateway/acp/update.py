@@ -1,0 +1,274 @@
+"""What happens in a session, as the updates that an editor is sent.
+
+`Telling` translates the events of one session and of all beneath it. What an editor has no form for
+(acknowledgements, notices) becomes a quoted line in a message of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import acp
+from acp import helpers
+from acp.helpers import ToolCallContentVariant
+from acp.schema import (
+    AgentMessageChunk,
+    AvailableCommand,
+    AvailableCommandInput,
+    ConfigOptionUpdate,
+    SessionConfigOptionSelect,
+    SessionConfigSelectOption,
+    SessionInfoUpdate,
+    ToolCallLocation,
+    ToolCallStatus,
+    ToolCallUpdate,
+    ToolKind,
+    UnstructuredCommandInput,
+)
+
+from ...machines.conversation import ChatMessage
+from ..commands.registry import COMMANDS
+from ..events.contract import Event
+
+__all__ = [
+    "NOT_HERE",
+    "Telling",
+    "Update",
+    "busy_option",
+    "commands",
+    "goal_update",
+    "history",
+    "tool_call",
+]
+
+Update = helpers.SessionUpdate | ConfigOptionUpdate
+KINDS: dict[str, ToolKind] = {
+    "read": "read",
+    "list": "read",
+    "write": "edit",
+    "edit": "edit",
+    "search": "search",
+    "shell": "execute",
+    "delegate": "think",
+    "progress": "think",
+}
+NOT_HERE = ("new", "exit", "answer")
+"""Commands that an editor has ways of its own for."""
+LONGEST = 20_000
+"""Characters of a tool's output that an editor is sent."""
+OUR_MODES = {
+    "interrupt": "Stop, and do that instead",
+    "steer": "Work it in at the next step",
+    "queue": "Wait for the end of the turn",
+}
+
+
+class Telling:
+    """Tells one session to an editor. `words` says what people read of an event, mostly nothing.
+
+    `output` returns what a call gave, by the session's id and the call's.
+    """
+
+    def __init__(
+        self,
+        session: str,
+        folder: Path,
+        words: Callable[[Event], str],
+        output: Callable[[str, str], str],
+    ) -> None:
+        self._session, self._folder = session, folder
+        self._words, self._output = words, output
+        self._known = set[str]()
+        self._parts = count(1)
+        self._part = ""
+
+    def updates(self, event: Event) -> list[Update]:
+        """Return what to send of an event, in order."""
+        is_own = event["session"] == self._session
+        match event["type"]:
+            case "text" if is_own:
+                self._part = self._part or f"m{next(self._parts)}"
+                return [_chunk(event["delta"], self._part)]
+            case "output":
+                said = acp.tool_content(acp.text_block(event["text"]))
+                return [acp.update_tool_call(self._name(event), content=[said])]
+            case "question" | "tool_started" | "tool_ended":
+                self._part = ""
+                return [self._tool(event)]
+            case "progress" if is_own:
+                return [_plan(event)]
+            case "turn_ended" | "turn_started" if is_own:
+                self._part = ""
+                return []
+            case _:
+                return self.note(self._words(event)) if is_own else []
+
+    def note(self, text: str) -> list[Update]:
+        """Say something that the agent did not say."""
+        if not text:
+            return []
+        self._part = ""
+        quoted = "\n".join(f"> {line}" for line in text.splitlines())
+        return [_chunk(f"\n\n{quoted}\n\n", f"m{next(self._parts)}")]
+
+    def question(self, event: Event) -> ToolCallUpdate:
+        """Return the call that a question is about."""
+        about = self._about(event)
+        return ToolCallUpdate(**about, status="pending")
+
+    def _tool(self, event: Event) -> Update:
+        name = self._name(event)
+        if event["type"] == "tool_ended":
+            self._known.discard(name)
+            ended: ToolCallStatus = "completed" if event["status"] == "ok" else "failed"
+            text = event.get("reason") or self._output(event["session"], event["call"])
+            content = [acp.tool_content(acp.text_block(_cut(text)))] if text else None
+            return acp.update_tool_call(name, status=ended, content=content)
+        if name in self._known:
+            return acp.update_tool_call(name, status="in_progress")
+        self._known.add(name)
+        status: ToolCallStatus = "in_progress" if event["type"] == "tool_started" else "pending"
+        return acp.start_tool_call(**self._about(event), status=status)
+
+    def _about(self, event: Event) -> dict[str, Any]:
+        is_own = event["session"] == self._session
+        may_look = event["type"] == "question"  # what is asked about has changed nothing yet
+        about = tool_call(
+            self._name(event), event["tool"], event["arguments"], self._folder, may_look
+        )
+        return about if is_own else {**about, "title": f"subagent: {about['title']}"}
+
+    def _name(self, event: Event) -> str:
+        """Name a call, apart from those of the subagents."""
+        call = str(event.get("call") or event["id"].rpartition("-")[2])
+        return call if event["session"] == self._session else f"{event['session']}.{call}"
+
+
+def tool_call(
+    name: str, tool: str, arguments: Mapping[str, Any], folder: Path, may_look: bool = False
+) -> dict[str, Any]:
+    """Describe a call: its title, kind, places and what it changes.
+
+    `may_look`: what it overwrites may be read, to show the difference.
+    """
+    path = arguments.get("path")
+    where = folder / path if isinstance(path, str) else None
+    subject = arguments.get("command") or path or arguments.get("pattern") or arguments.get("task")
+    title = " ".join(f"{tool} {subject or ''}".split())
+    return {
+        "tool_call_id": name,
+        "title": title if len(title) <= 200 else f"{title[:197]}...",
+        "kind": KINDS.get(tool, "other"),
+        "locations": [ToolCallLocation(path=str(where))] if where else None,
+        "content": _change(tool, arguments, where, may_look) if where else None,
+        "raw_input": dict(arguments),
+    }
+
+
+def _change(
+    tool: str, arguments: Mapping[str, Any], where: Path, may_look: bool
+) -> list[ToolCallContentVariant] | None:
+    match tool, arguments:
+        case "edit", {"old": str(old), "new": str(new)}:
+            return [acp.tool_diff_content(str(where), new, old)]
+        case "write", {"content": str(new)}:
+            old_text = _text_of(where) if may_look else None
+            return [acp.tool_diff_content(str(where), new, old_text)]
+        case _:
+            return None
+
+
+def _text_of(path: Path) -> str | None:
+    try:
+        return path.read_text("utf-8") if path.stat().st_size <= 256 * 1024 else None
+    except (OSError, ValueError):
+        return None
+
+
+def _chunk(text: str, part: str) -> AgentMessageChunk:
+    chunk = acp.update_agent_message_text(text)
+    return chunk.model_copy(update={"message_id": part})
+
+
+def _cut(text: str) -> str:
+    if len(text) <= LONGEST:
+        return text
+    half = LONGEST // 2
+    return f"{text[:half]}\n[… {len(text) - LONGEST} characters …]\n{text[-half:]}"
+
+
+def _plan(event: Event) -> Update:
+    done, total = event["done"], event["total"]
+    text = f"{event['unit'] or 'step'} {done}/{total}"
+    entry = acp.plan_entry(text, status="completed" if done >= total else "in_progress")
+    return acp.update_plan([entry])
+
+
+def goal_update(event: Event) -> SessionInfoUpdate:
+    """Publish a goal as `_meta.goal` of the session; none when it was cleared."""
+    statuses = {"achieved": "complete", "waiting": "active", "impossible": "blocked"}
+    state = event["state"]
+    about = {
+        "objective": event.get("text"),
+        "status": statuses.get(state, state),
+        "iterations": event.get("turns_used"),
+        "maxIterations": event.get("max_turns"),
+        "lastReason": event.get("reason"),
+        "controlMethod": "_session/goal",
+    }
+    goal = None if state == "cleared" else about
+    return SessionInfoUpdate(session_update="session_info_update", field_meta={"goal": goal})
+
+
+def history(conversation: Iterable[ChatMessage], folder: Path) -> list[Update]:
+    """Tell a conversation again, from its start."""
+    told: list[Update] = []
+    for number, message in enumerate(conversation, 1):
+        match message.role:
+            case "user":
+                told.append(acp.update_user_message_text(message.text))
+            case "assistant":
+                if message.text:
+                    told.append(_chunk(message.text, f"h{number}"))
+                told += [
+                    acp.start_tool_call(
+                        **tool_call(one.call, one.tool, one.arguments, folder), status="pending"
+                    )
+                    for one in message.tool_calls
+                ]
+            case "tool":
+                content = [acp.tool_content(acp.text_block(_cut(message.text)))]
+                told.append(acp.update_tool_call(message.call, status="completed", content=content))
+    return told
+
+
+def commands() -> Update:
+    """List the slash commands that make sense in an editor."""
+    return helpers.update_available_commands(
+        AvailableCommand(name=one.name, description=one.doc, input=_input(one.usage))
+        for one in COMMANDS.values()
+        if one.name not in NOT_HERE
+    )
+
+
+def _input(usage: str) -> AvailableCommandInput | None:
+    return AvailableCommandInput(UnstructuredCommandInput(hint=usage)) if usage else None
+
+
+def busy_option(mode: str) -> SessionConfigOptionSelect:
+    """Offer the busy modes as a setting of the session."""
+    options = [
+        SessionConfigSelectOption(value=name, name=name.capitalize(), description=doc)
+        for name, doc in OUR_MODES.items()
+    ]
+    return SessionConfigOptionSelect(
+        type="select",
+        id="busy",
+        name="A message during a turn",
+        description="What happens with a message that is sent while the agent works.",
+        current_value=mode,
+        options=options,
+    )

@@ -1,0 +1,1 @@
+"""What a session is and was, for whoever looks inside."""

@@ -1,0 +1,77 @@
+"""A session's journal, listed and filtered: each entry as data, and as a line for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ...journal.store import Store, StoredEntry
+from ..stamp import clock, iso
+
+__all__ = ["EntryFilter", "entry_line", "entry_view", "listed"]
+
+_SHOWN = 200  # characters of a value
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFilter:
+    """Which entries are wanted. `kinds` are names or patterns (`tool_*`), none for all.
+
+    `turn`, `item` and `call` are ids that an entry must name. `after` < seq <= `upto`.
+    """
+
+    kinds: tuple[str, ...] = ()
+    turn: str = ""
+    item: str = ""
+    call: str = ""
+    after: int = 0
+    upto: int | None = None
+
+    def wants(self, stored: StoredEntry) -> bool:
+        """Whether an entry is among them."""
+        data = stored.data
+        kind = data.get("kind", "")
+        if self.kinds and not any(fnmatchcase(kind, one) for one in self.kinds):
+            return False
+        is_of_item = not self.item or self.item in (
+            data.get("item"),
+            data.get("new_item"),
+            *data.get("items", ()),
+        )
+        is_of_turn = not self.turn or data.get("turn") == self.turn
+        return is_of_item and is_of_turn and self.call in ("", data.get("call"))
+
+
+def listed(store: Store, session: str, wanted: EntryFilter) -> Iterator[dict[str, Any]]:
+    """Yield the entries that are wanted, oldest first."""
+    for stored in store.entries(session, wanted.after, wanted.upto):
+        if wanted.wants(stored):
+            yield entry_view(stored)
+
+
+def entry_view(stored: StoredEntry) -> dict[str, Any]:
+    """Show an entry as programs see it: its number, its time, its kind, its own fields."""
+    kind = stored.data.get("kind", "")
+    fields = {name: value for name, value in stored.data.items() if name != "kind"}
+    return {"seq": stored.seq, "time": iso(stored.time), "kind": kind, **fields}
+
+
+def entry_line(view: dict[str, Any]) -> str:
+    """Write an entry as one line; what its messages say is left to the conversation."""
+    fields = (
+        f"{name}={_short(value)}"
+        for name, value in view.items()
+        if name not in ("seq", "time", "kind", "messages", "system", "tools")
+    )
+    time = clock(view["time"], "milliseconds")
+    said = [f"+{len(view['messages'])} messages"] if view.get("messages") else []
+    return "  ".join([f"{view['seq']:>6}", time, view["kind"], *fields, *said])
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"

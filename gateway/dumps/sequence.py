@@ -1,0 +1,144 @@
+"""One turn as a sequence diagram, made from its journal: who told whom what, in order.
+
+Mermaid text: editors, code forges and documentation tools draw it. Syntax:
+https://mermaid.js.org/syntax/sequenceDiagram.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...journal import entries as e
+from ...journal.codec import decode_entry
+from ...journal.record import messages_of
+from ...journal.store import Store, StoredEntry
+from ...machines.errors import UsageError
+from ...machines.mermaid import label
+from ..stamp import iso
+
+__all__ = ["last_turn", "sequence"]
+
+_PAGE = 500  # entries read at once, from the newest back
+_CUT = 60  # characters of a text
+_NAMES = {"P": "actor P as person", "Q": "participant Q as queue", "M": "participant M as model"}
+
+Arrow = tuple[str, str, str, str]
+"""From whom, the kind of arrow, to whom, what is said."""
+
+
+def last_turn(store: Store, session: str, seq: int) -> str:
+    """Draw the newest turn up to entry `seq`. Raises `UsageError` if there is none yet."""
+    found: list[StoredEntry] = []
+    start, item = None, ""
+    for stored in _backwards(store, session, seq):
+        found.append(stored)
+        data = stored.data
+        if start is None and data["kind"] == "turn_started":
+            start, item = stored.seq, data["item"]
+        if start is not None and data["kind"] == "queued" and data["item"] == item:
+            break
+    if start is None:
+        raise UsageError(f"session `{session}` has had no turn yet", "say something to it")
+    found.reverse()
+    turn = next(one.data["turn"] for one in found if one.seq == start)
+    shown = [one for one in found if one.seq >= start or one.data.get("item") == item]
+    return sequence(turn, shown)
+
+
+def sequence(turn: str, entries: list[StoredEntry]) -> str:
+    """Draw what the entries say of a turn, and of the messages that entered it."""
+    drawn = [(one, list(_arrows(decode_entry(one.data), turn))) for one in entries]
+    arrows = [(one, arrow) for one, found in drawn for arrow in found]
+    names = dict.fromkeys(name for _, arrow in arrows for name in (arrow[0], arrow[2]))
+    lines = ["sequenceDiagram"]
+    lines += [f"    {_NAMES.get(name) or _participant(name, turn)}" for name in names]
+    for stored, (source, how, target, text) in arrows:
+        lines.append(f"    {_id(source)}{how}{_id(target)}: {label(text)}")
+        lines.append(f"    %% entry {stored.seq}, {iso(stored.time)}, {stored.data['kind']}")
+    return "\n".join(lines) + "\n"
+
+
+def _arrows(entry: e.Entry, turn: str) -> Iterator[Arrow]:
+    match entry:
+        case e.Queued(child=""):
+            yield "P", "->>", "Q", f"{entry.number}: {_short(entry.text)} ({entry.said_as})"
+        case e.Steered():
+            yield "Q", "->>", turn, f"steered, step {entry.step}: {', '.join(entry.items)}"
+        case e.InterruptPlanned() | e.InterruptRequested():
+            yield "P", "->>", turn, f"interrupt {entry.receipt} ({entry.cause})"
+        case _ if getattr(entry, "turn", turn) != turn:
+            return
+        case e.TurnStarted():
+            resumed = f", resumes {entry.resumes}" if entry.resumes else ""
+            yield "Q", "->>", turn, f"{entry.number} starts{resumed}"
+        case e.ModelCalled():
+            yield turn, "->>", "M", f"step {entry.step}"
+        case e.Answered():
+            yield "M", "-->>", turn, _answer(entry)
+        case e.AnswerCut():
+            yield "M", "-->>", turn, "cut off for a steer"
+        case e.ModelCallFailed():
+            yield "M", "--x", turn, f"failed: {entry.reason}"
+        case _:
+            yield from _end_or_call(entry, turn)
+
+
+def _end_or_call(entry: e.Entry, turn: str) -> Iterator[Arrow]:
+    match entry:
+        case e.QuestionAsked():
+            yield turn, "->>", "P", f"may {entry.tool} run? ({entry.question})"
+        case e.QuestionAnswered():
+            yield "P", "-->>", turn, f"{entry.choice} ({entry.question})"
+        case e.ToolIntended():
+            words = ", ".join(str(one) for one in entry.arguments.values())
+            yield turn, "->>", f"tool {entry.tool}", _short(words)
+        case e.ToolEnded():
+            code = f", exit {entry.exit_code}" if entry.exit_code is not None else ""
+            yield f"tool {entry.tool}", "-->>", turn, f"{entry.status}{code}"
+        case e.ToolRefused():
+            yield turn, "-x", f"tool {entry.tool}", f"{entry.status}: {entry.reason}"
+        case e.ProgressMade():
+            yield turn, "->>", "P", f"{entry.unit} {entry.done}/{entry.total}".strip()
+        case e.ChildStarted():
+            yield turn, "->>", f"child {entry.child}", _short(entry.task)
+        case e.ChildEnded():
+            yield f"child {entry.child}", "-->>", turn, entry.status
+        case e.Interrupted():
+            yield turn, "-->>", "P", f"interrupted ({entry.cause})"
+        case e.Stopped():
+            killed = f", killed {len(entry.killed)}" if entry.killed else ""
+            yield turn, "-->>", "P", f"everything it started is dead{killed}"
+        case e.TurnEnded():
+            why = f": {entry.reason}" if entry.reason else ""
+            yield turn, "-->>", "P", f"{entry.status}{why}"
+        case _:
+            return
+
+
+def _answer(entry: e.Answered) -> str:
+    said = [one for one in messages_of(entry) if one.role == "assistant"]
+    text = _short(said[0].text) if said and said[0].text else ""
+    calls = len(said[0].tool_calls) if said else 0
+    wants = f"{calls} tool call{'s' if calls > 1 else ''}" if calls else ""
+    return ", ".join(part for part in (text, wants) if part) or "answer"
+
+
+def _participant(name: str, turn: str) -> str:
+    title = f"turn {name}" if name == turn else name
+    return f"participant {_id(name)} as {label(title)}"
+
+
+def _id(name: str) -> str:
+    return "".join(char if char.isalnum() and char.isascii() else "_" for char in name)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _CUT else f"{line[: _CUT - 1]}…"
+
+
+def _backwards(store: Store, session: str, seq: int) -> Iterator[StoredEntry]:
+    while seq > 0:
+        after = max(0, seq - _PAGE)
+        yield from reversed(list(store.entries(session, after, seq)))
+        seq = after

@@ -1,0 +1,108 @@
+"""What moved last, and why: a journal folded entry by entry, with what each entry changed."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from ...journal import entries as e
+from ...journal.codec import decode_entry, encode, kind_of
+from ...journal.history import record_at
+from ...journal.hook_entry import HookRan
+from ...journal.record import SessionRecord, apply
+from ...journal.store import Store, StoredEntry
+from ..stamp import iso
+
+__all__ = ["Trace", "addressee", "cause_of", "states_of", "traced"]
+
+TRACED = 200
+"""Entries at the end that are looked at for transitions."""
+SHOWN = 20
+"""Transitions, and runs of hooks, that are shown."""
+LAST = 3
+"""Messages that are shown of each actor."""
+_OF_QUEUE = (e.Queued, e.Requeued, e.Deferred, e.Withdrawn, e.QueueHeld, e.QueueReleased)
+_REASONS = ("cause", "why", "reason", "status", "choice", "rule", "tool")
+
+
+class Trace:
+    """Folds entries into `record` and remembers which of them moved what, and what came to whom."""
+
+    def __init__(self, record: SessionRecord) -> None:
+        self.record = record
+        self.transitions: deque[dict[str, Any]] = deque(maxlen=SHOWN)
+        self.last: dict[str, deque[dict[str, Any]]] = {}
+        self.hooks: deque[dict[str, Any]] = deque(maxlen=SHOWN)
+        self._states = states_of(record)
+
+    def take(self, stored: StoredEntry) -> list[dict[str, Any]]:
+        """Fold an entry and return what it moved."""
+        entry = decode_entry(stored.data)
+        at = {"seq": stored.seq, "time": iso(stored.time)}
+        if isinstance(entry, HookRan):
+            self.hooks.append({**at, **encode(entry)})
+        apply(self.record, entry, stored.seq, stored.time)
+        self.record.conversation.clear()
+        self.record.sources.clear()
+        came = self.last.setdefault(addressee(entry), deque(maxlen=LAST))
+        came.append({**at, "kind": kind_of(type(entry))})
+        before, self._states = self._states, states_of(self.record)
+        moved = [
+            {
+                **at,
+                "what": name,
+                "from": before.get(name, ""),
+                "to": state,
+                "cause": cause_of(entry),
+            }
+            for name, state in self._states.items()
+            if before.get(name) != state
+        ]
+        self.transitions.extend(moved)
+        return moved
+
+    def follow(self, store: Store, seq: int) -> Trace:
+        """Fold what the store has up to entry `seq`."""
+        for stored in store.entries(self.record.id, self.record.seq, seq):
+            self.take(stored)
+        return self
+
+
+def traced(store: Store, session: str, seq: int) -> Trace:
+    """Fold a session up to an entry, and remember its last transitions."""
+    record = record_at(store, session, max(0, seq - TRACED))
+    record.id = session
+    return Trace(record).follow(store, seq)
+
+
+def states_of(record: SessionRecord) -> dict[str, str]:
+    """Return the state of each part that has a machine, by its name."""
+    states = {"session": record.state, "queue": record.queue.state}
+    states |= {f"item {one.id}": one.state for one in record.queue.items.values()}
+    if turn := record.turns.get(record.turn):
+        states[f"turn {turn.id}"] = turn.state
+        states |= {f"call {one.id}": one.state for one in turn.calls.values()}
+    states |= {f"child {one.name}": one.state for one in record.children.values()}
+    states |= {f"goal {one.id}": one.state for one in record.goals.goals.values()}
+    if record.run is not None:
+        states["run"] = record.run.state
+        states |= {f"step {one.id}": one.state for one in record.run.steps.values()}
+    states |= {f"interrupt {one.id}": one.state for one in record.interrupts.values()}
+    return states
+
+
+def addressee(entry: e.Entry) -> str:
+    """Name the actor that an entry is about."""
+    if isinstance(entry, _OF_QUEUE):
+        return "queue"
+    if kind_of(type(entry)).startswith(("goal_", "judging_")):
+        return "goal"
+    if getattr(entry, "child", "") and not getattr(entry, "item", ""):
+        return "nursery"
+    return "turn" if getattr(entry, "turn", "") else "session"
+
+
+def cause_of(entry: e.Entry) -> str:
+    """Name the entry, and what it says of why."""
+    reasons = [str(value) for name in _REASONS if (value := getattr(entry, name, ""))]
+    return ": ".join([kind_of(type(entry)), *reasons[:1]])

@@ -1,0 +1,1 @@
+"""What machine interfaces are told."""

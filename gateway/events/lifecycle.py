@@ -1,0 +1,99 @@
+"""What hooks are told of a session's life: journal entries, translated.
+
+There is no `session_end`: a turn's end is `turn_end`, leaving the program is `session_suspend`, and
+only `session_finalize` is the end for good. `cause` and `finalize` come with it, and the id is the same
+however often it is told.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ...journal import entries as e
+from ...journal import goal_entries as g
+from ...journal.record import SessionRecord
+from ...ports.hooks import HookCall
+from ..stamp import iso
+
+__all__ = ["hook_call"]
+
+
+def hook_call(entry: e.Entry, seq: int, time: float, record: SessionRecord) -> HookCall | None:
+    """Translate an entry, with the record as it is with this entry folded; none of most."""
+    told = _told(entry, record)
+    if told is None:
+        return None
+    event, more = told
+    payload = {
+        "session": record.id,
+        "time": iso(time),
+        "seq": seq,
+        "folder": record.folder,
+        "agent": record.agent,
+        "parent": record.parent or None,
+        **more,
+    }
+    finalize = more["finalize"] if event == "session_finalize" else ""
+    return HookCall(event, payload, Path(record.folder), seq, finalize)
+
+
+def _told(entry: e.Entry, record: SessionRecord) -> tuple[str, dict[str, Any]] | None:
+    match entry:
+        case e.SessionOpened():
+            return "session_start", {"model": record.model}
+        case e.SessionResumed():
+            return "session_resume", {"cause": "exit"}
+        case e.Recovered():
+            return "session_resume", {"cause": entry.cause}
+        case e.TurnStarted():
+            return "turn_start", {**_turn(entry.turn, record), "text": _asked(record, entry.item)}
+        case e.Answered() if entry.messages:
+            text = entry.messages[0].text
+            return "agent_response", {**_turn(entry.turn, record), "text": text}
+        case e.TurnEnded():
+            ended = {"status": entry.status, "reason": entry.reason or None}
+            return "turn_end", {**_turn(entry.turn, record), **ended}
+        case e.Interrupted():
+            ended = {"status": "interrupted", "reason": entry.cause}
+            return "turn_end", {**_turn(entry.turn, record), **ended}
+        case e.ChildStarted():
+            child = {"child": entry.child, "child_session": entry.session, "task": entry.task}
+            more = {"child_agent": entry.agent, "relation": entry.relation}
+            return "subagent_start", {**child, **more}
+        case e.ChildEnded():
+            ended = {"status": entry.status, "reason": entry.reason or None, "text": entry.text}
+            return "subagent_end", {"child": entry.child, **ended}
+        case g.GoalJudged(verdict="done"):
+            return "goal_achieved", _goal(entry.goal, record)
+        case g.GoalJudged(verdict="impossible") | g.GoalPaused() | g.GoalCleared():
+            return "goal_stopped", _goal(entry.goal, record)
+        case e.SessionSuspended():
+            return "session_suspend", {"cause": entry.cause}
+        case e.SessionFinalized():
+            return "session_finalize", {"cause": entry.cause, "finalize": entry.finalize}
+        case _:
+            return None
+
+
+def _turn(name: str, record: SessionRecord) -> dict[str, Any]:
+    turn = record.turns.get(name)
+    return {"turn": name, "number": turn.number if turn else None}
+
+
+def _goal(name: str, record: SessionRecord) -> dict[str, Any]:
+    goal = record.goals.goals[name]
+    return {
+        "goal": name,
+        "text": goal.text,
+        "state": goal.state,
+        "reason": goal.reason or None,
+        "detail": goal.detail or None,
+        "turns_used": goal.turns_used,
+        "turns_total": goal.turns_total,
+    }
+
+
+def _asked(record: SessionRecord, item: str) -> str:
+    found = record.queue.items.get(item)
+    return found.text if found else ""
