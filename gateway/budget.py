@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from threading import Thread
 
 from ..journal.store import Store
 from ..journal.workspace.prune import Pruned, prune
@@ -25,23 +25,25 @@ class Budget:
     def __init__(self, state: Path, store: Store, limit: int, say: Callable[[str], None]) -> None:
         self._state, self._store = state, store
         self._limit, self._say = limit, say
-        self._keeping: Future[None] | None = None
+        self._keeping: Thread | None = None
         self._is_closing = False
 
     def keep(self) -> None:
         """Look, once, beside whatever goes on; delete the oldest copies if all take too much."""
         if self._keeping is None:
-            worker = ThreadPoolExecutor(1, "steersman-budget")
-            self._keeping = worker.submit(self._keep)
-            worker.shutdown(wait=False)
+            # a daemon: a signal may come while it is started, and then nobody would end it
+            self._keeping = Thread(target=self._keep, name="steersman-budget", daemon=True)
+            self._keeping.start()
 
     def close(self) -> None:
         """Delete nothing more, and wait for what is being deleted; the next start goes on."""
         self._is_closing = True
-        if self._keeping is not None:
-            self._keeping.result()
+        if self._keeping is not None and self._keeping.is_alive():
+            self._keeping.join()
 
     def _keep(self) -> None:
+        if self._is_closing:
+            return
         try:
             needed = needs_copies(self._store)
             done = prune(
