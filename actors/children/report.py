@@ -95,6 +95,8 @@ def _reports(name: str, entry: e.Entry, record: SessionRecord) -> list[ChildRepo
             return _goal_ended(name, record)
         case e.Stopped():
             return [_stopped(name, record, entry.killed, entry.survivors)]
+        case e.QueueHeld() if record.state in ("idle", "starting") and _is_still(record):
+            return [_stopped(name, record)]  # its turn had just ended, and what waits stays
         case e.SessionSuspended() | e.SessionFinalized():
             return [ChildReport(name, "closed")]
         case e.Steered():
@@ -119,8 +121,11 @@ def _goal_ended(name: str, record: SessionRecord) -> list[ChildReport]:
 
 def _is_done(record: SessionRecord) -> bool:
     """Whether nothing is left that would go on by itself."""
-    works = any(one.is_at_work for one in record.children.values())
-    return not record.queue.order and not works and not record.goals.is_pursued
+    return not record.queue.order and not _has_workers(record) and not record.goals.is_pursued
+
+
+def _has_workers(record: SessionRecord) -> bool:
+    return any(one.is_at_work for one in record.children.values())
 
 
 def _steered(name: str, item: str, record: SessionRecord) -> ChildReport:
@@ -140,7 +145,12 @@ def _is_left(record: SessionRecord) -> bool:
     """Whether its newest turn was interrupted, and nothing of it works any more."""
     items = record.queue.live()
     is_cut = any(one.state == "interrupted" and one.turn == record.turn for one in items)
-    return is_cut and not any(one.is_at_work for one in record.children.values())
+    return is_cut and not _has_workers(record)
+
+
+def _is_still(record: SessionRecord) -> bool:
+    """Whether no turn runs, here or beneath, and everything that one started is dead."""
+    return record.unfinished is None and not _has_workers(record)
 
 
 def _stopped(

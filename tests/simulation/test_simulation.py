@@ -9,6 +9,7 @@ from steersman.actors.session import Session
 
 SEEDS = 5_000
 FOUND = {
+    22775: "a child is stopped just as its turn ends, and a steer that missed that waits there",
     6869: "a child ends as it is told to go on without its parent",
     5651: "a nursery fails before it has let go of a child that ended",
     20087: "a nursery fails while its children work: nobody lets go of them",
