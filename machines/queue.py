@@ -12,8 +12,8 @@ QUEUE = Machine(
         State("open", "The next waiting message runs as soon as nothing else does."),
         State(
             "held",
-            "What waits stays, in order, until a person says resume; what is said after that to a "
-            "turn that runs is not held.",
+            "What waits stays, in order, until a person says resume; what is said to a turn "
+            "that began since is not held.",
         ),
         State("closed", "The session is final.", is_final=True),
     ),
