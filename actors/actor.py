@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any
 import pykka
 from pykka import ActorRef, ActorRegistry, ThreadingFuture
 
-from ..machines.orders import Down, Kill, Watch
+from ..machines.orders import Down, Kill
 from .mailbox import Mailbox, tell
 
 if TYPE_CHECKING:
     from pykka._envelope import Envelope
 
-    from .system import ActorSystem, Restart
+    from .system import ActorSystem
 
-__all__ = ["Actor", "Flag", "Forward"]
+__all__ = ["LATER", "Actor", "Flag", "Forward"]
 
 
 class Flag:
@@ -47,7 +47,8 @@ class Flag:
         self._is_set = True
 
 
-STASHED = object()
+LATER = object()
+"""A handler's answer that says: whoever asked is answered later, through `reply_later`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,31 +65,25 @@ class Forward:
 class Actor(pykka.Actor):
     """Base of all actors. Handlers run on the dispatcher's thread and never block.
 
-    `name` is what dumps and `Down` call it; `supervisor` hears of its end.
+    `birth` says what it is called, who supervises it, and when it is started again.
     """
 
     def __init__(self, system: ActorSystem) -> None:
-        birth = system.birth()
         self.system = system
-        self.name = birth.name
-        self.supervisor = birth.supervisor
-        self.watchers: tuple[ActorRef[Any], ...] = ()
+        self.birth = system.birth()
         self.last_message = ""
-        self._restart: Restart = birth.restart
-        self._current: Envelope[Any] | None = None
-        self._stashed: tuple[Envelope[Any], ...] = ()
-        ref = birth.ref
-        if ref is None:
-            self.actor_urn = system.next_urn()
-            self.actor_inbox = Mailbox(system.dispatcher)
-            self.actor_stopped = Flag()  # type: ignore[assignment]
-            self._actor_ref = ActorRef(self)
-        else:
-            self.actor_urn = ref.actor_urn
-            self.actor_inbox = ref.actor_inbox
-            self.actor_stopped = ref.actor_stopped
-            self._actor_ref = ref
-            ref._actor_weakref = weakref.ref(self)  # pyright: ignore[reportPrivateUsage]
+        self.envelope: Envelope[Any] | None = None
+        _take_address(self, self.birth.ref)
+
+    @property
+    def name(self) -> str:
+        """What dumps and `Down` call it."""
+        return self.birth.name
+
+    @property
+    def supervisor(self) -> ActorRef[Any] | None:
+        """The actor that is told of its end."""
+        return self.birth.supervisor
 
     @staticmethod
     def _create_actor_inbox() -> Mailbox:
@@ -128,28 +123,10 @@ class Actor(pykka.Actor):
             self._handle(envelope)
         return limit
 
-    def stash(self) -> object:
-        """Put the message being handled aside until `unstash`; return this from the handler."""
-        assert self._current is not None
-        self._stashed = (*self._stashed, self._current)
-        return STASHED
-
-    def unstash(self) -> None:
-        """Handle what was put aside before all that waits in its lanes, in the order it came."""
-        stashed, self._stashed = self._stashed, ()
-        if stashed:
-            self.mailbox.put_back(stashed)
-            self.system.dispatcher.schedule(self.mailbox)
-
-    def watch(self, ref: ActorRef[Any]) -> None:
-        """Ask to be told when an actor goes down; if it is gone already, that is now."""
-        if not tell(ref, Watch(self.actor_ref)):
-            self.actor_ref.tell(Down("", ref.actor_urn, "it was dead already"))
-
     def _handle(self, envelope: Envelope[Any]) -> None:
         message, future = envelope.message, envelope.reply_to
         self.last_message = type(message).__name__
-        self._current = envelope
+        self.envelope = envelope
         try:
             self._answer(envelope, self._handle_receive(message))
         except BaseException as error:
@@ -159,22 +136,21 @@ class Actor(pykka.Actor):
             if future is None or not isinstance(error, Exception):
                 self._die(error, letter=self.last_message)
         finally:
-            self._current = None
+            self.envelope = None
 
     def _answer(self, envelope: Envelope[Any], response: Any) -> None:
         if isinstance(response, Forward):
             if response.message is not None:
                 envelope = type(envelope)(response.message, envelope.reply_to)
             response.ref.actor_inbox.put(envelope)
-        elif envelope.reply_to is not None and response is not STASHED:
+        elif envelope.reply_to is not None and response is not LATER:
             envelope.reply_to.set(response)
 
     def _handle_receive(self, message: Any) -> Any:
         match message:
-            case Kill():
-                self._end(is_failure=True)
-            case Watch(watcher):
-                self.watchers = (*self.watchers, watcher)
+            case Kill(incarnation):
+                if incarnation == self.birth.incarnation:
+                    self._end(is_failure=True)
             case _:
                 return super()._handle_receive(message)
         return None
@@ -200,17 +176,25 @@ class Actor(pykka.Actor):
     def _end(self, reason: str = "", letter: str = "", is_failure: bool = False) -> None:
         """Go down; the last act is to say so.
 
-        Where another incarnation may follow, the mailbox waits for it, with what was put aside.
+        Where another incarnation may follow, the mailbox waits for it.
         """
-        comes_back = self._restart == "permanent" or (self._restart == "transient" and is_failure)
-        self.mailbox.put_back(self._stashed)
-        self._stashed = ()
-        if comes_back:
+        restart = self.birth.restart
+        if restart == "permanent" or (restart == "transient" and is_failure):
             ActorRegistry.unregister(self.actor_ref)
             self.mailbox.is_suspended = True
         else:
             self.system.retire(self)
-        down = Down(self.name, self.actor_urn, reason, letter)
-        for ref in (self.supervisor, *self.watchers):
-            if ref is not None:
-                tell(ref, down)
+        tell(self.supervisor, Down(self.name, self.actor_urn, reason, letter))
+
+
+def _take_address(actor: Actor, ref: ActorRef[Any] | None) -> None:
+    """Give an actor the fields by which pykka knows it: new ones, or those of a ref that it adopts."""
+    if ref is None:
+        actor.actor_urn = actor.system.next_urn()
+        actor.actor_inbox = Mailbox(actor.system.dispatcher)
+        actor.actor_stopped = Flag()  # type: ignore[assignment]
+        actor._actor_ref = ActorRef(actor)  # pyright: ignore[reportPrivateUsage]
+        return
+    actor.actor_urn, actor.actor_inbox = ref.actor_urn, ref.actor_inbox
+    actor.actor_stopped, actor._actor_ref = ref.actor_stopped, ref  # pyright: ignore[reportPrivateUsage]
+    ref._actor_weakref = weakref.ref(actor)  # pyright: ignore[reportPrivateUsage]

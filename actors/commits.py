@@ -110,7 +110,7 @@ def row_of(record: SessionRecord) -> SessionRow:
         session=record.id,
         folder=record.folder,
         name=record.name,
-        state="idle" if record.state == "starting" else record.state,
+        state=record.state,
         agent=record.agent,
         created=record.created,
         updated=record.updated,

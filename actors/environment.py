@@ -21,6 +21,7 @@ from ..machines.returning import DEFAULT_RETURNS
 from ..machines.routes import Routes
 from ..machines.routing import Table
 from ..workflows.flow.spec import WorkflowSpec
+from .lineage import ROOT, Lineage
 
 __all__ = ["Ears", "Environment", "Journal", "Perform", "Permit", "Toolbook"]
 
@@ -109,7 +110,9 @@ class Environment:
 
     `account` is what it may use, and has used. `agent` is whose session it is, `path` what its questions
     begin with: the names of the children that lead to it, each with a hyphen. `workflow` is what a run
-    goes by, and `helpers` the agents that work, and judge, where a step names none.
+    goes by, and `helpers` the agents that work, and judge, where a step names none. `lineage` are the
+    sessions above it, `turn_type` the class of the actor of its turns, none for the usual one.
+    `is_offline`: only its queue is changed, and nothing begins.
     """
 
     journal: Journal
@@ -129,6 +132,9 @@ class Environment:
     agent: str = ""
     path: str = ""
     workflow: WorkflowSpec | None = None
+    lineage: Lineage = ROOT
+    turn_type: type[Any] | None = None
+    is_offline: bool = False
     helpers: tuple[str, str] = ("assistant", "judge")
     finalize_id: Callable[[str], str] = "finalize-{}".format
 

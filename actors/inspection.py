@@ -6,22 +6,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..journal.codec import encode
-from ..journal.record import SessionRecord
-from .goals.goal import Goal
-from .goals.judge import Judge
+from ..journal.log import Log
+from .goal import Goal
+from .judge import Judge
 
 if TYPE_CHECKING:
+    from .ledger import Ledger
     from .mailbox import Mailbox
     from .supervisor import Child
 
 __all__ = ["inspect_session"]
 
 
-def inspect_session(
-    record: SessionRecord, mailbox: Mailbox, children: dict[str, Child]
-) -> dict[str, Any]:
+def inspect_session(ledger: Ledger, mailbox: Mailbox, children: dict[str, Child]) -> dict[str, Any]:
     """Return the session's record without its conversation, and its actors, as plain data."""
-    data: dict[str, Any] = encode(replace(record, conversation=[], sources=[]))
+    record = ledger.record
+    data: dict[str, Any] = encode(replace(record, conversation=Log(), sources=Log()))
     data["messages"] = record.spoken
     data["actors"] = {
         "session": {"mailbox": _depth(mailbox)},

@@ -13,6 +13,8 @@ from .accounting import account_of
 from .agent_profile import AgentProfile
 from .departure import Departure
 from .environment import Environment, Journal
+from .ledger import Ledger
+from .offline import OfflineSession
 from .session import Session
 from .toolbook import SessionToolbook
 from .work.performer import Performer
@@ -26,7 +28,7 @@ class LiveSession:
 
     id: str
     lease: Lease
-    record: SessionRecord
+    ledger: Ledger
     environment: Environment
     performer: Performer
     departure: Departure
@@ -34,7 +36,12 @@ class LiveSession:
     toolbook: SessionToolbook
     parent: str = ""
     ref: ActorRef[Any] | None = None
-    kind: type[Session] = Session
+    kind: type[Session | OfflineSession] = Session
+
+    @property
+    def record(self) -> SessionRecord:
+        """The session's state, with everything that was decided until now."""
+        return self.ledger.record
 
 
 def environment_of(

@@ -8,7 +8,6 @@ is the dispatcher's, one for all, since it is only held for a fraction of a micr
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from pykka import ActorDeadError, ActorRef
@@ -16,7 +15,6 @@ from pykka.messages import _ActorStop  # pyright: ignore[reportPrivateUsage]
 
 from ..machines.errors import AdmissionRefused
 from ..machines.messages import Lane
-from ..machines.orders import Down, Watch
 
 if TYPE_CHECKING:
     from pykka._envelope import Envelope
@@ -85,12 +83,6 @@ class Mailbox:
         else:
             self._turn_away(envelope)
 
-    def put_back(self, envelopes: Iterable[Envelope[Any]]) -> None:
-        """Put envelopes, oldest first, before everything else that waits in their lanes."""
-        with self.dispatcher.lock:
-            for envelope in reversed(list(envelopes)):
-                self._lane(lane_of(envelope.message)).appendleft(envelope)
-
     def take(self) -> Envelope[Any] | None:
         """Return the next envelope by lane, or none."""
         return None if self.is_suspended else self._take()
@@ -112,19 +104,6 @@ class Mailbox:
             lanes = self._lanes or NO_LANES
             system, control, data = (len(lane) if lane else 0 for lane in lanes)
         return system, control, data
-
-    def purge(self, kind: type) -> None:
-        """Throw away waiting messages of one type (orders to an incarnation that is gone)."""
-        with self.dispatcher.lock:
-            kept = [
-                envelope
-                for lane in self._lanes or NO_LANES
-                for envelope in lane or ()
-                if not isinstance(envelope.message, kind)
-            ]
-            self._lanes = None
-            for envelope in kept:
-                self._lane(lane_of(envelope.message)).append(envelope)
 
     def close(self) -> None:
         """Answer every waiting ask as dead, and every later one. Idempotent."""
@@ -159,13 +138,10 @@ class Mailbox:
             self._lanes = None
 
     def _turn_away(self, envelope: Envelope[Any]) -> None:
-        message, future = envelope.message, envelope.reply_to
-        if isinstance(message, Watch):
-            owner = self.owner
-            tell(message.watcher, Down(owner.name, owner.actor_urn, "it was dead already"))
+        future = envelope.reply_to
         if future is None:
             return
-        if isinstance(message, _ActorStop):
+        if isinstance(envelope.message, _ActorStop):
             future.set(None)
             return
         error = ActorDeadError("the actor stopped before it could handle the message")

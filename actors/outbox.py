@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from pykka import ActorRef
+
 from ..machines.effects import Effect
 from ..machines.facts import Fact
 
@@ -14,12 +16,13 @@ __all__ = ["Held", "Outbox"]
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What may be told and done once entry `seq` is durable."""
+    """What may be told and done once entry `seq` is durable; results go to `reply_to`."""
 
     seq: int
     told: tuple[Any, ...] = ()
-    effects: tuple[Effect, ...] = ()
     facts: tuple[Fact, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    reply_to: ActorRef[Any] | None = None
 
 
 class Outbox:

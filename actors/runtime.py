@@ -26,22 +26,23 @@ from ..journal.store import Lease, SessionRow, Store
 from ..journal.writer import Result, Writer
 from ..machines.errors import StoreBusy, StoreError, UnknownSession, UsageError
 from ..machines.messages import Finalize, Suspend
-from ..machines.orders import Inspect
+from ..machines.orders import Inspect, OpenSession
 from ..machines.routes import Routes
 from ..ports.process.host import ProcessHost
 from ..ports.tools.sandbox import OFF, SandboxPolicy
 from ..ports.tools.toolbox import Toolbox
 from .agent_profile import AgentProfile
-from .caretaker import Caretaker
-from .children.offspring import SessionOffspring
+from .child_sessions import ChildSessions
 from .claims import Claims
 from .commits import Commits, Token
 from .departure import Departure
 from .dispatcher import LoopDispatcher
 from .environment import Ears
 from .equipment import Equipment
+from .ledger import Ledger
 from .live_session import LiveSession, environment_of
 from .mailbox import reply
+from .offline import OfflineSession
 from .root import Root
 from .supervisor import ChildSpec
 from .system import ActorSystem
@@ -108,11 +109,11 @@ class Runtime:
         profile_of: Callable[[SessionRecord], AgentProfile],
         ears: Callable[[str], Ears],
         *,
-        is_caretaker: bool = False,
+        is_offline: bool = False,
     ) -> LiveSession:
         """Take up a session again; nothing in it runs until somebody says so.
 
-        `is_caretaker`: only its queue is changed; it is not taken up at all. Raises
+        `is_offline`: only its queue is changed; it is not taken up at all. Raises
         `UnknownSession`, or `StoreBusy` when another live process owns it.
         """
         lease = self.lease(session)
@@ -121,7 +122,8 @@ class Runtime:
             record = load_record(self.store, session)
             live = self.build(lease, record, Path(record.folder), profile_of(record), ears)
             undoing.pop_all()
-        live.kind = Caretaker if is_caretaker else live.kind
+        live.kind = OfflineSession if is_offline else live.kind
+        live.environment.is_offline = is_offline
         self.root.ask(ChildSpec(live.id, self.starter(live), "permanent"))
         return live
 
@@ -148,15 +150,16 @@ class Runtime:
         """Give a claimed session its surroundings; its actor is not started yet."""
         session = lease.session
         scene = self._equipment.scene(session, record, folder, profile)
-        performer = Performer(self.loop, scene, SessionOffspring(self, session))
+        performer = Performer(self.loop, scene, ChildSessions(self, session))
         departure = Departure(ears(session))
         book = self._equipment.toolbook(session, record, scene, profile)
         environment = environment_of(profile, record, self.commits, performer, departure, book)
-        live = LiveSession(session, lease, record, environment, performer, departure, profile, book)
+        ledger = Ledger(record, environment, time.time)
+        live = LiveSession(session, lease, ledger, environment, performer, departure, profile, book)
         if profile.workflow is not None:
-            from .runs.session import RunSession  # templates take their time to import
+            from .runs.run import Run  # templates take their time to import
 
-            live.kind = RunSession
+            environment.turn_type = Run
         self.sessions[session] = live
         self._own(live)
         return live
@@ -175,9 +178,9 @@ class Runtime:
             nonlocal is_first
             if not is_first:
                 self.reload(live)
-            live.ref = live.kind.start(self.system, live.record, live.environment)
+            live.ref = live.kind.start(self.system, live.ledger)
             if is_first and opened is not None:
-                live.ref.tell(opened)
+                live.ref.tell(OpenSession(opened))
             is_first = False
             return live.ref
 
@@ -187,8 +190,9 @@ class Runtime:
         """A session actor died: its state is what the journal holds, never the dead one's memory."""
         self.commits.flush()
         self.writer.flush()
-        live.record = load_record(self.store, live.id)
-        live.record.id = live.id
+        record = load_record(self.store, live.id)
+        record.id = live.id
+        live.ledger = Ledger(record, live.environment, time.time)
         self._own(live)
 
     def _own(self, live: LiveSession) -> None:
@@ -267,7 +271,7 @@ class Runtime:
         live = self.sessions.get(session)
         if live is None or live.ref is None:
             return
-        if live.kind is Caretaker:
+        if live.kind is OfflineSession:
             for _ in range(2):  # through the session, through its queue
                 self.inspect(session, is_last=True)
             self.settle()

@@ -1,29 +1,22 @@
-"""The session actor: supervisor, router, and the one place where a session's journal is ordered.
+"""The session actor: the supervisor of one conversation, and the router of what is said to it.
 
 What people say arrives here, classified. The first routing table says what it is, given what the
-session is doing; the second says who hears of it. The queue and the turn decide; what they decide
-comes back as entries, is folded into the record, numbered, and handed to the journal. Only when it is
-durable is it told to anybody, and only then, if no cancel came in between, are its effects performed.
+session does; the second whom it reaches. The session decides about stops, files that are given back,
+and its own end; the queue, the turn, the child supervisor and the goal decide about their parts. All of
+them share one record, whose only writer is the ledger (`ledger.py`).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from pykka import ActorRef
 
 from ..journal import entries as e
-from ..journal.child_record import at_work
-from ..journal.limit_entries import LimitsGranted
-from ..journal.permission_entries import AllowanceForgotten, AllowanceGiven
-from ..journal.recovery import recovered
-from ..machines.delegation import (
-    EndChild,
-    Offer,
-    Recall,
-    SideTalk,
-)
-from ..machines.delivery import Cause, Delivery
-from ..machines.disposition import Action, DispositionRow, Intent, Situation
+from ..machines.delegation import EndChild, Recall, ResumeChildren, SideTalk, StopChild
+from ..machines.delivery import Relation
 from ..machines.messages import (
     Allow,
     Answer,
@@ -42,84 +35,109 @@ from ..machines.messages import (
     UserMessage,
 )
 from ..machines.orders import (
+    ChildrenClosed,
+    CloseChildren,
     Committed,
-    Decided,
     Down,
     Enqueue,
+    GoalOrder,
     Inspect,
-    NothingToStart,
-    Settled,
+    NoteEntry,
+    OpenSession,
+    Reroute,
     StoreBroke,
+    Wake,
 )
-from ..machines.pursuit import Catch, Heard
+from ..machines.pursuit import ChangeGoal, SetGoal
 from ..machines.results import RestoreCounted, RestoreEnded
-from ..machines.subagent import meant
+from ..machines.revert_order import Revert, RevertOutcome
+from ..machines.workflow_order import Reopen, TryAgain
 from .actor import Forward
-from .cancelling import Cancelling
-from .inspection import inspect_session
-from .mailbox import tell
-from .reception import (
-    addressed,
-    decided,
-    enqueue_order,
-    is_asked_here,
-    known,
-    policy_of,
-    situation,
+from .askers import Askers
+from .children import ChildSupervisor
+from .decisions import (
+    compacting,
+    recovering,
+    reverting,
+    routing,
+    running,
+    stopping,
 )
+from .decisions.decision import Decision, Role, refusal
+from .decisions.standing import is_asked_here, resumed_turns
+from .goal import Goal
+from .inspection import inspect_session
+from .ledger import Ledger, LedgerHandle
+from .mailbox import tell
+from .queue import Queue
+from .supervisor import Child, ChildSpec, Supervisor
+from .turn import Turn
+
+if TYPE_CHECKING:
+    from .system import ActorSystem
 
 __all__ = ["Session"]
 
 
-OVERTAKEN_TALK = (Intent.CONVERSE, Intent.STEER_WORD, Intent.EXPLICIT_QUEUE)
+class Session(Supervisor):
+    """One session, as people and other programs speak to it. The types are what it starts.
 
+    `askers` wait for the outcome of a revert.
+    """
 
-class Session(Cancelling):
-    """One session, as people and other programs speak to it."""
+    queue_type: type[Queue] = Queue
+    children_type: type[ChildSupervisor] = ChildSupervisor
+    goal_type: type[Goal] = Goal
+    turn_type: type[Any] = Turn
+
+    def __init__(self, system: ActorSystem, ledger: Ledger) -> None:
+        super().__init__(system)
+        self.ledger = LedgerHandle(ledger, self, "session")
+        self.askers = Askers()
 
     def on_start(self) -> None:
-        """Start the household, and put in order what a dead owner left. Nothing runs by itself."""
-        self._start_household()
-        record = self.record
-        if record.seq == 0 or record.state == "finalized":
+        """Put in order what a dead owner left, and start the others. Nothing runs by itself."""
+        self.ledger.enlist()
+        if self.ledger.record.state == "finalized" and self.birth.restart == "transient":
+            self.stop()  # a child that failed after its last entry: its parent learns of it
             return
-        is_at_work = record.state not in ("idle", "suspended") or any(at_work(record.children))
-        is_cut = record.queue.order or is_at_work
-        self._say(recovered(record) if is_cut else e.SessionResumed())
-        self._begin_reverts()
+        self.ledger.decide(recovering.take_up(self.ledger.record))
+        self._start("queue", self.queue_type)
+        self._start("children", self.children_type)
+        if self.ledger.record.goals.goals:
+            self._start("goal", self.goal_type)
+        self._attend()
 
     def on_receive(self, message: Any) -> Any:
-        """Route. What people say waits while it is undecided what runs."""
+        """Decide; then do what is due."""
+        reply = self._take(message)
+        self._attend()
+        return reply
+
+    def _take(self, message: Any) -> Any:
         match message:
-            case Decided():
-                self._journal(message)
+            case Wake():
+                self.ledger.awake()
             case Committed(seq):
-                self._release(seq)
+                self.ledger.whole.committed(seq)
+            case OpenSession(entry):
+                self.ledger.decide(Decision(entries=(entry,)))
+            case NoteEntry(entry):
+                if self.ledger.record.state != "finalized":
+                    self.ledger.decide(Decision(entries=(entry,)))
             case StoreBroke():
                 self._break(message)
-            case NothingToStart():
-                self._shift("nothing_to_start")
-                self.unstash()
-                self._pursue()
-            case Catch():
-                self._catch_up(message)
-            case Heard(number):
-                self._goal_has_heard(number)
-            case Settled():
-                self._settled(message)
             case Down():
-                self._down(message)
-            case e.SessionOpened():
-                self._say(message)
-                self.unstash()
-            case Inspect(is_of_queue=False):
-                return inspect_session(self.record, self.mailbox, self.children)
+                self.handle_down(message)
+            case ChildrenClosed():
+                self._close()
             case RestoreCounted() | RestoreEnded():
-                self._restored(message)
-            case _ if self._broken:
-                return self._turn_away(message, self._broken)
-            case _ if self._must_wait():
-                return self.stash()
+                self.ledger.decide(reverting.restored(self.ledger.record, message))
+                self.askers.answer(self.ledger.record)
+            case Inspect(is_of_queue=False):
+                return inspect_session(self.ledger.whole, self.mailbox, self.children)
+            case _ if self.ledger.broken:
+                return self._turn_away(message, self.ledger.broken)
             case _ if self._is_gone(message):
                 return self._turn_away(message, "session_suspended")
             case _:
@@ -127,137 +145,228 @@ class Session(Cancelling):
         return None
 
     def _is_gone(self, message: Any) -> bool:
-        """Whether nobody is there any more: all that may still be said is that it ends for good."""
-        return self.record.state in ("leaving", "suspended") and not isinstance(message, Finalize)
+        """Whether the session is left: all that may still be said is that it ends for good."""
+        return self.ledger.record.state in ("leaving", "suspended") and not isinstance(
+            message, Finalize | Reroute
+        )
+
+    def _turn_away(self, message: Any, reason: str) -> Any:
+        if isinstance(message, Reroute):
+            message = message.message
+        if isinstance(message, UserMessage):
+            return self.ledger.decide(routing.rejection(reason, message.content, message.client_id))
+        return refusal(reason).reply
+
+    # What people and other programs say -----------------------------------------------------------
 
     def _obey(self, message: Any) -> Any:
+        record, environment = self.ledger.record, self.ledger.environment
         match message:
             case UserMessage():
-                self._route(message)
+                return self._route(message)
+            case Reroute(said, is_overtaken):
+                return self._route(said, is_overtaken)
             case Interrupt():
-                return self._interrupt(message)
-            case QueueChange(op="steer"):
-                return self._steer_waiting(message)
-            case ResumeQueue(number=None):
-                return Forward(self._queue, replace(message, children=self._resume_children()))
-            case QueueChange() | QueueImport() | ResumeQueue() | Recall():
-                return Forward(self._queue)
-            case Inspect():
-                return Forward(self._queue, Inspect())
-            case EndChild():
-                return Forward(self._nursery)
+                return self.ledger.decide(stopping.interrupt(record, message, environment))
+            case Suspend():
+                return self.ledger.decide(stopping.leave(record, False, message.cause, environment))
+            case Finalize():
+                return self.ledger.decide(stopping.leave(record, True, message.cause, environment))
             case SideTalk():
-                self._side_talk(message)
-            case GrantLimits(user):
-                self._environment.account.shares += 1
-                self._say(LimitsGranted(user))
-            case Compact():
-                return self._sum_up(message)
-            case PolicyChange():
-                self._say(
-                    e.PolicyChanged(
-                        message.busy_mode, message.is_auto_queue, message.routes, message.model
-                    )
-                )
-            case Rename():
-                self._say(e.SessionRenamed(message.name))
+                return self.ledger.decide(routing.side_talk(record, message))
+            case Revert():
+                return self.ledger.decide(reverting.revert(record, message, environment))
+            case RevertOutcome(name):
+                return self.askers.outcome(self, self.ledger.record, name)
+            case SetGoal() | ChangeGoal():
+                return Forward(self._goal(), GoalOrder(message, record.epoch))
             case TakeBack():
                 return self._take_back()
-            case Allow(tool, pattern, is_given):
-                book = self._environment.toolbook
-                (book.allow if is_given else book.disallow)(tool, pattern)
-                self._say((AllowanceGiven if is_given else AllowanceForgotten)(tool, pattern))
+            case Compact():
+                return self._compact(message)
+            case _:
+                return self._obey_simple(message)
+
+    def _obey_simple(self, message: Any) -> Any:
+        """Carry out what concerns one part of the session, or pass it on to whoever decides."""
+        record = self.ledger.record
+        match message:
+            case QueueChange(op="steer"):
+                found = routing.steer_waiting(record, message, self.ledger.environment)
+                if isinstance(found, Decision):
+                    return self.ledger.decide(found)
+                return Forward(self._member("queue"), found)
+            case ResumeQueue():
+                return self._resume(message)
+            case QueueChange() | QueueImport() | Recall():
+                return Forward(self._member("queue"))
+            case Inspect():
+                return Forward(self._member("queue"), Inspect())
+            case EndChild():
+                return Forward(self._member("children"))
             case Answer():
-                is_own = is_asked_here(self.record, message.question)
-                return Forward(self._turn if is_own and self._turn else self._nursery)
-            case Suspend():
-                self._leave("suspend", message.cause)
-            case Finalize():
-                self._leave("finalize", message.cause)
+                return self._pass_answer(message)
+            case Reopen():
+                return self.ledger.decide(running.reopen(record, message))
+            case TryAgain():
+                return self.ledger.decide(running.try_again(record, self.ledger.environment))
+            case GrantLimits() | PolicyChange() | Rename() | Allow():
+                return self.ledger.decide(routing.preference(message, self.ledger.environment))
             case _:
                 return super().on_receive(message)
-        return {"ok": True}
 
-    # What people say ------------------------------------------------------------------------------
+    def _route(self, message: UserMessage, is_overtaken: bool = False) -> Any:
+        decision = routing.route(self.ledger.record, message, self.ledger.environment, is_overtaken)
+        runs = [one for _, one in decision.orders if isinstance(one, Enqueue) and one.origin]
+        if runs and message.type != "normal" and self.mailbox.depth()[Lane.DATA]:
+            tell(self.actor_ref, replace(message, type="normal"))  # behind what came before it
+            return None
+        return self.ledger.decide(decision)
 
-    def _route(self, message: UserMessage) -> None:
-        before = known(self.record, message.client_id)
-        if before is not None:
-            self._pass_on_when_durable(before)
+    def _resume(self, message: ResumeQueue) -> Any:
+        """Run what was interrupted; children go on, too, for which no turn waits."""
+        obstacle = running.obstacle(self.ledger.record, self.ledger.environment)
+        if obstacle:
+            return refusal(obstacle).reply
+        if message.number is not None:
+            return Forward(self._member("queue"))
+        names = tuple(
+            child.name
+            for child in self.ledger.record.children.values()
+            if child.state == "interrupted" and child.relation != Relation.FOREGROUND_CHILD
+        )
+        if names:
+            tell(self._member("children"), ResumeChildren((), "", self.ledger.record.epoch))
+        return Forward(self._member("queue"), replace(message, children=names))
+
+    def _take_back(self) -> Any:
+        """Queue an interrupting message after all; of any other message the queue knows."""
+        found = routing.take_back(self.ledger.record, self.system.now())
+        if found is not None:
+            self.ledger.decide(found)
+            if found.reply is not None:
+                return found.reply
+        return Forward(self._member("queue"))
+
+    def _compact(self, message: Compact) -> Any:
+        """Have the conversation summed up by a turn of its own, now or right after the one that runs."""
+        found = compacting.asked(self.ledger.record, message)
+        return self.ledger.decide(found)
+
+    def _pass_answer(self, message: Answer) -> Any:
+        """Pass an answer on to whoever asked: the turn, or a child."""
+        record, turn = self.ledger.record, self.ledger.member("turn")
+        is_of_run = record.run is not None and message.question in record.run.questions
+        if turn is not None and (is_of_run or is_asked_here(record, message.question)):
+            return Forward(turn)
+        return Forward(self._member("children"))
+
+    # What is due ----------------------------------------------------------------------------------
+
+    def _attend(self) -> None:
+        """Do what the record says is due: a turn to start, a stop to answer, files, the end."""
+        while due := stopping.end(self.ledger.record) or reverting.begin(self.ledger.record):
+            if not self.ledger.accepts(due):
+                return
+        record = self.ledger.record
+        turn = record.running
+        if turn is not None and self._has_no_actor(turn.id):
+            self._start_turn(turn.id, turn.resumes)
+        is_ending = record.state in ("leaving", "finalizing") and not self.ledger.broken
+        if is_ending and stopping.is_settled(record):
+            self.ledger.tell("children", CloseChildren())
+
+    def _has_no_actor(self, turn: str) -> bool:
+        """Whether a turn was begun for which no actor was started yet."""
+        child = self.children.get("turn")
+        actor = child.mailbox.owner if child is not None else None
+        return (actor is None or actor.id != turn) and not self.ledger.broken
+
+    def _close(self) -> None:
+        """Write the last entry, once nothing is at work and no child is open any more."""
+        record = self.ledger.record
+        if not stopping.is_settled(record):
             return
-        policy = policy_of(self.record, self._environment.policy)
-        is_named = message.to not in ("", "parent")
-        doing = addressed(situation(self.record), message.to)
-        if message.intent in OVERTAKEN_TALK and 0 < message.said < self._cut:
-            doing = Situation.OVERTAKEN
-        row, message = decided(self._environment.dispositions, message, doing, policy)
-        match row.action:
-            case Action.RUN if message.type != "normal" and self.mailbox.depth()[Lane.DATA]:
-                tell(self.actor_ref, replace(message, type="normal"))  # behind what came before it
-            case Action.RUN:
-                self._shift("start")
-                self._queue.tell(enqueue_order(message, row, "turn", is_next=True))
-                self._start_next()
-            case Action.QUEUE:
-                is_next = doing is Situation.INTERRUPTING
-                is_late = doing is Situation.OVERTAKEN
-                order = enqueue_order(message, row, "queue", is_next=is_next, is_overtaken=is_late)
-                self._queue.tell(self._waiting(order))
-            case Action.STEER if is_named:
-                self._steer_named(message, row)
-            case Action.STEER:
-                self._steer(message, row)
-            case Action.INTERRUPT:
-                self._wish(message, row.cause)
-                self._cancel_by_message(message, row)
-            case Action.REFUSE | Action.COMMAND:
-                self._reject(row.ack or row.name, message.content, message.client_id)
+        if record.state == "leaving":
+            self.ledger.decide(Decision(entries=(e.SessionSuspended(),)))
+        elif record.state == "finalizing":
+            name = self.ledger.environment.finalize_id(record.id)
+            cause = record.finalize_cause or "crashed"
+            self.ledger.decide(Decision(entries=(e.SessionFinalized(name, cause),)))
 
-    def _waiting(self, order: Enqueue) -> Enqueue:
-        """Say what a message waits for that is to wait: as a rule, for a turn of its own."""
-        return order
+    # The actors beneath ---------------------------------------------------------------------------
 
-    def _steer(self, message: UserMessage, row: DispositionRow) -> None:
-        """Hand it to whoever the table names for its cause: the turn, or children of it."""
-        names = () if row.cause == Cause.STEER else self._steered(row.cause)
-        turn = "" if names else self.record.turn
-        self._queue.tell(enqueue_order(message, row, "steer", for_turn=turn, for_children=names))
+    def _start(self, role: Role, kind: type[Any]) -> ActorRef[Any]:
+        def start() -> ActorRef[Any]:
+            ref: ActorRef[Any] = kind.start(self.system, self.ledger.whole)
+            return ref
 
-    def _steer_named(self, message: UserMessage, row: DispositionRow) -> None:
-        """Hand it to the child that was named, whatever the session itself is doing."""
-        name, _, beneath = message.to.partition("/")
-        names = self._steered(Cause.STEER_NAMED, name)
-        if not names:
-            self._reject("no_subagent", message.content, message.client_id)
+        return self.start_child(ChildSpec(role, start))
+
+    def _start_turn(self, turn: str, resumes: str) -> None:
+        """Start a turn's actor; the children that it waited for go on with it."""
+        kind = self.ledger.environment.turn_type or self.turn_type
+        account = self.ledger.environment.account
+        account.seconds, account.since = self.ledger.record.seconds, self.system.now()
+        if resumes:
+            earlier = resumed_turns(self.ledger.record, resumes)
+            tell(self._member("children"), ResumeChildren(earlier, turn, self.ledger.record.epoch))
+
+        def start() -> ActorRef[Any]:
+            ref: ActorRef[Any] = kind.start(self.system, self.ledger.whole, turn)
+            return ref
+
+        self.start_child(ChildSpec("turn", start, "temporary"))
+
+    def _member(self, role: Role) -> ActorRef[Any]:
+        return self.children[role].ref
+
+    def _goal(self) -> ActorRef[Any]:
+        """Return the goal's actor; it is started when a goal is first spoken of."""
+        if "goal" not in self.children:
+            self._start("goal", self.goal_type)
+        return self._member("goal")
+
+    # Failures -------------------------------------------------------------------------------------
+
+    def child_ended(self, child: Child, down: Down) -> None:
+        """Journal the end of a turn whose actor failed; the session goes on."""
+        turn, actor = self.ledger.record.unfinished, child.mailbox.owner
+        if turn is None or self.ledger.broken or getattr(actor, "id", turn.id) != turn.id:
             return
-        order = enqueue_order(message, row, "steer", for_children=names, beneath=beneath)
-        self._queue.tell(order)
+        stop = next(
+            (one for one in self.ledger.record.interrupts.values() if one.turn == turn.id), None
+        )
+        self.ledger.decide(
+            recovering.turn_failed(self.ledger.record, down.reason or "its actor ended")
+        )
+        self.ledger.whole.wake("children")  # a result that was told to the turn is lost with it
+        if stop is not None and stop.order:
+            order = stopping.Stop(cause=stop.cause, order=stop.order)
+            self.ledger.decide(stopping.stop(self.ledger.record, order, self.ledger.environment))
 
-    def _steered(self, cause: str, name: str = "") -> tuple[str, ...]:
-        """Name the children that a steer reaches by the table; of these, if given, the one named."""
-        reached = self._reached(cause, Delivery.STEER)
-        return reached if name in ("", "all") else meant(reached, name)
+    def on_failure(
+        self,
+        exception_type: type[BaseException] | None,
+        exception_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Give back the message that cannot be taken; what the turn started ends with its actors."""
+        letter = self.envelope.message if self.envelope else None
+        if isinstance(letter, UserMessage):
+            self.ledger.decide(routing.rejection("fault", letter.content, letter.client_id))
 
-    def _steer_waiting(self, message: QueueChange) -> Any:
-        """Steer by a message that waits: into the turn, or, while it waits for children, into those."""
-        names: tuple[str, ...] = ()
-        if message.to not in ("", "parent"):
-            names = self._steered(Cause.STEER_NAMED, message.to)
-            if not names:
-                return {"ok": False, "reason": f"No subagent `{message.to}` works"}
-        elif not message.to and situation(self.record) is Situation.DELEGATING:
-            names = self._steered(Cause.STEER_THROUGH)
-        return Forward(self._queue, replace(message, for_children=names))
+    def stop_children(self) -> None:
+        """End all actors beneath, and whatever the turn started in the world."""
+        for effect in recovering.stopping_effects(self.ledger.record):
+            if not isinstance(effect, StopChild):
+                self.ledger.environment.perform(effect, None)
+        super().stop_children()
 
-    def _side_talk(self, message: SideTalk) -> None:
-        before = known(self.record, message.client_id)
-        if before is not None:
-            self._pass_on_when_durable(before)
-            return
-        offer = Offer(message.text, "", message.user, message.client_id, is_answered=False)
-        self._queue.tell(offer)
-
-    def _turn_away(self, message: Any, reason: str) -> dict[str, Any]:
-        if isinstance(message, UserMessage):
-            self._reject(reason, message.content, message.client_id)
-        return {"ok": False, "reason": reason}
+    def _break(self, message: StoreBroke) -> None:
+        """The journal cannot be written: nothing more is accepted, and whoever works is stopped."""
+        self.ledger.whole.break_off(message)
+        for effect in recovering.stopping_effects(self.ledger.record):
+            if not isinstance(effect, StopChild):
+                self.ledger.environment.perform(effect, self.ledger.member("turn"))
+        self.ledger.tell("children", message)

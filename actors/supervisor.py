@@ -42,12 +42,16 @@ class ChildSpec:
 
 @dataclass(slots=True)
 class Child:
-    """A child as its supervisor knows it; `state` is a state of the machine `child`."""
+    """A child as its supervisor knows it; `state` is a state of the machine `child`.
+
+    `failures` are the times, in seconds since the epoch, at which it failed lately.
+    """
 
     spec: ChildSpec
     ref: ActorRef[Any]
     state: str = "running"
     restarts: int = 0
+    failures: tuple[float, ...] = ()
 
     @property
     def mailbox(self) -> Mailbox:
@@ -71,7 +75,6 @@ class Supervisor(Actor):
     def __init__(self, system: ActorSystem) -> None:
         super().__init__(system)
         self.children: dict[str, Child] = {}
-        self._failures: tuple[float, ...] = ()
 
     def start_child(self, spec: ChildSpec) -> ActorRef[Any]:
         """Start a child and watch over it."""
@@ -88,17 +91,17 @@ class Supervisor(Actor):
             return
         was_told = child.state == "stopping"
         must_restart = child.ref.is_alive()  # the spec decided when it ended
-        if not self._move(child, "down", {"must_restart"} if must_restart else set()):
+        if not _move(child, "down", {"must_restart"} if must_restart else set()):
             return
         if child.state == "ended":
             self._retire(self.children.pop(down.name))
-            self.child_ended(down)
+            self.child_ended(child, down)
         elif not was_told:
-            self._count(down)
-            self._stop_siblings(child)
-        self._restart_when_all_are_down()
+            _count(self, child, down)
+            _stop_siblings(self, child)
+        _restart_when_all_are_down(self)
 
-    def child_ended(self, down: Down) -> None:
+    def child_ended(self, child: Child, down: Down) -> None:
         """React to a child that ended for good; nothing by default."""
 
     def stop_children(self) -> None:
@@ -117,44 +120,57 @@ class Supervisor(Actor):
             actor.stop_children()
         self.system.retire(actor)
 
-    def _move(self, child: Child, event: str, facts: set[str]) -> bool:
-        moved = step(CHILD, child.state, event, facts)
-        if isinstance(moved, Refusal):
-            return False
-        child.state = moved.state
-        return True
 
-    def _count(self, down: Down) -> None:
-        now = self.system.now()
-        recent = (one for one in self._failures if one >= now - self.period)
-        self._failures = (*recent, now)
-        if len(self._failures) > self.intensity:
-            raise GaveUp(f"{down.name} failed {len(self._failures)} times: {down.reason}")
+def _move(child: Child, event: str, facts: set[str]) -> bool:
+    """Make a step of the machine `child`; whether it was accepted."""
+    moved = step(CHILD, child.state, event, facts)
+    if isinstance(moved, Refusal):
+        return False
+    child.state = moved.state
+    return True
 
-    def _stop_siblings(self, failed: Child) -> None:
-        if self.strategy == "one_for_one":
-            return
-        names = list(self.children)
-        first = 0 if self.strategy == "one_for_all" else names.index(failed.spec.name) + 1
-        for name in reversed(names[first:]):
-            child = self.children[name]
-            if child.state == "running":
-                self._move(child, "stop", set())
-                if child.ref.is_alive():
-                    child.ref.tell(Kill())
 
-    def _restart_when_all_are_down(self) -> None:
-        if any(child.state == "stopping" for child in self.children.values()):
-            return
-        for child in list(self.children.values()):
-            if child.state == "suspended":
-                child.mailbox.purge(Kill)
-                self._move(child, "restart", set())
-                child.restarts += 1
-                self.system.spawn(
-                    child.spec.start,
-                    child.spec.name,
-                    self.actor_ref,
-                    child.ref,
-                    child.spec.restart,
-                )
+def _count(supervisor: Supervisor, failed: Child, down: Down) -> None:
+    """Note a failure. Raises `GaveUp` when there were too many."""
+    now = supervisor.system.now()
+    failed.failures = (*failed.failures, now)
+    count = 0
+    for child in supervisor.children.values():
+        recent = (time for time in child.failures if time >= now - supervisor.period)
+        child.failures = tuple(recent)
+        count += len(child.failures)
+    if count > supervisor.intensity:
+        raise GaveUp(f"{down.name} failed {count} times: {down.reason}")
+
+
+def _stop_siblings(supervisor: Supervisor, failed: Child) -> None:
+    """End those that go with a child that failed, by the strategy."""
+    if supervisor.strategy == "one_for_one":
+        return
+    names = list(supervisor.children)
+    is_all = supervisor.strategy == "one_for_all"
+    first = 0 if is_all else names.index(failed.spec.name) + 1
+    for name in reversed(names[first:]):
+        child = supervisor.children[name]
+        if child.state == "running":
+            _move(child, "stop", set())
+            if child.ref.is_alive():
+                child.ref.tell(Kill(child.restarts))
+
+
+def _restart_when_all_are_down(supervisor: Supervisor) -> None:
+    """Start those that are down again, once nobody is being stopped any more."""
+    if any(child.state == "stopping" for child in supervisor.children.values()):
+        return
+    for child in list(supervisor.children.values()):
+        if child.state == "suspended":
+            _move(child, "restart", set())
+            child.restarts += 1
+            supervisor.system.spawn(
+                child.spec.start,
+                child.spec.name,
+                supervisor.actor_ref,
+                child.ref,
+                child.spec.restart,
+                child.restarts,
+            )

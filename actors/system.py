@@ -14,6 +14,7 @@ from pykka import ActorRegistry
 if TYPE_CHECKING:
     from pykka import ActorRef
 
+    from ..machines.step import Refusal
     from .actor import Actor
     from .dispatcher import Dispatcher
 
@@ -42,12 +43,16 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """Whose child an actor is, when it comes back, and the ref it takes over if it did."""
+    """Whose child an actor is, when it is started again, and the ref it takes over if it was.
+
+    `incarnation` counts its starts behind that ref, from 0.
+    """
 
     name: str = ""
     supervisor: ActorRef[Any] | None = None
     ref: ActorRef[Any] | None = None
     restart: Restart = "temporary"
+    incarnation: int = 0
 
 
 UNSUPERVISED = Birth()
@@ -61,6 +66,7 @@ class ActorSystem:
         self.dispatcher = dispatcher
         self.now = now
         self.dead_letters: deque[DeadLetter] = deque(maxlen=REMEMBERED_LETTERS)
+        self.refusals: deque[tuple[str, Refusal]] = deque(maxlen=REMEMBERED_LETTERS)
         self._birth: Birth | None = None
         self._living: dict[str, Actor] = {}
 
@@ -75,9 +81,10 @@ class ActorSystem:
         supervisor: ActorRef[Any],
         adopt: ActorRef[Any] | None = None,
         restart: Restart = "permanent",
+        incarnation: int = 0,
     ) -> ActorRef[Any]:
         """Start an actor under a supervisor; with `adopt`, as a new incarnation behind that ref."""
-        self._birth = Birth(name, supervisor, adopt, restart)
+        self._birth = Birth(name, supervisor, adopt, restart, incarnation)
         try:
             return start()
         finally:
@@ -111,6 +118,12 @@ class ActorSystem:
         self.dead_letters.append(letter)
         logger.error("actor %s died of %s: %s", name, message, reason, exc_info=error)
         return reason
+
+    def note_refusal(self, actor: Actor, refusal: Refusal) -> None:
+        """Remember that a machine refused what an actor decided: nothing was done, nothing is lost."""
+        name = actor.name or type(actor).__name__
+        self.refusals.append((name, refusal))
+        logger.warning("%s: %s", name, refusal.reason)
 
     def _path(self, actor: Actor) -> str:
         """Name an actor by those above it, the root aside, and itself."""

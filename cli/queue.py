@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,13 @@ WAYS_TO_SAY = ("auto", "queue", "steer", "interrupt")
 FILES = ("export", "import")
 
 
-def list_queue(environ: Mapping[str, str], session: str, *, as_json: bool) -> int:
+def list_queue(
+    environ: Mapping[str, str], session: str, *, is_all: bool = False, as_json: bool
+) -> int:
     """Print a session's queue from the store, also while another process runs it."""
     with stored(environ) as store:
         row = find_begun(store, session)
-        data = _stored_queue(store, row)
+        data = _stored_queue(store, row, is_all=is_all)
     if as_json:
         show_document(data)
         return 0
@@ -128,7 +131,9 @@ def find_begun(store: SqliteStore, name: str) -> SessionRow | None:
     return _find(store, name)
 
 
-def _stored_queue(store: SqliteStore, row: SessionRow | None) -> dict[str, Any]:
+def _stored_queue(
+    store: SqliteStore, row: SessionRow | None, *, is_all: bool = False
+) -> dict[str, Any]:
     """Show what is durable; of a session that nobody has open as the next owner will find it."""
     if row is None:
         return {"session": None, "state": "open", "items": []}
@@ -138,10 +143,13 @@ def _stored_queue(store: SqliteStore, row: SessionRow | None) -> dict[str, Any]:
 
     record = load_record(store, row.session)
     if store.is_owned(row.session):
-        return {"session": row.session, **queue_view(record.queue)}
+        return {"session": row.session, **queue_view(record.queue, is_all=is_all)}
     saved = Saved(row, tuple(saved_queue(store, row.session)))
     state = "held" if saved.items and is_cut_off(record) else record.queue.state
-    return {"session": row.session, "state": state, "items": saved.view()["items"]}
+    items: list[Any] = list(saved.view()["items"])
+    if is_all:
+        items += queue_view(replace(record.queue, order=()), is_all=True)["items"]
+    return {"session": row.session, "state": state, "items": items}
 
 
 def _print(receipt: Mapping[str, Any], *, as_json: bool) -> int:

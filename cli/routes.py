@@ -10,11 +10,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..gateway.explaining import company_of, draw_explanation, explanation
+from ..gateway.explaining import (
+    as_said,
+    cause_explanation,
+    company_of,
+    draw_explanation,
+    explanation,
+)
 from ..machines.check import Fault
 from ..machines.classification import classify
+from ..machines.delivery import Delivery, Relation
 from ..machines.disposition import AutoQueue, BusyMode, Situation, Strategy
 from ..machines.errors import UsageError
+from ..machines.explanation import Companion
 from ..machines.policy import Policy
 from ..machines.returning import DEFAULT_RETURNS
 from ..machines.route_check import SAFETY, check_routes, check_table
@@ -59,6 +67,8 @@ class Dry:
     background: int = 0
     side_talks: int = 0
     way: str = "auto"
+    cause: str = ""
+    has_goal: bool = False
 
 
 def list_tables(environ: Mapping[str, str], *, as_json: bool) -> int:
@@ -132,10 +142,13 @@ def check_tables(environ: Mapping[str, str], name: str) -> int:
 
 
 def _tell(kind: str, faults: Sequence[Fault]) -> None:
-    """Print which rule is broken, and every place with its counterexample."""
+    """Print which rule is broken, every place with its counterexample, and the next step."""
     warn(f"{SAFETY.get(kind, 'a mistake')} [{kind}]")
-    for fault in faults:
+    for number, fault in enumerate(faults):
         warn(f"  {fault.machine}, {fault.where}: {fault.message}")
+        following = faults[number + 1].hint if number + 1 < len(faults) else ""
+        if fault.hint != following:
+            warn(f"    {fault.hint}")
 
 
 def diff_tables(environ: Mapping[str, str], ours: str, theirs: str, *, as_json: bool) -> int:
@@ -202,20 +215,13 @@ def use_for_folder(
 def explain_text(
     environ: Mapping[str, str], text: str, table: str, dry: Dry, *, as_json: bool
 ) -> int:
-    """Say what would become of a message, and by which rows. Nothing is done."""
-    from ..gateway.commands.registry import COMMANDS
-
-    _require("--as", dry.way, WAYS)
-    config = _config(environ)
-    queue = config.auto_queue
-    words = Words(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
-    found = classify(text, words, dry.way, COMMANDS)
-    doing, policy = _state(dry), _policy(config, dry)
-    company = company_of(doing, dry.children, dry.background, dry.side_talks)
-    if doing == "delegating" and not dry.children:
-        company = company_of(doing, 1, dry.background, dry.side_talks)
-    data = explanation(_table(environ, table), text, found, doing, policy, company)
-    data["told"] = _acknowledgement(data)
+    """Say what would become of a message, or of a cause, and by which rows. Nothing is done."""
+    if bool(text) == bool(dry.cause):
+        raise UsageError("a dry run is of a text, or of a cause", "give TEXT, or --cause CAUSE")
+    routes = _table(environ, table)
+    data = (
+        _explain_cause(routes, dry) if dry.cause else _explain_message(environ, routes, text, dry)
+    )
     if as_json:
         show_document(data)
     else:
@@ -223,7 +229,45 @@ def explain_text(
     return 0
 
 
-def _acknowledgement(data: dict[str, Any]) -> str:
+def _explain_cause(routes: Routes, dry: Dry) -> dict[str, Any]:
+    _require("--cause", dry.cause, routes.deliveries.space["cause"])
+    return cause_explanation(routes, dry.cause, _company(_state(dry), dry))
+
+
+def _explain_message(
+    environ: Mapping[str, str], routes: Routes, text: str, dry: Dry
+) -> dict[str, Any]:
+    from ..gateway.commands.registry import COMMANDS
+
+    _require("--as", dry.way, WAYS)
+    config = _config(environ)
+    queue = config.auto_queue
+    words = Words(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
+    found, to, rest = as_said(text, dry.way, lambda said, way: classify(said, words, way, COMMANDS))
+    doing, policy = _state(dry), _policy(config, dry)
+    company = _company(doing, dry)
+    if to not in ("", "all", "parent"):
+        company = _with_name(company, to.partition("/")[0])
+    data = explanation(routes, text, found, doing, policy, company, to)
+    data["told"] = _acknowledgement(data, rest)
+    return data
+
+
+def _company(doing: str, dry: Dry) -> list[Companion]:
+    """Name whoever is supposed to be around; a turn that waits for a child has one."""
+    children = dry.children or int(doing == Situation.DELEGATING)
+    return company_of(doing, children, dry.background, dry.side_talks, has_goal=dry.has_goal)
+
+
+def _with_name(company: list[Companion], name: str) -> list[Companion]:
+    """Give the first child the name that a steer names; without any, a child that works."""
+    for number, companion in enumerate(company):
+        if companion.relation not in (Relation.SELF, Relation.GOAL):
+            return [*company[:number], replace(companion, name=name), *company[number + 1 :]]
+    return [*company, Companion(name, Relation.FOREGROUND_CHILD)]
+
+
+def _acknowledgement(data: dict[str, Any], text: str) -> str:
     """Write what the sender is told, with a number that it might get."""
     said_as = {"run": "turn", "refuse": "rejected"}.get(data["action"], data["action"])
     event = {
@@ -232,7 +276,8 @@ def _acknowledgement(data: dict[str, Any]) -> str:
         "ack": data["ack"],
         "matched": data["matched"],
         "number": 2,
-        "text": data["text"],
+        "text": text,
+        "children": [one["who"] for one in data["receives"] if one["what"] == Delivery.STEER],
     }
     return acknowledgement(event)
 

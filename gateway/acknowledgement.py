@@ -105,6 +105,7 @@ TEXTS: dict[str, Callable[[Event, bool], str]] = {
     "next_after_stop": _quoting("After the stop, #: "),
     "next_turn": _quoting("Too late to steer, next is #: "),
     "queued": _quoting("📥 Queued #: "),
+    "refused": lambda event, can_utf8: f"This was not taken in. Your text: {event['text']}",
     "revert_hint": _saying("Nothing runs, so this is a message. /revert restores files."),
     "steered": _steered,
     "no_subagent": lambda event, can_utf8: (

@@ -19,7 +19,7 @@ from ..actors.runtime import Runtime
 from ..journal.codec import decode
 from ..journal.record import ItemRecord, SessionRecord
 from ..machines.attachment import Attachment
-from ..machines.classification import Classification, classify
+from ..machines.classification import Classification, addressee, classify
 from ..machines.delegation import SideTalk
 from ..machines.disposition import Intent
 from ..machines.errors import AdmissionRefused, UnknownSession, UsageError
@@ -94,7 +94,7 @@ class Conversation:
             if says == "side_talk":
                 self._side_talk(found.argument, client_id, user)
                 return None
-            to, text = _addressee(found.argument) if says == "steer" else ("", found.argument)
+            to, text = addressee(found.argument) if says == "steer" else ("", found.argument)
             explicit = says
             found = classify(text, self._words, explicit, COMMANDS)
         if explicit == "auto" and _SLASH.match(text):
@@ -142,9 +142,9 @@ class Conversation:
         except UnknownSession:  # somebody ended it from elsewhere
             self._reject("session_finalized", text, client_id, "`steersman chat` begins another")
 
-    def classify(self, text: str) -> Classification:
+    def classify(self, text: str, explicit: str = "auto") -> Classification:
         """Say what a text is, without saying it."""
-        return classify(text, self._words, "auto", COMMANDS)
+        return classify(text, self._words, explicit, COMMANDS)
 
     def would_stop(self, text: str) -> bool:
         """Whether a text is a command, or says to stop, rather than something to talk about."""
@@ -175,10 +175,10 @@ class Conversation:
         self.runtime.inspect(self.session, is_last=True)
         return decode(SessionRecord, self.runtime.inspect(self.session, is_last=True))
 
-    def queue(self) -> dict[str, Any]:
-        """Return the queue as `{session, state, items}`."""
+    def queue(self, *, is_all: bool = False) -> dict[str, Any]:
+        """Return the queue as `{session, state, items}`; `is_all`: with what was replaced."""
         record = decode(SessionRecord, self.runtime.inspect(self.session, is_last=True))
-        return {"session": self.session, **queue_view(record.queue)}
+        return {"session": self.session, **queue_view(record.queue, is_all=is_all)}
 
     def item_of(self, client_id: str) -> ItemRecord | None:
         """Return what a message with this key became; none if it was refused."""
@@ -262,12 +262,6 @@ class Conversation:
         self._narrator_of(self.session).say(
             "rejected", reason=reason, text=text, client_id=client_id or None, hint=hint
         )
-
-
-def _addressee(text: str) -> tuple[str, str]:
-    """Part `@name TEXT` into name and text; without a name the first is empty."""
-    found = re.match(r"@([\w/-]+)\s+", text)
-    return (found[1], text[found.end() :]) if found else ("", text)
 
 
 def _nearest(text: str) -> str:

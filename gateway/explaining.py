@@ -2,36 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..actors.reception import situation
+from ..actors.decisions.routing import addressed
+from ..actors.decisions.standing import situation
 from ..journal.child_record import at_work
 from ..journal.record import SessionRecord
-from ..machines.classification import Classification
-from ..machines.delivery import Cause, Delivery, Relation
-from ..machines.disposition import ACKS, Intent, Situation
-from ..machines.explanation import RELATIONS, SITUATIONS, Companion, explain, receipts
+from ..machines.classification import Classification, addressee
+from ..machines.delivery import FINAL, Cause, Delivery, Relation, never_asked
+from ..machines.disposition import ACKS, Action, Intent, Situation
+from ..machines.explanation import (
+    CAUSES,
+    RELATIONS,
+    SITUATIONS,
+    Companion,
+    Receipt,
+    explain,
+    receipts,
+)
 from ..machines.policy import Policy
 from ..machines.routes import Routes
+from ..machines.subagent import meant
 
-__all__ = ["company_of", "draw_explanation", "explanation", "state_of"]
+__all__ = [
+    "as_said",
+    "cause_explanation",
+    "company_of",
+    "draw_explanation",
+    "explanation",
+    "named",
+    "state_of",
+]
 
-COMMAND_CAUSES = {"stop": Cause.STOP, "new": Cause.NEW, "finalize": Cause.FINALIZE}
+COMMAND_CAUSES = {
+    "stop": Cause.STOP,
+    "new": Cause.NEW,
+    "finalize": Cause.FINALIZE,
+    "exit": Cause.SIGNAL,
+}
 RUNNING = ("busy", "accompanied", "delegating", "interrupting")
+NO_SUBAGENT = "no_subagent"
+"""What the sender of a steer is told if nobody of the name takes it in."""
+CHILDREN = (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD, Relation.SIDE_TALK)
 
 
 def state_of(record: SessionRecord) -> tuple[Situation, tuple[Companion, ...]]:
-    """Say what a session is doing, and who is around it: the turn, and children by their names."""
+    """Say what a session is doing, and who is around it: the turn, children by name, its goal."""
     own = (Companion(RELATIONS[Relation.SELF], Relation.SELF),)
     children = (Companion(one.name, Relation(one.relation)) for one in at_work(record.children))
-    return situation(record), (*(own if record.running is not None else ()), *children)
+    goal = (Companion(RELATIONS[Relation.GOAL], Relation.GOAL),)
+    return situation(record), (
+        *(own if record.running is not None else ()),
+        *children,
+        *(goal if record.goals.is_pursued else ()),
+    )
 
 
 def company_of(
-    doing: str, children: int = 0, background: int = 0, side_talks: int = 0
+    doing: str,
+    children: int = 0,
+    background: int = 0,
+    side_talks: int = 0,
+    *,
+    has_goal: bool = False,
 ) -> list[Companion]:
-    """Name whoever is around a session: the turn if one runs, so many children and side talks."""
+    """Name whoever is around a session: the turn if one runs, so many children, a goal."""
     found = [Companion("the turn", Relation.SELF)] if doing in RUNNING else []
     for relation, word, count in (
         (Relation.FOREGROUND_CHILD, "child", children),
@@ -39,7 +75,26 @@ def company_of(
         (Relation.SIDE_TALK, "side talk", side_talks),
     ):
         found += [Companion(f"{word} {number + 1}", relation) for number in range(count)]
-    return found
+    return [*found, *([Companion("the goal", Relation.GOAL)] if has_goal else [])]
+
+
+def as_said(
+    text: str, way: str, classify: Callable[[str, str], Classification]
+) -> tuple[Classification, str, str]:
+    """Read a text as a session does: what it is, to whom `/steer @NAME TEXT` is addressed, the text."""
+    found = classify(text, way)
+    if found.command == "steer" and found.argument:
+        to, rest = addressee(found.argument)
+        return classify(rest, "steer"), to, rest
+    return found, "", text
+
+
+def named(company: Iterable[Companion], to: str) -> list[Companion]:
+    """Return the children that an address means; `kid/helper` is a child of `kid`."""
+    children = [companion for companion in company if companion.relation in CHILDREN]
+    names = [companion.name for companion in children]
+    wanted = names if to == "all" else meant(names, to.partition("/")[0])
+    return [companion for companion in children if companion.name in wanted]
 
 
 def explanation(
@@ -49,20 +104,24 @@ def explanation(
     doing: str,
     policy: Policy,
     company: Iterable[Companion],
+    to: str = "",
 ) -> dict[str, Any]:
-    """Say what would become of a message, as programs see it. Nothing is done."""
+    """Say what would become of a message, as programs see it. Nothing is done.
+
+    `to` is the address of a steer: a child's name, `all`, `parent`, or empty.
+    """
     company = list(company)
     auto_queue = "on" if policy.is_auto_queue else "off"
+    doing = addressed(Situation(doing), to)
     key = (found.intent, doing, policy.busy_mode, policy.strategy, auto_queue)
     decided = explain(routes, key, company)
     cause = decided.row.cause or COMMAND_CAUSES.get(found.command, "")
-    given = receipts(routes, cause, company) if cause else ()
-    nobody = () if cause else tuple(company)
-    receives = [
-        {"who": one.who.name, "what": str(one.row.action), "rule": one.row.name, "why": one.row.why}
-        for one in given
-    ]
-    receives += [{"who": one.name, "what": "none", "rule": "", "why": ""} for one in nobody]
+    action, ack, reached = str(decided.row.action), decided.row.ack, company
+    if decided.row.action == Action.STEER and to not in ("", "parent"):
+        cause, reached = Cause.STEER_NAMED, named(company, to)
+    given = _receipts(routes, cause, reached)
+    if cause == Cause.STEER_NAMED and not any(one.row.action == Delivery.STEER for one in given):
+        action, ack = str(Action.REFUSE), NO_SUBAGENT
     return {
         "table": routes.name,
         "text": text,
@@ -74,14 +133,50 @@ def explanation(
         "auto_queue": auto_queue,
         "rule": decided.row.name,
         "why": decided.row.doc,
-        "action": str(decided.row.action),
+        "action": action,
         "cause": str(cause) or None,
-        "ack": decided.row.ack or None,
-        "receives": receives,
-        "below": _below(
-            routes, [str(one.row.action) for one in given if one.who.name != "the turn"]
-        ),
+        "ack": ack or None,
+        **_received(routes, given, company),
     }
+
+
+def cause_explanation(routes: Routes, cause: str, company: Iterable[Companion]) -> dict[str, Any]:
+    """Say whom a cause reaches that no message raises: a limit, the end of a turn, leaving.
+
+    Raises `MachineError` for a cause that the table does not know.
+    """
+    company = list(company)
+    routes.deliveries.decide((cause, Relation.SELF))
+    given = _receipts(routes, cause, company)
+    return {"table": routes.name, "cause": cause, **_received(routes, given, company)}
+
+
+def _receipts(routes: Routes, cause: str, company: list[Companion]) -> tuple[Receipt, ...]:
+    """Ask what a cause gives to each for whom it asks; the end of a session is one of its own."""
+    if cause in FINAL:
+        others = [companion for companion in company if companion.relation != Relation.SELF]
+        company = [Companion("the session", Relation.SELF), *others]
+    asked = [companion for companion in company if not never_asked(cause, companion.relation)]
+    return receipts(routes, cause, asked) if cause else ()
+
+
+def _received(
+    routes: Routes, given: tuple[Receipt, ...], company: list[Companion]
+) -> dict[str, Any]:
+    """Return who gets what by which row, and what that means for children of children."""
+    receives = [
+        {"who": one.who.name, "what": str(one.row.action), "rule": one.row.name, "why": one.row.why}
+        for one in given
+    ]
+    names = {one.who.name for one in given}
+    is_session = "the session" in names
+    receives += [
+        {"who": companion.name, "what": "none", "rule": "", "why": ""}
+        for companion in company
+        if companion.name not in names and not (is_session and companion.relation == Relation.SELF)
+    ]
+    below = [str(one.row.action) for one in given if one.who.relation in CHILDREN]
+    return {"receives": receives, "below": _below(routes, below)}
 
 
 def _below(routes: Routes, actions: list[str]) -> dict[str, str]:
@@ -107,16 +202,8 @@ INTENTS = {
 
 
 def draw_explanation(data: dict[str, Any]) -> str:
-    """Write an explanation for people."""
-    word = f" (`{data['matched']}`)" if data["matched"] else ""
-    lines = [
-        f'"{data["text"]}"',
-        f"is {data['intent']}: {INTENTS[Intent(data['intent'])]}{word}.",
-        f"The session is {data['state']}: {SITUATIONS[data['state']]}. "
-        f"Mode {data['busy']}, strategy {data['strategy']}, auto-queue {data['auto_queue']}.",
-        "",
-        f"dispositions: row `{data['rule']}`: {data['action']}. {data['why']}".rstrip(),
-    ]
+    """Write an explanation for people: of a message, or of a cause that no message raises."""
+    lines = _message_lines(data) if "intent" in data else [_cause_line(data["cause"]), ""]
     if data["cause"]:
         lines.append(f"deliveries: cause `{data['cause']}`")
         lines += _receipt_lines(data["receives"])
@@ -125,9 +212,30 @@ def draw_explanation(data: dict[str, Any]) -> str:
             lines.append(f"  and their own children: {told}")
     else:
         lines.append("deliveries: nobody is told anything")
-    if data["ack"]:
-        lines += ["", f"You are told (`{data['ack']}`): {data.get('told') or ACKS[data['ack']]}"]
+    if ack := data.get("ack"):
+        lines += ["", f"You are told (`{ack}`): {data.get('told') or ACKS.get(ack) or NOBODY}"]
     return "\n".join(lines)
+
+
+NOBODY = "no subagent of that name works; here is your text"
+"""What `no_subagent` says: no row names it, since the name decides."""
+
+
+def _cause_line(cause: str) -> str:
+    where = " It arises at the child itself: the turn is the child's, and so are the others."
+    return f"{CAUSES.get(cause, 'a route raises it')}.{where if cause == Cause.TIMEOUT else ''}"
+
+
+def _message_lines(data: dict[str, Any]) -> list[str]:
+    word = f" (`{data['matched']}`)" if data["matched"] else ""
+    return [
+        f'"{data["text"]}"',
+        f"is {data['intent']}: {INTENTS[Intent(data['intent'])]}{word}.",
+        f"The session is {data['state']}: {SITUATIONS[data['state']]}. "
+        f"Mode {data['busy']}, strategy {data['strategy']}, auto-queue {data['auto_queue']}.",
+        "",
+        f"dispositions: row `{data['rule']}`: {data['action']}. {data['why']}".rstrip(),
+    ]
 
 
 def _receipt_lines(receives: list[dict[str, Any]]) -> list[str]:
@@ -135,8 +243,8 @@ def _receipt_lines(receives: list[dict[str, Any]]) -> list[str]:
     width = max((len(one["who"]) for one in receives), default=0)
     lines = [
         f"  {one['who']:<{width}}  {one['what'] if one['what'] != 'none' else 'nothing'}"
-        f" (row `{one['rule']}`)"
+        + (f" (row `{one['rule']}`)" if one["rule"] else "")
         for one in receives
     ]
-    whys = dict.fromkeys((one["rule"], one["why"]) for one in receives)
+    whys = dict.fromkeys((one["rule"], one["why"]) for one in receives if one["rule"])
     return [*lines, *(f"  `{rule}`: {why}" for rule, why in whys)]

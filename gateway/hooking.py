@@ -31,7 +31,7 @@ from ..journal.recovery import load_record
 from ..journal.store import Commit, SessionRow, StoredEntry
 from ..machines.errors import AdmissionRefused, StoreError, UnknownSession
 from ..machines.facts import Fact
-from ..machines.orders import Decided
+from ..machines.orders import NoteEntry
 from ..ports.hooks import HookCall, HookResult, HookSpec, entry_point_hooks, run_hook
 from ..workflows.paths import make_private, write_private
 from .events.lifecycle import hook_call
@@ -185,7 +185,7 @@ class Hooking:
             self._left.append((session, ran))
             return
         try:
-            self._runtime.tell(session, Decided("hooks", (ran,)))
+            self._runtime.tell(session, NoteEntry(ran))
         except (UnknownSession, AdmissionRefused):
             self._left.append((session, ran))
 

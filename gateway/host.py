@@ -148,7 +148,7 @@ class Host:
     def tend(self, session: str) -> Conversation:
         """Own a session's queue without taking the session up: nothing in it can run here."""
         live = self.runtime.open_existing(
-            session, self._casting.idle, self.narrator, is_caretaker=True
+            session, self._casting.idle, self.narrator, is_offline=True
         )
         return self._conversation(live.id, Path(live.record.folder))
 

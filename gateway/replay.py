@@ -1,10 +1,11 @@
 """A session's journal under another routing table: what would have become of what was said.
 
-Nothing is changed and nothing runs. The entries are folded one by one; at each message, each cancel
-and each end of a turn the other tables are asked what they would have done there and then. It is a
-comparison moment by moment, not another history: what follows from a different outcome is not made
-up. What the session's own tables did is not recomputed, it is journalled: the row's name is. The
-row also says what the journal does not: which choice the sender made, and which modes applied.
+Nothing is changed and nothing runs. The entries are folded one by one; at each message, each cancel,
+each limit, each end of a turn and of the session the other tables are asked what they would have done
+there and then. It is a comparison moment by moment, not another history: what follows from a different
+outcome is not made up. What the session's own tables did is not recomputed, it is journalled: the row's
+name is. The row also says what the journal does not: which choice the sender made, and which modes
+applied.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..actors.reception import policy_of
+from ..actors.decisions.standing import policy_of
 from ..journal import entries as e
 from ..journal.codec import decode_entry
+from ..journal.limit_entries import LimitReached
 from ..journal.record import SessionRecord, apply
 from ..journal.store import StoredEntry
 from ..machines.classification import classify
-from ..machines.delivery import Cause, Relation
-from ..machines.disposition import DispositionRow
+from ..machines.delivery import Cause, Delivery, Relation, never_asked
+from ..machines.disposition import Action, DispositionRow
 from ..machines.explanation import (
     Companion,
     Explanation,
@@ -41,8 +43,15 @@ NOT_ROUTED = ("", "taken-back")
 A child's result is no message of a person either.
 """
 
-LEAVING = (Cause.SIGNAL, Cause.FINALIZE)
-"""Causes of interrupts that follow from the end of a session, which is a moment of its own."""
+FOLLOWS = (Cause.SIGNAL, Cause.FINALIZE, Cause.NEW, Cause.TURN_END)
+"""Causes of interrupts that follow from the end of a session or turn, a moment of its own."""
+
+STOPS = {
+    Cause.TIMEOUT: "the time limit",
+    Cause.BUDGET: "a limit of the session",
+    Cause.PARENT: "a stop by the parent",
+}
+"""What an interrupt is called that no person gave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +59,7 @@ class Moment:
     """Something that a table was asked about: `what` names it, `rule` is the row that decided.
 
     Without a rule it is no message, and `cause` came by itself. `doing` and `company` are how the
-    session was just before.
+    session was just before, `named` the children that a steer was handed to.
     """
 
     seq: int
@@ -62,6 +71,7 @@ class Moment:
     choice: RoutesChoice | None = None
     rule: str = ""
     cause: str = ""
+    named: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,53 +102,95 @@ def moments(
     `configured` are the modes where a session chose none: what they were then is not journalled.
     """
     record = SessionRecord()
-    receipts_seen = set[str]()
+    known = set[str]()
     messages = 0
     for stored in entries:
         entry = decode_entry(stored.data)
-        found = _of_entry(entry, receipts_seen)
+        found = _of_entry(entry, record, known)
         if found is not None:
-            is_message = "rule" in found and found["rule"]
-            messages += bool(is_message)
+            is_message = bool(found.get("rule"))
+            messages += is_message
             doing, company = state_of(record)
-            what = f"message {messages}" if is_message else str(found.pop("what"))
-            found.pop("what", None)
-            policy = policy_of(record, configured)
-            yield Moment(
+            what = f"message {messages}" if is_message else str(found["what"])
+            moment = Moment(
                 stored.seq,
                 what,
-                found.pop("text", ""),
+                found.get("text", ""),
                 doing,
-                company,
-                policy,
+                found.get("company", company),
+                policy_of(record, configured),
                 record.routes,
-                **found,
+                found.get("rule", ""),
+                found.get("cause", ""),
+                found.get("named", ()),
             )
+            yield moment
         apply(record, entry, stored.seq, stored.time)
 
 
-def _of_entry(entry: e.Entry, seen: set[str]) -> dict[str, Any] | None:
-    """Say what of an entry a table decided, none if nothing."""
+def _of_entry(entry: e.Entry, record: SessionRecord, known: set[str]) -> dict[str, Any] | None:
+    """Say what of an entry a table decided, none if nothing.
+
+    `known` are receipts, and turns at whose limit the table was asked, that were seen before.
+    """
     match entry:
         case e.Queued() if entry.rule not in NOT_ROUTED and not entry.child:
-            return {"text": entry.text, "rule": entry.rule}
+            return {"text": entry.text, "rule": entry.rule, "named": entry.for_children}
+        case e.SteerAddressed() if entry.for_children:
+            return {
+                "what": f"a steer by {entry.item}, which waited",
+                "cause": _steer_cause(record, entry.for_children),
+                "company": _companions(record, entry.for_children),
+            }
         case e.InterruptRequested() | e.InterruptPlanned():
-            is_known = entry.receipt in seen
-            seen.add(entry.receipt)
-            if is_known or entry.cause in LEAVING:
-                return None
-            if entry.text:
-                return {"text": entry.text, "rule": entry.rule}
-            return None if entry.rule else {"what": "a stop", "cause": entry.cause}
+            return _of_interrupt(entry, known)
+        case LimitReached() if not record.parent:
+            known.add(f"limit {entry.turn}")
+            return {"what": STOPS[Cause.BUDGET], "cause": Cause.BUDGET}
+        case e.ChildCancelled(cause=Cause.TIMEOUT):
+            limited = (Companion(entry.child, Relation.SELF),)
+            what = f"the time limit of {entry.child}"
+            return {"what": what, "cause": Cause.TIMEOUT, "company": limited}
         case e.SessionLeaving():
             return {"what": "leaving the program", "cause": Cause.SIGNAL}
         case e.SessionFinalizing():
             cause = Cause.NEW if entry.cause == "new" else Cause.FINALIZE
             return {"what": "the end of the session", "cause": cause}
-        case e.TurnEnded() | e.Stopped():
+        case e.TurnEnded() | e.Stopped() if entry.turn:
             return {"what": f"the end of turn {entry.turn}", "cause": Cause.TURN_END}
         case _:
             return None
+
+
+def _of_interrupt(
+    entry: e.InterruptRequested | e.InterruptPlanned, known: set[str]
+) -> dict[str, Any] | None:
+    """Say what stopped; none if it follows from a moment that was looked at before."""
+    is_known = entry.receipt in known
+    known.add(entry.receipt)
+    is_limit = entry.cause == Cause.BUDGET and f"limit {entry.turn}" in known
+    if is_known or is_limit or entry.cause in FOLLOWS:
+        return None
+    if entry.text:
+        return {"text": entry.text, "rule": entry.rule}
+    cause = Cause(entry.cause) if entry.cause in tuple(Cause) else Cause.STOP
+    what = STOPS.get(cause, "a stop")
+    return None if entry.rule else {"what": what, "cause": entry.cause}
+
+
+def _companions(record: SessionRecord, names: tuple[str, ...]) -> tuple[Companion, ...]:
+    """Return those children of the company whom these names name."""
+    return tuple(companion for companion in state_of(record)[1] if companion.name in names)
+
+
+def _steer_cause(record: SessionRecord, names: tuple[str, ...]) -> Cause:
+    """Return by which cause a waiting message steers: all that the turn waits for, or by name."""
+    waited = {
+        companion.name
+        for companion in state_of(record)[1]
+        if companion.relation == Relation.FOREGROUND_CHILD
+    }
+    return Cause.STEER_THROUGH if waited == set(names) else Cause.STEER_NAMED
 
 
 def replay(
@@ -173,11 +225,36 @@ def _said(
     """Explain a message under both tables; ours as it was journalled, where the row is known."""
     row = next((one for one in here.dispositions.rows if one.name == moment.rule), None)
     key = _key(moment, row.when if row else {}, words)
-    there = explain(theirs, key, moment.company)
+    named = _named(moment, here, row)
+    there = _steering(explain(theirs, key, moment.company), theirs, named)
     if row is None:
-        return explain(here, key, moment.company), there
+        return _steering(explain(here, key, moment.company), here, named), there
     given = receipts(here, row.cause, moment.company) if row.cause else ()
-    return Explanation(row, given), there
+    return _steering(Explanation(row, given), here, named), there
+
+
+def _named(moment: Moment, here: Routes, row: DispositionRow | None) -> tuple[Companion, ...]:
+    """Return the children that a steer named; none if its row's own cause reaches the same ones."""
+    named = tuple(companion for companion in moment.company if companion.name in moment.named)
+    if row is None or not named:
+        return named
+    reached = here.reach(row.cause)
+    taken = [
+        companion
+        for companion in moment.company
+        if companion.relation not in (Relation.SELF, Relation.GOAL)
+        and reached.get(companion.relation) == Delivery.STEER
+    ]
+    return () if taken == [*named] else named
+
+
+def _steering(
+    explanation: Explanation, routes: Routes, named: tuple[Companion, ...]
+) -> Explanation:
+    """Put those whom a steer names in place of those whom its row's cause reaches."""
+    if not named or explanation.row.action != Action.STEER:
+        return explanation
+    return Explanation(explanation.row, receipts(routes, Cause.STEER_NAMED, named))
 
 
 def _key(moment: Moment, when: Mapping[str, tuple[str, ...]], words: Words) -> tuple[str, ...]:
@@ -198,8 +275,7 @@ def _key(moment: Moment, when: Mapping[str, tuple[str, ...]], words: Words) -> t
 
 def _happened(moment: Moment, routes: Routes) -> Explanation:
     """Explain a cause that came without a message: the cause stands for the row."""
-    others = [one for one in moment.company if one.relation != Relation.SELF]
-    company = others if moment.cause == Cause.TURN_END else moment.company
+    company = [one for one in moment.company if not never_asked(moment.cause, one.relation)]
     nothing: Any = ""
     row = DispositionRow(moment.cause, {}, nothing, moment.cause)
     return Explanation(row, receipts(routes, moment.cause, company))

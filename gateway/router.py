@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..actors.reception import policy_of
+from ..actors.decisions.standing import policy_of
 from ..journal.codec import decode
 from ..journal.record import SessionRecord
 from ..machines.errors import SteersmanError
@@ -16,7 +16,7 @@ from ..workflows.routing import refusals, routes_for
 from ..workflows.settings import Settings
 from ..workflows.table_name import table_names
 from .commands.reply import Reply
-from .explaining import draw_explanation, explanation, state_of
+from .explaining import as_said, draw_explanation, explanation, state_of
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -95,7 +95,7 @@ def _explain(conversation: Conversation, router: Router, text: str) -> Reply:
     live = conversation.runtime.sessions.get(conversation.session)
     policy = policy_of(record, live.environment.policy if live else Policy())
     routes, _ = router.routes(record.routes)
-    found = conversation.classify(text)
+    found, to, _ = as_said(text, "auto", conversation.classify)
     doing, company = state_of(record)
-    data = explanation(routes, text, found, doing, policy, company)
+    data = explanation(routes, text, found, doing, policy, company, to)
     return Reply(True, data, draw_explanation(data))

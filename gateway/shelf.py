@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,7 @@ class Shelf:
 
         Raises `StoreBusy` when a live process has it.
         """
-        self._runtime.open_existing(session, self._profile, self._narrator, is_caretaker=True)
+        self._runtime.open_existing(session, self._profile, self._narrator, is_offline=True)
         try:
             yield lambda message: self._runtime.ask(session, message)
         finally:
@@ -126,11 +126,11 @@ class Shelf:
 
 def saved_queue(store: Store, session: str) -> list[ItemRecord]:
     """Read a session's queue as whoever takes it up will find it; nothing is changed."""
-    items = load_record(store, session).queue.live()
-    for one in items:
-        if one.state == "running":
-            one.state = "interrupted"
-    return sorted(items, key=lambda one: one.state != "interrupted")
+    items = [
+        replace(item, state="interrupted") if item.state == "running" else item
+        for item in load_record(store, session).queue.live()
+    ]
+    return sorted(items, key=lambda item: item.state != "interrupted")
 
 
 def _short(text: str) -> str:

@@ -26,8 +26,9 @@ __all__ = [
 class ChildStarted(Entry):
     """A child was given a task: by tool call `call` of `turn`, or by a person, beside everything.
 
-    `session` is the child's own id, `epoch` the parent's at that moment: a cancel that comes later is
-    the child's, too. `is_waiting`: as many as may work do. `item` is a side talk's place in the queue.
+    `session` is the child's own id, `epoch` the parent's when it was ordered, and `above` those of the
+    parent's ancestors, nearest first: a stop that is newer is the child's, too. `is_waiting`: as many as
+    may work do. `item` is a side talk's place in the queue.
     `goal`: what it works for, beyond its first turn: text, gates, max_turns.
     """
 
@@ -43,6 +44,7 @@ class ChildStarted(Entry):
     item: str = ""
     user: str = ""
     goal: dict[str, Any] = field(default_factory=dict[str, Any])
+    above: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +86,20 @@ class ChildInterrupted(Entry):
 
 @dataclass(frozen=True, slots=True)
 class ChildResumed(Entry):
-    """An interrupted child goes on, for the turn that goes on."""
+    """An interrupted child goes on, for the turn that goes on; epochs as for `ChildStarted`."""
 
     child: str
     turn: str = ""
+    epoch: int = 0
+    above: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ChildEnded(Entry):
-    """A child is over: `status` is completed, cancelled, failed or disconnected; `text` what it had."""
+    """A child is over: `status` is completed, cancelled, failed or disconnected; `text` what it had.
+
+    `goes` is where its result goes, by the third routing table.
+    """
 
     child: str
     status: str
@@ -102,6 +109,7 @@ class ChildEnded(Entry):
     usage: Usage = field(default_factory=Usage)
     killed: tuple[int, ...] = ()
     survivors: tuple[int, ...] = ()
+    goes: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """A session's children as data, and the fold of the entries that change them.
 
-The session and its nursery each keep a copy and fold the same entries; the nursery decides them, all
-but those of a recovery.
+The child supervisor decides them, all but those of a recovery; whom a stop reaches is marked when the
+stop is folded (`cancel_record.raise_epoch`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from ..machines.delivery import Relation
 from ..machines.subagent import AT_WORK, SUBAGENT
 from . import entries as e
 from .entry import Entry
-from .fold import move
+from .fold import changed, moved
 
 __all__ = ["ChildRecord", "apply_to_children", "at_work", "names_for"]
 
@@ -26,14 +26,16 @@ EVENT_OF_STATUS = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ChildRecord:
     """One child as its parent knows it; `name` is what people and the model call it.
 
     `turn` waits for it, through tool call `call` or, when it was resumed, at a boundary. `item` is a
     side talk's place in the queue. `text` is its last word, or what it had when it was stopped.
     `is_kept`: it was told to stop, and can be resumed. `is_returned`: its result has gone where
-    results go. `gentle`: it was asked to sum up.
+    results go, which is where `goes` says. `epoch` and `above` are those of the newest order that gave
+    it life (see `ChildStarted`), `cancelled` that of the newest stop that reached it, with its receipt
+    and cause. `detached_from` is the call that does not wait for it any more.
     """
 
     name: str
@@ -45,6 +47,11 @@ class ChildRecord:
     call: str = ""
     state: str = "working"
     epoch: int = 0
+    above: tuple[int, ...] = ()
+    cancelled: int = 0
+    cancelled_by: str = ""
+    cancelled_cause: str = ""
+    detached_from: str = ""
     item: str = ""
     user: str = ""
     cause: str = ""
@@ -55,7 +62,8 @@ class ChildRecord:
     since: float = 0.0
     is_kept: bool = False
     is_returned: bool = False
-    goal: dict[str, Any] = field(default_factory=dict[str, Any])
+    goes: str = ""
+    goal: Mapping[str, Any] = field(default_factory=dict[str, Any])
     usage: Usage = field(default_factory=Usage)
 
     @property
@@ -64,7 +72,7 @@ class ChildRecord:
         return self.state in AT_WORK
 
 
-Children = dict[str, ChildRecord]
+Children = Mapping[str, ChildRecord]
 
 
 def at_work(children: Children, *relations: str) -> Iterator[ChildRecord]:
@@ -80,15 +88,15 @@ def names_for(children: Children, turn: str) -> list[str]:
     return [one.name for one in waited if one.turn == turn]
 
 
-def apply_to_children(children: Children, entry: Entry, time: float) -> None:
-    """Fold one entry into the children, in place; entries that name none leave them alone."""
+def apply_to_children(children: Children, entry: Entry, time: float) -> Children:
+    """Return the children after one entry; one that names none leaves them as they are."""
     match entry:
         case e.ChildStarted():
-            _start(children, entry, time)
+            return _start(children, entry, time)
         case e.Recovered() | e.SessionFinalized():
-            _lose(children, entry, time)
+            return _lose(children, entry, time)
         case e.ToolEnded() | e.Queued() | e.Offered() | e.OfferAnswered():
-            _return(children, entry)
+            return _return(children, entry)
         case (
             e.ChildAdmitted()
             | e.ChildCancelled()
@@ -98,16 +106,16 @@ def apply_to_children(children: Children, entry: Entry, time: float) -> None:
             | e.ChildEnded()
         ):
             child = children[entry.child]
-            state = child.state
-            _change(child, entry)
-            if child.state != state:
-                child.since = time
+            after = _change(child, entry)
+            if after.state != child.state:
+                after = changed(after, since=time)
+            return {**children, entry.child: after}
         case _:
-            pass
+            return children
 
 
-def _start(children: Children, entry: e.ChildStarted, time: float) -> None:
-    children[entry.child] = ChildRecord(
+def _start(children: Children, entry: e.ChildStarted, time: float) -> Children:
+    child = ChildRecord(
         entry.child,
         entry.session,
         entry.agent,
@@ -115,67 +123,81 @@ def _start(children: Children, entry: e.ChildStarted, time: float) -> None:
         entry.relation,
         entry.turn,
         entry.call,
-        "waiting",
+        "waiting" if entry.is_waiting else moved(SUBAGENT, "waiting", "admit"),
         entry.epoch,
-        entry.item,
-        entry.user,
+        item=entry.item,
+        user=entry.user,
         started=time,
         goal=entry.goal,
         since=time,
+        above=entry.above,
     )
-    if not entry.is_waiting:
-        move(SUBAGENT, children[entry.child], "admit")
-    ended = [one.name for one in children.values() if one.state in SUBAGENT.final]
+    after = {**children, entry.child: child}
+    ended = [known.name for known in after.values() if known.state in SUBAGENT.final]
     for name in ended[: max(0, len(ended) - REMEMBERED_CHILDREN)]:
-        del children[name]
+        del after[name]
+    return after
 
 
-def _change(child: ChildRecord, entry: Entry) -> None:
+def _change(child: ChildRecord, entry: Entry) -> ChildRecord:
     match entry:
         case e.ChildAdmitted():
-            move(SUBAGENT, child, "admit")
+            return _moved(child, "admit")
         case e.ChildCancelled():
-            move(SUBAGENT, child, "cancel")
-            child.cause, child.is_kept = entry.cause, entry.is_kept
+            return _moved(child, "cancel", cause=entry.cause, is_kept=entry.is_kept)
         case e.ChildDetached():
-            move(SUBAGENT, child, "detach")
-            child.relation, child.call = Relation.BACKGROUND_CHILD, ""
+            background = {"relation": Relation.BACKGROUND_CHILD, "call": ""}
+            return _moved(child, "detach", detached_from=child.call, **background)
         case e.ChildInterrupted():
-            move(SUBAGENT, child, "interrupted")
-            child.reason, child.text = entry.why, entry.text
-            child.steps, child.usage = entry.steps, entry.usage
+            told = {"text": entry.text, "steps": entry.steps, "usage": entry.usage}
+            return _moved(child, "interrupted", reason=entry.why, **told)
         case e.ChildResumed():
-            move(SUBAGENT, child, "resume")
-            child.turn, child.call = entry.turn, ""
-            child.cause, child.reason, child.is_kept = "", "", False
+            fresh = {"call": "", "cause": "", "reason": "", "is_kept": False, "cancelled_by": ""}
+            epochs = {"epoch": entry.epoch, "above": entry.above}
+            return _moved(child, "resume", turn=entry.turn, **fresh, **epochs)
         case e.ChildEnded():
-            move(SUBAGENT, child, EVENT_OF_STATUS[entry.status])
-            child.reason, child.text = entry.reason, entry.text
-            child.steps, child.usage = entry.steps, entry.usage
+            told = {"text": entry.text, "steps": entry.steps, "usage": entry.usage}
+            event = EVENT_OF_STATUS[entry.status]
+            return _moved(child, event, reason=entry.reason, goes=entry.goes, **told)
         case _:
-            pass
+            return child
 
 
-def _return(children: Children, entry: Entry) -> None:
+def _moved(child: ChildRecord, event: str, **changes: Any) -> ChildRecord:
+    return changed(child, state=moved(SUBAGENT, child.state, event), **changes)
+
+
+def _return(children: Children, entry: Entry) -> Children:
     """Note that a result has gone where it goes."""
-    for child in children.values():
-        match entry:
-            case e.ToolEnded() if child.call == entry.call and child.state in SUBAGENT.final:
-                child.is_returned = True
-            case e.Queued() if child.name == entry.child and child.state in SUBAGENT.final:
-                child.is_returned = True
-            case e.Offered() if child.name == entry.child and entry.is_answered:
-                child.is_returned = True
-            case e.OfferAnswered() if child.item == entry.item:
-                child.is_returned = True
-            case _:
-                pass
+    returned = {
+        name: changed(child, is_returned=True)
+        for name, child in children.items()
+        if not child.is_returned and _is_returned(child, entry)
+    }
+    return {**children, **returned} if returned else children
 
 
-def _lose(children: Children, entry: e.Recovered | e.SessionFinalized, time: float) -> None:
+def _is_returned(child: ChildRecord, entry: Entry) -> bool:
+    """Whether an entry brings a child's result to where it goes."""
+    match entry:
+        case e.ToolEnded():
+            return child.call == entry.call and child.state in SUBAGENT.final
+        case e.Queued():
+            return child.name == entry.child and child.state in SUBAGENT.final
+        case e.Offered():
+            return child.name == entry.child and entry.is_answered
+        case e.OfferAnswered():
+            return child.item == entry.item
+        case _:
+            return False
+
+
+def _lose(children: Children, entry: e.Recovered | e.SessionFinalized, time: float) -> Children:
     """Nobody runs them any more: they can be resumed, unless their parent is over."""
-    for child in children.values():
-        if child.is_at_work:
-            is_over = isinstance(entry, e.SessionFinalized)
-            move(SUBAGENT, child, "stopped" if is_over else "interrupted")
-            child.since, child.cause = time, child.cause or entry.cause
+    event = "stopped" if isinstance(entry, e.SessionFinalized) else "interrupted"
+    lost = {
+        name: _moved(child, event, since=time, cause=child.cause or entry.cause)
+        for name, child in children.items()
+        if child.is_at_work
+    }
+    return {**children, **lost} if lost else children

@@ -1,20 +1,23 @@
 """Entries and records to JSON data and back, driven by their type annotations.
 
-Only what dataclasses here use is understood: primitives, tuples and lists of one type, dicts with
-string keys, optional values and nested dataclasses. Unknown fields are ignored, missing ones take
+Only what dataclasses here use is understood: primitives, tuples, lists and logs of one type, mappings
+with string keys, optional values and nested dataclasses. Unknown fields are ignored, missing ones take
 their defaults: a journal outlives the version that wrote it.
 """
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from ..machines.errors import StoreDamaged
 from .entry import Entry
+from .index_map import IndexMap
+from .log import Log
 
-__all__ = ["decode", "decode_entry", "encode", "encode_entry", "kind_of"]
+__all__ = ["decode", "decode_entry", "encode", "encode_entry", "encode_whole", "kind_of"]
 
 T = TypeVar("T")
 PLAIN = frozenset((str, int, float, bool, type(None)))
@@ -66,11 +69,11 @@ def encode(value: Any) -> Any:
     kind: Any = value.__class__
     if kind in PLAIN:
         return value
-    if kind is tuple or kind is list:
+    if kind is tuple or kind is list or kind is Log:
         if PLAIN.issuperset(map(type, value)):
             return list(value)  # the items of a run may be ten thousand texts
         return [encode(item) for item in value]
-    if kind is dict:
+    if kind is dict or kind is IndexMap:
         return {key: encode(item) for key, item in value.items()}
     if not is_dataclass(kind):
         return value  # a string of an enumeration
@@ -80,6 +83,18 @@ def encode(value: Any) -> Any:
         if default is MISSING or item != default:
             data[name] = encode(item)
     return data
+
+
+def encode_whole(value: Any) -> Any:
+    """Turn a value into JSON data with all its fields, also those that hold their default."""
+    if isinstance(value, list | tuple | Log):
+        return [encode_whole(item) for item in cast(Sequence[Any], value)]
+    if isinstance(value, Mapping):
+        found = cast(Mapping[str, Any], value)
+        return {key: encode_whole(item) for key, item in found.items()}
+    if not is_dataclass(value):
+        return value
+    return {field.name: encode_whole(getattr(value, field.name)) for field in fields(value)}
 
 
 _DEFAULTS: dict[type, tuple[tuple[str, Any], ...]] = {}
@@ -129,8 +144,13 @@ def _value(hint: Any, data: Any) -> Any:
     if origin is list:
         inner = get_args(hint)[0]
         return list(data) if inner in LEAVES else [_value(inner, item) for item in data]
-    if origin is dict:
-        return {key: _value(get_args(hint)[1], item) for key, item in data.items()}
+    if origin is Log:
+        inner = get_args(hint)[0]
+        return Log(data if inner in LEAVES else [_value(inner, item) for item in data])
+    if origin in (dict, Mapping, IndexMap):
+        inner = get_args(hint)[1 if origin is not IndexMap else 0]
+        found = {key: _value(inner, item) for key, item in data.items()}
+        return IndexMap(found) if origin is IndexMap else found
     if isinstance(hint, type) and is_dataclass(hint):
         return decode(hint, data)
     return data

@@ -13,7 +13,8 @@ class CompactionBegun(Entry):
     """A summary is about to be asked for.
 
     `why` is asked (by a person), full, or refused (the server found the conversation too long).
-    `tokens` is how many it takes of the window's `window`, 0 where that is not known.
+    `tokens` is how many it takes of the window's `window`, 0 where that is not known. `dropped` oldest
+    messages are to be summed up; `refusal` is what the server said.
     """
 
     turn: str
@@ -21,6 +22,8 @@ class CompactionBegun(Entry):
     why: str
     tokens: int = 0
     window: int = 0
+    dropped: int = 0
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)

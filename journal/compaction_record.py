@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..machines.context import Fill
 from ..machines.conversation import ChatMessage
-from ..machines.turn import TURN
 from .compaction_entries import Compacted, CompactionBegun
 from .entry import Entry
-from .fold import move
+from .log import Log
+from .turn_record import move_turn
 
 if TYPE_CHECKING:
     from .record import SessionRecord
 
-__all__ = ["apply_compaction", "grow"]
+__all__ = ["apply_compaction", "grown"]
 
 
-def grow(conversation: list[ChatMessage], entry: Entry) -> bool:
-    """Add to a conversation what an entry holds, in place; whether it holds anything."""
+def grown(conversation: Log[ChatMessage], entry: Entry) -> Log[ChatMessage]:
+    """Return a conversation with what an entry holds of it; the same one if it holds nothing."""
     said: tuple[ChatMessage, ...] = getattr(entry, "messages", ())
     if isinstance(entry, Compacted):
-        conversation[: entry.dropped] = said
-        return True
-    conversation.extend(said)
-    return bool(said)
+        return Log((*said, *conversation[entry.dropped :]))
+    return conversation.extended(said)
 
 
 def apply_compaction(record: SessionRecord, entry: Entry, time: float) -> None:
@@ -32,13 +30,19 @@ def apply_compaction(record: SessionRecord, entry: Entry, time: float) -> None:
     match entry:
         case CompactionBegun():
             turn = record.turns[entry.turn]
-            move(TURN, turn, "overflow" if turn.state == "calling" else "compact")
-            turn.since = time
+            event = "overflow" if turn.state == "calling" else "compact"
+            cut: dict[str, Any] = {
+                "compacted_at": entry.step,
+                "dropped": entry.dropped,
+                "refusal": entry.refusal,
+            }
+            turn = move_turn(turn, event, time, since=time, sent=entry.tokens, **cut)
+            record.turns = {**record.turns, turn.id: turn}
         case Compacted():
             turn = record.turns[entry.turn]
-            move(TURN, turn, "compacted")
-            turn.since = time
-            turn.usage += entry.usage
+            usage = turn.usage + entry.usage
+            turn = move_turn(turn, "compacted", time, since=time, usage=usage, sent=0)
+            record.turns = {**record.turns, turn.id: turn}
             record.usage += entry.usage
             record.compactions += 1
             record.fill = Fill()

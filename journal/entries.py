@@ -17,6 +17,7 @@ from .cancel_entries import (
     Interrupted,
     InterruptPlanned,
     InterruptRequested,
+    StopNoted,
     Stopped,
 )
 from .child_entries import (
@@ -89,6 +90,7 @@ __all__ = [
     "SteerAddressed",
     "SteerArrived",
     "Steered",
+    "StopNoted",
     "Stopped",
     "ToolEnded",
     "ToolIntended",
@@ -223,7 +225,10 @@ class QueueReleased(Entry):
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted(Entry):
-    """An item's turn began; `resumes` names the interrupted turn that it goes on from."""
+    """An item's turn began; `resumes` names the interrupted turn that it goes on from.
+
+    `lineage` are the epochs of the session's ancestors under which it began, nearest first.
+    """
 
     turn: str
     item: str
@@ -231,6 +236,7 @@ class TurnStarted(Entry):
     epoch: int
     resumes: str = ""
     messages: tuple[ChatMessage, ...] = ()
+    lineage: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ class GoalSet(Entry):
     """Somebody wants this to be reached; `is_next`: after the goals before it.
 
     `gates` are commands that must succeed before a judge is asked. Budgets of none are no limit.
+    `epoch` is the session's when it was said: a newer stop pauses the goal. `boundary` is the newest turn
+    then, which is not judged.
     """
 
     goal: str
@@ -36,13 +38,17 @@ class GoalSet(Entry):
     max_seconds: float | None = None
     is_next: bool = False
     user: str = ""
+    epoch: int = 0
+    boundary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class GoalBegun(Entry):
-    """The goals before this one are achieved, or a person wants it to begin."""
+    """The goals before this one are achieved, or a person wants it to begin; see `GoalSet`."""
 
     goal: str
+    epoch: int = 0
+    boundary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +71,13 @@ class JudgingBegun(Entry):
 
 @dataclass(frozen=True, slots=True)
 class JudgingStopped(Entry):
-    """Somebody said something first, or stopped it: this boundary has no verdict."""
+    """A message or a stop came first, and nothing of the judging is left: there is no verdict."""
 
     goal: str
     turn: str
     why: str = ""
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +113,14 @@ class GoalPaused(Entry):
 
 @dataclass(frozen=True, slots=True)
 class GoalResumed(Entry):
-    """A person lets it go on: its budget is granted anew, from what was spent until here."""
+    """A person lets it go on: its budget is granted again, from what was spent so far; see `GoalSet`."""
 
     goal: str
     turns: int
     tokens: int = 0
     seconds: float = 0.0
+    epoch: int = 0
+    boundary: str = ""
 
 
 @dataclass(frozen=True, slots=True)

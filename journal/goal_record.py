@@ -7,6 +7,7 @@ it has spent by what its turns did: neither reads what the other changes.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +15,7 @@ from ..machines.goal import GOAL, PURSUED
 from ..machines.pursuit import GateResult
 from . import entries as e
 from . import goal_entries as g
-from .fold import move
+from .fold import changed, moved
 
 __all__ = ["GoalRecord", "GoalsRecord", "VerdictRecord", "apply_to_goals"]
 
@@ -28,7 +29,29 @@ VERDICT_EVENTS = {
 }
 
 
-@dataclass(slots=True)
+_DECISIONS = (
+    g.GoalTurnFailed,
+    g.JudgingBegun,
+    g.JudgingStopped,
+    g.GoalJudged,
+    g.GoalPaused,
+    g.GoalResumed,
+    g.GoalWoken,
+    g.GoalCleared,
+)
+_Decision = (
+    g.GoalTurnFailed
+    | g.JudgingBegun
+    | g.JudgingStopped
+    | g.GoalJudged
+    | g.GoalPaused
+    | g.GoalResumed
+    | g.GoalWoken
+    | g.GoalCleared
+)
+
+
+@dataclass(frozen=True, slots=True)
 class VerdictRecord:
     """One verdict; see `GoalJudged` for the fields."""
 
@@ -37,17 +60,18 @@ class VerdictRecord:
     reason: str = ""
     by: str = "judge"
     fault: str = ""
-    condition: dict[str, Any] | None = None
+    condition: Mapping[str, Any] | None = None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class GoalRecord:
     """One goal, what became of it, and what it has spent.
 
     `reserved` is the message whose turn is paid for and has not ended; `turn` runs for it, `last_turn`
     was the last that did. `is_again`: that turn was interrupted, goes on, and is paid for.
     `turns_total`, `tokens_total` and `seconds_total` never fall; the grant began at those of `base`.
-    `boundary` is the turn that was dealt with last, `judging` one that is being judged. `idle`,
+    `epoch` is the session's when it was ordered last. `boundary` is the turn that was dealt with last,
+    `judging` one that is being judged, also while that is being stopped. `idle`,
     `failing` and `judge_failures` count in a row. `answer` is a digest of what the agent said last,
     `gate_results` is how the gates ended last.
     """
@@ -63,13 +87,14 @@ class GoalRecord:
     since: float = 0.0
     reason: str = ""
     detail: str = ""
+    epoch: int = 0
     boundary: str = ""
     judging: str = ""
     idle: int = 0
     failing: int = 0
     judge_failures: int = 0
     answer: str = ""
-    verdicts: list[VerdictRecord] = field(default_factory=list[VerdictRecord])
+    verdicts: tuple[VerdictRecord, ...] = field(default_factory=tuple[VerdictRecord, ...])
     gate_results: tuple[GateResult, ...] = ()
     base_turns: int = 0
     base_tokens: int = 0
@@ -115,14 +140,14 @@ class GoalRecord:
         return ""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class GoalsRecord:
     """All goals of a session: `current` is the one it works for or did last, `line` those after it."""
 
     current: str = ""
     made: int = 0
-    line: list[str] = field(default_factory=list[str])
-    goals: dict[str, GoalRecord] = field(default_factory=dict[str, GoalRecord])
+    line: tuple[str, ...] = field(default_factory=tuple[str, ...])
+    goals: Mapping[str, GoalRecord] = field(default_factory=dict[str, GoalRecord])
 
     @property
     def goal(self) -> GoalRecord | None:
@@ -136,45 +161,51 @@ class GoalsRecord:
         return goal is not None and goal.is_pursued
 
 
-def apply_to_goals(goals: GoalsRecord, entry: e.Entry, time: float) -> None:
-    """Fold one entry, in place; others leave it alone."""
+def apply_to_goals(goals: GoalsRecord, entry: e.Entry, time: float) -> GoalsRecord:
+    """Return the goals after one entry; others leave them as they are.
+
+    Raises `StoreDamaged` if a machine refuses the entry.
+    """
+    if isinstance(entry, _DECISIONS):
+        return _apply_decision(goals, entry, time)
     match entry:
         case g.GoalSet():
-            _set(goals, entry, time)
+            return _set(goals, entry, time)
         case g.GoalBegun():
-            goals.line.remove(entry.goal)
-            _begin(goals, entry.goal, time)
-        case (
-            g.GoalTurnFailed()
-            | g.JudgingBegun()
-            | g.JudgingStopped()
-            | g.GoalJudged()
-            | g.GoalPaused()
-            | g.GoalResumed()
-            | g.GoalWoken()
-            | g.GoalCleared()
-        ):
-            _apply_decision(goals, goals.goals[entry.goal], entry, time)
+            line = _without(goals.line, entry.goal)
+            begun = _begin(changed(goals, line=line), entry.goal, time)
+            goal = changed(begun.goals[entry.goal], epoch=entry.epoch, boundary=entry.boundary)
+            return changed(begun, goals={**begun.goals, goal.id: goal})
         case e.Recovered():
-            for goal in goals.goals.values():
-                _settle(goal, entry.last_active)
-                goal.reserved = ""
-                _rest(goal, time)
+            return _each(goals, lambda goal: _recover(goal, entry, time))
         case e.SessionResumed() | e.SessionSuspended():
-            for goal in goals.goals.values():
-                _rest(goal, time)
+            return _each(goals, lambda goal: _rest(goal, time))
         case e.SessionFinalized():
-            for goal in goals.goals.values():
-                if not goal.is_over:
-                    _shift(goal, "clear", time)
+            return _each(goals, lambda goal: goal if goal.is_over else _shift(goal, "clear", time))
         case _:
-            for goal in goals.goals.values():
-                _meter(goal, entry, time)
+            return _each(goals, lambda goal: _meter(goal, entry, time))
 
 
-def _set(goals: GoalsRecord, entry: g.GoalSet, time: float) -> None:
-    goals.made += 1
-    goals.goals[entry.goal] = GoalRecord(
+def _each(goals: GoalsRecord, change: Callable[[GoalRecord], GoalRecord]) -> GoalsRecord:
+    """Change each goal that a function changes."""
+    if not goals.goals:
+        return goals
+    changes: dict[str, GoalRecord] = {}
+    for name, goal in goals.goals.items():
+        after = change(goal)
+        if after is not goal:
+            changes[name] = after
+    return changed(goals, goals={**goals.goals, **changes}) if changes else goals
+
+
+def _without(line: tuple[str, ...], goal: str) -> tuple[str, ...]:
+    """Take a goal out of the line. Raises `ValueError` if it is not there."""
+    place = line.index(goal)
+    return (*line[:place], *line[place + 1 :])
+
+
+def _set(goals: GoalsRecord, entry: g.GoalSet, time: float) -> GoalsRecord:
+    goal = GoalRecord(
         entry.goal,
         entry.text,
         entry.max_turns,
@@ -183,110 +214,150 @@ def _set(goals: GoalsRecord, entry: g.GoalSet, time: float) -> None:
         entry.max_seconds,
         entry.user,
         since=time,
+        epoch=entry.epoch,
+        boundary=entry.boundary,
     )
+    goals = changed(goals, made=goals.made + 1, goals={**goals.goals, goal.id: goal})
     if entry.is_next:
-        goals.line.append(entry.goal)
+        goals = changed(goals, line=(*goals.line, goal.id))
     else:
-        _begin(goals, entry.goal, time)
-    for name in [one.id for one in goals.goals.values() if one.is_over][:-REMEMBERED_GOALS]:
-        del goals.goals[name]
+        goals = _begin(goals, goal.id, time)
+    ended = [known.id for known in goals.goals.values() if known.is_over]
+    forgotten = set(ended[:-REMEMBERED_GOALS])
+    if not forgotten:
+        return goals
+    kept = {name: known for name, known in goals.goals.items() if name not in forgotten}
+    return changed(goals, goals=kept)
 
 
-def _begin(goals: GoalsRecord, name: str, time: float) -> None:
-    goals.current = name
-    _shift(goals.goals[name], "begin", time)
+def _begin(goals: GoalsRecord, name: str, time: float) -> GoalsRecord:
+    begun = _shift(goals.goals[name], "begin", time)
+    return changed(goals, current=name, goals={**goals.goals, name: begun})
 
 
-def _shift(goal: GoalRecord, event: str, time: float) -> None:
-    state = goal.state
-    move(GOAL, goal, event)
-    if goal.state != state:
-        goal.since = time
-    if goal.state not in PURSUED:
-        goal.judging = ""
+def _shift(goal: GoalRecord, event: str, time: float, **changes: Any) -> GoalRecord:
+    state = moved(GOAL, goal.state, event)
+    since = time if state != goal.state else goal.since
+    return changed(goal, state=state, since=since, **changes)
 
 
-def _apply_decision(goals: GoalsRecord, goal: GoalRecord, entry: e.Entry, time: float) -> None:
+def _apply_decision(goals: GoalsRecord, entry: _Decision, time: float) -> GoalsRecord:
+    goal = _decided(goals.goals[entry.goal], entry, time)
+    line = goals.line
+    if isinstance(entry, g.GoalCleared) and goal.id in line:
+        line = _without(line, goal.id)
+    return changed(goals, goals={**goals.goals, goal.id: goal}, line=line)
+
+
+def _decided(goal: GoalRecord, entry: _Decision, time: float) -> GoalRecord:
     match entry:
         case g.GoalTurnFailed():
-            goal.boundary = entry.turn
-            goal.failing += entry.status == "failed"
-            goal.detail = entry.reason
+            failing = goal.failing + (entry.status == "failed")
+            return changed(goal, boundary=entry.turn, failing=failing, detail=entry.reason)
         case g.JudgingBegun():
-            goal.judging = entry.turn
+            return changed(goal, judging=entry.turn)
         case g.JudgingStopped():
-            goal.judging = ""
+            return changed(goal, judging="")
         case g.GoalJudged():
-            _judge(goal, entry, time)
+            return _judge(goal, entry, time)
         case g.GoalPaused():
-            _shift(goal, "pause", time)
-            goal.reason, goal.detail = entry.reason, entry.detail
+            return _shift(goal, "pause", time, reason=entry.reason, detail=entry.detail)
         case g.GoalResumed():
-            _shift(goal, "resume", time)
-            goal.reason = goal.detail = goal.answer = ""
-            goal.idle = goal.failing = goal.judge_failures = 0
-            goal.base_turns, goal.base_tokens = entry.turns, entry.tokens
-            goal.base_seconds = entry.seconds
+            return _resume(goal, entry, time)
         case g.GoalWoken():
-            _shift(goal, "wake", time)
-            goal.detail = entry.why
+            return _shift(goal, "wake", time, detail=entry.why)
         case g.GoalCleared():
-            _shift(goal, "clear", time)
-            goal.reason = entry.cause
-            if goal.id in goals.line:
-                goals.line.remove(goal.id)
-        case _:
-            pass
+            return _shift(goal, "clear", time, reason=entry.cause)
 
 
-def _judge(goal: GoalRecord, entry: g.GoalJudged, time: float) -> None:
-    goal.boundary, goal.judging = entry.turn, ""
-    goal.failing = 0
-    goal.judge_failures = goal.judge_failures + 1 if entry.fault else 0
-    goal.idle = goal.idle + 1 if entry.is_idle else 0
-    goal.answer = "" if entry.verdict == "wait" else entry.answer
-    goal.gate_results = entry.gates
-    goal.detail = entry.reason
-    goal.tokens_total += entry.usage.input + entry.usage.output
-    said = VerdictRecord(
+def _resume(goal: GoalRecord, entry: g.GoalResumed, time: float) -> GoalRecord:
+    """Go on with a new grant: nothing of what went wrong in the last one counts."""
+    return _shift(
+        goal,
+        "resume",
+        time,
+        reason="",
+        detail="",
+        answer="",
+        idle=0,
+        failing=0,
+        judge_failures=0,
+        base_turns=entry.turns,
+        base_tokens=entry.tokens,
+        base_seconds=entry.seconds,
+        epoch=entry.epoch,
+        boundary=entry.boundary or goal.boundary,
+    )
+
+
+def _judge(goal: GoalRecord, entry: g.GoalJudged, time: float) -> GoalRecord:
+    verdict = VerdictRecord(
         entry.turn, entry.verdict, entry.reason, entry.by, entry.fault, entry.condition
     )
-    goal.verdicts.append(said)
-    del goal.verdicts[:-REMEMBERED_VERDICTS]
-    _shift(goal, VERDICT_EVENTS[entry.verdict], time)
+    return _shift(
+        goal,
+        VERDICT_EVENTS[entry.verdict],
+        time,
+        boundary=entry.turn,
+        judging="",
+        failing=0,
+        judge_failures=goal.judge_failures + 1 if entry.fault else 0,
+        idle=goal.idle + 1 if entry.is_idle else 0,
+        answer="" if entry.verdict == "wait" else entry.answer,
+        gate_results=entry.gates,
+        detail=entry.reason,
+        tokens_total=goal.tokens_total + entry.usage.input + entry.usage.output,
+        verdicts=(*goal.verdicts, verdict)[-REMEMBERED_VERDICTS:],
+    )
 
 
-def _rest(goal: GoalRecord, time: float) -> None:
+def _recover(goal: GoalRecord, entry: e.Recovered, time: float) -> GoalRecord:
+    settled = _settle(goal, entry.last_active)
+    if settled.reserved:
+        settled = changed(settled, reserved="")
+    return _rest(settled, time)
+
+
+def _rest(goal: GoalRecord, time: float) -> GoalRecord:
     """Nothing goes on by itself after a restart."""
-    if goal.is_pursued:
-        _shift(goal, "pause", time)
-        goal.reason, goal.detail = "interrupt", "the program ended"
+    if goal.judging:
+        goal = changed(goal, judging="")
+    if not goal.is_pursued:
+        return goal
+    return _shift(goal, "pause", time, reason="interrupt", detail="the program ended")
 
 
 # What is spent ------------------------------------------------------------------------------------
 
 
-def _meter(goal: GoalRecord, entry: e.Entry, time: float) -> None:
+def _meter(goal: GoalRecord, entry: e.Entry, time: float) -> GoalRecord:
     match entry:
         case e.Queued(goal=name, item=item) if name == goal.id:
-            goal.reserved = item
+            return changed(goal, reserved=item)
         case e.Withdrawn(item=item) if item == goal.reserved:
-            goal.reserved = ""
+            return changed(goal, reserved="")
         case e.TurnStarted(item=item, turn=turn) if item == goal.reserved:
-            goal.turn, goal.turn_began, goal.is_again = turn, time, False
+            return changed(goal, turn=turn, turn_began=time, is_again=False)
         case e.TurnStarted(turn=turn, resumes=before) if before and before == goal.last_turn:
-            goal.turn, goal.turn_began, goal.is_again = turn, time, True
+            return changed(goal, turn=turn, turn_began=time, is_again=True)
         case e.Answered(turn=turn) if turn == goal.turn:
-            goal.tokens_total += entry.usage.input + entry.usage.output
+            tokens = entry.usage.input + entry.usage.output
+            return changed(goal, tokens_total=goal.tokens_total + tokens)
         case e.TurnEnded(turn=turn) | e.Interrupted(turn=turn) if turn == goal.turn:
-            _settle(goal, time)
+            return _settle(goal, time)
         case _:
-            pass
+            return goal
 
 
-def _settle(goal: GoalRecord, time: float) -> None:
+def _settle(goal: GoalRecord, time: float) -> GoalRecord:
     """What was reserved is spent, if its turn has begun."""
-    if goal.turn:
-        goal.turns_total += not goal.is_again
-        goal.seconds_total += max(0.0, time - goal.turn_began)
-        goal.last_turn, goal.turn, goal.reserved = goal.turn, "", ""
+    if not goal.turn:
+        return goal
+    return changed(
+        goal,
+        turns_total=goal.turns_total + (not goal.is_again),
+        seconds_total=goal.seconds_total + max(0.0, time - goal.turn_began),
+        last_turn=goal.turn,
+        turn="",
+        reserved="",
+    )

@@ -1,5 +1,6 @@
 """One message of a session's queue, as data."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,7 +9,7 @@ from ..machines.attachment import Attachment
 __all__ = ["ItemRecord"]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ItemRecord:
     """One message; `progress` is {done, total, unit}.
 
@@ -32,7 +33,7 @@ class ItemRecord:
     client_id: str = ""
     is_next: bool = False
     for_turn: str = ""
-    for_children: dict[str, str] = field(default_factory=dict[str, str])
+    for_children: Mapping[str, str] = field(default_factory=dict[str, str])
     child: str = ""
     answer: str = ""
     wants: str = ""
@@ -41,7 +42,7 @@ class ItemRecord:
     why: str = ""
     created: float = 0.0
     taken: float = 0.0
-    progress: dict[str, Any] | None = None
+    progress: Mapping[str, Any] | None = None
     deferred_to: str = ""
     deferred_from: str = ""
     attached: tuple[Attachment, ...] = ()

@@ -1,17 +1,14 @@
-"""The queue's part of a session's state as data, and the fold of the entries that change it.
+"""The fold of the entries that change a session's queue; see `QueueRecord` for what it is folded into."""
 
-The session and its queue actor each keep a copy and fold the same entries, not always in the same
-order: what one of them decides may cross what the other does. So an entry names the items that it
-changes, and never means "whichever is running now" where the answer could differ.
-"""
-
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from typing import Any
 
 from ..machines.item import ITEM
 from ..machines.queue import QUEUE
 from . import entries as e
-from .fold import move, remember
+from .fold import changed, moved, remembered
 from .item_record import ItemRecord
+from .queue_record import QueueRecord
 from .revert_entries import Reverted
 from .revert_news import news_of
 
@@ -21,229 +18,243 @@ REMEMBERED_ITEMS = 50
 ITEM_ENDS = ITEM.final
 
 
-@dataclass(slots=True)
-class QueueRecord:
-    """What waits and what became of it. `order` holds the ids of what has not ended.
+def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueRecord:
+    """Return the queue's part of the record after one entry; others leave it as it is.
 
-    Only what the queue itself decides changes `order`; `live()` is the order that counts.
-    `clients` maps the newest clients' own keys to the items they got; `taken` is the message that
-    was read last, as a steer or anything else; `news` is what the model has to know with the next.
+    Raises `StoreDamaged` if a machine refuses the entry.
     """
-
-    state: str = "open"
-    since: float = 0.0
-    items: dict[str, ItemRecord] = field(default_factory=dict[str, ItemRecord])
-    order: list[str] = field(default_factory=list[str])
-    made: int = 0
-    number: int = 0
-    clients: dict[str, str] = field(default_factory=dict[str, str])
-    taken: str = ""
-    news: str = ""
-
-    def live(self) -> list[ItemRecord]:
-        """Return what has not ended: what runs, what was interrupted, the oldest first, what waits.
-
-        What was interrupted is lined up here and not in `order`, because it is the turn that decides
-        of it: that may cross what the queue decides of its order.
-        """
-        return sorted((self.items[item] for item in self.order), key=_rank)
-
-    def waiting(self) -> list[ItemRecord]:
-        """Return the messages that wait for a turn of their own, in order (no steers)."""
-        return [one for one in self.live() if one.state == "pending" and not one.is_steer]
-
-    def pending(self) -> list[ItemRecord]:
-        """Return all that waits, in order: for a turn of its own, or as a steer for a boundary."""
-        return [one for one in self.live() if one.state == "pending"]
-
-    def next_item(self) -> ItemRecord | None:
-        """Return what runs next: what must run now, then what waits longest and is not held."""
-        urgent = [
-            one for one in self.live() if one.is_next and one.state in ("pending", "interrupted")
-        ]
-        if urgent:
-            return _persons_first(urgent)
-        waiting = [one for one in self.waiting() if not self.holds(one)]
-        return _persons_first(waiting) if waiting else None
-
-    def holds(self, item: ItemRecord) -> bool:
-        """Whether a message waits for a person's word: the queue is held, and it came before that."""
-        is_waiting = item.state == "pending" and not item.is_steer
-        return is_waiting and self.state == "held" and not (item.past_hold or item.is_next)
-
-    def runs_past_hold(self) -> bool:
-        """Whether a turn was begun although the queue is held: what is said to it runs behind it."""
-        return any(one.state == "running" and one.past_hold for one in self.live())
-
-    def of_goal(self, goal: str, *states: str) -> list[ItemRecord]:
-        """Return a goal's messages that are in one of these states, in order."""
-        return [one for one in self.live() if one.goal == goal and one.state in states]
-
-    def will_run(self) -> bool:
-        """Whether something waits that will run by itself; a steer without a turn is about to."""
-        return self.next_item() is not None or (self.state == "open" and bool(self.stranded()))
-
-    def steers(self, turn: str) -> list[ItemRecord]:
-        """Return the steers that wait for a boundary of `turn`, in order."""
-        return [one for one in self.live() if one.state == "pending" and one.for_turn == turn]
-
-    def handed_on(self, child: str) -> list[ItemRecord]:
-        """Return the steers that a child was to take in, and has not yet, in order."""
-        return [one for one in self.live() if one.for_children.get(child) == ""]
-
-    def stranded(self) -> list[ItemRecord]:
-        """Return the steers that wait for a turn which does not run (any more), in order."""
-        running = {one.turn for one in self.live() if one.state == "running"}
-        return [
-            one
-            for one in self.live()
-            if one.state == "pending" and one.for_turn and one.for_turn not in running
-        ]
-
-
-def _rank(item: ItemRecord) -> tuple[int, int]:
-    match item.state:
-        case "running":
-            return 0, 0
-        case "interrupted":
-            return 1, item.number
-        case _:
-            return 2, 0
-
-
-def _persons_first(there: list[ItemRecord]) -> ItemRecord:
-    """Pick the first, but no goal's message before somebody's own."""
-    return min(there, key=lambda one: bool(one.goal))
-
-
-def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> None:
-    """Fold one entry into the queue's part of the record, in place; others leave it alone."""
     match entry:
+        case e.Answered() | e.ToolEnded():  # the most frequent ones are not about the queue
+            return queue
         case e.Queued():
-            _queue_item(queue, entry, time)
+            return _queue_item(queue, entry, time)
         case e.Deferred():
-            _defer_item(queue, entry, time)
-        case e.Requeued():
-            item = queue.items[entry.item]
-            move(ITEM, item, "requeue")
-            item.for_turn, item.said_as, item.is_next, item.why = "", "queue", False, entry.why
-            item.for_children, item.past_hold = {}, entry.past_hold
-            if entry.is_offered:
-                move(ITEM, item, "offer")
-        case e.SteerAddressed():
-            item = queue.items[entry.item]
-            move(ITEM, item, "address")
-            item.for_turn, item.said_as, item.is_next = entry.turn, "steer", False
-            item.for_children = dict.fromkeys(entry.for_children, "")
-            queue.taken, item.taken = item.id, time
+            return _defer_item(queue, entry, time)
+        case e.Requeued() | e.SteerAddressed():
+            return _apply_to_steer(queue, entry, time)
         case e.Offered() | e.OfferAnswered() | e.OfferWanted() | e.Kept():
-            _apply_offer(queue, entry, time)
+            return _apply_offer(queue, entry, time)
         case e.SteerArrived():
-            _arrive(queue, entry, time)
+            return _arrive(queue, entry, time)
         case e.Edited():
-            move(ITEM, queue.items[entry.item], "edit")
-            queue.items[entry.item].text = entry.text
-            queue.items[entry.item].attached = entry.attached
+            item = queue.items[entry.item]
+            return _put(queue, _move(item, "edit", text=entry.text, attached=entry.attached))
         case e.Moved():
-            _move_item(queue, entry)
+            return _move_item(queue, entry)
         case e.Withdrawn():
-            _end_item(queue, entry.item, "withdraw", time)
+            if queue.items[entry.item].state == "superseded":
+                queue = _put_back(queue, queue.items[entry.item])
+            return _end_item(queue, entry.item, "withdraw", time)
         case e.Steered():
             for name in entry.items:
-                queue.items[name].turn, queue.items[name].step = entry.turn, entry.step
-                _end_item(queue, name, "steer", time)
+                taken = {"turn": entry.turn, "step": entry.step}
+                queue = _end_item(queue, name, "steer", time, **taken)
+            return queue
         case Reverted():
-            queue.news = "\n".join(filter(None, (queue.news, news_of(entry))))
-            _lose_progress(queue, entry)
+            news = "\n".join(filter(None, (queue.news, news_of(entry))))
+            return _lose_progress(changed(queue, news=news), entry)
         case e.TurnStarted():
-            item = queue.items[entry.item]
-            queue.news = queue.news if item.purpose else ""
-            move(ITEM, item, "start")
-            item.turn, item.is_next, item.attached = entry.turn, False, ()
-            item.past_hold = queue.state == "held"
+            return _start_item(queue, entry)
         case e.TurnEnded() | e.Interrupted() | e.ProgressMade():
-            _apply_to_running(queue, entry, time)
-        case e.Recovered():
-            _recover(queue, time)
-        case e.QueueHeld():
-            _shift(queue, "hold", time)
-            for item in queue.live():
-                item.past_hold = False
-                item.is_next = item.is_next and not entry.is_all
-        case e.QueueReleased():
-            _shift(queue, "release", time)
-            for name in entry.items:
-                queue.items[name].is_next = True
-        case e.SessionSuspended():
-            _drop_goals(queue, time)
-        case e.SessionFinalized():
-            _drop_goals(queue, time)
-            _shift(queue, "close", time)
+            return _apply_to_running(queue, entry, time)
         case _:
-            pass
+            return _apply_to_all(queue, entry, time)
 
 
-def _lose_progress(queue: QueueRecord, entry: Reverted) -> None:
+def _apply_to_all(queue: QueueRecord, entry: e.Entry, time: float) -> QueueRecord:
+    """Fold what concerns the queue as a whole."""
+    match entry:
+        case e.Recovered():
+            return _recover(queue, time)
+        case e.QueueHeld():
+            return _each_live(
+                _shift(queue, "hold", time),
+                lambda item: changed(
+                    item, past_hold=False, is_next=item.is_next and not entry.is_all
+                ),
+            )
+        case e.QueueReleased():
+            queue = _shift(queue, "release", time)
+            for name in entry.items:
+                item = queue.items[name]
+                if item.state == "superseded":
+                    queue = _put_back(queue, _move(item, "resume"))
+                    item = queue.items[name]
+                queue = _put(queue, changed(item, is_next=True))
+            return queue
+        case e.SessionSuspended():
+            return _drop_goals(queue, time)
+        case e.SessionFinalized():
+            return _shift(_drop_goals(queue, time), "close", time)
+        case _:
+            return queue
+
+
+def _put(queue: QueueRecord, item: ItemRecord) -> QueueRecord:
+    return changed(queue, items={**queue.items, item.id: item})
+
+
+def _move(item: ItemRecord, event: str, **changes: Any) -> ItemRecord:
+    return changed(item, state=moved(ITEM, item.state, event), **changes)
+
+
+def _each_live(queue: QueueRecord, change: Callable[[ItemRecord], ItemRecord]) -> QueueRecord:
+    """Change each item that has not ended."""
+    live = {item.id: change(item) for item in queue.live()}
+    return changed(queue, items={**queue.items, **live}) if live else queue
+
+
+def _apply_to_steer(
+    queue: QueueRecord, entry: e.Requeued | e.SteerAddressed, time: float
+) -> QueueRecord:
+    """Make of a steer a message of its own, or of a message a steer."""
+    item = queue.items[entry.item]
+    if isinstance(entry, e.SteerAddressed):
+        item = _move(
+            item,
+            "address",
+            for_turn=entry.turn,
+            said_as="steer",
+            is_next=False,
+            for_children=dict.fromkeys(entry.for_children, ""),
+            taken=time,
+        )
+        return changed(_put(queue, item), taken=item.id)
+    if item.state == "superseded":  # what replaced it was taken back
+        return _put_back(queue, _move(item, "resume"))
+    item = _move(
+        item,
+        "requeue",
+        for_turn="",
+        said_as="queue",
+        is_next=False,
+        why=entry.why,
+        for_children={},
+        past_hold=entry.past_hold,
+    )
+    return _put(queue, _move(item, "offer") if entry.is_offered else item)
+
+
+def _start_item(queue: QueueRecord, entry: e.TurnStarted) -> QueueRecord:
+    item = queue.items[entry.item]
+    begun = _move(
+        item,
+        "start",
+        turn=entry.turn,
+        is_next=False,
+        attached=(),
+        past_hold=queue.state == "held",
+    )
+    news = queue.news if item.purpose else ""
+    queue = changed(queue, items={**queue.items, item.id: begun}, news=news)
+    for steer in queue.steers(entry.resumes) if entry.resumes else ():
+        queue = _put(queue, changed(steer, for_turn=entry.turn))
+    return queue
+
+
+def _lose_progress(queue: QueueRecord, entry: Reverted) -> QueueRecord:
     """What was given back whole is to be done again from the start."""
     is_whole = entry.scope == "turn" and not entry.is_dry_run
-    for item in queue.live() if is_whole and entry.restored else ():
-        if item.state == "interrupted" and item.turn in entry.turns:
-            item.progress = None
+    for item in queue.items.values() if is_whole and entry.restored else ():
+        if item.state in ("interrupted", "superseded") and item.turn in entry.turns:
+            queue = _put(queue, changed(item, progress=None))
+    return queue
 
 
 def _apply_to_running(
     queue: QueueRecord, entry: e.TurnEnded | e.Interrupted | e.ProgressMade, time: float
-) -> None:
+) -> QueueRecord:
     for item in queue.live():
         if item.state != "running" or item.turn != entry.turn:
             continue
         match entry:
             case e.TurnEnded():
-                item.why = entry.reason
-                _end_item(
-                    queue, item.id, "complete" if entry.status == "completed" else "fail", time
-                )
+                event = "complete" if entry.status == "completed" else "fail"
+                queue = _end_item(queue, item.id, event, time, why=entry.reason)
+            case e.Interrupted(is_replaced=True):
+                queue = _put_aside(queue, _move(item, "supersede", why=entry.cause))
             case e.Interrupted():
-                move(ITEM, item, "interrupt")
-                item.why = entry.cause
+                queue = _put(queue, _move(item, "interrupt", why=entry.cause))
             case e.ProgressMade():
-                item.progress = {"done": entry.done, "total": entry.total, "unit": entry.unit}
+                progress = {"done": entry.done, "total": entry.total, "unit": entry.unit}
+                queue = _put(queue, changed(item, progress=progress))
+    return queue
 
 
-def _recover(queue: QueueRecord, time: float) -> None:
+def _put_aside(queue: QueueRecord, item: ItemRecord) -> QueueRecord:
+    """Keep a message whose turn was replaced, with the steers for that turn, apart from the others."""
+    aside = {item.id, *(steer.id for steer in queue.steers(item.turn))}
+    order = tuple(name for name in queue.order if name not in aside)
+    return changed(_put(queue, item), order=order)
+
+
+def _put_back(queue: QueueRecord, item: ItemRecord) -> QueueRecord:
+    """Line up again what was put aside; what the turn waited for comes with it."""
+    steers = [one.id for one in queue.items.values() if _is_aside(queue, one, item.turn)]
+    return changed(_put(queue, item), order=(*queue.order, item.id, *steers))
+
+
+def _is_aside(queue: QueueRecord, item: ItemRecord, turn: str) -> bool:
+    return item.state == "pending" and item.for_turn == turn and item.id not in queue.order
+
+
+def _recover(queue: QueueRecord, time: float) -> QueueRecord:
     """Nothing runs by itself from here on; what was about to run comes first when it is resumed."""
     if queue.state == "closed":
-        return
-    _drop_goals(queue, time)
-    live = queue.live()
-    for item in live:
-        if item.state == "running":
-            move(ITEM, item, "interrupt")
-            item.why = "crash"
-    for item in live:
-        item.is_next = item.past_hold = False
-    if queue.order:
-        _shift(queue, "hold", time)
+        return queue
+    queue = _each_live(_drop_goals(queue, time), _interrupted)
+    return _shift(queue, "hold", time) if queue.order else queue
 
 
-def _drop_goals(queue: QueueRecord, time: float) -> None:
+def _interrupted(item: ItemRecord) -> ItemRecord:
+    """Return an item as its owner's death leaves it."""
+    if item.state == "running":
+        item = _move(item, "interrupt", why="crash")
+    return changed(item, is_next=False, past_hold=False)
+
+
+def _drop_goals(queue: QueueRecord, time: float) -> QueueRecord:
     """No goal goes on by itself after a restart."""
-    for item in [one for one in queue.pending() if one.goal]:
-        _end_item(queue, item.id, "withdraw", time)
+    for item in queue.pending():
+        if item.goal:
+            queue = _end_item(queue, item.id, "withdraw", time)
+    return queue
 
 
-def _shift(queue: QueueRecord, event: str, time: float) -> None:
-    state = queue.state
-    move(QUEUE, queue, event)
-    if queue.state != state:
-        queue.since = time
+def _shift(queue: QueueRecord, event: str, time: float) -> QueueRecord:
+    state = moved(QUEUE, queue.state, event)
+    return changed(queue, state=state, since=time) if state != queue.state else queue
 
 
-def _queue_item(queue: QueueRecord, entry: e.Queued, time: float) -> None:
-    move(QUEUE, queue, "accept")
-    queue.made += 1
-    queue.number = entry.number
-    queue.items[entry.item] = ItemRecord(
+def _add_item(
+    queue: QueueRecord, item: ItemRecord, position: int | None = None, taken: str = ""
+) -> QueueRecord:
+    """Take an item in, at a position among what waits (from 1), or at the end without one.
+
+    Raises `StoreDamaged` when the queue takes nothing in.
+    """
+    order = queue.order
+    waiting = [other.id for other in queue.waiting()] if position is not None else []
+    place = len(order)
+    if position is not None and position <= len(waiting):
+        place = order.index(waiting[position - 1])
+    clients = queue.clients
+    if item.client_id:
+        clients = remembered(clients, item.client_id, item.id)
+    return changed(
+        queue,
+        state=moved(QUEUE, queue.state, "accept"),
+        made=queue.made + 1,
+        number=item.number,
+        items={**queue.items, item.id: item},
+        order=(*order[:place], item.id, *order[place:]),
+        clients=clients,
+        taken=taken or queue.taken,
+    )
+
+
+def _queue_item(queue: QueueRecord, entry: e.Queued, time: float) -> QueueRecord:
+    item = ItemRecord(
         entry.item,
         entry.number,
         entry.text,
@@ -261,69 +272,61 @@ def _queue_item(queue: QueueRecord, entry: e.Queued, time: float) -> None:
         goal=entry.goal,
         past_hold=entry.past_hold,
     )
-    if not entry.goal:
-        queue.taken = entry.item
-    _place_item(queue, entry.item, entry.position)
-    if entry.client_id:
-        remember(queue.clients, entry.client_id, entry.item)
+    return _add_item(queue, item, entry.position, "" if entry.goal else entry.item)
 
 
 def _apply_offer(
     queue: QueueRecord, entry: e.Offered | e.OfferAnswered | e.OfferWanted | e.Kept, time: float
-) -> None:
+) -> QueueRecord:
     match entry:
         case e.Offered():
-            move(QUEUE, queue, "accept")
-            queue.made += 1
-            queue.number = entry.number
-            item = queue.items[entry.item] = ItemRecord(
-                entry.item,
-                entry.number,
-                entry.text,
-                said_as="side_talk" if not entry.is_answered else "result",
-                user=entry.user,
-                client_id=entry.client_id,
-                child=entry.child,
-                answer=entry.text if entry.is_answered else "",
-                created=time,
-                taken=time,
-            )
-            move(ITEM, item, "offer")
-            queue.order.append(entry.item)
-            if entry.client_id:
-                remember(queue.clients, entry.client_id, entry.item)
+            return _offer_item(queue, entry, time)
         case e.OfferAnswered():
-            queue.items[entry.item].answer = entry.text
+            return _put(queue, changed(queue.items[entry.item], answer=entry.text))
         case e.OfferWanted():
-            queue.items[entry.item].wants = entry.wants
+            return _put(queue, changed(queue.items[entry.item], wants=entry.wants))
         case e.Kept():
-            move(ITEM, queue.items[entry.item], "keep")
-            queue.items[entry.item].past_hold = entry.past_hold
+            item = queue.items[entry.item]
+            return _put(queue, _move(item, "keep", past_hold=entry.past_hold))
 
 
-def _arrive(queue: QueueRecord, entry: e.SteerArrived, time: float) -> None:
+def _offer_item(queue: QueueRecord, entry: e.Offered, time: float) -> QueueRecord:
+    item = ItemRecord(
+        entry.item,
+        entry.number,
+        entry.text,
+        said_as="side_talk" if not entry.is_answered else "result",
+        user=entry.user,
+        client_id=entry.client_id,
+        child=entry.child,
+        answer=entry.text if entry.is_answered else "",
+        created=time,
+        taken=time,
+    )
+    return _add_item(queue, _move(item, "offer"))
+
+
+def _arrive(queue: QueueRecord, entry: e.SteerArrived, time: float) -> QueueRecord:
     """Note where a child took a steer in; when all have answered and one has it, it is taken in.
 
     The first place counts: a child may take in again what it had before it was interrupted.
     """
     item = queue.items.get(entry.item)
     if item is None or item.state != "pending":
-        return
+        return queue
     if item.for_children.get(entry.child) not in ("", "-"):
-        return
-    item.for_children[entry.child] = f"{entry.turn}.{entry.step}" if entry.turn else "-"
-    places = item.for_children.values()
-    if "" not in places and any(one != "-" for one in places):
-        item.turn, item.step = entry.turn, entry.step
-        _end_item(queue, item.id, "steer", time)
+        return queue
+    place = f"{entry.turn}.{entry.step}" if entry.turn else "-"
+    places = {**item.for_children, entry.child: place}
+    if "" in places.values() or set(places.values()) == {"-"}:
+        return _put(queue, changed(item, for_children=places))
+    taken = {"turn": entry.turn, "step": entry.step}
+    return _end_item(queue, item.id, "steer", time, for_children=places, **taken)
 
 
-def _defer_item(queue: QueueRecord, entry: e.Deferred, time: float) -> None:
+def _defer_item(queue: QueueRecord, entry: e.Deferred, time: float) -> QueueRecord:
     """Let a steer wait anew; the one that was taken in stays so, and says what became of it."""
-    move(QUEUE, queue, "accept")
-    queue.made += 1
-    queue.number = entry.number
-    queue.items[entry.new_item] = ItemRecord(
+    item = ItemRecord(
         entry.new_item,
         entry.number,
         entry.text,
@@ -335,36 +338,33 @@ def _defer_item(queue: QueueRecord, entry: e.Deferred, time: float) -> None:
         deferred_from=entry.item,
         past_hold=entry.past_hold,
     )
-    _place_item(queue, entry.new_item, entry.position)
-    if (old := queue.items.get(entry.item)) is not None:
-        old.deferred_to, old.why = entry.new_item, entry.why
+    queue = _add_item(queue, item, entry.position)
+    old = queue.items.get(entry.item)
+    if old is None:
+        return queue
+    return _put(queue, changed(old, deferred_to=entry.new_item, why=entry.why))
 
 
-def _place_item(queue: QueueRecord, name: str, position: int) -> None:
-    """Put an item into the order; `position` counts from 1 among what waits without it."""
-    waiting = [one.id for one in queue.waiting()]
-    if position <= len(waiting):
-        queue.order.insert(queue.order.index(waiting[position - 1]), name)
-    else:
-        queue.order.append(name)
-
-
-def _move_item(queue: QueueRecord, entry: e.Moved) -> None:
+def _move_item(queue: QueueRecord, entry: e.Moved) -> QueueRecord:
     """Put an item before another; what has ended in the meantime leaves things as they are."""
     if entry.item not in queue.order:
-        return
-    queue.order.remove(entry.item)
-    known = entry.before in queue.order
-    queue.order.insert(queue.order.index(entry.before) if known else len(queue.order), entry.item)
+        return queue
+    order = [name for name in queue.order if name != entry.item]
+    known = entry.before in order
+    order.insert(order.index(entry.before) if known else len(order), entry.item)
+    return changed(queue, order=tuple(order))
 
 
-def _end_item(queue: QueueRecord, name: str, event: str, time: float) -> None:
-    item = queue.items[name]
-    move(ITEM, item, event)
-    item.attached, item.past_hold = (), False
-    queue.order.remove(name)
-    ended = [one for one in queue.items.values() if one.state in ITEM_ENDS]
+def _end_item(
+    queue: QueueRecord, name: str, event: str, time: float, **changes: Any
+) -> QueueRecord:
+    """End an item, and forget the oldest of those that have ended."""
+    item = _move(queue.items[name], event, attached=(), past_hold=False, **changes)
+    place = queue.order.index(name)
+    order = (*queue.order[:place], *queue.order[place + 1 :])
+    items = {**queue.items, name: item}
+    ended = [old.id for old in items.values() if old.state in ITEM_ENDS]
     for old in ended[: max(0, len(ended) - REMEMBERED_ITEMS)]:
-        del queue.items[old.id]
-    if not queue.order:
-        queue.number = 0
+        del items[old]
+    is_empty = not order and all(one.state in ITEM_ENDS for one in items.values())
+    return changed(queue, items=items, order=order, number=0 if is_empty else queue.number)

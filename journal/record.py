@@ -1,37 +1,57 @@
 """The state of a session as data, and the fold that makes it from the journal.
 
-`apply` is the only thing that changes a record. It is pure apart from the record it is given: the
-same entries give the same record, in the live program, in recovery and when somebody asks how things
-were last Tuesday. Every change of state goes through a machine; an entry that a machine refuses is a
-fault of the program and raises `StoreDamaged`, never a silent repair.
+`apply` is the only thing that changes a record, whose parts are immutable. It is pure apart from the
+record it is given: the same entries give the same record, in the live program, in recovery and when
+somebody asks how things were last Tuesday. Every change of state goes through a machine; an entry that
+a machine refuses raises `StoreDamaged`: the ledger then refuses the decision that it is part of, and a
+journal that has such an entry is damaged.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from ..machines.call import CALL
 from ..machines.context import Fill
 from ..machines.conversation import ChatMessage, Usage
+from ..machines.delivery import Relation
 from ..machines.errors import StoreDamaged
-from ..machines.interrupt import INTERRUPT
 from ..machines.policy import RoutesChoice
 from ..machines.session import SESSION
 from ..machines.turn import TURN
 from . import entries as e
 from .agent_entries import AgentSessionKnown
-from .cancel_record import CANCEL_ENDS, CancelRecord, follow_cancels, take_cancel, tell_of_child
+from .cancel_record import (
+    CancelRecord,
+    finish_cancels,
+    follow_cancels,
+    move_cancel,
+    raise_epoch,
+    take_cancel,
+    tell_of_child,
+    tell_of_dead_child,
+)
 from .child_record import ChildRecord, apply_to_children
 from .compaction_entries import Compacted
-from .compaction_record import apply_compaction, grow
-from .fold import move
+from .compaction_record import apply_compaction, grown
+from .fold import changed, moved
 from .goal_entries import GoalJudged
 from .goal_record import GoalsRecord, apply_to_goals
 from .limit_record import apply_limits
+from .log import Log
 from .permission_entries import AllowanceForgotten, AllowanceGiven
 from .queue import ItemRecord, QueueRecord, apply_to_queue
 from .revert_entries import RevertAsked
 from .revert_record import RevertRecord, apply_to_reverts
-from .run_record import RunRecord, apply_to_run
-from .turn_record import CALL_ENDS, TURN_ENDS, TurnRecord, apply_to_turn, lose_calls
+from .run_record import OF_RUNS, RunRecord, apply_to_run
+from .turn_record import (
+    OF_TURNS,
+    TURN_ENDS,
+    TurnRecord,
+    apply_to_turn,
+    lose_calls,
+    move_calls,
+    move_turn,
+)
 
 __all__ = [
     "CancelRecord",
@@ -46,12 +66,16 @@ __all__ = [
 ]
 
 REMEMBERED_TURNS = 50
+_CHILD_HALTS = (e.ChildInterrupted, e.ChildEnded)
 
 
 @dataclass(slots=True)
 class SessionRecord:
-    """A whole session. `epoch` rises with every turn and every cancel.
+    """A whole session. `epoch` rises with every turn and every stop.
 
+    `cancelled` is the epoch of the newest stop that reached a relation (`self`, `goal`, those of
+    children): what was ordered before it does not begin any more. `overtaken` numbers what one client
+    said before the newest stop.
     `cancels` maps the newest clients' own keys to the receipts that their interrupts got, and
     `interrupts` the newest receipts to what became of them. `busy_mode`, `is_auto_queue`, `routes` and
     `chosen_model` are what a person chose here; empty or none, if nobody did. `allowed` are tool
@@ -81,9 +105,11 @@ class SessionRecord:
     epoch: int = 0
     turn: str = ""
     turns_made: int = 0
+    cancelled: Mapping[str, int] = field(default_factory=dict[str, int])
+    overtaken: int = 0
     receipts: int = 0
-    cancels: dict[str, str] = field(default_factory=dict[str, str])
-    interrupts: dict[str, CancelRecord] = field(default_factory=dict[str, CancelRecord])
+    cancels: Mapping[str, str] = field(default_factory=dict[str, str])
+    interrupts: Mapping[str, CancelRecord] = field(default_factory=dict[str, CancelRecord])
     busy_mode: str = ""
     is_auto_queue: bool | None = None
     routes: RoutesChoice | None = None
@@ -91,16 +117,16 @@ class SessionRecord:
     allowed: tuple[tuple[str, str], ...] = ()
     finalize_cause: str = ""
     agent_session: str = ""
-    reverts: dict[str, RevertRecord] = field(default_factory=dict[str, RevertRecord])
+    reverts: Mapping[str, RevertRecord] = field(default_factory=dict[str, RevertRecord])
     reverts_made: int = 0
     usage: Usage = field(default_factory=Usage)
     below: Usage = field(default_factory=Usage)
     lost: int = 0
     grants: int = 0
     seconds: float = 0.0
-    turns: dict[str, TurnRecord] = field(default_factory=dict[str, TurnRecord])
+    turns: Mapping[str, TurnRecord] = field(default_factory=dict[str, TurnRecord])
     queue: QueueRecord = field(default_factory=QueueRecord)
-    children: dict[str, ChildRecord] = field(default_factory=dict[str, ChildRecord])
+    children: Mapping[str, ChildRecord] = field(default_factory=dict[str, ChildRecord])
     children_made: int = 0
     goals: GoalsRecord = field(default_factory=GoalsRecord)
     run: RunRecord | None = None
@@ -108,8 +134,8 @@ class SessionRecord:
     spoken: int = 0
     fill: Fill = field(default_factory=Fill)
     compactions: int = 0
-    conversation: list[ChatMessage] = field(default_factory=list[ChatMessage])
-    sources: list[int] = field(default_factory=list[int])
+    conversation: Log[ChatMessage] = field(default_factory=Log[ChatMessage])
+    sources: Log[int] = field(default_factory=Log[int])
 
     @property
     def whole_usage(self) -> Usage:
@@ -144,33 +170,55 @@ def messages_of(entry: e.Entry) -> tuple[ChatMessage, ...]:
 
 
 def apply(record: SessionRecord, entry: e.Entry, seq: int, time: float) -> None:
-    """Fold one entry into the record, in place. Raises `StoreDamaged` if a machine refuses it."""
+    """Fold one entry into the record: assign its fields, and change nothing that they refer to.
+
+    So a shallow copy made before is the version before. Raises `StoreDamaged` if a machine refuses
+    the entry; the record is then of no more use, the copy is.
+    """
     if seq != record.seq + 1:
         raise StoreDamaged(f"entry {seq} follows entry {record.seq}: the journal has a gap")
     record.seq = seq
     record.updated = time
+    if isinstance(entry, OF_RUNS) and record.run is not None:
+        record.run = apply_to_run(record.run, entry, time)
+        return
     state = record.state
-    apply_to_queue(record.queue, entry, time)
-    if isinstance(entry, e.ChildInterrupted | e.ChildEnded):
+    if not isinstance(entry, OF_TURNS):
+        _apply_to_parts(record, entry, time)
+        _apply_to_session(record, entry, time)
+    _apply_to_named_turn(record, entry, time)
+    if record.state != state:
+        record.since = time
+    said = messages_of(entry)
+    if said or isinstance(entry, Compacted):
+        record.conversation = grown(record.conversation, entry)
+        record.spoken += 0 if isinstance(entry, Compacted) else len(said)
+        record.sources = record.sources.extended((seq,))
+
+
+def _apply_to_parts(record: SessionRecord, entry: e.Entry, time: float) -> None:
+    """Fold what concerns the queue, children, reverts, goals, limits, and a run as a whole."""
+    record.queue = apply_to_queue(record.queue, entry, time)
+    if isinstance(entry, _CHILD_HALTS):
         record.below += entry.usage - record.children[entry.child].usage
-    apply_to_children(record.children, entry, time)
-    apply_to_reverts(record.reverts, entry)
-    apply_to_goals(record.goals, entry, time)
+    record.children = apply_to_children(record.children, entry, time)
+    record.reverts = apply_to_reverts(record.reverts, entry)
+    record.goals = apply_to_goals(record.goals, entry, time)
     record.reverts_made += isinstance(entry, RevertAsked)
     apply_compaction(record, entry, time)
     apply_limits(record, entry)
     if record.run is not None:
-        apply_to_run(record.run, entry, time)
-    _apply_to_session(record, entry, time)
-    if record.state != state:
-        record.since = time
-    if grow(record.conversation, entry):
-        record.spoken += 0 if isinstance(entry, Compacted) else len(messages_of(entry))
-        record.sources.append(seq)
+        record.run = apply_to_run(record.run, entry, time)
 
 
 def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> None:
     match entry:
+        case e.ToolEnded() | e.Queued():  # the most frequent ones: only parts of it follow them
+            pass
+        case e.Answered() if entry.turn in record.turns:
+            record.usage += entry.usage
+            if entry.usage.input:
+                record.fill = Fill(entry.usage.tokens, record.spoken + 1)
         case e.SessionOpened():
             record.id, record.folder = entry.session, entry.folder
             record.agent, record.model = entry.agent, entry.model
@@ -181,14 +229,17 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
         case e.SessionRenamed():
             record.name = entry.name
         case e.SessionResumed():
-            move(SESSION, record, "resume")
+            record.overtaken = 0
+            record.state = moved(SESSION, record.state, "resume")
         case e.SessionLeaving():
-            move(SESSION, record, "suspend")
+            record.state = moved(SESSION, record.state, "suspend")
+            raise_epoch(record, entry)
         case e.SessionSuspended() | e.SessionFinalized():
-            move(SESSION, record, "settle")
+            record.state = moved(SESSION, record.state, "settle")
         case e.SessionFinalizing():
             record.finalize_cause = entry.cause
-            move(SESSION, record, "finalize")
+            record.state = moved(SESSION, record.state, "finalize")
+            raise_epoch(record, entry)
         case e.Recovered():
             _recover(record, entry, time)
         case e.TurnStarted():
@@ -204,12 +255,19 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             others = tuple(one for one in record.allowed if one != (tool, pattern))
             is_given = isinstance(entry, AllowanceGiven)
             record.allowed = (*others, (tool, pattern)) if is_given else others
-        case e.InterruptPlanned() | e.InterruptRequested():
+        case e.InterruptPlanned():
             take_cancel(record, entry, time)
+        case e.InterruptRequested():
+            take_cancel(record, entry, time)
+            if entry.turn:
+                record.state = moved(SESSION, record.state, "interrupt")
+        case e.StopNoted():
+            raise_epoch(record, entry)
         case e.Stopped(turn=""):
-            follow_cancels(record, "", [], entry)
+            follow_cancels(record, "", (), entry)
         case e.InterruptCalledOff():
-            move(INTERRUPT, record.interrupts[entry.receipt], "call_off")
+            cancel = move_cancel(record.interrupts[entry.receipt], "call_off")
+            record.interrupts = {**record.interrupts, cancel.id: cancel}
         case e.TurnEnded() | e.Interrupted() | e.Stopped():
             _end_turn(record, entry, time)
         case e.LateResult():
@@ -219,76 +277,117 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
         case AgentSessionKnown(session):
             record.agent_session = session
         case e.ChildStarted():
-            record.children_made += 1
+            _start_child(record, entry)
         case e.ChildCancelled():
-            tell_of_child(record, entry)
-        case e.Answered() if entry.turn in record.turns:
-            record.usage += entry.usage
-            if entry.usage.input:
-                record.fill = Fill(entry.usage.tokens, record.spoken + 1)
+            _cancel_child(record, entry)
+        case e.ChildInterrupted() | e.ChildEnded():
+            tell_of_dead_child(record, entry)
         case _:
             pass
+
+
+def _apply_to_named_turn(record: SessionRecord, entry: e.Entry, time: float) -> None:
     turn = record.turns.get(getattr(entry, "turn", ""))
     if turn is not None:
-        apply_to_turn(turn, entry, time)
+        after = apply_to_turn(turn, entry, time)
+        if after is not turn:
+            _put_turn(record, after)
+
+
+def _put_turn(record: SessionRecord, turn: TurnRecord) -> None:
+    record.turns = {**record.turns, turn.id: turn}
 
 
 def _start_turn(record: SessionRecord, entry: e.TurnStarted, time: float) -> None:
-    if record.state == "idle":
-        move(SESSION, record, "start")
-    move(SESSION, record, "turn_started")
+    record.state = moved(SESSION, record.state, "turn_started")
     record.epoch, record.turn = entry.epoch, entry.turn
     record.turns_made += 1
-    for earlier in record.turns.values():
-        earlier.calls.clear()
-    record.turns[entry.turn] = TurnRecord(
-        entry.turn, entry.item, entry.number, started=time, since=time, resumes=entry.resumes
+    turns = {name: changed(turn, calls={}) for name, turn in record.turns.items() if turn.calls}
+    turns = {**record.turns, **turns}
+    turns[entry.turn] = TurnRecord(
+        entry.turn,
+        entry.item,
+        entry.number,
+        started=time,
+        since=time,
+        resumes=entry.resumes,
+        epoch=entry.epoch,
+        lineage=entry.lineage,
+        past_hold=record.queue.state == "held",
     )
-    while len(record.turns) > REMEMBERED_TURNS:
-        del record.turns[next(iter(record.turns))]
+    while len(turns) > REMEMBERED_TURNS:
+        del turns[next(iter(turns))]
+    record.turns = turns
 
 
 def _end_turn(
     record: SessionRecord, entry: e.TurnEnded | e.Interrupted | e.Stopped, time: float
 ) -> None:
     turn = record.turns[entry.turn]
-    turn.is_over = not isinstance(entry, e.Interrupted)
-    if not isinstance(entry, e.Interrupted):
-        follow_cancels(record, turn.id, [], entry)
-    if isinstance(entry, e.Stopped):
-        move(SESSION, record, "stopped")
-        return
-    turn.ended = turn.since = time
-    record.seconds += max(0.0, time - turn.started)
     if isinstance(entry, e.Interrupted):
-        move(TURN, turn, "interrupt")
-        turn.cause = entry.cause
-        for call in turn.calls.values():
-            if call.state not in CALL_ENDS:
-                move(CALL, call, "stop")
-        told = [one.id for one in turn.calls.values() if one.state == "stopping"]
-        follow_cancels(record, turn.id, told, entry)
-        move(SESSION, record, "interrupted")
+        _interrupt_turn(record, turn, entry, time)
         return
-    turn.reason = entry.reason
-    if turn.state not in TURN_ENDS:  # its actor may have died, in any state
-        move(TURN, turn, "finish" if entry.status == "completed" else "fail")
-    lose_calls(turn)
-    move(SESSION, record, "turn_ended")
+    follow_cancels(record, turn.id, (), entry)
+    if isinstance(entry, e.Stopped):
+        _put_turn(record, changed(turn, is_over=True))
+        record.state = moved(SESSION, record.state, "stopped")
+        return
+    record.seconds += max(0.0, time - turn.started)
+    state = turn.state
+    if state not in TURN_ENDS:  # its actor may have died, in any state
+        state = moved(TURN, state, "finish" if entry.status == "completed" else "fail")
+    ends = {"is_over": True, "ended": time, "since": time, "reason": entry.reason}
+    _put_turn(record, lose_calls(changed(turn, state=state, **ends)))
+    record.state = moved(SESSION, record.state, "turn_ended")
+
+
+def _interrupt_turn(
+    record: SessionRecord, turn: TurnRecord, entry: e.Interrupted, time: float
+) -> None:
+    record.seconds += max(0.0, time - turn.started)
+    ends: dict[str, Any] = {
+        "is_over": False,
+        "ended": time,
+        "since": time,
+        "cause": entry.cause,
+        "sent": 0,
+    }
+    turn = move_calls(move_turn(turn, "interrupt", time, **ends), "stop")
+    _put_turn(record, turn)
+    told = [call.id for call in turn.calls.values() if call.state == "stopping"]
+    follow_cancels(record, turn.id, told, entry)
+
+
+def _start_child(record: SessionRecord, entry: e.ChildStarted) -> None:
+    """Count a child; one that was ordered before a stop that reaches it is cancelled from the start."""
+    record.children_made += 1
+    stopped = record.cancelled.get(entry.relation, 0)
+    if entry.epoch < stopped:
+        child = changed(record.children[entry.child], cancelled=stopped)
+        record.children = {**record.children, child.name: child}
+
+
+def _cancel_child(record: SessionRecord, entry: e.ChildCancelled) -> None:
+    """Mark a child that is stopped by its name: what it was ordered before does not go on."""
+    tell_of_child(record, entry)
+    child = record.children[entry.child]
+    if child.cancelled <= child.epoch:
+        record.epoch += 1
+        child = changed(child, cancelled=record.epoch, cancelled_cause=entry.cause)
+        record.children = {**record.children, child.name: child}
 
 
 def _recover(record: SessionRecord, entry: e.Recovered, time: float) -> None:
     turn = record.running
     if turn is not None:
-        move(TURN, turn, "interrupt")
-        turn.cause, turn.ended, turn.since = "crash", time, time
+        ends: dict[str, Any] = {"cause": "crash", "ended": time, "since": time}
+        _put_turn(record, move_turn(turn, "interrupt", time, **ends))
         record.seconds += max(0.0, entry.last_active - turn.started)
     newest = record.turns.get(record.turn)
     if newest is not None:
-        newest.is_over = True
-        lose_calls(newest)
-    for cancel in record.interrupts.values():
-        if cancel.state not in CANCEL_ENDS:
-            move(INTERRUPT, cancel, "finish")
+        _put_turn(record, lose_calls(changed(newest, is_over=True, sent=0)))
+    finish_cancels(record)
+    record.overtaken = 0
     record.epoch += 1
-    move(SESSION, record, "recover")
+    record.cancelled = dict.fromkeys(Relation, record.epoch)
+    record.state = moved(SESSION, record.state, "recover")

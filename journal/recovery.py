@@ -10,8 +10,9 @@ from dataclasses import replace
 from ..machines.call import CALL
 from ..machines.conversation import ChatMessage
 from .codec import decode, decode_entry, encode
-from .compaction_record import grow
+from .compaction_record import grown
 from .entries import Recovered
+from .log import Log
 from .record import SessionRecord, apply
 from .store import Loaded, Snapshot, Store
 from .turn_record import CallRecord
@@ -30,10 +31,7 @@ INTERRUPTED = "[Interrupted before an answer was given.]"
 
 def snapshot(record: SessionRecord) -> Snapshot:
     """Return the record as data; texts of the conversation stay in the entries that hold them."""
-    bare = replace(record, conversation=[])
-    if bare.state == "starting":
-        bare.state = "idle"
-    return Snapshot(record.seq, encode(bare))
+    return Snapshot(record.seq, encode(replace(record, conversation=Log())))
 
 
 def load_record(store: Store, session: str, upto: int | None = None) -> SessionRecord:
@@ -60,7 +58,7 @@ def _fold_tail(store: Store, session: str, loaded: Loaded) -> SessionRecord:
         for after, upto in _spans(record.sources):
             for stored in store.entries(session, after, upto):
                 if stored.seq in wanted:
-                    grow(record.conversation, decode_entry(stored.data))
+                    record.conversation = grown(record.conversation, decode_entry(stored.data))
         record.spoken = record.spoken or len(record.conversation)
     for stored in loaded.tail:
         apply(record, decode_entry(stored.data), stored.seq, stored.time)

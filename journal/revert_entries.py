@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from .entries import Entry
 
-__all__ = ["RevertAsked", "RevertBegun", "RevertRefused", "Reverted"]
+__all__ = ["RevertAsked", "RevertBegun", "RevertRefused", "RevertStarted", "Reverted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,13 @@ class RevertAsked(Entry):
     paths: tuple[str, ...] = ()
     force: bool = False
     is_dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RevertStarted(Entry):
+    """Nothing can change files any more: it is looked what is to be given back."""
+
+    id: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..machines.revert import REVERT
 from . import revert_entries as r
 from .entries import Entry
-from .fold import move
+from .fold import changed, moved
 
 __all__ = ["RevertRecord", "apply_to_reverts"]
 
 REMEMBERED = 20
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class RevertRecord:
     """One wish, and what became of it; see `RevertAsked` and `Reverted` for the fields."""
 
@@ -41,33 +42,56 @@ class RevertRecord:
         return self.state not in REVERT.final
 
 
-def apply_to_reverts(reverts: dict[str, RevertRecord], entry: Entry) -> None:
-    """Fold one entry, in place; others leave it alone."""
+def apply_to_reverts(
+    reverts: Mapping[str, RevertRecord], entry: Entry
+) -> Mapping[str, RevertRecord]:
+    """Return the wishes after one entry; one that is not about them leaves them as they are."""
     match entry:
         case r.RevertAsked():
-            reverts[entry.id] = RevertRecord(
-                entry.id,
-                entry.scope,
-                entry.turn,
-                entry.turns,
-                entry.since,
-                entry.paths,
-                entry.force,
-                entry.is_dry_run,
-            )
-            while len(reverts) > REMEMBERED:
-                del reverts[next(iter(reverts))]
-        case r.RevertBegun():
-            move(REVERT, reverts[entry.id], "begin")
-            reverts[entry.id].files = entry.files
-        case r.Reverted():
-            one = reverts[entry.id]
-            move(REVERT, one, "restore")
-            one.restored, one.kept, one.shared = entry.restored, entry.kept, entry.shared
-            one.yours, one.notes = entry.yours, entry.notes
-            one.turns = entry.turns or one.turns
-        case r.RevertRefused():
-            move(REVERT, reverts[entry.id], "refuse")
-            reverts[entry.id].reason = entry.reason
+            return _ask(reverts, entry)
+        case r.RevertStarted() | r.RevertBegun() | r.Reverted() | r.RevertRefused():
+            return {**reverts, entry.id: _moved(reverts[entry.id], entry)}
         case _:
-            pass
+            return reverts
+
+
+def _ask(reverts: Mapping[str, RevertRecord], entry: r.RevertAsked) -> Mapping[str, RevertRecord]:
+    asked = RevertRecord(
+        entry.id,
+        entry.scope,
+        entry.turn,
+        entry.turns,
+        entry.since,
+        entry.paths,
+        entry.force,
+        entry.is_dry_run,
+    )
+    after = {**reverts, entry.id: asked}
+    while len(after) > REMEMBERED:
+        del after[next(iter(after))]
+    return after
+
+
+def _moved(
+    revert: RevertRecord, entry: r.RevertStarted | r.RevertBegun | r.Reverted | r.RevertRefused
+) -> RevertRecord:
+    match entry:
+        case r.RevertStarted():
+            return changed(revert, state=moved(REVERT, revert.state, "start"))
+        case r.RevertBegun():
+            state = moved(REVERT, revert.state, "begin")
+            return changed(revert, state=state, files=entry.files)
+        case r.RevertRefused():
+            state = moved(REVERT, revert.state, "refuse")
+            return changed(revert, state=state, reason=entry.reason)
+        case r.Reverted():
+            return changed(
+                revert,
+                state=moved(REVERT, revert.state, "restore"),
+                restored=entry.restored,
+                kept=entry.kept,
+                shared=entry.shared,
+                yours=entry.yours,
+                notes=entry.notes,
+                turns=entry.turns or revert.turns,
+            )

@@ -6,7 +6,8 @@ and only what is worth telling of an attempt is kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,10 +16,13 @@ from ..machines.workflow_step import STEP, WORK
 from . import entries as e
 from . import run_entries as r
 from .entry import Entry
-from .fold import move
+from .fold import changed, moved
+from .index_map import IndexMap
 
-__all__ = ["NOTHING", "RunRecord", "StepRecord", "apply_to_run"]
+__all__ = ["NOTHING", "OF_RUNS", "RunRecord", "StepRecord", "apply_to_run"]
 
+OF_RUNS: Final = (r.ItemStarted, r.ItemEnded, r.StepStarted, r.StepEnded)
+"""Entries that are about nothing but a run: most of a large run's journal, and folded nowhere else."""
 NOTHING: Final = r.WorkResult(exit_code=0)
 """What is not worth keeping: it succeeded and said nothing."""
 
@@ -41,15 +45,7 @@ _EVENT_OF_WORK: Final = {
 _EVENT_OF_STEP: Final = {"done": "finish", "failed": "fail", "skipped": "skip", "blocked": "block"}
 
 
-@dataclass(slots=True)
-class _Moving:
-    """One piece of work for the instant in which its machine moves it."""
-
-    id: str
-    state: str
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class StepRecord:
     """One step; `marks` has a letter for each item: what state its work is in.
 
@@ -63,12 +59,12 @@ class StepRecord:
     started: float = 0.0
     reason: str = ""
     is_many: bool = False
-    items: list[Any] = field(default_factory=list[Any])
+    items: tuple[Any, ...] = field(default_factory=tuple[Any, ...])
     marks: str = ""
-    attempts: dict[str, int] = field(default_factory=dict[str, int])
-    results: dict[str, r.WorkResult] = field(default_factory=dict[str, r.WorkResult])
-    children: dict[str, str] = field(default_factory=dict[str, str])
-    calls: dict[str, str] = field(default_factory=dict[str, str])
+    attempts: IndexMap[int] = field(default_factory=IndexMap[int])
+    results: IndexMap[r.WorkResult] = field(default_factory=IndexMap[r.WorkResult])
+    children: Mapping[str, str] = field(default_factory=dict[str, str])
+    calls: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def total(self) -> int:
@@ -104,15 +100,13 @@ class StepRecord:
         item = self.items[index]
         return f"{index + 1}" if isinstance(item, dict | list) else str(item)[:80]
 
-    def mark(self, index: int, event: str) -> None:
-        """Move an item's work."""
-        work = _Moving(f"{self.id}:{index}", self.state_of(index))
-        move(WORK, work, event)
-        letter = _LETTERS[work.state]
-        self.marks = f"{self.marks[:index]}{letter}{self.marks[index + 1 :]}"
+    def marked(self, index: int, event: str) -> str:
+        """Return the marks after an item's work has moved."""
+        letter = _LETTERS[moved(WORK, self.state_of(index), event)]
+        return f"{self.marks[:index]}{letter}{self.marks[index + 1 :]}"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class RunRecord:
     """A whole run. `steps` are those that have begun or ended; the others wait.
 
@@ -128,8 +122,8 @@ class RunRecord:
     started: float = 0.0
     ended: float = 0.0
     calls_made: int = 0
-    steps: dict[str, StepRecord] = field(default_factory=dict[str, StepRecord])
-    questions: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
+    steps: Mapping[str, StepRecord] = field(default_factory=dict[str, StepRecord])
+    questions: Mapping[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
 
     def step(self, name: str) -> StepRecord:
         """Return a step as it is, also one that has not begun."""
@@ -146,115 +140,172 @@ class RunRecord:
                 yield from ((one, index) for index in one.those("running"))
 
 
-def apply_to_run(run: RunRecord, entry: Entry, time: float) -> None:
-    """Fold one entry into the run, in place; entries that are none of its business leave it alone."""
+def apply_to_run(run: RunRecord, entry: Entry, time: float) -> RunRecord:
+    """Return the run after one entry; entries that are none of its business leave it as it is.
+
+    Raises `StoreDamaged` if a machine refuses the entry.
+    """
     match entry:
         case r.ItemEnded():
-            _end_item(run, entry, time)
+            return _end_item(run, entry, time)
         case r.ItemStarted():
-            _start_item(run, entry)
+            return _start_item(run, entry)
         case r.StepStarted():
-            _start_step(run, entry, time)
+            return _start_step(run, entry, time)
         case r.StepEnded():
-            step = run.steps.setdefault(entry.step, StepRecord(entry.step))
-            move(STEP, step, _EVENT_OF_STEP[entry.status])
-            step.since, step.reason = time, entry.reason
+            state = moved(STEP, run.step(entry.step).state, _EVENT_OF_STEP[entry.status])
+            return _put(run, entry.step, state=state, since=time, reason=entry.reason)
         case r.StepAsked():
-            run.questions[entry.question] = (entry.step, entry.index)
+            asked = {entry.question: (entry.step, entry.index)}
+            return changed(run, questions={**run.questions, **asked})
         case r.StepReopened():
-            _reopen_step(run, entry, time)
+            return _reopen_step(run, entry, time)
         case r.ItemReopened():
-            run.steps[entry.step].mark(entry.index, "settle" if entry.is_done else "again")
+            event = "settle" if entry.is_done else "again"
+            marks = run.steps[entry.step].marked(entry.index, event)
+            return _put(run, entry.step, marks=marks)
         case e.ChildStarted():
-            for step, index in run.running():
-                if step.calls.get(str(index)) == entry.call:
-                    step.children[str(index)] = entry.child
+            return _start_child(run, entry)
         case _:
-            _follow_turn(run, entry, time)
+            return _follow_turn(run, entry, time)
 
 
-def _start_step(run: RunRecord, entry: r.StepStarted, time: float) -> None:
-    step = run.steps.setdefault(entry.step, StepRecord(entry.step))
-    if step.state == STEP.initial:
-        step.started = time
-        step.is_many = entry.items is not None
-        step.items = list(entry.items or ())
-        step.marks = "w" * (len(step.items) if step.is_many else 1)
-    move(STEP, step, "start")
-    step.since = time
+def _put(run: RunRecord, name: str, **changes: Any) -> RunRecord:
+    """Change fields of a step, also of one that has not begun."""
+    return changed(run, steps={**run.steps, name: changed(run.step(name), **changes)})
 
 
-def _reopen_step(run: RunRecord, entry: r.StepReopened, time: float) -> None:
+def _start_child(run: RunRecord, entry: e.ChildStarted) -> RunRecord:
+    """Note which session does the work that it was sent off for."""
+    for step, index in run.running():
+        if step.calls.get(str(index)) == entry.call:
+            run = _put(run, step.id, children={**step.children, str(index): entry.child})
+    return run
+
+
+def _start_step(run: RunRecord, entry: r.StepStarted, time: float) -> RunRecord:
+    step = run.step(entry.step)
+    state = moved(STEP, step.state, "start")
+    if step.state != STEP.initial:
+        return _put(run, entry.step, state=state, since=time)
+    items, is_many = tuple(entry.items or ()), entry.items is not None
+    return _put(
+        run,
+        entry.step,
+        state=state,
+        since=time,
+        started=time,
+        is_many=is_many,
+        items=items,
+        marks="w" * (len(items) if is_many else 1),
+    )
+
+
+def _reopen_step(run: RunRecord, entry: r.StepReopened, time: float) -> RunRecord:
     step = run.steps[entry.step]
-    move(STEP, step, "reset" if entry.is_anew else "reopen")
+    state = moved(STEP, step.state, "reset" if entry.is_anew else "reopen")
     if entry.is_anew:
-        run.steps[entry.step] = StepRecord(step.id, step.state, time)
-        return
-    step.since, step.reason = time, ""
-    for index in list(step.those("failed")):
-        step.mark(index, "again")
-        step.attempts.pop(str(index), None)
+        return changed(run, steps={**run.steps, step.id: StepRecord(step.id, state, time)})
+    marks, attempts = list(step.marks), dict(step.attempts)
+    for index in step.those("failed"):
+        marks[index] = _LETTERS[moved(WORK, "failed", "again")]
+        attempts.pop(str(index), None)
+    return _put(
+        run,
+        step.id,
+        state=state,
+        since=time,
+        reason="",
+        marks="".join(marks),
+        attempts=IndexMap(attempts),
+    )
 
 
-def _start_item(run: RunRecord, entry: r.ItemStarted) -> None:
+def _start_item(run: RunRecord, entry: r.ItemStarted) -> RunRecord:
     step, index = run.steps[entry.step], str(entry.index)
-    step.mark(entry.index, "start")
-    run.calls_made += 1
-    step.calls[index] = entry.call
+    attempts, children = step.attempts, step.children
     if entry.attempt > 1:
-        step.attempts[index] = entry.attempt
-    if entry.is_child:
-        step.children.setdefault(index, "")
+        attempts = attempts.with_item(index, entry.attempt)
+    if entry.is_child and index not in children:
+        children = {**children, index: ""}
+    step = changed(
+        step,
+        marks=step.marked(entry.index, "start"),
+        calls={**step.calls, index: entry.call},
+        attempts=attempts,
+        children=children,
+    )
+    return changed(run, steps={**run.steps, step.id: step}, calls_made=run.calls_made + 1)
 
 
-def _end_item(run: RunRecord, entry: r.ItemEnded, time: float) -> None:
+def _end_item(run: RunRecord, entry: r.ItemEnded, time: float) -> RunRecord:
     step, index = run.steps[entry.step], str(entry.index)
-    step.mark(entry.index, _EVENT_OF_WORK[entry.status])
-    step.since = time
-    step.calls.pop(index, None)
+    children, results, questions = step.children, step.results, run.questions
     if entry.status != "interrupted":
-        step.children.pop(index, None)
+        children = _without(children, index)
     if entry.result != NOTHING:
-        step.results[index] = entry.result
+        results = results.with_item(index, entry.result)
     else:
-        step.results.pop(index, None)
-    if run.questions:
+        results = results.without(index)
+    if questions:
         here = (entry.step, entry.index)
-        run.questions = {name: of for name, of in run.questions.items() if of != here}
+        questions = {name: of for name, of in questions.items() if of != here}
+    step = changed(
+        step,
+        marks=step.marked(entry.index, _EVENT_OF_WORK[entry.status]),
+        since=time,
+        calls=_without(step.calls, index),
+        children=children,
+        results=results,
+    )
+    return changed(run, steps={**run.steps, step.id: step}, questions=questions)
 
 
-def _follow_turn(run: RunRecord, entry: Entry, time: float) -> None:
+def _without(known: Mapping[str, str], key: str) -> Mapping[str, str]:
+    if key not in known:
+        return known
+    return {name: value for name, value in known.items() if name != key}
+
+
+def _follow_turn(run: RunRecord, entry: Entry, time: float) -> RunRecord:
     """The run goes as its turn goes."""
     match entry:
         case e.TurnStarted():
-            run.turn, run.item, run.reason = entry.turn, entry.item, ""
-            run.started = run.started or time
-            move(RUN, run, "start")
+            state, began = moved(RUN, run.state, "start"), run.started or time
+            about = {"turn": entry.turn, "item": entry.item, "reason": ""}
+            return changed(run, state=state, started=began, **about)
         case e.Interrupted():
-            move(RUN, run, "interrupt")
+            return changed(run, state=moved(RUN, run.state, "interrupt"))
         case e.Stopped() if entry.turn:
-            move(RUN, run, "stopped")
-            _halt(run, "interrupt", time)
+            run = changed(run, state=moved(RUN, run.state, "stopped"))
+            return _halt(run, "interrupt", time)
         case e.TurnEnded():
-            move(RUN, run, "finish" if entry.status == "completed" else "fail")
-            run.reason, run.ended = entry.reason, time
-            _halt(run, "interrupt", time)
+            state = moved(RUN, run.state, "finish" if entry.status == "completed" else "fail")
+            run = changed(run, state=state, reason=entry.reason, ended=time)
+            return _halt(run, "interrupt", time)
         case e.Recovered() if run.state not in RUN.final:
-            move(RUN, run, "lose")
-            _halt(run, "lose", time)
+            run = changed(run, state=moved(RUN, run.state, "lose"))
+            return _halt(run, "lose", time)
         case _:
-            pass
+            return run
 
 
-def _halt(run: RunRecord, event: str, time: float) -> None:
+def _halt(run: RunRecord, event: str, time: float) -> RunRecord:
     """Nothing runs any more; what a child does, or a person was asked, can be taken up again."""
     asked = set(run.questions.values())
-    for step in run.steps.values():
-        if step.state == "running":
-            move(STEP, step, "interrupt")
-            step.since = time
-        for index in list(step.those("running", "resting")):
-            can_go_on = str(index) in step.children or (step.id, index) in asked
-            step.mark(index, "interrupt" if can_go_on else event)
-        step.calls.clear()
-    run.questions.clear()
+    steps = {name: _halted(step, event, time, asked) for name, step in run.steps.items()}
+    return changed(run, steps=steps, questions={})
+
+
+def _halted(
+    step: StepRecord, event: str, time: float, asked: AbstractSet[tuple[str, int]]
+) -> StepRecord:
+    """Return a step of a run that has halted; `asked` is the work that a person was asked about."""
+    state, since, marks = step.state, step.since, list(step.marks)
+    if state == "running":
+        state, since = moved(STEP, state, "interrupt"), time
+    for index in step.those("running", "resting"):
+        can_go_on = str(index) in step.children or (step.id, index) in asked
+        after = moved(WORK, step.state_of(index), "interrupt" if can_go_on else event)
+        marks[index] = _LETTERS[after]
+    return changed(step, state=state, since=since, marks="".join(marks), calls={})

@@ -1,8 +1,8 @@
 """The tables, and how an older database becomes today's.
 
-`PRAGMA user_version` counts the migrations that were applied; each is one step from version n
-to n+1 and runs in one transaction with the change of that number. Never edit a migration that
-was released: add one. `application_id` tells our file from any other SQLite database.
+`PRAGMA user_version` counts the migrations that were applied, from `NEVER_RELEASED` on; each is one step
+from version n to n+1 and runs in one transaction with the change of that number. Never edit a
+migration that was released: add one. `application_id` tells our file from any other SQLite database.
 
 `sessions.seq` is the last sequence number of the session, `epoch` the number of its claims,
 `node` the owner to ring. A consumed message keeps its row, emptied, when it has a client id:
@@ -12,12 +12,22 @@ rising when rows go.
 
 from collections.abc import Sequence
 
-from ..machines.errors import StoreDamaged, StoreError, StoreTooNew
+from ..machines.errors import StoreDamaged, StoreError, StoreTooNew, StoreTooOld
 from .connection import Connection
 
-__all__ = ["APPLICATION_ID", "MIGRATIONS", "check_readable", "check_version", "migrate"]
+__all__ = [
+    "APPLICATION_ID",
+    "MIGRATIONS",
+    "NEVER_RELEASED",
+    "check_readable",
+    "check_version",
+    "migrate",
+]
 
 APPLICATION_ID = 0x53545253  # "STRS"
+
+NEVER_RELEASED = 1
+"""The newest version that nobody was given: such a journal says things that mean nothing any more."""
 
 MIGRATIONS: tuple[str, ...] = (
     """
@@ -58,9 +68,10 @@ MIGRATIONS: tuple[str, ...] = (
 
 
 def check_version(connection: Connection, migrations: Sequence[str] = MIGRATIONS) -> int:
-    """Return the database's version, 0 for an empty one. Changes nothing.
+    """Return how many migrations the database has had, 0 for an empty one. Changes nothing.
 
-    Raises `StoreTooNew` for a later version and `StoreDamaged` for a file of another program.
+    Raises `StoreTooNew` for a later version, `StoreTooOld` for one from before the first release, and
+    `StoreDamaged` for a file of another program.
     """
     found = connection.rows(
         "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema)"
@@ -72,13 +83,18 @@ def check_version(connection: Connection, migrations: Sequence[str] = MIGRATIONS
             f"`{connection.file}` is a database of another program",
             "Move it away; nothing in it was changed.",
         )
-    if version > len(migrations):
+    if 0 < version <= NEVER_RELEASED:
+        raise StoreTooOld(
+            f"`{connection.file}` is from before the first release, and can't be read any more",
+            "Move its folder away, or set STEERSMAN_HOME to another; nothing in it was changed.",
+        )
+    known = NEVER_RELEASED + len(migrations)
+    if version > known:
         raise StoreTooNew(
-            f"`{connection.file}` has version {version}; this program knows versions up to"
-            f" {len(migrations)}",
+            f"`{connection.file}` has version {version}; this program knows versions up to {known}",
             "Install the newest steersman, or set STEERSMAN_HOME to another folder.",
         )
-    return int(version)
+    return max(0, int(version) - NEVER_RELEASED)
 
 
 def check_readable(connection: Connection, migrations: Sequence[str] = MIGRATIONS) -> bool:
@@ -101,4 +117,4 @@ def migrate(connection: Connection, migrations: Sequence[str] = MIGRATIONS) -> N
         for step in range(check_version(connection, migrations), len(migrations)):
             connection.change(migrations[step])
         connection.change(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.change(f"PRAGMA user_version = {len(migrations)}")
+        connection.change(f"PRAGMA user_version = {NEVER_RELEASED + len(migrations)}")

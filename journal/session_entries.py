@@ -54,9 +54,10 @@ class SessionResumed(Entry):
 
 @dataclass(frozen=True, slots=True)
 class SessionLeaving(Entry):
-    """The program is being left while a turn runs; the turn is being stopped first."""
+    """The program is being left; what runs is being stopped first, as far as `reaches` goes."""
 
     cause: str = "exit"
+    reaches: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,10 @@ class SessionSuspended(Entry):
 
 @dataclass(frozen=True, slots=True)
 class SessionFinalizing(Entry):
-    """The session was told to end for good; its turn is being stopped first."""
+    """The session was told to end for good; what `reaches` names is being stopped first."""
 
     cause: str
+    reaches: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

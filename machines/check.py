@@ -16,12 +16,16 @@ __all__ = ["Fault", "check"]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One finding: `kind` is a fixed word per rule, `where` the place, `message` a sentence."""
+    """One finding: `kind` is a fixed word per rule, `where` the place, `message` a sentence.
+
+    `hint` names the next step, where the message does not imply it.
+    """
 
     machine: str
     kind: str
     where: str
     message: str
+    hint: str = ""
 
     def __str__(self) -> str:
         """Read as one line of a report."""

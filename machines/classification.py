@@ -15,7 +15,7 @@ from .disposition import Intent
 from .prose import Token
 from .words import Match, WordKind, Words
 
-__all__ = ["Classification", "Revert", "classify"]
+__all__ = ["Classification", "Revert", "addressee", "classify"]
 
 Revert = Literal["", "turn", "last"]
 
@@ -25,6 +25,7 @@ _EXPLICIT: Final = {
     "interrupt": Intent.EXPLICIT_INTERRUPT,
 }
 _COMMAND: Final = re.compile(r"\s*[/\uff0f]([A-Za-z][A-Za-z-]*)[!.]*(?:\s+|\Z)")
+_ADDRESS: Final = re.compile(r"@([\w/-]+)\s+")
 _REVERTING: Final = frozenset({"revert", "undo"})
 _REVERTIBLE: Final = frozenset({"file", "change", "edit"})
 _WHOSE: Final = frozenset({"your", "very"})
@@ -84,6 +85,12 @@ def classify(
         revert = reading.revert if is_stop else ""
         return Classification(choice, says_more=reading.says_more or not is_stop, revert=revert)
     return _by_words(reading)
+
+
+def addressee(text: str) -> tuple[str, str]:
+    """Part the `@NAME TEXT` of a steer into name and text; without a name the first is empty."""
+    found = _ADDRESS.match(text)
+    return (found[1], text[found.end() :]) if found else ("", text)
 
 
 def _by_words(reading: _Reading) -> Classification:

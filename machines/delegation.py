@@ -1,7 +1,7 @@
-"""Messages and effects of delegation: between a session, its nursery, and the sessions in it.
+"""Messages and effects of delegation: between a session, its child supervisor, and its children.
 
-The nursery is the supervisor of a session's children, and the one authority on them, as the queue is
-on messages. A child is a session; what it does is heard through its journal, once that is durable.
+The child supervisor is the one authority on a session's children, as the queue is on messages. A
+child is a session; what it does is heard through its journal, once that is durable.
 """
 
 from dataclasses import dataclass, field
@@ -10,18 +10,14 @@ from typing import Any, ClassVar, Literal
 from .attachment import Attachment
 from .conversation import ChatMessage, Usage
 from .messages import Lane, Message
-from .orders import InterruptTurn
 
 __all__ = [
     "AnswerOffer",
-    "CancelChildren",
     "ChildLost",
     "ChildOpened",
     "ChildReport",
-    "ChildReturned",
     "CloseChild",
     "Delegate",
-    "DetachChildren",
     "Dismiss",
     "EndChild",
     "Offer",
@@ -36,7 +32,7 @@ __all__ = [
     "StopChild",
 ]
 
-ReportKind = Literal["began", "ended", "stopped", "closed", "steered", "missed"]
+ReportKind = Literal["ended", "stopped", "closed", "steered", "missed"]
 
 
 # Effects: what is asked for once it is durable ----------------------------------------------------
@@ -44,14 +40,17 @@ ReportKind = Literal["began", "ended", "stopped", "closed", "steered", "missed"]
 
 @dataclass(frozen=True, slots=True)
 class Delegate(Message):
-    """A tool call of turn `turn` gives a task to a child; its result is the call's."""
+    """A tool call of turn `turn` gives a task to a child; its result is the call's.
+
+    `lineage` are the epochs of the session's ancestors under which the turn began, nearest first.
+    """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
     turn: str
     epoch: int
     call: str
     arguments: dict[str, Any]
-    reply_to: Any = None
+    lineage: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,6 @@ class Dismiss(Message):
     epoch: int
     call: str
     arguments: dict[str, Any]
-    reply_to: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,6 @@ class StopChild(Message):
     turn: str
     epoch: int
     call: str
-    reply_to: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,41 +121,20 @@ class SetTimer:
     epoch: int = 0
 
 
-# To the nursery -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class CancelChildren(Message):
-    """End these children now; what they have is kept, and they can be resumed with their parent.
-
-    `order` is the cancel that asks for it, if no turn runs that would write its receipt.
-    """
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-    names: tuple[str, ...]
-    cause: str
-    receipt: str = ""
-    order: InterruptTurn | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DetachChildren(Message):
-    """These work in the background from now on: the turn that waited for them ends without them."""
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-    names: tuple[str, ...]
+# To the child supervisor ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class ResumeChildren(Message):
     """Turn `turn` goes on where `earlier` were interrupted, newest first: so do the children of those.
 
-    Both empty: those go on for which no turn waits.
+    Both empty: those go on for which no turn waits. `epoch` is the session's when that was decided.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
     earlier: tuple[str, ...]
     turn: str
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +163,10 @@ class SideTalk(Message):
 
 @dataclass(frozen=True, slots=True)
 class StartTalk(Message):
-    """Open a side talk: `item` is its place in the queue, `seed` what it has seen."""
+    """Open a side talk: `item` is its place in the queue, `seed` what it has seen.
+
+    `epoch` is the session's when a person asked for it.
+    """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
     child: str
@@ -238,15 +217,17 @@ class AnswerOffer(Message):
 class ChildOpened(Message):
     """A child's session is open: `start` starts its actor, `entry` is what a new one is told first.
 
-    For a session that was opened before: `has_task` says whether its task reached it, `last` what it
-    said last, if it has nothing more to do.
+    For a session that was opened before: `has_task` says whether its task reached it, `is_over`
+    whether it has ended for good, `last` what it said last, if it has nothing more to do.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
     name: str
+    session: str
     start: Any
     entry: Any = None
     has_task: bool = False
+    is_over: bool = False
     last: "ChildReport | None" = None
 
 
@@ -264,9 +245,10 @@ class ChildLost(Message):
 class ChildReport(Message):
     """What a child did, durable in its journal.
 
-    began: a turn of it runs. ended: it has nothing more to do; `status` is completed or failed, and
-    `text` its last word. stopped: it was interrupted and everything it started is dead. closed: it
-    is suspended or final. steered, missed: the steer with `key` entered at (turn, step), or can't.
+    ended: it has nothing more to do; `status` is completed or failed, and `text` its last word.
+    stopped: it was interrupted and everything it started is dead; `order` is the parent's epoch of the
+    stop that it obeyed, 0 if that came from elsewhere. closed: it is suspended or final. steered,
+    missed: the steer with `key` entered at (turn, step), or can't.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
@@ -282,16 +264,4 @@ class ChildReport(Message):
     usage: Usage = field(default_factory=Usage)
     killed: tuple[int, ...] = ()
     survivors: tuple[int, ...] = ()
-
-
-# To a turn ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ChildReturned(Message):
-    """A child which the turn waits for, apart from its calls, has ended."""
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-    name: str
-    killed: tuple[int, ...] = ()
-    survivors: tuple[int, ...] = ()
+    order: int = 0

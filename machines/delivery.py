@@ -5,17 +5,35 @@ is a session, too, and uses the same table: a `cancel` that reaches it arises th
 `parent`, a `finalize` as `finalize`, a `steer` as `steer`. So what reaches a child reaches its
 children by the same rows, and no code walks the tree.
 
+Each cause is raised by the program, and asks for the relations of the session: `ASKED_BY` names the
+places. A cell that nothing asks is in `NEVER_ASKED`, with the reason; a row may not promise anything
+there (`route_check.py`).
+
 A row that spares somebody says why. A turn that is cancelled ends, which is a cause of its own
 (`turn_end`), and not one by which anybody else is stopped.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from .routing import Row, Table, when
 
-__all__ = ["DEFAULT_DELIVERIES", "Cause", "Delivery", "DeliveryRow", "Relation", "deliver"]
+__all__ = [
+    "ASKED_BY",
+    "DEFAULT_DELIVERIES",
+    "ENDS",
+    "FINAL",
+    "NEVER_ASKED",
+    "STEERS",
+    "Cause",
+    "Delivery",
+    "DeliveryRow",
+    "Relation",
+    "deliver",
+    "never_asked",
+]
 
 
 class Cause(StrEnum):
@@ -27,7 +45,7 @@ class Cause(StrEnum):
     MORE_WORD = "more_word"  # an interrupt word in a message that says more
     MESSAGE = "message"  # a message that interrupts by the busy mode or the strategy
     SIGNAL = "signal"  # Ctrl-C, SIGTERM, SIGHUP
-    TIMEOUT = "timeout"  # a turn's time limit
+    TIMEOUT = "timeout"  # a child's time limit, at the child itself
     BUDGET = "budget"  # a session's limit of tokens, cost or time
     PARENT = "parent"  # the parent cancels this session
     FINALIZE = "finalize"  # the session ends for good
@@ -66,6 +84,15 @@ class DeliveryRow(Row):
     why: str
 
 
+ENDS: Final = (Delivery.CANCEL, Delivery.FINALIZE)
+"""What ends a turn or a child."""
+
+FINAL: Final = (Cause.NEW, Cause.FINALIZE)
+"""Causes by which the session itself ends for good."""
+
+STEERS: Final = (Cause.STEER, Cause.STEER_THROUGH, Cause.STEER_NAMED)
+"""The causes that carry a text; so does the cause that a route for a message brings."""
+
 _CHILDREN: Final = (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD)
 _BELOW: Final = (*_CHILDREN, Relation.SIDE_TALK)
 _CANCELS: Final = (Cause.STOP, Cause.BARE_WORD, Cause.SIGNAL, Cause.PARENT, Cause.BUDGET)
@@ -98,19 +125,19 @@ DEFAULT_DELIVERIES: Final = Table(
             "timeout",
             when(cause=Cause.TIMEOUT, relation=(Relation.SELF, Relation.FOREGROUND_CHILD)),
             Delivery.CANCEL,
-            "The limit is the turn's, and of those who work for it.",
+            "The limit is the child's, and of those for whom its turn waits.",
         ),
         DeliveryRow(
             "timeout-aside",
             when(cause=Cause.TIMEOUT, relation=(Relation.BACKGROUND_CHILD, Relation.SIDE_TALK)),
             Delivery.NONE,
-            "They outlive the turn anyway, and have limits of their own.",
+            "Its turn does not wait for them, and they have limits of their own.",
         ),
         DeliveryRow(
             "timeout-goal",
             when(cause=Cause.TIMEOUT, relation=Relation.GOAL),
             Delivery.NONE,
-            "A turn's limit is not the goal's; turn after turn that fails pauses it.",
+            "The child's goal ends with the child; the parent's is not reached.",
         ),
         DeliveryRow(
             "talk-first",
@@ -162,6 +189,50 @@ DEFAULT_DELIVERIES: Final = Table(
         ),
     ),
 )
+
+
+_NOT_UP: Final = "A parent learns of it by the child's result."
+_NOT_ASIDE: Final = "Siblings belong to the parent, and the parent's own causes reach them."
+_NO_GOAL: Final = "A goal takes in no text: its turns do."
+
+NEVER_ASKED: Final[Mapping[tuple[Cause, Relation], str]] = {
+    **{(cause, Relation.PARENT): _NOT_UP for cause in Cause},
+    **{(cause, Relation.SIBLING): _NOT_ASIDE for cause in Cause},
+    **{(cause, Relation.GOAL): _NO_GOAL for cause in STEERS},
+    (Cause.TURN_END, Relation.SELF): "The turn has ended: nothing of it is left to stop.",
+    (Cause.STEER_NAMED, Relation.SELF): "It names a child; `@parent` is the cause `steer`.",
+}
+"""The cells for which nothing asks at run time, and why; all others are asked."""
+
+_STOPPING: Final = "actors/decisions/stopping.py"
+_ROUTING: Final = "actors/decisions/routing.py"
+
+ASKED_BY: Final[Mapping[Cause, tuple[str, ...]]] = {
+    Cause.STOP: (f"{_STOPPING}:stop",),
+    Cause.NEW: (f"{_STOPPING}:leave", "actors/decisions/goals.py:paused_by_stop"),
+    Cause.BARE_WORD: (f"{_STOPPING}:stop",),
+    Cause.MORE_WORD: (f"{_STOPPING}:stop",),
+    Cause.MESSAGE: (f"{_STOPPING}:stop",),
+    Cause.SIGNAL: (f"{_STOPPING}:leave",),
+    Cause.TIMEOUT: ("actors/decisions/children.py:is_timed_out", f"{_STOPPING}:stop"),
+    Cause.BUDGET: (f"{_STOPPING}:stop",),
+    Cause.PARENT: (f"{_STOPPING}:stop",),
+    Cause.FINALIZE: (f"{_STOPPING}:leave", "actors/decisions/goals.py:paused_by_stop"),
+    Cause.TURN_END: (f"{_STOPPING}:ended_turn",),
+    Cause.STEER: (f"{_ROUTING}:_steer",),
+    Cause.STEER_THROUGH: (f"{_ROUTING}:_steer", f"{_ROUTING}:steer_waiting"),
+    Cause.STEER_NAMED: (f"{_ROUTING}:_steer", f"{_ROUTING}:steer_waiting"),
+}
+"""Where a cause asks the table, as file and function.
+
+A cause that a route brings is asked for like `message` or like `steer`.
+"""
+
+
+def never_asked(cause: str, relation: str) -> str:
+    """Say why nothing asks for a cell at run time; empty for one that is asked."""
+    known = Cause.STOP if cause not in tuple(Cause) else Cause(cause)
+    return NEVER_ASKED.get((known, Relation(relation)), "")
 
 
 def deliver(table: Table[DeliveryRow], cause: str, relation: str) -> DeliveryRow:

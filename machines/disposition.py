@@ -11,6 +11,7 @@ does not even stop the turn that waits for it. And whoever wants work to stop is
 the mode.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -19,9 +20,14 @@ from .delivery import Cause
 from .routing import Row, Table, when
 
 __all__ = [
+    "ACKNOWLEDGED",
     "ACKS",
+    "ACK_USES",
     "DEFAULT_DISPOSITIONS",
     "LATE_ACK",
+    "NEVER_SAID",
+    "OVERTAKEN_INTENTS",
+    "AckUse",
     "Action",
     "AutoQueue",
     "BusyMode",
@@ -113,6 +119,7 @@ ACKS: Final[dict[str, str]] = {
     "next_after_stop": "it runs once the turn has stopped",
     "next_turn": "the turn ended before the steer came: it is the next turn",
     "queued": "its number in the queue",
+    "refused": "it was not taken in; here is your text",
     "revert_hint": "nothing runs, so this is a message; `/revert` restores files",
     "steered": "it enters at the next boundary",
     "steered_child": "which children take it in, at their next boundary",
@@ -126,9 +133,59 @@ ACKS: Final[dict[str, str]] = {
 LATE_ACK: Final = "next_turn"
 """Instead of a row's own: what the row said had become impossible when the message arrived."""
 
+ACKNOWLEDGED: Final = (Action.QUEUE, Action.STEER, Action.INTERRUPT, Action.REFUSE)
+"""Actions after which the sender is told something; a turn that starts and a command show themselves."""
+
 _TALK: Final = (Intent.CONVERSE, Intent.STEER_WORD)
 _CANCEL: Final = (Intent.INTERRUPT_BARE, Intent.REVERT)
 _WORDS: Final = (*_CANCEL, Intent.INTERRUPT_MORE)
+
+
+@dataclass(frozen=True, slots=True)
+class AckUse:
+    """Where an acknowledgement is true; an empty field allows every value.
+
+    `is_for_turn`, `is_for_children`: the cause of the steer is given to the turn, or to some child.
+    `spares_children`: the cause ends no child.
+    """
+
+    actions: tuple[Action, ...]
+    intents: tuple[Intent, ...] = ()
+    situations: tuple[Situation, ...] = ()
+    is_for_turn: bool = False
+    is_for_children: bool = False
+    spares_children: bool = False
+
+
+ACK_USES: Final[Mapping[str, AckUse]] = {
+    "already_stopping": AckUse((Action.INTERRUPT,), situations=(Situation.INTERRUPTING,)),
+    "finalizing": AckUse((Action.REFUSE,), situations=(Situation.FINALIZING,)),
+    "interrupt_detected": AckUse((Action.INTERRUPT,), _WORDS),
+    "interrupting": AckUse((Action.INTERRUPT,)),
+    "next_after_stop": AckUse((Action.QUEUE,), situations=(Situation.INTERRUPTING,)),
+    "next_turn": AckUse(()),  # instead of a row's own: no row names it
+    "queued": AckUse((Action.QUEUE,)),
+    "refused": AckUse((Action.REFUSE,)),
+    "revert_hint": AckUse((Action.RUN,), (Intent.REVERT,), (Situation.IDLE, Situation.HELD)),
+    "steered": AckUse((Action.STEER,), is_for_turn=True),
+    "steered_child": AckUse((Action.STEER,), is_for_children=True),
+    "subagent_working": AckUse((Action.QUEUE,), situations=(Situation.DELEGATING,)),
+    "word_interrupts": AckUse((Action.INTERRUPT,), _WORDS, spares_children=True),
+    "word_queued": AckUse((Action.QUEUE,), _WORDS),
+    "word_steered": AckUse((Action.STEER,), _WORDS),
+}
+"""What each acknowledgement may accompany: anywhere else it contradicts what is done."""
+
+OVERTAKEN_INTENTS: Final = (Intent.CONVERSE, Intent.STEER_WORD, Intent.EXPLICIT_QUEUE)
+"""What a stop can overtake: what steers or interrupts is decided by what the session does then."""
+
+NEVER_SAID: Final[Mapping[tuple[Intent, Situation], str]] = {
+    (intent, Situation.OVERTAKEN): "A stop overtakes only what waits or runs by itself."
+    for intent in Intent
+    if intent not in (*OVERTAKEN_INTENTS, Intent.COMMAND)
+}
+"""Combinations of intent and situation that never arise, and why."""
+
 _ALONE: Final = (Situation.BUSY, Situation.ACCOMPANIED)
 _RUNNING: Final = (*_ALONE, Situation.DELEGATING)
 _WORDS_COUNT: Final = (Strategy.KEYWORD, Strategy.ALWAYS)
@@ -152,10 +209,6 @@ DEFAULT_DISPOSITIONS: Final = Table(
             when(situation=Situation.FINALIZING),
             Action.REFUSE, ack="finalizing",
             doc="A session that ends takes nothing more; nothing of it runs any longer."),
-        DispositionRow("overtaken-stop",
-            when(intent=Intent.EXPLICIT_INTERRUPT, situation=Situation.OVERTAKEN),
-            Action.INTERRUPT, Cause.STOP, "already_stopping",
-            "Two stops that crossed are one."),
         DispositionRow("overtaken",
             when(situation=Situation.OVERTAKEN),
             Action.QUEUE, ack="queued",

@@ -118,4 +118,4 @@ PortEffect = (
 """What the world outside the actors does."""
 
 Effect = PortEffect | Delegate | Dismiss | StopChild | PassSteer
-"""What is done once it is durable; the last four by the nursery."""
+"""What is done once it is durable; the last four by the child supervisor."""

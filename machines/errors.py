@@ -9,6 +9,7 @@
     │   ├── StoreBusy                            another live process owns the session
     │   ├── StoreDamaged                         the file is not a database, or fails its own check
     │   ├── StoreTooNew                          written by a later version of this program
+    │   ├── StoreTooOld                          written before the first release
     │   ├── StoreFailed                          an I/O error: the store accepts nothing until reopened
     │   ├── UnknownSession                       no session has this id
     │   └── LeaseLost                            somebody else took the session over
@@ -32,6 +33,7 @@ __all__ = [
     "StoreError",
     "StoreFailed",
     "StoreTooNew",
+    "StoreTooOld",
     "TemplateError",
     "ToolError",
     "UnknownSession",
@@ -100,6 +102,10 @@ class StoreDamaged(StoreError):
 
 class StoreTooNew(StoreError):
     """The file was written by a later version of this program."""
+
+
+class StoreTooOld(StoreError):
+    """The file was written before the first release, in a format that nothing reads any more."""
 
 
 class StoreFailed(StoreError):

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from .delivery import Delivery, DeliveryRow, Relation
+from .delivery import Cause, Delivery, DeliveryRow, Relation
 from .disposition import DispositionRow
 from .routes import Routes
 
 __all__ = [
+    "CAUSES",
     "RELATIONS",
     "SITUATIONS",
     "Companion",
@@ -33,6 +34,24 @@ RELATIONS: Final[Mapping[str, str]] = {
     Relation.SIBLING: "a sibling",
     Relation.GOAL: "the goal",
 }
+
+CAUSES: Final[Mapping[str, str]] = {
+    Cause.STOP: "/stop, or Esc",
+    Cause.NEW: "/new",
+    Cause.BARE_WORD: "a message of nothing but interrupt words, or a revert",
+    Cause.MORE_WORD: "an interrupt word in a message that says more",
+    Cause.MESSAGE: "a message that interrupts by the busy mode or the strategy",
+    Cause.SIGNAL: "the program is left: /exit, or a signal",
+    Cause.TIMEOUT: "a child reaches its time limit",
+    Cause.BUDGET: "the session reaches a limit of tokens, cost or time",
+    Cause.PARENT: "the parent is stopped",
+    Cause.FINALIZE: "/finalize",
+    Cause.TURN_END: "the turn ends, for whatever reason",
+    Cause.STEER: "a steer for the turn",
+    Cause.STEER_THROUGH: "a steer for those the turn waits for",
+    Cause.STEER_NAMED: "/steer @NAME TEXT",
+}
+"""What raises each cause, as people see it."""
 
 SITUATIONS: Final[Mapping[str, str]] = {
     "idle": "nothing runs",

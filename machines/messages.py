@@ -66,7 +66,8 @@ class UserMessage(Message):
 class Interrupt(Message):
     """A cancel by command, key or signal: `cause` is a key of the delivery table.
 
-    `turn` none addresses whatever turn runs; a turn's id addresses that one and no other.
+    `turn` none addresses whatever turn runs; a turn's id addresses that one and no other. `epoch` is
+    the parent's, where a stop of the parent reaches its child.
     """
 
     lane: ClassVar[Lane] = Lane.CONTROL
@@ -75,6 +76,7 @@ class Interrupt(Message):
     user: str = ""
     client_id: str = ""
     said: int = 0
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +106,12 @@ class Allow(Message):
 class QueueChange(Message):
     """A change of the queue that a person asked for: `op` with its number, text or position.
 
-    `position` counts from 1 among what waits or was interrupted. `hold_next`: if something is to
-    run before all that waits, it waits like the rest. `to`: the child to steer, `parent`, or whoever
-    works; the session finds out `for_children`.
+    `position` counts from 1 among what waits or was interrupted. `to`: the child to steer, `parent`,
+    or whoever works; the session finds out `for_children`.
     """
 
     lane: ClassVar[Lane] = Lane.CONTROL
-    op: Literal[
-        "withdraw", "clear", "hold", "hold_next", "release", "edit", "move", "steer", "keep"
-    ]
+    op: Literal["withdraw", "clear", "hold", "release", "edit", "move", "steer", "keep"]
     number: int | None = None
     text: str = ""
     position: int = 1

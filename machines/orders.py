@@ -1,56 +1,56 @@
-"""What the actors of one session tell each other: frozen values, each with its lane."""
+"""What the actors of one session tell each other: frozen values, each with its lane.
+
+They share one record (`actors/ledger.py`), so no message carries a copy of state. A message says what
+somebody wants; whoever receives it looks at the record as it is then.
+"""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from .attachment import Attachment
-from .conversation import ChatMessage
 from .message import Lane, Message
+from .messages import UserMessage
 
 __all__ = [
+    "ChildrenClosed",
+    "CloseChildren",
     "Committed",
-    "CutAnswer",
-    "Decided",
     "Down",
     "Enqueue",
+    "GoalMessage",
+    "GoalOrder",
+    "HandBack",
     "Inspect",
-    "InterruptTurn",
-    "Journalled",
     "Kill",
-    "NothingToStart",
-    "Settle",
-    "Settled",
-    "StartNext",
-    "SteersTaken",
+    "NoteEntry",
+    "OpenSession",
+    "Reroute",
+    "SteerWaits",
     "StoreBroke",
     "TakeSteers",
     "TimerFired",
-    "Watch",
+    "Wake",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Decided(Message):
-    """Entries that one actor decided, for the session to journal in one commit, and their effects.
-
-    `entries` are journal entries, `effects` are performed only after the commit and only if the
-    turn's epoch has not moved; `urgent` are performed at once (they only ever stop things); `facts`
-    are told once everything decided before them is durable; `orders` are cancels that follow from
-    the entries.
-    """
+class Wake(Message):
+    """The record has changed in a way that concerns the receiver: it does what is due."""
 
     lane: ClassVar[Lane] = Lane.SYSTEM
-    sender: str
-    entries: tuple[Any, ...]
-    effects: tuple[Any, ...] = ()
-    urgent: tuple[Any, ...] = ()
-    facts: tuple[Any, ...] = ()
-    orders: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Journalled(Message):
-    """An entry that somebody else decided and that names the receiver."""
+class OpenSession(Message):
+    """The first message of a new session: `entry` is the first entry of its journal."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    entry: Any
+
+
+@dataclass(frozen=True, slots=True)
+class NoteEntry(Message):
+    """Journal an entry about the session that none of its actors decides: a hook that has run."""
 
     lane: ClassVar[Lane] = Lane.SYSTEM
     entry: Any
@@ -66,7 +66,7 @@ class Committed(Message):
 
 @dataclass(frozen=True, slots=True)
 class StoreBroke(Message):
-    """The journal cannot be written, or somebody else owns it: nothing more may be accepted."""
+    """The journal cannot be written, or another process owns it: nothing more may be accepted."""
 
     lane: ClassVar[Lane] = Lane.SYSTEM
     reason: str
@@ -87,17 +87,13 @@ class Down(Message):
 
 @dataclass(frozen=True, slots=True)
 class Kill(Message):
-    """End now; the mailbox is kept for whoever decides what follows."""
+    """End now; the mailbox is kept for the next incarnation.
+
+    `incarnation` is the one that is meant, counted from 0: a later one ignores the order.
+    """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
-
-
-@dataclass(frozen=True, slots=True)
-class Watch(Message):
-    """Tell `watcher` when the receiver is down."""
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-    watcher: Any
+    incarnation: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,132 +105,122 @@ class TimerFired(Message):
     epoch: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Enqueue(Message):
     """Take a message into the queue; `said_as` is how the routing table took it.
 
-    `cancels`: the order to the running turn that goes out when the message is safe.
-    `is_next`: run before everything that waits, also while the queue is held. `is_overtaken`: it was
-    said before a stop that was served first.
-    `for_turn`: a steer, waiting for a boundary of that turn; `for_children`: for one of each of these,
-    or, with `beneath`, for a child of theirs.
-    `child`: it is the result of that child. `purpose`: it is no message but `compaction`, or `again`.
+    `epoch` is the session's when that was decided: a stop since then has overtaken the message.
+    `origin` is the message as it was sent: it is routed again if the turn that was to run it cannot
+    begin any more. `is_next`: run before everything that waits, also while the queue is held.
+    `is_overtaken`: it was said before a stop that was served first. `for_turn`: a steer for a boundary
+    of that turn; `for_children`: for one of each of these, or, with `beneath`, for a child of theirs.
+    `child`: it is the result of that child. `purpose`: `compaction` or `again`, which say nothing to a
+    model.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
     text: str
     said_as: str
-    user: str
-    client_id: str
-    matched: str
-    rule: str
+    epoch: int
+    user: str = ""
+    client_id: str = ""
+    matched: str = ""
+    rule: str = ""
     ack: str = ""
     is_next: bool = False
     for_turn: str = ""
     position: int | None = None
-    cancels: "InterruptTurn | None" = None
     for_children: tuple[str, ...] = ()
     child: str = ""
     attached: tuple[Attachment, ...] = ()
     purpose: str = ""
     beneath: str = ""
     is_overtaken: bool = False
+    origin: UserMessage | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class StartNext(Message):
-    """Begin turn `turn` with the next item; answered with Decided or NothingToStart.
+class Reroute(Message):
+    """The queue gives a message back to the session: what it was routed by has changed.
 
-    `must_hold`: a cancel has just missed the last turn, so hold what waits first.
+    `is_overtaken`: a stop came in between.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
-    turn: str
-    epoch: int
-    must_hold: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class NothingToStart(Message):
-    """The queue's answer when nothing waits that may run."""
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-
-
-@dataclass(frozen=True, slots=True)
-class Settle(Message):
-    """Ask the queue for whatever it still has to decide; answered with `Settled`, its last word."""
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-
-
-@dataclass(frozen=True, slots=True)
-class Settled(Message):
-    """The queue, or the nursery, has decided everything that it was told until now."""
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-    sender: str = "queue"
+    message: UserMessage
+    is_overtaken: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TakeSteers(Message):
-    """At a boundary of `turn`: hand over what waits for it. `closing`: the answer is complete.
-
-    When nothing waits at a closing boundary the queue shuts the door: a steer for this turn that
-    comes later is a message of its own.
-    """
+    """At a boundary before `step` of `turn`: hand over what waits for it. Answered with `Wake`."""
 
     lane: ClassVar[Lane] = Lane.SYSTEM
     turn: str
     step: int
-    is_closing: bool
-    reply_to: Any
 
 
 @dataclass(frozen=True, slots=True)
-class SteersTaken(Message):
-    """The queue's answer: `messages` extend the context, already journalled; `items` are in them."""
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-    turn: str
-    step: int
-    is_closing: bool
-    messages: tuple[ChatMessage, ...]
-    items: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CutAnswer(Message):
-    """The session's word to its turn that steer `item` waits and may cut the streaming answer."""
+class SteerWaits(Message):
+    """The queue's news for the turn that steer `item` waits for its next boundary."""
 
     lane: ClassVar[Lane] = Lane.SYSTEM
     item: str
 
 
 @dataclass(frozen=True, slots=True)
-class InterruptTurn(Message):
-    """The session's order to its turn to end now; the turn journals the receipt with its end.
+class HandBack(Message):
+    """The model can't work a message in: `words` are how it begins, empty if there is only one.
 
-    `is_patient`: let the tools that run end first. `spares`: calls whose children go on without the
-    turn. `companions`: children that are being stopped with it, apart from those of its calls.
-    `is_talk`: by the table it reaches no child for which the turn waits, so it waits for one, too,
-    that has been asked for since.
+    The queue answers the turn with the result of the tool call.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
-    receipt: str
-    cause: str
-    turn: str = ""
+    turn: str
+    epoch: int
+    step: int
+    call: str
+    words: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class GoalOrder(Message):
+    """A `SetGoal` or `ChangeGoal` for the goal's actor; `epoch` is the session's when it came."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    order: Any
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class GoalMessage(Message):
+    """Let the message that goes on with a goal wait in the queue.
+
+    `is_first`: it is the goal's first, which also runs past what is held and behind what waits.
+    `after`: only while that turn is the newest; none if a person wants it, whatever has run.
+    """
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    goal: str
+    text: str
     user: str = ""
-    client_id: str = ""
-    matched: str = ""
-    rule: str = ""
-    text: str = ""
-    is_patient: bool = False
-    spares: tuple[str, ...] = ()
-    companions: tuple[str, ...] = ()
-    is_talk: bool = False
-    ack: str = ""
+    is_first: bool = False
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CloseChildren(Message):
+    """The session ends: answered with `ChildrenClosed` once no child's session is open here."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+
+
+@dataclass(frozen=True, slots=True)
+class ChildrenClosed(Message):
+    """No session of a child is open any more."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
 
 
 @dataclass(frozen=True, slots=True)

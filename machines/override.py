@@ -49,6 +49,7 @@ _DEFAULT_ACKS: Final = {
     Action.REFUSE: "",
     Action.INTERRUPT: "interrupting",
 }
+_ASKED: Final = (Relation.SELF, *_CHILDREN, Relation.SIDE_TALK, Relation.GOAL)
 _BY_INTENT: Final = {
     Intent.INTERRUPT_BARE: Cause.BARE_WORD,
     Intent.REVERT: Cause.BARE_WORD,
@@ -277,9 +278,12 @@ def _delivery_rows(route: Override, causes: tuple[str, ...]) -> list[DeliveryRow
         name = route.name if len(route.deliver) == 1 else f"{route.name}-{number}"
         where = {"cause": causes, "relation": relations}
         rows.append(DeliveryRow(name, where, Delivery(gift.what), why))
-    if route.message:
+    named = {one for gift in route.deliver for target in gift.to for one in TARGETS[target]}
+    others = tuple(relation for relation in _ASKED if relation not in named)
+    if route.message and others:
         spared = f"Route `{route.name}` is not for them."
-        rows.append(DeliveryRow(f"{route.name}-else", {"cause": causes}, Delivery.NONE, spared))
+        where = {"cause": causes, "relation": others}
+        rows.append(DeliveryRow(f"{route.name}-else", where, Delivery.NONE, spared))
     return rows
 
 

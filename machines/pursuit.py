@@ -4,13 +4,12 @@ Who wants a session to work for a goal tells it `SetGoal`, and is answered with 
 the goal's id or the `reason` why not. From then on the goal's state is `SessionRecord.goals`, whose
 `current` ends up achieved, impossible, cleared or paused in every case.
 
-Everything that a goal decides goes by way of the queue (`GoalDecided`), which is the authority on
-messages: so the message that goes on with a goal comes in the same commit as the verdict that calls for
-it, and goes in the same commit as whatever ends the goal.
+The message that goes on with a goal is the queue's to decide (`orders.GoalMessage`); it is taken back
+there as soon as the goal is not pursued any more.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from .conversation import ChatMessage, Usage
 from .messages import Lane, Message
@@ -19,28 +18,20 @@ from .verdict import Condition, Verdict
 __all__ = [
     "AskJudge",
     "AwaitCondition",
-    "Catch",
-    "Caught",
     "ChangeGoal",
     "ChangesCounted",
     "ConditionMet",
-    "Continuation",
     "CountChanges",
     "GateEnded",
     "GateResult",
-    "GoalDecided",
     "GoalEffect",
     "GoalTimer",
-    "Heard",
     "JudgeAnswered",
     "JudgeDead",
     "Judged",
-    "Rested",
     "RunGate",
     "SetGoal",
-    "StopGoal",
     "StopJudging",
-    "Wanted",
 ]
 
 
@@ -73,118 +64,6 @@ class ChangeGoal(Message):
 
     lane: ClassVar[Lane] = Lane.CONTROL
     op: Literal["pause", "resume", "clear"]
-
-
-# From the session to its goal ---------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted(Message):
-    """What a person wants of goals, in the order in which the session heard it.
-
-    Answered with `Heard`, by way of the queue.
-    """
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-    order: SetGoal | ChangeGoal
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Rested(Message):
-    """Turn `turn` has ended, and nothing else runs or will: a boundary of goal `goal`.
-
-    `status` is the turn's, `ended` when that was; `answer` what it said last. `has_acted`: a tool
-    ran. `may_have_changed`: one that can change files. `is_persons`: it was no turn of the goal.
-    """
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-    goal: str
-    turn: str
-    status: str
-    ended: float = 0.0
-    reason: str = ""
-    answer: str = ""
-    has_acted: bool = False
-    may_have_changed: bool = False
-    is_persons: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class StopGoal(Message):
-    """A cancel reaches the goal: it pauses for `reason`, or, `is_final`, is dropped.
-
-    `receipt` is journalled with that, and `Stopped` when nothing of the goal is left: nothing else runs.
-    Answered with `Heard`, by way of the queue.
-    """
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-    reason: str = "interrupt"
-    detail: str = ""
-    is_final: bool = False
-    receipt: Any = None
-    number: int = 0
-
-
-# From the goal, by way of the queue ---------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Continuation:
-    """The message that a goal's next turn begins with; its first also runs past what is held.
-
-    `after`: only while that turn is the newest; none if a person wants it, whatever has run.
-    """
-
-    text: str
-    user: str = ""
-    is_first: bool = False
-    after: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GoalDecided(Message):
-    """What a goal decided: the queue adds what becomes of its messages, and hands all of it on.
-
-    `drops`: of the goals' messages, those that wait are taken back, those that were interrupted, or
-    both. `goes_on` waits from now on, unless somebody else's message does, or a turn runs.
-    """
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-    goal: str = ""
-    entries: tuple[Any, ...] = ()
-    effects: tuple[Any, ...] = ()
-    urgent: tuple[Any, ...] = ()
-    drops: Literal["", "waiting", "interrupted", "all"] = ""
-    goes_on: Continuation | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Heard(Message):
-    """A goal has decided what to do about all that its session told it up to this number."""
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Catch(Message):
-    """A goal begins, or began anew: by way of the queue, behind all that was decided before.
-
-    `key` tells its answer from one to an incarnation that failed.
-    """
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-    key: object
-
-
-@dataclass(frozen=True, slots=True)
-class Caught(Message):
-    """The session's answer to `Catch`: a copy of what its journal says of goals."""
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-    goals: Any
-    key: object
 
 
 # From the judge to its goal -----------------------------------------------------------------------

@@ -15,15 +15,17 @@ REVERT = Machine(
     initial="asked",
     states=(
         State("asked", "It waits until everything that the turn started is dead."),
+        State("started", "It is looked what is to be given back; nothing else begins meanwhile."),
         State("restoring", "Files are being given back; nothing else begins meanwhile."),
         State("restored", "Done, as far as nobody else had changed them since.", is_final=True),
         State("refused", "Nothing was changed; the reason was told.", is_final=True),
     ),
     transitions=(
-        Transition("begin", ("asked",), "restoring", effects=("restore",)),
-        Transition("begin", ("restoring",), effects=("restore",)),
-        Transition("restore", ("restoring",), "restored"),
-        Transition("refuse", ("asked", "restoring"), "refused"),
+        Transition("start", ("asked",), "started"),
+        Transition("begin", ("started",), "restoring"),
+        Transition("begin", ("restoring",)),
+        Transition("restore", ("started", "restoring"), "restored"),
+        Transition("refuse", ("asked", "started", "restoring"), "refused"),
     ),
     control=("refuse",),
 )

@@ -13,28 +13,36 @@
   the session is being finalized, and then with a reason. While anything runs it stops it, unless the
   strategy is `never` and only words ask for it.
 - No steer is lost: somebody who is there takes it in.
-- Rows do what they say: an interrupt interrupts somebody, a steer steers somebody, and no row asks
-  for what cannot be: to run a message beside a running turn, or to steer where none runs.
+- Rows do what they say: an interrupt stops the turn, a steer steers somebody, and no row asks for
+  what cannot be: to run a message beside a running turn, or to steer where none runs.
+- What the table promises is what runs: no delivery that nothing carries out (`NEVER_ASKED`), and no
+  row that decides only what never arises.
+- Acknowledgements are true (`ACK_USES`), and none is missing where a message waits, steers, or stops.
 
-Every fault names a counterexample. Faults of a kind in `SAFETY` break a promise to people, so a
-table that has them may be looked at and compared, and used by whoever says that it is meant; all
+The rules look at every cause that the program raises (`ASKED_BY`), also at those that no message has:
+a steer that names a child, limits of time and tokens, the end of a turn.
+
+Every fault names a counterexample and a hint. Faults of a kind in `SAFETY` break a promise to people,
+so a table that has them may be looked at and compared, and used by whoever says that it is meant; all
 others are mistakes.
 """
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from typing import Any, Final
 
 from .check import Fault
-from .delivery import Cause, Delivery, DeliveryRow, Relation
+from .delivery import ENDS, Cause, Delivery, DeliveryRow, Relation
 from .disposition import Action, DispositionRow, Intent, Situation, Strategy
+from .promise_check import BELOW, check_promises, fault, given
 from .routing import Key, Table
 
 __all__ = [
     "CANCELS",
     "CONTROL",
     "CONVERSATIONAL",
+    "LIMITS",
     "POSSIBLE",
     "SAFETY",
     "check_routes",
@@ -58,7 +66,7 @@ CONVERSATIONAL: Final = (
     Intent.EXPLICIT_QUEUE,
     Intent.EXPLICIT_STEER,
 )
-"""Intents by which nobody but the turn itself may ever be stopped."""
+"""Intents by which nobody but the turn itself may be stopped, and the session's own goal paused."""
 
 CONTROL: Final = (
     Intent.INTERRUPT_BARE,
@@ -78,6 +86,9 @@ CANCELS: Final = (
 )
 """Causes by which a person wants work to stop, here or further up."""
 
+LIMITS: Final = (Cause.TIMEOUT, Cause.BUDGET)
+"""Causes that nobody says: a limit is reached."""
+
 _ANYWAY: Final = (Action.QUEUE, Action.REFUSE)
 
 POSSIBLE: Final = {
@@ -88,7 +99,7 @@ POSSIBLE: Final = {
     Situation.ACCOMPANIED: (*_ANYWAY, Action.STEER, Action.INTERRUPT),
     Situation.DELEGATING: (*_ANYWAY, Action.STEER, Action.INTERRUPT),
     Situation.INTERRUPTING: (*_ANYWAY, Action.INTERRUPT),
-    Situation.OVERTAKEN: (*_ANYWAY, Action.INTERRUPT),
+    Situation.OVERTAKEN: _ANYWAY,
     Situation.FINALIZING: (Action.REFUSE,),
 }
 """What can be done with a message, by what the session does; a slash command is carried out."""
@@ -99,8 +110,6 @@ _AT_WORK: Final = (
     Situation.ACCOMPANIED,
     Situation.DELEGATING,
 )
-_BELOW: Final = (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD, Relation.SIDE_TALK)
-_ENDS: Final = (Delivery.CANCEL, Delivery.FINALIZE)
 
 Dispositions = Table[DispositionRow]
 Deliveries = Table[DeliveryRow]
@@ -120,6 +129,8 @@ def check_routes(dispositions: Dispositions, deliveries: Deliveries) -> tuple[Fa
             _empty_words(dispositions, deliveries),
             _impossible(dispositions),
             _lost_steers(dispositions, deliveries),
+            _lost_named_steers(deliveries),
+            check_promises(dispositions, deliveries),
         )
     )
 
@@ -135,7 +146,7 @@ def _holes(table: Table[Any]) -> Iterator[Fault]:
     if holes:
         more = f", and for {len(holes) - 1} other combinations" if len(holes) > 1 else ""
         message = f"no row matches {table.in_words(holes[0])}{more}"
-        yield Fault(table.name, "hole", "table", message)
+        yield fault(table.name, "hole", "table", message)
 
 
 def _dead_rows(table: Table[Any]) -> Iterator[Fault]:
@@ -146,7 +157,7 @@ def _dead_rows(table: Table[Any]) -> Iterator[Fault]:
         for row in layer:
             if row.name not in alive:
                 message = "never decides anything: earlier rows match wherever it does"
-                yield Fault(table.name, "dead-row", f"row `{row.name}`", message)
+                yield fault(table.name, "dead-row", f"row `{row.name}`", message)
 
 
 def _talk_that_kills(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[Fault]:
@@ -156,11 +167,15 @@ def _talk_that_kills(dispositions: Dispositions, deliveries: Deliveries) -> Iter
         victim = victims.get(row.cause, "")
         if victim:
             message = f"{dispositions.in_words(key)}: {row.action}, cause {victim}"
-            yield Fault(dispositions.name, "kills-child", f"row `{row.name}`", message)
-    # Whatever is said, the turn that takes it in ends some day.
-    if victims[Cause.TURN_END]:
-        message = f"any message, run to its end: cause {victims[Cause.TURN_END]}"
-        yield Fault(deliveries.name, "kills-child", "cause `turn_end`", message)
+            yield fault(dispositions.name, "kills-child", f"row `{row.name}`", message)
+    # Whatever is said, the turn that takes it in ends some day; and any steer may name a child.
+    for cause, said in (
+        (Cause.TURN_END, "any message, run to its end"),
+        (Cause.STEER_NAMED, "`/steer @NAME TEXT`"),
+    ):
+        if victims[cause]:
+            message = f"{said}: cause {victims[cause]}"
+            yield fault(deliveries.name, "kills-child", f"cause `{cause}`", message)
 
 
 def _first_talk(dispositions: Dispositions) -> Iterator[tuple[Key, DispositionRow]]:
@@ -188,7 +203,7 @@ def _victim(deliveries: Deliveries, cause: str) -> str:
                 continue
             told = f"{path} -> {row.action} {relation} (row `{row.name}`)"
             stays_own = is_own and relation in (Relation.SELF, Relation.GOAL)
-            if row.action in _ENDS and not stays_own:
+            if row.action in ENDS and not stays_own:
                 return told
             following = (stays_own, _next_cause(row.action))
             if following not in seen:
@@ -214,25 +229,28 @@ def _cancels_that_spare(deliveries: Deliveries) -> Iterator[Fault]:
         if cause in CANCELS:
             continue
         own = deliveries.find((cause, Relation.SELF))
-        if own is None or own.action not in _ENDS:
+        if own is not None and cause in LIMITS and own.action not in ENDS and not own.why.strip():
+            message = f"`{cause}` gives self {own.action}, without a why: the limit limits nothing"
+            yield fault(deliveries.name, "spared", f"row `{own.name}`", message)
+        if own is None or own.action not in ENDS:
             continue
-        for relation in _BELOW:
+        for relation in BELOW:
             row = deliveries.find((cause, relation))
-            if row is not None and row.action not in _ENDS and not row.why.strip():
+            if row is not None and row.action not in ENDS and not row.why.strip():
                 message = (
                     f"`{cause}` gives self {own.action} but {relation} {row.action}, without a why"
                 )
-                yield Fault(deliveries.name, "spared", f"row `{row.name}`", message)
+                yield fault(deliveries.name, "spared", f"row `{row.name}`", message)
 
 
 def _unheard_cancels(deliveries: Deliveries) -> Iterator[Fault]:
     """Report whoever goes on although a person wants work to stop; no reason excuses that."""
     for cause in CANCELS:
-        for relation in (Relation.SELF, *_BELOW, Relation.GOAL):
+        for relation in (Relation.SELF, *BELOW, Relation.GOAL):
             row = deliveries.find((cause, relation))
-            if row is not None and row.action not in _ENDS:
+            if row is not None and row.action not in ENDS:
                 message = f"`{cause}` gives {relation} {row.action}: it goes on"
-                yield Fault(deliveries.name, "unheard", f"row `{row.name}`", message)
+                yield fault(deliveries.name, "unheard", f"row `{row.name}`", message)
 
 
 def _unheard_messages(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[Fault]:
@@ -250,7 +268,7 @@ def _unheard_messages(dispositions: Dispositions, deliveries: Deliveries) -> Ite
         if problem:
             reported.add(row.name)
             message = f"{dispositions.in_words(key)}: {problem}"
-            yield Fault(dispositions.name, "unheard", f"row `{row.name}`", message)
+            yield fault(dispositions.name, "unheard", f"row `{row.name}`", message)
 
 
 def _must_stop(key: Key) -> bool:
@@ -264,9 +282,9 @@ def _must_stop(key: Key) -> bool:
 
 def _left_alone(deliveries: Deliveries, cause: str) -> str:
     """Name the first of the session and those below it that a cause does not end, or nobody."""
-    for relation in (Relation.SELF, *_BELOW):
+    for relation in (Relation.SELF, *BELOW):
         row = deliveries.find((cause, relation))
-        if row is not None and row.action not in _ENDS:
+        if row is not None and row.action not in ENDS:
             return relation
     return ""
 
@@ -287,24 +305,28 @@ def _dropped_control(dispositions: Dispositions) -> Iterator[Fault]:
             continue
         reported.add(row.name)
         message = f"{dispositions.in_words(key)}: {problem}"
-        yield Fault(dispositions.name, "dropped-control", f"row `{row.name}`", message)
+        yield fault(dispositions.name, "dropped-control", f"row `{row.name}`", message)
 
 
 def _empty_words(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[Fault]:
     """Report rows whose action and cause do not fit each other."""
     wanted: dict[Action, tuple[Delivery, ...]] = {
-        Action.INTERRUPT: _ENDS,
+        Action.INTERRUPT: ENDS,
         Action.STEER: (Delivery.STEER,),
     }
     for row in dispositions.rows:
-        given = set(_given(deliveries, row.cause)) if row.cause else set[Delivery]()
-        if row.action in wanted and given.isdisjoint(wanted[row.action]):
+        reach = given(deliveries, row.cause) if row.cause else {}
+        if row.action in wanted and set(reach.values()).isdisjoint(wanted[row.action]):
             message = f"action {row.action}, but its cause `{row.cause}` does that to nobody"
+        elif row.action == Action.INTERRUPT and reach.get(Relation.SELF) not in ENDS:
+            message = f"action interrupt, but its cause `{row.cause}` does not stop the turn"
+        elif row.action in wanted and (other := _other(row.action, reach)):
+            message = f"action {row.action}, but its cause `{row.cause}` gives {other}"
         elif row.action not in wanted and row.cause:
             message = f"action {row.action} causes nothing, but names the cause `{row.cause}`"
         else:
             continue
-        yield Fault(dispositions.name, "inert", f"row `{row.name}`", message)
+        yield fault(dispositions.name, "inert", f"row `{row.name}`", message)
 
 
 def _impossible(dispositions: Dispositions) -> Iterator[Fault]:
@@ -325,7 +347,7 @@ def _impossible(dispositions: Dispositions) -> Iterator[Fault]:
             continue
         reported.add(row.name)
         message = f"{dispositions.in_words(key)}: {problem}"
-        yield Fault(dispositions.name, "impossible", f"row `{row.name}`", message)
+        yield fault(dispositions.name, "impossible", f"row `{row.name}`", message)
 
 
 def is_heard(situation: str, reach: Collection[str]) -> bool:
@@ -344,15 +366,28 @@ def _lost_steers(dispositions: Dispositions, deliveries: Deliveries) -> Iterator
         row = dispositions.find(key)
         if row is None or row.action != Action.STEER or row.name in reported:
             continue
-        rows = ((one, deliveries.find((row.cause, one))) for one in Relation)
-        reach = [one for one, got in rows if got is not None and got.action == Delivery.STEER]
+        got = given(deliveries, row.cause)
+        reach = [who for who, what in got.items() if what == Delivery.STEER]
         if reach and not is_heard(key[1], reach):
             reported.add(row.name)
             message = f"{dispositions.in_words(key)}: the steer is for {', '.join(reach)} alone"
-            yield Fault(dispositions.name, "lost", f"row `{row.name}`", message)
+            yield fault(dispositions.name, "lost", f"row `{row.name}`", message)
 
 
-def _given(deliveries: Deliveries, cause: str) -> Iterable[Delivery]:
-    """List what a cause gives to anybody."""
-    rows = (deliveries.find((cause, relation)) for relation in Relation)
-    return [row.action for row in rows if row is not None]
+def _lost_named_steers(deliveries: Deliveries) -> Iterator[Fault]:
+    """Report children that may be named in a steer, and do not take it in."""
+    for relation in BELOW:
+        row = deliveries.find((Cause.STEER_NAMED, relation))
+        if row is not None and row.action != Delivery.STEER:
+            message = (
+                f"`/steer @NAME TEXT` for a {relation}: `steer_named` gives it {row.action}, "
+                "so the text is refused"
+            )
+            hint = f"Give `steer` to {relation}."
+            yield fault(deliveries.name, "lost", f"row `{row.name}`", message, hint)
+
+
+def _other(action: Action, reach: Mapping[str, Delivery]) -> str:
+    """Name somebody who gets what the action of a message does not carry out; empty if nobody."""
+    unfit = ENDS if action == Action.STEER else (Delivery.STEER,)
+    return next((f"{what} to {who}" for who, what in reach.items() if what in unfit), "")

@@ -12,7 +12,7 @@ from typing import Final
 
 from .delivery import Cause, Delivery, Relation
 from .disposition import Action
-from .explanation import RELATIONS, SITUATIONS, Explanation, Receipt, everybody, explain
+from .explanation import CAUSES, RELATIONS, SITUATIONS, Explanation, Receipt, everybody, explain
 from .routes import Routes
 from .routing import Key
 
@@ -31,14 +31,7 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "explicit_steer": "prefer the short form (as a steer)",
     "explicit_interrupt": "do this first (as an interrupt)",
     "command": "/queue",
-    "stop": "/stop, or Esc",
-    "new": "/new",
-    "signal": "Ctrl-C",
-    "timeout": "the turn reaches its time limit",
-    "budget": "the session reaches its limit of tokens",
-    "parent": "the parent is stopped",
-    "finalize": "/finalize",
-    "turn_end": "the turn ends by itself",
+    **CAUSES,
 }
 """Something to say, or to happen, for each intent and for each cause that no message has."""
 
@@ -54,6 +47,7 @@ BY_THEMSELVES: Final = (
     Cause.PARENT,
     Cause.FINALIZE,
     Cause.TURN_END,
+    Cause.STEER_NAMED,
 )
 """Causes that come about without a message; what messages cause is compared with the message."""
 

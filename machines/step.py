@@ -12,7 +12,7 @@ The shared machine keeps no state between steps, so steps of different threads d
 threads that build the same machine at once build it twice, and one copy stays.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
@@ -22,7 +22,7 @@ import transitions
 from .errors import MachineError
 from .machine import Machine, Transition
 
-__all__ = ["Refusal", "Step", "compiled", "step"]
+__all__ = ["Refusal", "Step", "compiled", "perform", "step"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,3 +219,25 @@ def _unguarded(machine: Machine, state: str, event: str) -> str:
 def _in_words(guard: str) -> str:
     """Read a guard aloud."""
     return f"not `{guard[1:]}`" if guard.startswith("!") else f"`{guard}`"
+
+
+def perform(
+    machine: Machine, effects: tuple[str, ...], performers: Mapping[str, Callable[..., None]]
+) -> Callable[..., None]:
+    """Return a function that performs these effects, in order, each with the arguments it is given.
+
+    Raises `MachineError` for an effect that `performers` does not know: nothing is done then.
+    """
+    for name in effects:
+        if name not in performers:
+            known = ", ".join(sorted(performers))
+            raise MachineError(
+                f"machine `{machine.name}`: nothing performs the effect `{name}`",
+                f"There are: {known}.",
+            )
+
+    def all_of_them(*arguments: object) -> None:
+        for name in effects:
+            performers[name](*arguments)
+
+    return all_of_them

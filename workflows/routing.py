@@ -137,7 +137,7 @@ def rule_broken(fault: check.Fault) -> str:
 
 
 def _hint(fault: check.Fault) -> str:
-    return "`unsafe = true` in `[routing]` accepts that" if fault.kind in SAFETY else ""
+    return "`unsafe = true` in `[routing]` accepts that" if fault.kind in SAFETY else fault.hint
 
 
 def refusals(table: str) -> list[Fault]:

@@ -9,25 +9,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pykka import ActorRef
-
 from ...journal import entries as e
 from ...journal import run_entries as r
-from ...journal.run_record import RunRecord, StepRecord, apply_to_run
-from ...machines.delegation import Delegate
+from ...journal.cancel_record import CancelRecord
+from ...journal.run_record import RunRecord, StepRecord
+from ...machines.delegation import Delegate, ResumeChildren
 from ...machines.errors import TemplateError
-from ...machines.orders import Decided, InterruptTurn, SteersTaken, TakeSteers
-from ...machines.workflow_order import ChildCame, SetRunTimer
+from ...machines.orders import TakeSteers
+from ...machines.workflow_order import SetRunTimer
 from ...workflows.flow.kind import Kind
 from ...workflows.flow.spec import AskAction, StepSpec, WorkflowSpec
 from ...workflows.flow.template import render
 from ..actor import Actor
+from ..decisions.decision import Decision
+from ..decisions.intake import taken_in
+from ..ledger import Ledger, LedgerHandle
 from .plan import Plan
 from .values import Values
 from .work import Came, command, errand
 
 if TYPE_CHECKING:
-    from ..environment import Environment
     from ..system import ActorSystem
 
 __all__ = ["COMMANDS", "Attempts", "Open", "by_default"]
@@ -49,7 +50,6 @@ class Open:
     child: str = ""
     asked: r.StepAsked | None = None
     overdue: str = ""
-    is_taken_up: bool = False
 
     @property
     def is_command(self) -> bool:
@@ -63,39 +63,47 @@ class Open:
 
 
 class Attempts(Actor):
-    """What a run has in hand. `run` is its own copy of the run's record.
+    """What a run has in hand: `open` are the attempts that run, by their call."""
 
-    `open` are the attempts that run, by their call; `cancel` is a stop that was asked for.
-    """
-
-    def __init__(
-        self,
-        system: ActorSystem,
-        turn: str,
-        epoch: int,
-        run: RunRecord,
-        session: ActorRef[Any],
-        queue: ActorRef[Any],
-        environment: Environment,
-        place: tuple[str, str],
-    ) -> None:
+    def __init__(self, system: ActorSystem, ledger: Ledger, turn: str) -> None:
         super().__init__(system)
-        assert isinstance(environment.workflow, WorkflowSpec)
-        self.turn, self.epoch, self.run = turn, epoch, run
-        self.plan = Plan(environment.workflow)
-        self.values = Values(self.plan.spec, run, *place)
+        workflow = ledger.environment.workflow
+        assert isinstance(workflow, WorkflowSpec)
+        self.ledger = LedgerHandle(ledger, self, "turn")
+        self.id = turn
+        self.epoch = ledger.record.turns[turn].epoch
+        self.plan = Plan(workflow)
+        place = (ledger.record.id, ledger.record.folder)
+        self.values = Values(self.plan.spec, lambda: self.run, *place)
         self.open: dict[str, Open] = {}
-        self.cancel: InterruptTurn | None = None
-        self._session, self._queue, self._environment = session, queue, environment
         self._rested: list[tuple[str, int]] = []
         self._looked: dict[str, bool] = {}
         self._errands: list[tuple[StepSpec, int]] = []
+        self._given: set[str] = set()
+        self._asked = False
         self._said = ""
         self._is_late = False
+        self._has_patience = True
         self._concluded = 0
-        self._entries: list[e.Entry] = []
         self._effects: list[Any] = []
         self._urgent: list[Any] = []
+
+    @property
+    def run(self) -> RunRecord:
+        """The run, as everything that was decided until now has left it."""
+        run = self.ledger.record.run
+        assert run is not None, "a run without a workflow"
+        return run
+
+    @property
+    def cancel(self) -> CancelRecord | None:
+        """The newest stop of this turn that is not over: it is planned, or has taken effect."""
+        found = [
+            stop
+            for stop in self.ledger.record.interrupts.values()
+            if stop.turn == self.id and stop.state in ("planned", "stopping")
+        ]
+        return found[-1] if found else None
 
     # Beginning ------------------------------------------------------------------------------------
 
@@ -110,25 +118,37 @@ class Attempts(Actor):
             self._send_off(step, index)
         else:
             self._errands.append((step, index))
-            if len(self._errands) == 1:
-                self._queue.tell(TakeSteers(self.turn, 2, False, self.actor_ref))
 
     def _begin_command(self, step: StepSpec, record: StepRecord, index: int) -> None:
         call = self._start(step, record, index)
         values = self.values.of_item(self.values.now(), record, index)
         try:
-            self._effects.append(command(step, values, self.turn, self.epoch, call))
+            self._effects.append(command(step, values, self.id, self.epoch, call))
         except TemplateError as error:
             self._conclude(self.open.pop(call), ("failed", r.WorkResult(reason=error.message)))
 
-    def _begin_errand(self, message: SteersTaken) -> None:
-        """Send a session of its own off, with what people said for it in the meantime."""
-        if message.items:
-            said = "\n\n".join(one.text for one in message.messages)
-            self._said = "\n\n".join(filter(None, (self._said, said)))
-        errands, self._errands = self._errands, []
-        if self.cancel is not None:
+    def _begin_errands(self) -> None:
+        """Send sessions of their own off, with what people said for them in the meantime."""
+        queue = self.ledger.record.queue
+        if self.cancel is not None or not self._errands:
+            self._errands.clear()
             return
+        if queue.steers(self.id):
+            if not self._asked:
+                self._asked = True
+                self.ledger.tell("queue", TakeSteers(self.id, 2))
+            return
+        steered = [
+            item
+            for item in queue.items.values()
+            if (item.state, item.turn) == ("steered", self.id)
+            and not item.for_children
+            and item.id not in self._given
+        ]
+        self._given.update(item.id for item in steered)
+        said = taken_in(steered)
+        self._said = "\n\n".join(filter(None, (self._said, said)))
+        errands, self._errands = self._errands, []
         for step, index in errands:
             self._send_off(step, index)
 
@@ -137,10 +157,11 @@ class Attempts(Actor):
         call = self._start(step, record, index, is_child=True)
         values = self.values.of_item(self.values.now(), record, index)
         name = f"{step.id}-{index + 1}" if record.is_many else step.id
-        bare = Delegate(self.turn, self.epoch, call, {"name": name})
+        lineage = self.ledger.record.turns[self.id].lineage
+        bare = Delegate(self.id, self.epoch, call, {"name": name}, lineage)
         try:
             said = self._said if is_agent else ""
-            order = errand(step, values, bare, said, self._environment.helpers)
+            order = errand(step, values, bare, said, self.ledger.environment.helpers)
         except TemplateError as error:
             self._conclude(self.open.pop(call), ("failed", r.WorkResult(reason=error.message)))
             return
@@ -149,19 +170,23 @@ class Attempts(Actor):
         if step.timeout:
             self._effects.append(SetRunTimer(f"limit {call}", step.timeout, self.epoch))
 
-    def _sent(self, entry: e.Entry) -> None:
-        """Note which session was sent off."""
-        apply_to_run(self.run, entry, self.system.now())
-        one = self.open.get(entry.call) if isinstance(entry, e.ChildStarted) else None
-        if one is not None and isinstance(entry, e.ChildStarted):
-            one.child = entry.child
+    def _note_sessions(self) -> None:
+        """Note which sessions were sent off."""
+        waiting = {one.call: one for one in self.open.values() if one.is_errand and not one.child}
+        for child in self.ledger.record.children.values() if waiting else ():
+            if child.call in waiting:
+                waiting[child.call].child = child.name
 
     def _take_up(self, step: StepSpec, record: StepRecord, index: int) -> None:
         """Wait for a session that goes on with the run, or take what it came to meanwhile."""
         name = record.children[str(index)]
         call = self._start(step, record, index, is_child=True)
-        self.open[call].child, self.open[call].is_taken_up = name, True
-        self._session.tell(ChildCame(name, "wanted"))
+        self.open[call].child = name
+        child = self.ledger.record.children.get(name)
+        if child is not None and child.state == "interrupted":
+            # a crash may have come between the turn and its resuming: it is still another's
+            order = ResumeChildren((child.turn,), self.id, self.ledger.record.epoch)
+            self.ledger.tell("children", order)
         if step.timeout:
             self._effects.append(SetRunTimer(f"limit {call}", step.timeout, self.epoch))
 
@@ -175,11 +200,11 @@ class Attempts(Actor):
         except TemplateError as error:
             self._conclude(self.open.pop(call), ("failed", r.WorkResult(reason=error.message)))
             return
-        if not self._environment.policy.can_ask:
+        if not self.ledger.environment.policy.can_ask:
             self._conclude(self.open.pop(call), by_default(default, NOBODY))
             return
-        question = f"q-{self._environment.path}{call}"
-        asked = r.StepAsked(self.turn, step.id, index, question, text, options, default)
+        question = f"q-{self.ledger.environment.path}{call}"
+        asked = r.StepAsked(self.id, step.id, index, question, text, options, default)
         self.open[call].asked = asked
         self._note(asked)
         seconds = action.timeout or step.timeout
@@ -188,11 +213,11 @@ class Attempts(Actor):
 
     def _start(self, step: StepSpec, record: StepRecord, index: int, is_child: bool = False) -> str:
         """Note that an attempt begins, and return its name."""
-        call = f"{self.turn}.w{self.run.calls_made + 1}"
+        call = f"{self.id}.w{self.run.calls_made + 1}"
         attempt = record.attempts.get(str(index), 1)
         if record.state_of(index) == "resting":
             attempt += 1
-        self._note(r.ItemStarted(self.turn, step.id, index, call, attempt, is_child))
+        self._note(r.ItemStarted(self.id, step.id, index, call, attempt, is_child))
         self.open[call] = Open(step, index, call)
         return call
 
@@ -205,24 +230,23 @@ class Attempts(Actor):
         record = self.run.steps[one.step.id]
         attempt = record.attempts.get(str(one.index), 1)
         if status == "failed" and attempt <= one.step.retry.max and not self._is_late:
-            self._note(r.ItemEnded(self.turn, one.step.id, one.index, "retry", result))
+            self._note(r.ItemEnded(self.id, one.step.id, one.index, "retry", result))
             timer = f"rest {one.index} {one.step.id}"
             self._effects.append(SetRunTimer(timer, one.step.retry.delay(attempt), self.epoch))
             return
-        self._note(r.ItemEnded(self.turn, one.step.id, one.index, status, result))
+        self._note(r.ItemEnded(self.id, one.step.id, one.index, status, result))
 
     # Small things ---------------------------------------------------------------------------------
 
     def _note(self, entry: e.Entry) -> None:
-        apply_to_run(self.run, entry, self.system.now())
-        self._entries.append(entry)
+        self.ledger.decide(Decision(entries=(entry,)))
 
     def _flush(self) -> None:
-        """Hand on what was decided since the last time, as one."""
-        if self._entries or self._effects or self._urgent:
-            decided = tuple(self._entries), tuple(self._effects), tuple(self._urgent)
-            self._entries, self._effects, self._urgent = [], [], []
-            self._session.tell(Decided(self.name, *decided))
+        """Hand on what is to be done since the last time, as one."""
+        if self._effects or self._urgent:
+            effects, urgent = tuple(self._effects), tuple(self._urgent)
+            self._effects, self._urgent = [], []
+            self.ledger.decide(Decision(effects=effects, urgent=urgent))
 
 
 def by_default(default: str | None, why: str) -> Came:

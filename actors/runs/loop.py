@@ -1,8 +1,7 @@
 """The loop of a run: what of a workflow's steps begins, and what follows from their results.
 
 What may begin is said by the plan, which is pure; here it is begun. Nothing here waits: commands run in
-the ports, agents in sessions of their own beneath the nursery, and what becomes of either comes back as
-a message.
+the ports, agents in sessions of their own, and what becomes of either comes back as a message.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ...machines.conversation import ChatMessage
 from ...machines.errors import TemplateError
 from ...machines.facts import Noticed
 from ...machines.messages import Answer
-from ...machines.orders import Inspect, InterruptTurn, Journalled, SteersTaken, TimerFired
+from ...machines.orders import Inspect, SteerWaits, TimerFired, Wake
 from ...machines.results import ModelNoticed, ToolFinished
 from ...machines.workflow_order import ChildCame, LookAfter, LookBefore, Looked, SetRunTimer
 from ...workflows.flow.kind import Kind
@@ -37,6 +36,7 @@ class RunLoop(Attempts):
 
     def on_start(self) -> None:
         """Take up what was interrupted, and begin what can begin."""
+        self.ledger.enlist()
         for name, index in self.run.unknown():
             if self.plan.steps[name].idempotent:
                 self._note(r.ItemReopened(name, index))
@@ -44,7 +44,7 @@ class RunLoop(Attempts):
             self._effects.append(SetRunTimer("run", self.plan.spec.timeout))
         for record in list(self.run.steps.values()):
             if record.state == "interrupted":
-                self._note(r.StepStarted(self.turn, record.id))
+                self._note(r.StepStarted(self.id, record.id))
                 self._look(self.plan.steps[record.id])
         self._begin_steps()
         self._go_on()
@@ -54,22 +54,19 @@ class RunLoop(Attempts):
         match message:
             case ToolFinished():
                 self._finished(message)
-            case ChildCame():
-                self._came(message)
             case Looked(step=name):
                 self._looked[name] = True
-            case SteersTaken():
-                self._begin_errand(message)
-            case Journalled(entry):
-                self._sent(entry)
+            case Wake():
+                self.ledger.awake()
+                self._asked = False
+            case SteerWaits():
+                pass
             case TimerFired(name=name):
                 self._time_is_up(name)
             case Answer():
                 return self._answered(message)
-            case InterruptTurn():
-                self._interrupt(message)
             case ModelNoticed(text=text):
-                self._environment.ears.pass_on(Noticed(text))
+                self.ledger.environment.ears.pass_on(Noticed(text))
             case Inspect():
                 return {"state": self.run.state, "open": sorted(self.open)}
             case _:
@@ -81,8 +78,12 @@ class RunLoop(Attempts):
 
     def _go_on(self) -> None:
         """Begin what there is room for, end what is over, and have it all journalled at once."""
+        self._follow_children()
         if self.cancel is None and self.run.state == "running":
             self._feed()
+            while self._follow_children():  # a session that is taken up may be over already
+                self._feed()
+            self._begin_errands()
             if self.plan.is_over(self.run) and not self.open:
                 self._finish()
         self._flush()
@@ -91,13 +92,16 @@ class RunLoop(Attempts):
         has_ended = True
         while has_ended:
             has_ended = False
-            for step, record in self.plan.going(self.run):
+            for step, _ in list(self.plan.going(self.run)):
+                record = self.run.steps[step.id]
+                if record.state != "running":
+                    continue
                 if self._is_through(step, record):
                     self._end_step(step, record)
                     has_ended = True
                 elif self._looked.get(step.id, True):
                     concluded = self._concluded
-                    self._fill(step, record)
+                    self._fill(step)
                     has_ended |= self._concluded > concluded  # some work is over as it begins
             if has_ended:
                 self._begin_steps()
@@ -108,9 +112,9 @@ class RunLoop(Attempts):
             for one in due:
                 if one.verdict == "block":
                     why = f"step `{one.need}` failed"
-                    self._note(r.StepEnded(self.turn, one.step.id, "blocked", why))
+                    self._note(r.StepEnded(self.id, one.step.id, "blocked", why))
                 elif self._is_late and not one.step.is_final:
-                    self._note(r.StepEnded(self.turn, one.step.id, "blocked", OVERTIME))
+                    self._note(r.StepEnded(self.id, one.step.id, "blocked", OVERTIME))
                 else:
                     self._begin_step(one.step)
 
@@ -118,20 +122,20 @@ class RunLoop(Attempts):
         values = self.values.now()
         try:
             if step.when and not holds(step.when, values):
-                self._note(r.StepEnded(self.turn, step.id, "skipped", "its `when` does not hold"))
+                self._note(r.StepEnded(self.id, step.id, "skipped", "its `when` does not hold"))
                 return
             items = None if step.for_each is None else items_of(step.for_each, values)
         except TemplateError as error:
-            self._note(r.StepEnded(self.turn, step.id, "failed", str(error.message)))
+            self._note(r.StepEnded(self.id, step.id, "failed", str(error.message)))
             return
-        self._note(r.StepStarted(self.turn, step.id, items))
+        self._note(r.StepStarted(self.id, step.id, items))
         self._look(step)
 
     def _look(self, step: StepSpec) -> None:
         """Have the folder looked at before the first command of a step."""
         if step.kind in COMMANDS:
             self._looked[step.id] = False
-            self._effects.append(LookBefore(self.turn, self.epoch, step.id))
+            self._effects.append(LookBefore(self.id, self.epoch, step.id))
 
     def _is_through(self, step: StepSpec, record: StepRecord) -> bool:
         """Whether a step has nothing left to do: all is done, or something failed and that counts."""
@@ -152,14 +156,15 @@ class RunLoop(Attempts):
                 first = f"the first {record.name(failed[0])}: {reason}"
                 reason = f"{len(failed)} of {record.total} failed, {first}"
         if self._looked.pop(step.id, None) is not None:
-            self._urgent.append(LookAfter(self.turn, step.id))
-        self._note(r.StepEnded(self.turn, step.id, status, reason))
+            self._urgent.append(LookAfter(self.id, step.id))
+        self._note(r.StepEnded(self.id, step.id, status, reason))
 
-    def _fill(self, step: StepSpec, record: StepRecord) -> None:
+    def _fill(self, step: StepSpec) -> None:
         """Begin as many items of a step as there is room for."""
-        if record.count("failed") and not step.continue_on_error:
-            return
         while self._has_room(step):
+            record = self.run.steps[step.id]
+            if record.count("failed") and not step.continue_on_error:
+                return
             if record.count("running") + self._has_errand(step) >= max(1, step.parallel):
                 return
             index = self._next(step, record)
@@ -172,7 +177,7 @@ class RunLoop(Attempts):
         errands = len(self._errands)
         if step.kind not in (*COMMANDS, Kind.ASK):
             sessions = errands + sum(one.is_errand for one in self.open.values())
-            if sessions >= self._environment.delegation.max_children:
+            if sessions >= self.ledger.environment.delegation.max_children:
                 return False
         return len(self.open) + errands < self.plan.spec.parallel
 
@@ -203,7 +208,7 @@ class RunLoop(Attempts):
                 fault = text = f"`workflow.output` {error.message}"
         status = "failed" if fault else "completed"
         said = (ChatMessage("assistant", text or f"[{self.plan.spec.name}: done]"),)
-        self._note(e.TurnEnded(self.turn, status, fault, messages=said))
+        self._note(e.TurnEnded(self.id, status, fault, messages=said))
         self._flush()
         self.stop()
 
@@ -219,21 +224,39 @@ class RunLoop(Attempts):
         else:
             self._conclude(one, _in_time(one, of_command(one.step, message)))
 
-    def _came(self, message: ChildCame) -> None:
-        one = next((one for one in self.open.values() if one.child == message.name), None)
-        if one is None:
-            return
-        del self.open[one.call]
-        if message.state == "interrupted" or self.run.state != "running":
-            self._lay_down(one, message.killed, message.survivors)
-        else:
-            self._conclude(one, _in_time(one, of_child(one.step, message)))
+    def _follow_children(self) -> bool:
+        """Take in what became of the sessions that work for steps; whether anything has."""
+        self._note_sessions()
+        has_come = False
+        for one in [one for one in self.open.values() if one.child]:
+            came = self._came(one)
+            if came is None or one.call not in self.open:
+                continue
+            has_come = True
+            del self.open[one.call]
+            if came.state == "interrupted" or self.run.state != "running":
+                self._lay_down(one, (), ())
+            else:
+                self._conclude(one, _in_time(one, of_child(one.step, came)))
+        return has_come
+
+    def _came(self, one: Open) -> ChildCame | None:
+        """Return what became of a step's session, once something has."""
+        child = self.ledger.record.children.get(one.child)
+        if child is None:
+            reason = "its session is not known any more"
+            return ChildCame(one.child, "failed", reason=reason)
+        is_going_on = self.run.state == "running" and self.cancel is None
+        is_resuming = child.state == "interrupted" and child.turn != self.id and is_going_on
+        if child.is_at_work or is_resuming:
+            return None
+        is_achieved = bool(child.goal) and child.state == "completed"
+        goal = "achieved" if is_achieved else "failed" if child.goal else ""
+        more = {"turns": child.steps, "goal": goal, "reason": child.reason}
+        return ChildCame(child.name, child.state, child.text, child.reason, child.session, more)
 
     def _lay_down(self, one: Open, killed: tuple[int, ...], survivors: tuple[int, ...]) -> None:
         """Note that an attempt was stopped: it can go on, or be made again."""
-        raise NotImplementedError
-
-    def _interrupt(self, message: InterruptTurn) -> None:
         raise NotImplementedError
 
     def _time_is_up(self, timer: str) -> None:

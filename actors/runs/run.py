@@ -7,19 +7,19 @@ the end of that moment, stops the commands, too.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
 
 from ...journal import entries as e
 from ...journal import run_entries as r
+from ...journal.cancel_record import CancelRecord
 from ...machines.conversation import ChatMessage
 from ...machines.delegation import EndChild, StopChild
-from ...machines.delivery import Cause
 from ...machines.effects import StopTool
 from ...machines.messages import Answer
-from ...machines.orders import InterruptTurn
 from ...machines.workflow_order import LookAfter, SetRunTimer
-from ..turns.entry import planned, requested
+from ..decisions import stopping
+from ..decisions.decision import Decision
+from ..decisions.turning import is_dead
 from .attempt import Open, by_default
 from .loop import LATE, OVERTIME, RunLoop
 
@@ -29,7 +29,6 @@ PATIENCE: Final = 1.0
 """Seconds that commands have to end by themselves when a run is stopped."""
 INTERRUPTED: Final = "[Interrupted.]"
 NO_ANSWER: Final = "nobody answered in time"
-IN_A_HURRY: Final = (Cause.SIGNAL, Cause.FINALIZE, Cause.PARENT)
 
 
 class Run(RunLoop):
@@ -40,48 +39,48 @@ class Run(RunLoop):
 
     # The end by cancel ----------------------------------------------------------------------------
 
-    def _interrupt(self, message: InterruptTurn) -> None:
-        if self.run.state != "running":
-            return
-        commands = dict.fromkeys(one.step.id for one in self.open.values() if one.is_command)
-        if self.cancel is not None or message.cause in IN_A_HURRY or not commands:
-            self._cut(message)
-            return
-        self._note(planned(self.turn, message, list(commands)))
-        self.cancel = replace(message, client_id="", text="")
-        self._effects.append(SetRunTimer("patience", PATIENCE, self.epoch))
-        self._urgent += [one for one in self._stops() if isinstance(one, StopChild)]
-
     def _go_on(self) -> None:
-        """Go on; while a stop waits for commands, only until the last of them has ended."""
-        if self.cancel is not None and self.run.state == "running":
-            if not any(one.is_command for one in self.open.values()):
-                self._cut(self.cancel)
+        """Obey a stop; while a planned one waits for commands, only when the last has ended."""
+        stop = self.cancel
+        if stop is not None and self.run.state == "running":
+            has_commands = any(one.is_command for one in self.open.values())
+            if stop.state == "planned" and has_commands:
+                if self._has_patience:
+                    self._has_patience = False
+                    self._effects.append(SetRunTimer("patience", PATIENCE, self.epoch))
+            else:
+                self._cut(stop)
         super()._go_on()
+        if self.run.state == "interrupting":
+            self._bury()
 
-    def _cut(self, message: InterruptTurn) -> None:
-        """End here, in one commit; what runs is told to stop, and its results are awaited."""
-        self.cancel = message
+    def _cut(self, stop: CancelRecord) -> None:
+        """End here; what runs is told to stop, and its results are awaited."""
         self._errands.clear()
         for one in [one for one in self.open.values() if one.asked]:
             del self.open[one.call]
-            self._note(r.ItemEnded(self.turn, one.step.id, one.index, "interrupted"))
-        self._note(requested(self.turn, message))
-        self._note(e.Interrupted(self.turn, message.cause, self._checkpoint()))
-        self._urgent += self._stops()
-        self._bury()
+            self._note(r.ItemEnded(self.id, one.step.id, one.index, "interrupted"))
+        planned: tuple[e.Entry, ...] = ()
+        if stop.state == "planned":
+            planned = (stopping.take_effect(stop, self.ledger.environment),)
+        over = e.Interrupted(self.id, stop.cause, self._checkpoint())
+        held = stopping.holds_after(self.ledger.record, stop.cause, self.ledger.environment)
+        self.ledger.decide(Decision(entries=(*planned, over, *held), urgent=tuple(self._stops())))
 
     def _stops(self) -> list[StopTool | StopChild]:
-        """Order all that runs to stop; sessions that were taken up, the session stops itself."""
+        """Order the commands that run to stop, and sessions that have not begun yet.
+
+        The stop itself reaches those that have.
+        """
         return [
-            (StopChild if one.is_errand else StopTool)(self.turn, self.epoch, one.call)
+            (StopTool if one.is_command else StopChild)(self.id, self.epoch, one.call)
             for one in self.open.values()
-            if not one.asked and not one.is_taken_up
+            if one.is_command or (one.is_errand and not one.child)
         ]
 
     def _checkpoint(self) -> dict[str, Any] | None:
         """Say how far the newest step with items is."""
-        for step in reversed(self.run.steps.values()):
+        for step in reversed(tuple(self.run.steps.values())):
             if step.is_many and step.state == "running":
                 return {"done": step.count("done"), "total": step.total, "unit": "item"}
         return None
@@ -90,17 +89,20 @@ class Run(RunLoop):
         """Note that an attempt was stopped: it can go on, or be made again."""
         self._killed += killed
         self._survivors += survivors
-        self._note(r.ItemEnded(self.turn, one.step.id, one.index, "interrupted"))
-        if self.run.state == "interrupting":
-            self._bury()
+        self._note(r.ItemEnded(self.id, one.step.id, one.index, "interrupted"))
 
     def _bury(self) -> None:
         """When everything that was started is dead, say so, and end."""
-        if self.open:
+        if self.open or not is_dead(self.ledger.record):
             return
-        self._urgent += [LookAfter(self.turn, name) for name in self._looked]
+        self._urgent += [LookAfter(self.id, name) for name in self._looked]
+        stop = self.cancel
+        killed, survivors = self._killed, self._survivors
+        if stop is not None:
+            killed, survivors = killed + stop.killed, survivors + stop.survivors
         said = (ChatMessage("assistant", INTERRUPTED),)
-        self._note(e.Stopped(self.turn, self._killed, self._survivors, said))
+        order = stop.order if stop is not None else 0
+        self._note(e.Stopped(self.id, killed, survivors, said, order=order))
         self._flush()
         self.stop()
 
@@ -113,6 +115,7 @@ class Run(RunLoop):
         match kind:
             case "patience" if self.cancel is not None:
                 self._cut(self.cancel)
+                self._flush()
             case "rest":
                 index, _, name = rest.partition(" ")
                 self._rested.append((name, int(index)))
@@ -132,9 +135,9 @@ class Run(RunLoop):
                 continue
             one.overdue = OVERTIME
             if one.is_command:
-                self._urgent.append(StopTool(self.turn, self.epoch, one.call))
+                self._urgent.append(StopTool(self.id, self.epoch, one.call))
             elif one.child:
-                self._session.tell(EndChild(one.child))
+                self.ledger.tell("children", EndChild(one.child))
 
     def _limit(self, one: Open) -> None:
         """A session or a person took too long."""
@@ -142,7 +145,7 @@ class Run(RunLoop):
             self._conclude(self.open.pop(one.call), by_default(one.asked.default, NO_ANSWER))
         elif one.child:
             one.overdue = LATE.format(one.step.timeout)
-            self._session.tell(EndChild(one.child))
+            self.ledger.tell("children", EndChild(one.child))
 
     # Answers --------------------------------------------------------------------------------------
 

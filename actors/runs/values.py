@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...journal.run_entries import WorkResult
@@ -18,10 +18,16 @@ _COMMANDS = (Kind.RUN, Kind.SHELL)
 
 
 class Values:
-    """One run's values; what a step came to is worked out once, when it has ended."""
+    """One run's values; what a step came to is worked out once, when it has ended.
 
-    def __init__(self, spec: WorkflowSpec, run: RunRecord, session: str, folder: str) -> None:
-        self._spec, self._run = spec, run
+    `run_of` returns the run as it is at that moment.
+    """
+
+    def __init__(
+        self, spec: WorkflowSpec, run_of: Callable[[], RunRecord], session: str, folder: str
+    ) -> None:
+        self._spec, self._run_of = spec, run_of
+        run = run_of()
         self._session = session
         self._steps: dict[str, dict[str, Any]] = {}
         self._fixed = {
@@ -32,8 +38,9 @@ class Values:
 
     def now(self) -> dict[str, Any]:
         """Return all that a template finds now, apart from an item."""
+        steps = self._run_of().steps
         for step in self._spec.steps:
-            record = self._run.steps.get(step.id)
+            record = steps.get(step.id)
             if step.id not in self._steps and record is not None and record.state in ENDED:
                 self._steps[step.id] = _of_step(step, record)
         return {**self._fixed, "steps": self._steps}

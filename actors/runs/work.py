@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ...journal.run_entries import WorkResult
@@ -94,7 +95,7 @@ def errand(
             raise AssertionError(step.action)
     if not arguments["task"].strip():
         raise TemplateError("is empty when it is filled in")
-    return Delegate(call.turn, call.epoch, call.call, {**call.arguments, **arguments})
+    return replace(call, arguments={**call.arguments, **arguments})
 
 
 def of_command(step: StepSpec, finished: ToolFinished) -> Came:

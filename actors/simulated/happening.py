@@ -17,11 +17,13 @@ __all__ = [
     "Chronicle",
     "Crashed",
     "Durable",
+    "Failed",
     "Happening",
     "Passed",
     "Performed",
     "Poisoned",
     "Released",
+    "Sent",
     "Started",
     "Told",
     "Uttered",
@@ -37,10 +39,14 @@ class Uttered:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """An entry was folded and handed to the journal."""
+    """An entry was folded and handed to the journal.
+
+    `idle` are the virtual seconds until then in which nobody had anything to do.
+    """
 
     seq: int
     entry: e.Entry
+    idle: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +72,37 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """An effect was handed to the ports."""
+    """An effect was handed to the ports.
+
+    `decided` is the newest entry of the decision that asks for it; none if no decision does, 0 if it
+    only stops something and need not wait.
+    """
 
     effect: Effect
+    decided: int | None = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """An effect that is a message to the child supervisor was sent, or dropped by the gate."""
+
+    effect: Effect
+    decided: int | None = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Crashed:
     """The program died."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The session's actor died alone; it begins again from the journal.
+
+    `kept` are the messages that wait in its mailbox, which outlives it.
+    """
+
+    kept: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +129,9 @@ Happening = (
     | Told
     | Passed
     | Performed
+    | Sent
     | Crashed
+    | Failed
     | Started
     | Released
     | Poisoned

@@ -36,8 +36,8 @@ from ...machines.results import (
     ToolFinished,
 )
 from ...machines.workflow_order import LookAfter, LookBefore, Looked
+from ..decisions.standing import DELEGATE
 from ..mailbox import reply
-from ..turns.effect import DELEGATE
 from .judging import SimulatedJudging, Verdicts
 from .simulation import Dice, Timeline
 
@@ -67,7 +67,7 @@ class Chances:
 class Offspring(Protocol):
     """Opens and closes the sessions of one session's children."""
 
-    def open_child(self, order: OpenChild, nursery: ActorRef[Any]) -> ChildOpened:
+    def open_child(self, order: OpenChild, supervisor: ActorRef[Any]) -> ChildOpened:
         """Open a child's session, new or known."""
         ...
 
@@ -153,8 +153,8 @@ class SimulatedPorts:
         self._doors[session] = due
         self._later(due - now, event)
 
-    def _open(self, effect: OpenChild, nursery: ActorRef[Any]) -> None:
-        reply(nursery, self._offspring.open_child(effect, nursery))
+    def _open(self, effect: OpenChild, supervisor: ActorRef[Any]) -> None:
+        reply(supervisor, self._offspring.open_child(effect, supervisor))
 
     # The model ------------------------------------------------------------------------------------
 
@@ -273,9 +273,10 @@ class SimulatedPorts:
             self._timeline.after(1.0, lambda: self._restore(effect, reply_to))
             return
         begin = self._delay() / 4
-        counted = RestoreCounted(effect.id, 2)
-        self._timeline.after(begin, lambda: reply(reply_to, counted))
         is_full = self._dice.random() < 0.2
+        if not is_full or self._dice.random() < 0.5:  # else it fails before it has counted
+            counted = RestoreCounted(effect.id, 2)
+            self._timeline.after(begin, lambda: reply(reply_to, counted))
         ended = RestoreEnded(effect.id, "the disk is full" if is_full else "", ("a", "b"))
         self._timeline.after(begin + self._delay() / 4, lambda: reply(reply_to, ended))
 

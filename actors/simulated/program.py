@@ -19,13 +19,14 @@ from ...journal.store import SessionRow
 from ..actor import Actor
 from ..environment import Environment
 from ..mailbox import tell
-from ..session import Session
+from ..root import Root
+from ..supervisor import ChildSpec
 from ..system import ActorSystem
 from .happening import Chronicle, Happening, Uttered
-from .journal import SimulatedJournal
 from .ports import SimulatedPorts
 from .session import FOLDER, Plan, SimulatedSession, World
 from .simulation import Chooser, Dice, SimulatedDispatcher, Timeline
+from .writer import SimulatedWriter
 
 __all__ = ["ROOT", "SimulatedProgram"]
 
@@ -44,21 +45,24 @@ class SimulatedProgram:
         )
         self._dice, self._chooser = dice, chooser
         self._paths: dict[str, str] = {}
+        self.supervisor: ActorRef[Any] | None = None
         self.store.create(SessionRow(ROOT, FOLDER))
         self._start()
 
     # One incarnation ------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        self.dispatcher = SimulatedDispatcher()
+        self.dispatcher = SimulatedDispatcher(self.plan.watch)
         self.system = ActorSystem(self.dispatcher, self.timeline.read)
         self.world = World(
             self.plan, self.store, self.timeline, self.system, self._dice, self.chronicle
         )
         self.root = SimulatedSession(self.world, ROOT)
-        ref = self.root.start()
-        if not self.root.record.seq:
-            ref.tell(e.SessionOpened(ROOT, FOLDER, "assistant", "dice", "be good"))
+        opened = e.SessionOpened(ROOT, FOLDER, "assistant", "dice", "be good")
+        first = None if self.root.record.seq else opened
+        self.supervisor = Root.start(self.system)
+        self.supervisor.tell(ChildSpec(ROOT, lambda: self.root.start(first), "permanent"))
+        self.dispatcher.run(0, 1)
 
     def crash(self) -> None:
         """Die: what is not in the store is gone."""
@@ -86,9 +90,9 @@ class SimulatedProgram:
         return self.chronicle.of[ROOT]
 
     @property
-    def journal(self) -> SimulatedJournal:
-        """The first session's journal."""
-        return self.root.journal
+    def writer(self) -> SimulatedWriter:
+        """What writes the journals of all sessions."""
+        return self.world.writer
 
     @property
     def ports(self) -> SimulatedPorts:
@@ -114,17 +118,14 @@ class SimulatedProgram:
     @property
     def record(self) -> SessionRecord:
         """The first session's state, as its actor sees it."""
-        record = self.record_of(ROOT)
-        assert record is not None
-        return record
+        return self.root.record
 
     def record_of(self, session: str) -> SessionRecord | None:
         """Return a session's state as its actor sees it, if it has one."""
         live = self.world.open.get(session)
-        for actor in self.system.living() if live is not None else ():
-            if isinstance(actor, Session) and actor.record.id == session:
-                return actor.record
-        return None
+        if live is None or live.ref is None or not live.ref.is_alive():
+            return None
+        return live.record
 
     @property
     def is_running(self) -> bool:
@@ -133,19 +134,29 @@ class SimulatedProgram:
 
     def actor(self, path: str) -> Actor | None:
         """Return the living actor at a path: `queue`, `turn`, or the session's own, which is empty."""
-        found = [one for one in self.system.living() if self.path(one) == path]
+        found = [actor for actor in self.system.living() if self.path(actor) == path]
         return found[-1] if found else None
 
     def path(self, actor: Actor) -> str:
-        """Name an actor by those above it and itself, the same in each run of a seed."""
+        """Name an actor by those above it and itself, the same in each run of a seed.
+
+        The first session's path is empty, the supervisor above it is `root`.
+        """
         known = self._paths.get(actor.actor_urn)
         if known is None:
-            above = self._path_above(actor.supervisor.actor_urn) if actor.supervisor else ""
-            known = self._paths[actor.actor_urn] = f"{above}/{actor.name}".strip("/")
+            known = self._paths[actor.actor_urn] = self._path(actor)
         return known
 
+    def _path(self, actor: Actor) -> str:
+        above, root = actor.supervisor, self.supervisor
+        if isinstance(actor, Root):
+            return "root"
+        if above is None or (root is not None and above.actor_urn == root.actor_urn):
+            return ""
+        return f"{self._path_above(above.actor_urn)}/{actor.name}".strip("/")
+
     def _path_above(self, urn: str) -> str:
-        living = {one.actor_urn: one for one in self.system.living()}
+        living = {actor.actor_urn: actor for actor in self.system.living()}
         return self.path(living[urn]) if urn in living else self._paths.get(urn, "gone")
 
     # What happens ---------------------------------------------------------------------------------
@@ -161,6 +172,8 @@ class SimulatedProgram:
 
         A crash of the store is a crash of the program; somebody has to `restart` it.
         """
+        if not self.dispatcher.ready:
+            self.dispatcher.end_pass()
         choices = self._choices()
         if not choices:
             return False
@@ -169,21 +182,33 @@ class SimulatedProgram:
             choices[self._chooser(names)][1]()
         except SimulatedCrash:
             self.crash()
+        else:
+            if self._has_crashed():  # under an actor, which has died of it
+                self.crash()
         return True
+
+    def _has_crashed(self) -> bool:
+        crash_at = self.store.crash_at
+        return crash_at is not None and self.store.writes >= crash_at
 
     def _choices(self) -> list[tuple[str, Callable[[], None]]]:
         choices: list[tuple[str, Callable[[], None]]] = [
             (self.path(mailbox.owner), lambda number=number: self._run(number))  # type: ignore[misc]
             for number, mailbox in enumerate(self.dispatcher.ready)
         ]
-        for live in self.world.open.values():
-            if live.journal.pending:
-                name = "writer" if live is self.root else f"writer {live.id}"
-                choices.append((name, live.journal.write))
-        is_due = not choices or self._dice.random() < self.plan.haste
-        if self.timeline and is_due:
+        for session in self.writer.waiting():
+            name = "writer" if session == ROOT else f"writer {session}"
+            choices.append((name, lambda session=session: self.writer.work(session)))  # type: ignore[misc]
+        if not self.timeline:
+            return choices
+        if not choices:
+            choices.append(("time", lambda: self.timeline.advance(is_idle=True)))
+        elif self._dice.random() < self.plan.haste:
             choices.append(("time", self.timeline.advance))
         return choices
 
     def _run(self, number: int) -> None:
+        """Let an actor handle some messages; every other time the pass of the dispatcher ends then."""
         self.dispatcher.run(number, self._dice.randrange(1, self.plan.longest_batch + 1))
+        if self._dice.random() < 0.5:
+            self.dispatcher.end_pass()

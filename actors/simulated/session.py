@@ -1,11 +1,12 @@
 """One session's surroundings in a simulated program, and those of its children.
 
-What the runtime and `offspring.py` do for a live session is done here on a store in memory: it is
+What `runtime.py` and `child_sessions.py` do for a live session is done here on a store in memory: it is
 claimed, given its journal, ports and ears, its children are opened beneath it, and it is let go.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -21,17 +22,31 @@ from ...machines.delivery import Relation
 from ...machines.errors import UnknownSession
 from ...machines.facts import Fact
 from ...machines.limits import Account, Limits
+from ...machines.orders import OpenSession
 from ...machines.policy import CompactionPolicy, DelegationPolicy, GoalPolicy, Policy
-from ..children.report import ReportingEars, last_report
+from ..child_report import ReportingEars, last_report
+from ..commits import Commits
 from ..environment import Ears, Environment
-from ..mailbox import tell
+from ..lineage import Lineage
+from ..mailbox import Mailbox, reply, tell
 from ..session import Session
 from ..system import ActorSystem
-from .happening import Appended, Chronicle, Durable, Passed, Performed, Released, Started, Told
-from .journal import SimulatedJournal
+from .happening import (
+    Appended,
+    Chronicle,
+    Durable,
+    Failed,
+    Passed,
+    Performed,
+    Released,
+    Started,
+    Told,
+)
 from .ports import Chances, SimulatedPorts
-from .simulation import Dice, Timeline
+from .simulation import Dice, Timeline, Watch, waiting_in
 from .toolbook import SimulatedToolbook
+from .watched_ledger import WatchedLedger
+from .writer import SimulatedWriter
 
 __all__ = ["AGENTS", "Plan", "SimulatedSession", "World"]
 
@@ -45,7 +60,8 @@ class Plan:
     """What a run is like, apart from what people say: settings, odds, planted faults.
 
     `haste` is how often time may go on, from 0 to 1, while somebody still has something to do.
-    `most_children` is how many sessions a run may have beside the first.
+    `most_children` is how many sessions a run may have beside the first. `watch` sees who takes which
+    message, `tables` may exchange the routing tables of a session before it starts.
     """
 
     policy: Policy = field(default_factory=Policy)
@@ -61,6 +77,8 @@ class Plan:
     compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
     limits: Limits = field(default_factory=Limits)
     goals: GoalPolicy = field(default_factory=GoalPolicy)
+    watch: Watch | None = None
+    tables: Callable[[Environment], None] | None = None
 
 
 @dataclass(slots=True)
@@ -74,6 +92,26 @@ class World:
     dice: Dice
     chronicle: Chronicle
     open: dict[str, SimulatedSession] = field(default_factory=dict[str, "SimulatedSession"])
+    commits: Commits = field(init=False)
+    writer: SimulatedWriter = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Put the journal between the sessions and the store."""
+        self.commits = Commits(lambda commit, token: self.writer.submit(commit, token))
+        self.writer = SimulatedWriter(self.store, self.dice, self.commits.answered, self._written)
+        self.system.dispatcher.after_pass.append(self.commits.flush)
+
+    def _written(self, session: str, seq: int) -> None:
+        """Note that everything up to an entry of a session is in the store."""
+        self.chronicle.note(session, Durable(seq))
+        live = self.open.get(session)
+        if live is not None:
+            live.durable = seq
+
+    def settle(self) -> None:
+        """Write everything that was decided; the sessions learn of it later."""
+        self.commits.flush()
+        self.writer.flush()
 
     def has_room(self) -> bool:
         """Whether a model may still wish for a child."""
@@ -95,13 +133,12 @@ class SimulatedSession:
         self._lease = lease
         self._listener: ActorRef[Any] | None = None
         plan = world.plan
-        self.journal = SimulatedJournal(world.store, lease, world.dice, self._committed)
         self.ports = SimulatedPorts(
             world.timeline, world.dice, plan.chances, self._performed, self, world.has_room
         )
         ears: Ears = self if parent is None else ReportingEars(name, self, self._report)
         self.environment = Environment(
-            self.journal,
+            world.commits,
             self.ports,
             ears,
             SimulatedToolbook(),
@@ -113,47 +150,71 @@ class SimulatedSession:
             goals=plan.goals,
             agent=AGENTS[0],
         )
-        self.record = self._load()
+        if plan.tables is not None:
+            plan.tables(self.environment)
+        self.ledger = self._take_up()
         world.open[session] = self
 
-    def _load(self) -> SessionRecord:
+    @property
+    def record(self) -> SessionRecord:
+        """The session's state, with everything that was decided until now."""
+        return self.ledger.record
+
+    def _take_up(self) -> WatchedLedger:
+        """Make a ledger of what the store holds, and have the actor learn what becomes of its commits."""
         record = load_record(self._world.store, self.id)
         record.id = self.id
         self.durable = record.seq
         self._note(Started(record.seq))
-        return record
+        self._world.commits.own(self._lease, lambda message: reply(self.ref, message), record.seq)
+        return WatchedLedger(record, self.environment, self._world.timeline.read, self._note)
 
-    def start(self) -> ActorRef[Any]:
-        """Start the session's actor; from the second time on from what the store holds."""
-        if self.ref is not None:
+    def start(self, opened: e.SessionOpened | None = None) -> ActorRef[Any]:
+        """Start the session's actor; from the second time on from what the store holds.
+
+        `opened` is the first entry of a new session.
+        """
+        is_first = self.ref is None
+        if not is_first:
             self.reload()
         kind = self._world.plan.session_type
-        self.ref = kind.start(self._world.system, self.record, self.environment)
+        self.ref = kind.start(self._world.system, self.ledger)
+        if is_first and opened is not None:
+            self.ref.tell(OpenSession(opened))
         return self.ref
 
     def reload(self) -> None:
         """Forget what a dead actor knew, once all that it decided is in the store."""
-        if self.journal.pending:
-            self.journal.write()
-        self.record = self._load()
+        self._world.settle()
+        self._note(Failed(self._kept()))
+        self.ledger = self._take_up()
+
+    def _kept(self) -> tuple[Any, ...]:
+        """Return the messages that wait for the next incarnation of the session's actor."""
+        if self.ref is None:
+            return ()
+        inbox = self.ref.actor_inbox
+        assert isinstance(inbox, Mailbox)
+        return tuple(envelope.message for envelope in waiting_in(inbox))
 
     # Its children ---------------------------------------------------------------------------------
 
-    def open_child(self, order: OpenChild, nursery: ActorRef[Any]) -> ChildOpened:
+    def open_child(self, order: OpenChild, supervisor: ActorRef[Any]) -> ChildOpened:
         """Open a child's session, new or known."""
         world = self._world
         child = world.open.get(order.session)
         if child is None:
             child = self._claim(order)
         else:
-            child.ref = None
             child.reload()
-        child._listener = nursery
+            child.ref = None
+        child._listener = supervisor
         record = child.record
-        entry = None if record.seq else self._opening(order)
+        entry = None if record.seq else OpenSession(self._opening(order))
         last = last_report(order.name, record) if record.seq else None
         has_task = "task" in record.queue.clients
-        return ChildOpened(order.name, child.start, entry, has_task, last)
+        is_over = record.state == "finalized"
+        return ChildOpened(order.name, order.session, child.start, entry, has_task, is_over, last)
 
     def _claim(self, order: OpenChild) -> SimulatedSession:
         world, above = self._world, self.environment
@@ -169,6 +230,7 @@ class SimulatedSession:
         here.account.share(above.account, "child")
         here.dispositions, here.deliveries = above.dispositions, above.deliveries
         here.returns = above.returns
+        here.lineage = Lineage(lambda: self.ledger, order.name, order.session, above.lineage)
         is_talk = order.relation == Relation.SIDE_TALK
         is_deepest = here.delegation.depth >= here.delegation.max_depth
         here.toolbook = SimulatedToolbook(only_looks=is_talk, may_delegate=not is_deepest)
@@ -194,12 +256,12 @@ class SimulatedSession:
     def release(self) -> None:
         """Give the session back, after all beneath it."""
         world = self._world
-        for below in [one for one in world.open.values() if one.parent is self]:
+        for below in [live for live in world.open.values() if live.parent is self]:
             below.release()
+        world.settle()
         world.open.pop(self.id, None)
         self.ports.close()
-        if self.journal.pending:
-            self.journal.write()
+        world.commits.disown(self.id)
         world.store.release(self._lease)
         self._note(Released())
 
@@ -209,15 +271,7 @@ class SimulatedSession:
         self._world.chronicle.note(self.id, happening)
 
     def _performed(self, effect: Any) -> None:
-        self._note(Performed(effect))
-
-    def _committed(self, message: Any) -> None:
-        seq = getattr(message, "seq", None)
-        if seq is not None:
-            self.durable = seq
-            self._note(Durable(seq))
-        if self.ref is not None:
-            tell(self.ref, message)
+        self._note(Performed(effect, self.ledger.decided(effect)))
 
     def _report(self, report: ChildReport) -> None:
         if self._listener is not None:
@@ -227,13 +281,13 @@ class SimulatedSession:
         self, entry: e.Entry, seq: int, time: float, record: SessionRecord
     ) -> tuple[Told, ...]:
         """Note an entry that was folded."""
-        self._note(Appended(seq, entry))
+        self._note(Appended(seq, entry, self._world.timeline.idle))
         return (Told(seq),)
 
     def tell(self, told: tuple[Any, ...]) -> None:
         """Note what a listener is told."""
-        for one in told:
-            self._note(one)
+        for entry in told:
+            self._note(entry)
 
     def pass_on(self, fact: Fact) -> None:
         """Note a passing fact."""

@@ -13,9 +13,14 @@ import heapq
 import itertools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..mailbox import Mailbox
+
+if TYPE_CHECKING:
+    from pykka._envelope import Envelope
+
+    from ..actor import Actor
 
 __all__ = [
     "Chooser",
@@ -24,6 +29,8 @@ __all__ = [
     "SimulatedDispatcher",
     "Timeline",
     "UniformChooser",
+    "Watch",
+    "waiting_in",
 ]
 
 T = TypeVar("T")
@@ -90,13 +97,25 @@ class PriorityChooser:
         return best
 
 
-class SimulatedDispatcher:
-    """Keeps who is ready; the simulation says who runs. `ready` is in the order of arrival."""
+class Watch(Protocol):
+    """Is told of each message that an actor takes while others wait in its mailbox."""
 
-    def __init__(self) -> None:
+    def __call__(self, owner: Actor, message: Any, waiting: Sequence[Any]) -> None:
+        """Look at what was taken, and at what still waits."""
+        ...
+
+
+class SimulatedDispatcher:
+    """Keeps who is ready; the simulation says who runs. `ready` is in the order of arrival.
+
+    A pass, after which the hooks run, lasts until the simulation says that it is over.
+    """
+
+    def __init__(self, watch: Watch | None = None) -> None:
         self.after_pass: list[Callable[[], None]] = []
         self.lock: AbstractContextManager[Any] = nullcontext()
         self.ready: list[Mailbox] = []
+        self._watch = watch
 
     def schedule(self, mailbox: Mailbox) -> None:
         """Put the mailbox among the ready ones, once."""
@@ -108,17 +127,47 @@ class SimulatedDispatcher:
         """Let one of the ready handle so many messages."""
         mailbox = self.ready.pop(number)
         mailbox.is_scheduled = False
-        if not mailbox.is_suspended:
-            mailbox.owner.run_batch(messages)
-            if not mailbox.empty():
-                self.schedule(mailbox)
+        if mailbox.is_suspended:
+            return
+        owner = mailbox.owner
+        for _ in range(messages):
+            waiting = waiting_in(mailbox) if self._watch is not None else []
+            owner.run_batch(1)
+            if self._watch is not None and waiting:
+                self._report(owner, waiting, mailbox)
+            if mailbox.empty():
+                return
+        self.schedule(mailbox)
+
+    def end_pass(self) -> None:
+        """Run the hooks: what was decided since the last pass is handed to the journal."""
+        for hook in self.after_pass:
+            hook()
+
+    def _report(self, owner: Actor, before: list[Envelope[Any]], mailbox: Mailbox) -> None:
+        """Tell the watch which message was taken; none was by an actor that ended."""
+        after = {id(envelope) for envelope in waiting_in(mailbox)}
+        taken = [envelope for envelope in before if id(envelope) not in after]
+        if self._watch is not None and len(taken) == 1:
+            left = [envelope.message for envelope in before if envelope is not taken[0]]
+            self._watch(owner, taken[0].message, left)
+
+
+def waiting_in(mailbox: Mailbox) -> list[Envelope[Any]]:
+    """Return what waits in a mailbox, whatever its lane."""
+    lanes = mailbox._lanes or ()  # pyright: ignore[reportPrivateUsage]
+    return [envelope for lane in lanes if lane for envelope in lane]
 
 
 class Timeline:
-    """Virtual time: `now` is in seconds since the epoch and moves only from event to event."""
+    """Virtual time: `now` is in seconds since the epoch and moves only from event to event.
+
+    `idle` are the seconds of it that passed while nobody had anything else to do.
+    """
 
     def __init__(self, start: float = 1_000_000_000.0) -> None:
         self.now = start
+        self.idle = 0.0
         self._events: list[tuple[float, int, str, Callable[[], None]]] = []
         self._numbers = itertools.count()
 
@@ -130,14 +179,16 @@ class Timeline:
         """Let something happen so much later; at one instant in the order in which it was asked."""
         heapq.heappush(self._events, (self.now + seconds, next(self._numbers), owner, event))
 
-    def advance(self) -> None:
-        """Go to the next event, and let it happen."""
+    def advance(self, is_idle: bool = False) -> None:
+        """Go to the next event, and let it happen; `is_idle`: nothing else could."""
+        before = self.now
         self.now, _, _, event = heapq.heappop(self._events)
+        self.idle += self.now - before if is_idle else 0.0
         event()
 
     def forget(self, owner: str) -> None:
         """Drop what one owner had planned; its world ended."""
-        self._events = [one for one in self._events if one[2] != owner]
+        self._events = [planned for planned in self._events if planned[2] != owner]
         heapq.heapify(self._events)
 
     def __bool__(self) -> bool:

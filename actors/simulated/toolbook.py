@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ...machines.conversation import ToolRequest
+from ..decisions.standing import DELEGATE
 from ..environment import Permit
-from ..turns.effect import DELEGATE
 
 __all__ = ["SimulatedToolbook"]
 

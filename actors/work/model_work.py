@@ -19,9 +19,9 @@ from ...machines.results import (
 )
 from ...ports.models.model import ModelRequest, Pause, unheard
 from ..mailbox import reply
-from ..turns.window_watch import WindowWatch
 from .pieces import Pieces
 from .start_task import StartTask, fault_of
+from .window_watch import WindowWatch
 
 if TYPE_CHECKING:
     from .scene import Scene

@@ -55,7 +55,7 @@ __all__ = ["Offspring", "Performer"]
 class Offspring(Protocol):
     """Opens and closes the sessions of one session's children; to open blocks, both may raise."""
 
-    def open(self, order: OpenChild, nursery: ActorRef[Any]) -> ChildOpened:
+    def open(self, order: OpenChild, supervisor: ActorRef[Any]) -> ChildOpened:
         """Open a child's session, new or known. Raises `SteersmanError`."""
         ...
 

@@ -29,14 +29,20 @@ Place = Annotated[
 
 
 @queue.command("list")
-def queue_list(session: Of = "", as_json: Json = False) -> int:
+def queue_list(
+    session: Of = "",
+    is_all: Annotated[
+        bool, typer.Option("--all", help="Also messages whose turn another one replaced.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
     """List what runs and what waits, without touching it.
 
     Example: steersman queue list --session last
     """
     from ..queue import list_queue
 
-    return list_queue(os.environ, session, as_json=as_json)
+    return list_queue(os.environ, session, is_all=is_all, as_json=as_json)
 
 
 @queue.command("add")

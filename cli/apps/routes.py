@@ -108,7 +108,13 @@ def routes_use(
 
 @routes.command("explain")
 def routes_explain(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What is said.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What is said.")] = "",
+    cause: Annotated[
+        str,
+        typer.Option(
+            metavar="CAUSE", help="Instead of a text: timeout, budget, turn_end, signal, …"
+        ),
+    ] = "",
     state: Annotated[
         str, typer.Option(metavar="STATE", help="What the session does: idle, busy, delegating, …")
     ] = "",
@@ -122,19 +128,20 @@ def routes_explain(
         int, typer.Option(metavar="N", min=0, help="Children in the background.")
     ] = 0,
     side_talks: Annotated[int, typer.Option(metavar="N", min=0, help="Side talks.")] = 0,
+    goal: Annotated[bool, typer.Option("--goal", help="The session works for a goal.")] = False,
     way: Annotated[
         str, typer.Option("--as", metavar="WAY", help="auto, queue, steer or interrupt.")
     ] = "auto",
     table: Annotated[str, typer.Option(metavar="TABLE", help="A table's name, or a file.")] = "",
     as_json: Json = False,
 ) -> int:
-    """Say what would become of a message, and by which rows; nothing is done.
+    """Say what would become of a message or a cause, and by which rows; nothing is done.
 
     Example: steersman routes explain "how is it going?" --children 2
     """
     from ..routes import Dry, explain_text
 
-    dry = Dry(state, busy, strategy, auto_queue, children, background, side_talks, way)
+    dry = Dry(state, busy, strategy, auto_queue, children, background, side_talks, way, cause, goal)
     return explain_text(os.environ, text, table, dry, as_json=as_json)
 
 

@@ -186,6 +186,6 @@ class EditorSession:
     def _output(self, session: str, call: str) -> str:
         """Return what a call gave, as the model reads it."""
         live = self._host.runtime.sessions.get(session)
-        conversation = live.record.conversation if live is not None else []
+        conversation = live.record.conversation if live is not None else ()
         found = (one.text for one in reversed(conversation) if one.call == call)
         return next(found, "")

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["QUEUE_USAGE", "QUEUE_VERBS", "queue_command"]
 
 QUEUE_USAGE = (
-    "[list|add TEXT|edit N TEXT|move N POS|pop [N]|clear|steer N [@NAME]|keep [N]|hold|resume [N]|on|off"
-    "|restore|discard|export FILE|import FILE]"
+    "[list [--all]|add TEXT|edit N TEXT|move N POS|pop [N]|clear|steer N [@NAME]|keep [N]|hold"
+    "|resume [N]|on|off|restore|discard|export FILE|import FILE]"
 )
 
 Verb = Callable[["Conversation", str], Reply]
@@ -47,7 +47,9 @@ def queue_command(conversation: Conversation, argument: str) -> Reply:
 
 
 def _list(conversation: Conversation, rest: str) -> Reply:
-    data = conversation.queue()
+    if rest not in ("", "--all"):
+        return Reply(False, text=f"/queue list takes nothing, or --all: not `{rest}`")
+    data = conversation.queue(is_all=bool(rest))
     items = data["items"]
     if not items:
         return Reply(True, data, "The queue is empty.")

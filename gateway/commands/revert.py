@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import shlex
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...actors.revert_answer import answer_of, ending_of, order_of
+from ...actors.decisions.revert_answer import answer_of, ending_of, order_of
 from ...actors.work.giving_back import give_back
 from ...journal.record import SessionRecord
 from ...journal.revert_entries import RevertBegun
@@ -86,20 +87,27 @@ def _revert_ended(
     """
     name = f"f{time.time_ns()}"  # the journal gives no more names
     known = RevertRecord(
-        name, order.scope, "", (), order.since, order.paths, order.force, order.is_dry_run
+        name,
+        order.scope,
+        since=order.since,
+        paths=order.paths,
+        force=order.force,
+        is_dry_run=order.is_dry_run,
+        state="started",
     )
-    reverts = {name: known}
+    reverts: Mapping[str, RevertRecord] = {name: known}
 
     def hear(message: RestoreCounted | RestoreEnded) -> None:
+        nonlocal reverts
         match message:
             case RestoreCounted():
-                apply_to_reverts(reverts, RevertBegun(name, message.files))
+                reverts = apply_to_reverts(reverts, RevertBegun(name, message.files))
             case RestoreEnded():
-                apply_to_reverts(reverts, ending_of(known, message))
+                reverts = apply_to_reverts(reverts, ending_of(known, message))
 
     work = give_back(_workspace(conversation), order_of(record, known), hear)
     conversation.runtime.run(work, PATIENCE)
-    return answer_of(known)
+    return answer_of(reverts[name])
 
 
 def _parse(words: list[str]) -> Revert:

@@ -58,7 +58,7 @@ def history_command(conversation: Conversation, argument: str) -> Reply:
     conversation.runtime.settle()
     record = load_record(conversation.runtime.store, conversation.session)
     redactor = Redactor(os.environ)
-    shown = record.conversation[-count:] if count else []
+    shown = record.conversation[-count:] if count else ()
     data = [{"role": one.role, "text": redactor.text(one.text)} for one in shown]
     left = len(record.conversation) - len(shown)
     lines = [f"({left} earlier messages: /history {len(record.conversation)})"] if left else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...actors.reception import policy_of
+from ...actors.decisions.standing import policy_of
 from ...machines.messages import Interrupt, PolicyChange, QueueChange, TakeBack
 from ...machines.policy import Policy
 from .reply import Reply

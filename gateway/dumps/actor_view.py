@@ -44,14 +44,14 @@ def _session(record: SessionRecord) -> dict[str, Any]:
             **_actor("session", record.state, record.since or record.created),
             "waiting_for": _session_waits(record),
             "children": [
-                *("nursery", "queue"),
+                *("children", "queue"),
                 *(["goal"] if record.goals.goals else []),
                 *(["turn"] if turn else []),
             ],
         },
-        "nursery": {
+        "children": {
             **_actor("subagent", "working" if busy else "idle", record.created),
-            "kind": "nursery",
+            "kind": "children",
             "waiting_for": ", ".join(one.name for one in busy),
             "children": [one.session for one in busy],
         },
@@ -108,7 +108,7 @@ def _actor(machine: str, state: str, since: float) -> dict[str, Any]:
 
 def _session_waits(record: SessionRecord) -> str:
     match record.state:
-        case "idle" | "starting":
+        case "idle":
             return "a message"
         case "suspended":
             return "somebody who continues it"

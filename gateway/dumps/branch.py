@@ -11,7 +11,7 @@ from ..terminal import clean
 __all__ = ["Branch", "cut", "draw", "width_of"]
 
 _COLOURS = {
-    "green": ("running", "busy", "working", "acting", "calling", "starting", "open", "active"),
+    "green": ("running", "busy", "working", "acting", "calling", "open", "active"),
     "yellow": ("pending", "held", "waiting", "asking", "stopping", "interrupting", "offered"),
     "red": ("interrupted", "failed", "unknown", "crashed", "killed", "timed_out", "cancelled"),
     "grey": ("idle", "suspended", "finalized", "completed", "done", "withdrawn", "steered"),

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ...journal.child_record import at_work
-from ...journal.codec import decode
+from ...journal.codec import decode, encode_whole
 from ...journal.history import entry_at, seq_at
+from ...journal.log import Log
 from ...journal.record import SessionRecord
 from ...journal.store import SessionRow, Store
 from ...machines.errors import UnknownSession
@@ -99,7 +100,7 @@ def _dump(
     of_child: Callable[[str], dict[str, Any]],
 ) -> dict[str, Any]:
     trace.record.id = record.id
-    data = asdict(replace(record, conversation=[], sources=[]))
+    data = encode_whole(replace(record, conversation=Log(), sources=Log()))
     for name in ("conversation", "sources", "spoken"):
         del data[name]
     owner = store.owner(record.id)

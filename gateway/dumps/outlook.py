@@ -30,6 +30,9 @@ def outlook(record: SessionRecord, name: str, *, is_owned: bool) -> Outlook:
             cause = _turn(record, item).cause if item.turn in record.turns else "an interrupt"
             text = f"Its turn was cut off ({cause}) and can go on where it stopped."
             return text, _resume(record, is_owned)
+        case "superseded":
+            how = f"`/queue resume {item.number}`" if is_owned else ""
+            return "Another message replaced its turn, which can go on where it stopped.", how
         case "steered":
             return _steered(record, item)
         case "done":
@@ -65,6 +68,8 @@ def _pending(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook
         return text, f"`steersman chat --resume {record.id}`, and there `/queue resume`"
     if item.for_turn:
         turn = record.turns.get(item.for_turn)
+        if turn is not None and turn.state == "interrupted":
+            return f"It enters when turn {turn.id} goes on.", _resume(record, is_owned)
         doing = f", which {_doing(turn)}" if turn else ""
         return f"It enters turn {item.for_turn} at its next boundary{doing}.", ""
     if item.for_children:

@@ -9,6 +9,7 @@ from ...journal import entries as e
 from ...journal.codec import decode_entry, encode, kind_of
 from ...journal.history import record_at
 from ...journal.hook_entry import HookRan
+from ...journal.log import Log
 from ...journal.record import SessionRecord, apply
 from ...journal.store import Store, StoredEntry
 from ..stamp import iso
@@ -42,8 +43,7 @@ class Trace:
         if isinstance(entry, HookRan):
             self.hooks.append({**at, **encode(entry)})
         apply(self.record, entry, stored.seq, stored.time)
-        self.record.conversation.clear()
-        self.record.sources.clear()
+        self.record.conversation, self.record.sources = Log(), Log()
         came = self.last.setdefault(addressee(entry), deque(maxlen=LAST))
         came.append({**at, "kind": kind_of(type(entry))})
         before, self._states = self._states, states_of(self.record)
@@ -98,7 +98,7 @@ def addressee(entry: e.Entry) -> str:
     if kind_of(type(entry)).startswith(("goal_", "judging_")):
         return "goal"
     if getattr(entry, "child", "") and not getattr(entry, "item", ""):
-        return "nursery"
+        return "children"
     return "turn" if getattr(entry, "turn", "") else "session"
 
 

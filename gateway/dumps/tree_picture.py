@@ -14,7 +14,7 @@ ROW, INDENT, CHAR, PAD = 30, 26, 7.3, 12  # pixels
 MOST = 110  # columns of a line
 
 _TONES = {
-    ("running", "busy", "working", "acting", "calling", "starting", "active"): "#c8e6c9",
+    ("running", "busy", "working", "acting", "calling", "active"): "#c8e6c9",
     ("pending", "held", "waiting", "asking", "stopping", "interrupting", "offered"): "#fff3c4",
     ("interrupted", "failed", "unknown", "killed", "timed_out", "cancelled"): "#ffcdd2",
 }

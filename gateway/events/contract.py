@@ -78,9 +78,10 @@ def item_view(item: ItemRecord, *, is_held: bool) -> Event:
     }
 
 
-def queue_view(queue: QueueRecord) -> Event:
-    """Show a queue as programs see it: what has not ended, in order."""
-    items = [item_view(one, is_held=queue.holds(one)) for one in queue.live()]
+def queue_view(queue: QueueRecord, *, is_all: bool = False) -> Event:
+    """Show a queue as programs see it: what has not ended, in order; `is_all`: what was replaced, too."""
+    shown = [*queue.live(), *(queue.superseded() if is_all else ())]
+    items = [item_view(one, is_held=queue.holds(one)) for one in shown]
     return {"state": queue.state, "items": items}
 
 

@@ -1,7 +1,7 @@
 """The tool `delegate`: the model gives a task to a subagent.
 
-It is declared here like any other tool, but no run of it ever starts: a session's nursery takes the
-call, and the subagent is a session of its own.
+It is declared here like any other tool, but no run of it ever starts: a session's child supervisor takes
+the call, and the subagent is a session of its own.
 """
 
 from typing import Any

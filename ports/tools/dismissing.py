@@ -1,7 +1,7 @@
 """The tool `dismiss`: an agent ends a subagent of its own, at once or with a last word.
 
-It is declared here like any other tool; the nursery of the session whose subagent it is carries it
-out. It reaches the caller's own descendants and nobody else, because a nursery knows no others.
+It is declared here like any other tool; the child supervisor of the session whose subagent it is carries
+it out. It reaches the caller's own descendants and nobody else, because that supervisor has no others.
 """
 
 from typing import Any

@@ -7,7 +7,7 @@ from pykka import ActorRef
 
 from steersman.actors.actor import Actor, Forward
 from steersman.actors.simulated.simulation import SimulatedDispatcher
-from steersman.actors.supervisor import ChildSpec, Supervisor
+from steersman.actors.supervisor import Child, ChildSpec, Supervisor
 from steersman.actors.system import ActorSystem
 from steersman.machines.messages import Lane
 from steersman.machines.orders import Down
@@ -72,14 +72,12 @@ class Recorder(Actor):
         self.greeting = "hello"
 
     def on_receive(self, message: Any) -> Any:
-        """Raise, pass on, put aside, or remember."""
+        """Raise, pass on, or remember."""
         match message:
             case Boom(error):
                 raise error
             case Tell(ref, what):
                 ref.tell(what)
-            case Control("stash"):
-                return None
             case Control(Forward() as forward):
                 return forward
             case _:
@@ -119,7 +117,7 @@ class Parent(Supervisor):
                 return {name: child.state for name, child in self.children.items()}
         return None
 
-    def child_ended(self, down: Down) -> None:
+    def child_ended(self, child: Child, down: Down) -> None:
         """Note it."""
         self.ended.append(down.name)
 

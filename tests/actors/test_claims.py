@@ -35,13 +35,15 @@ class Family:
         self.turn(session, "t1")
         if parent:
             child = ChildRecord(session, session, "assistant", "task", relation)
-            self.sessions[parent].record.children[session] = child
+            above = self.sessions[parent].record
+            above.children = {**above.children, session: child}
 
     def turn(self, session: str, name: str, is_over: bool = False) -> None:
         """Let a turn run, or be over."""
         record = self.sessions[session].record
         record.turn = name
-        record.turns[name] = TurnRecord(name, "m1", 1, is_over=is_over)
+        turn = TurnRecord(name, "m1", 1, is_over=is_over)
+        record.turns = {**record.turns, name: turn}
 
 
 @pytest.fixture

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 from simulation.single import entries, program, run, say
 
-from steersman.actors.intake import hand_back, taken_in
+from steersman.actors.decisions.intake import hand_back, taken_in
 from steersman.actors.simulated.program import SimulatedProgram
 from steersman.journal import entries as e
 from steersman.journal.queue import ItemRecord, QueueRecord
 from steersman.machines.conversation import ToolRequest
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import Interrupt, QueueChange, UserMessage
-from steersman.machines.participation import HandBack
+from steersman.machines.orders import HandBack
 from steersman.machines.results import ModelAnswered
 
 
@@ -113,7 +113,7 @@ def test_a_stop_in_the_same_moment_loses_nothing() -> None:
 
 def order(words: str = "", turn: str = "t1") -> HandBack:
     """A call of `defer`."""
-    return HandBack(turn, 1, 2, "t1.s2.c1", words, "why", None)
+    return HandBack(turn, 1, 2, "t1.s2.c1", words, "why")
 
 
 def record(*texts: str) -> QueueRecord:

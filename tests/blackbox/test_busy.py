@@ -38,8 +38,9 @@ def test_mode_interrupt_stops_and_runs_next(place: Place, serve, gate: Gate) -> 
     chat.send("something else")
     chat.wait("turn_ended", status="interrupted")
     chat.wait("turn_ended", status="completed")
-    states = [(one["state"], one["text"]) for one in chat.ask("/queue")["data"]["items"]]
-    assert states == [("interrupted", "work")]
+    assert not chat.ask("/queue")["data"]["items"]
+    kept = chat.ask("/queue list --all")["data"]["items"]
+    assert [(one["state"], one["text"]) for one in kept] == [("superseded", "work")]
     assert chat.close() == 0
     assert server.requests[1].prompt == "something else"
 

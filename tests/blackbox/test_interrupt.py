@@ -153,10 +153,9 @@ def test_a_word_in_a_longer_message_stops_and_runs_next(place: Place, serve, gat
     chat.send("Stop, use zod instead")
     chat.wait("turn_ended", status="completed")
     queue = chat.ask("/queue")["data"]
-    assert [(one["state"], one["text"]) for one in queue["items"]] == [
-        ("interrupted", "work"),
-        ("pending", "later"),
-    ]
+    assert [(one["state"], one["text"]) for one in queue["items"]] == [("pending", "later")]
+    replaced = chat.ask("/queue list --all")["data"]["items"][-1]
+    assert (replaced["state"], replaced["text"]) == ("superseded", "work")
     assert chat.close() == 0
     assert [one.prompt for one in server.requests] == ["work", "Stop, use zod instead"]
 

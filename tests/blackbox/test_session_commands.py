@@ -106,7 +106,7 @@ def test_why_of_steers_side_talks_and_stops(place: Place, serve, gate: Gate) -> 
     story = why("2")
     assert "message #2 (m2, pending, from ann)" in story
     assert "turn t1 was interrupted (stop)" in story
-    assert "It waits because the queue is held" in story
+    assert "It enters when turn t1 goes on." in story
     story = why("3")
     assert "has a place in the queue, and never runs by itself" in story
     assert "subagent talk-3 was told to end" in story

@@ -14,7 +14,7 @@ name = "talk-through"
 message = "converse"
 when = { session = "delegating" }
 deliver = [{ to = "children.active", as = "steer" }]
-ack = "steered"
+ack = "steered_child"
 """
 RUDE = """
 [[route]]
@@ -76,7 +76,7 @@ def test_check_of_a_table_names_rule_and_counterexample(command: Any) -> None:
     """An unsafe table fails the check, each broken rule with its places."""
     done = command("routes", "check", "cancel-on-message")
     assert done.code == 2
-    assert done.out.startswith("cancel-on-message: dispositions: 30 rows, 1458 cases; ")
+    assert done.out.startswith("cancel-on-message: dispositions: 29 rows, 1458 cases; ")
     assert done.err.startswith("talk never stops a child [kills-child]\n")
     assert "`message` -> cancel foreground_child (row `message-reaches-children`)" in done.err
 
@@ -107,7 +107,7 @@ def test_diff_tells_sentences_with_examples(command: Any) -> None:
     done = command("routes", "diff", "steersman", "never-cancel")
     assert done.code == 0
     lines = done.out.splitlines()
-    assert lines[-1] == "6 differences, 193 cases."
+    assert lines[-1] == "6 differences, 175 cases."
     at = next(n for n, line in enumerate(lines) if "/stop, or Esc" in line)
     assert lines[at] == "On stop, budget, parent (6 cases), for example '/stop, or Esc':"
     assert lines[at + 1 : at + 3] == [
@@ -115,7 +115,7 @@ def test_diff_tells_sentences_with_examples(command: Any) -> None:
         "  never-cancel  a child that the turn waits for, a child in the background goes on",
     ]
     data = json.loads(command("routes", "diff", "steersman", "never-cancel", "--json").out)
-    assert sum(one["cells"] for one in data["differences"]) == 193
+    assert sum(one["cells"] for one in data["differences"]) == 175
 
 
 @pytest.mark.parametrize(
@@ -184,6 +184,79 @@ def test_explain_of_a_command_says_whom_it_reaches(command: Any) -> None:
     assert explained(command, "/help", "--children", "1")["cause"] is None
 
 
+def gives(data: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """Map each of those around to what it gets, and by which row."""
+    return {one["who"]: (one["what"], one["rule"]) for one in data["receives"]}
+
+
+@pytest.mark.parametrize("command_text", ["/new", "/finalize"])
+def test_explain_of_the_end_of_a_session(command_text: str, command: Any) -> None:
+    """The session, its children and its goal end for good; also where no turn runs."""
+    found = explained(command, command_text, "--children", "1", "--goal")
+    expected = dict.fromkeys(("the session", "child 1", "the goal"), ("finalize", "finalize-all"))
+    assert gives(found) == expected
+    assert found["below"]["cause"] == "finalize"
+    assert gives(explained(command, command_text, "--state", "idle")) == {
+        "the session": ("finalize", "finalize-all")
+    }
+
+
+@pytest.mark.parametrize(
+    ("cause", "expected"),
+    [
+        (
+            "timeout",
+            {
+                "the turn": ("cancel", "timeout"),
+                "child 1": ("cancel", "timeout"),
+                "background child 1": ("none", "timeout-aside"),
+                "the goal": ("none", "timeout-goal"),
+            },
+        ),
+        (
+            "budget",
+            dict.fromkeys(
+                ("the turn", "child 1", "background child 1", "the goal"), ("cancel", "cancel-all")
+            ),
+        ),
+        (
+            "turn_end",
+            {
+                "the turn": ("none", ""),
+                **dict.fromkeys(
+                    ("child 1", "background child 1", "the goal"), ("none", "turn-end")
+                ),
+            },
+        ),
+        (
+            "signal",
+            dict.fromkeys(
+                ("the turn", "child 1", "background child 1", "the goal"), ("cancel", "cancel-all")
+            ),
+        ),
+    ],
+)
+def test_explain_of_a_cause_that_no_message_raises(
+    cause: str, expected: dict[str, tuple[str, str]], command: Any
+) -> None:
+    """Leaving, limits and the end of a turn are explained by the rows that the session asks."""
+    around = ("--children", "1", "--background", "1", "--goal")
+    done = command("routes", "explain", "--cause", cause, *around, "--json")
+    assert (done.code, done.err) == (0, "")
+    assert gives(json.loads(done.out)) == expected
+    assert f"deliveries: cause `{cause}`" in command("routes", "explain", "--cause", cause).out
+
+
+def test_explain_of_a_named_steer(command: Any) -> None:
+    """A child takes in what names it, also in the background; without a name the turn does."""
+    found = explained(command, "/steer @kid use tabs", "--background", "1")
+    assert (found["cause"], found["ack"]) == ("steer_named", "steered_child")
+    assert gives(found) == {"kid": ("steer", "steer-named"), "the turn": ("none", "")}
+    assert found["told"] == 'Steering kid with #2: "use tabs"'
+    found = explained(command, "/steer use tabs", "--background", "1")
+    assert (found["cause"], gives(found)["the turn"]) == ("steer", ("steer", "steer"))
+
+
 def test_explain_for_people(command: Any) -> None:
     """The text says what was read, by which rows it goes, and what the sender is told."""
     out = command("routes", "explain", ASK, "--state", "delegating", "--children", "2").out
@@ -211,6 +284,8 @@ def test_explain_for_people(command: Any) -> None:
         (["explain", "x", "--busy", "stear"], "did you mean `steer`?"),
         (["explain", "x", "--strategy", "nevr"], "did you mean `never`?"),
         (["explain", "x", "--as", "steel"], "did you mean `steer`?"),
+        (["explain", "--cause", "tmeout"], "did you mean `timeout`?"),
+        (["explain", "x", "--cause", "timeout"], "a dry run is of a text, or of a cause"),
         (["explain", "x", "--children", "-1"], "--children"),
         (["use", "no-such"], "there is no routing table `no-such`"),
         (["use", "never-cancel"], "who wants work to stop is heard by everybody below; but"),

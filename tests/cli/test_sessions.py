@@ -141,7 +141,7 @@ def test_dumps_parse_and_agree(command: Any, told: Path) -> None:
     states = {name: (actor["machine"], actor["state"]) for name, actor in data["actors"].items()}
     assert states == {
         "session": ("session", "suspended"),
-        "nursery": ("subagent", "idle"),
+        "children": ("subagent", "idle"),
         "queue": ("queue", "open"),
         "turn": ("turn", "completed"),
     }

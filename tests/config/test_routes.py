@@ -23,7 +23,7 @@ name = "through"
 message = "converse"
 when = { session = "delegating" }
 deliver = [{ to = "children.active", as = "steer" }]
-ack = "steered"
+ack = "steered_child"
 """
 QUEUED = """
 [[route]]

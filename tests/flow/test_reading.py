@@ -54,7 +54,7 @@ MIGRATE = """\
     message = "converse"
     when = { session = "delegating" }
     deliver = [{ to = "children.active", as = "steer" }]
-    ack = "steered"
+    ack = "steered_child"
     """
 
 

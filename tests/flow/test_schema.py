@@ -77,7 +77,7 @@ name = "talk"
 message = "converse"
 when = { session = "delegating" }
 deliver = [{ to = "children.active", as = "steer" }]
-ack = "steered"
+ack = "steered_child"
 """
 WRONG = {
     "unknown-table": "[nonsense]\nx = 1\n",

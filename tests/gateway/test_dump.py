@@ -47,7 +47,7 @@ def test_live_and_stored_dumps_agree(begin: Begin, tmp_path: Path, moment: str) 
     stored = conversation.redacted(dump_session(host.store, replace(row, seq=live["seq"])))
     assert bare(live) == bare(stored)
     assert live["queue"]["state"] == ("held" if moment == "held" else "open")
-    assert set(live["actors"]) == {"nursery", "session", "queue", "turn"}
+    assert set(live["actors"]) == {"children", "session", "queue", "turn"}
     assert live["transitions"]
 
 

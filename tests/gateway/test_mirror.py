@@ -12,7 +12,7 @@ from steersman.journal.queue import ItemRecord, QueueRecord
 def queue(*texts: str) -> QueueRecord:
     """A queue of these, all waiting."""
     items = {f"m{n}": ItemRecord(f"m{n}", n, text) for n, text in enumerate(texts, 1)}
-    return QueueRecord(items=items, order=list(items))
+    return QueueRecord(items=items, order=tuple(items))
 
 
 def test_the_newest_is_written(tmp_path: Path) -> None:

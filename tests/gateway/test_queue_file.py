@@ -2,6 +2,7 @@
 
 import os
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,14 +27,15 @@ def queue(*texts: str) -> QueueRecord:
         f"m{n}": ItemRecord(f"m{n}", n, text, user="ann", created=1_800_000_000.0)
         for n, text in enumerate(texts, 1)
     }
-    return QueueRecord(items=items, order=list(items))
+    return QueueRecord(items=items, order=tuple(items))
 
 
 def test_what_is_written_reads_back() -> None:
     """A document has the promised fields, in UTC, and is imported as it was."""
     record = queue("first", ODD)
-    record.items["m1"].state = "interrupted"
-    record.items["m1"].progress = {"done": 23, "total": 50, "unit": "file"}
+    progress = {"done": 23, "total": 50, "unit": "file"}
+    first = replace(record.items["m1"], state="interrupted", progress=progress)
+    record = replace(record, items={**record.items, "m1": first})
     text = write(document("abc", record, 1_800_000_100.0)).decode()
     data = tomllib.loads(text)
     assert list(data) == ["session_id", "saved_at", "items"]

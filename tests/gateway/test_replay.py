@@ -5,10 +5,13 @@ import pytest
 from steersman.gateway.replay import Deviation, Replay, moments, replay
 from steersman.journal import entries as e
 from steersman.journal.codec import encode_entry
+from steersman.journal.limit_entries import LimitReached
 from steersman.journal.store import StoredEntry
 from steersman.machines.conversation import ChatMessage, ToolRequest
+from steersman.machines.delivery import Delivery, DeliveryRow
 from steersman.machines.policy import Policy, RoutesChoice
 from steersman.machines.routes import Routes
+from steersman.machines.routing import when
 from steersman.machines.words import Words
 from steersman.workflows.table_file import named_table
 
@@ -193,3 +196,80 @@ def test_a_child_that_has_ended_is_nobodys_company() -> None:
         ("delegating", ["the turn", "kid"]),
         ("busy", ["the turn"]),
     ]
+
+
+def test_a_named_steer_is_replayed_by_its_own_cause() -> None:
+    """A steer that names a child in the background does not go to those the turn waits for."""
+    said = e.Queued(
+        "m2", 2, "use tabs", "steer", rule="explicit-steer-through", for_children=("helper",)
+    )
+    table = named_table("steersman")
+    deaf = DeliveryRow("deaf", when(cause="steer_named"), Delivery.NONE, "Deaf.")
+    theirs = Routes("x", "", table.dispositions, table.deliveries.override([deaf]))
+    history = moments(journal(*FIRST, *KID, *HELPER, said), Policy())
+    (found,) = replay(history, chosen, theirs, Words()).deviations
+    assert brief(found) == (
+        "message 2",
+        "use tabs",
+        "steers: helper takes it in",
+        "steers: helper goes on",
+    )
+    assert found.our_rule == "explicit-steer-through, steer-named"
+
+
+@pytest.mark.parametrize(
+    ("entries", "what", "cause", "company"),
+    [
+        (
+            (e.ChildCancelled("kid", "timeout"),),
+            "the time limit of kid",
+            "timeout",
+            ["kid"],
+        ),
+        (
+            (LimitReached("t1", "tokens"), e.InterruptRequested("i1", "t1", "budget")),
+            "a limit of the session",
+            "budget",
+            ["the turn", "kid", "helper"],
+        ),
+        (
+            (e.InterruptRequested("i1", "t1", "parent"),),
+            "a stop by the parent",
+            "parent",
+            ["the turn", "kid", "helper"],
+        ),
+        (
+            (e.SessionFinalizing("new"), e.InterruptRequested("i1", "t1", "new")),
+            "the end of the session",
+            "new",
+            ["the turn", "kid", "helper"],
+        ),
+        (
+            (e.SteerAddressed("m2", "", ("helper",)),),
+            "a steer by m2, which waited",
+            "steer_named",
+            ["helper"],
+        ),
+        (
+            (e.SteerAddressed("m2", "", ("kid",)),),
+            "a steer by m2, which waited",
+            "steer_through",
+            ["kid"],
+        ),
+    ],
+)
+def test_what_no_message_raises_is_one_moment(
+    entries: tuple[e.Entry, ...], what: str, cause: str, company: list[str]
+) -> None:
+    """Limits, the parent's stop and the steer of a waiting message ask the table by their own cause."""
+    waiting = e.Queued("m2", 2, "use tabs", "queue", rule="busy-queue")
+    *_, last = moments(journal(*FIRST, *KID, *HELPER, waiting, *entries), Policy())
+    assert (last.what, last.cause) == (what, cause)
+    assert [companion.name for companion in last.company] == company
+
+
+def test_the_end_of_a_stop_beside_the_turn_is_no_end_of_a_turn() -> None:
+    """Where children alone were stopped, no turn has ended."""
+    stop = (e.InterruptRequested("i1", "", "stop", reaches=("background_child",)), e.Stopped(""))
+    history = list(moments(journal(*FIRST, *HELPER, *stop), Policy()))
+    assert [moment.what for moment in history] == ["message 1", "a stop"]

@@ -1,6 +1,8 @@
-"""Journals that earlier versions wrote still load, and still mean the same.
+"""Golden journals: what is on disk still loads, and still means the same.
 
-A golden journal is never written anew: a new format gets a new file beside the old ones.
+A golden journal is never written again: a new format gets a new file beside the old ones. The format
+of `1.json` ended when the actors of a session began to share one record; such a journal is refused
+whole, with the number of the entry that does not fit. `2.json` is a run of the simulator.
 """
 
 import json
@@ -12,12 +14,15 @@ from steersman.gateway.session_file import imported, read_export
 from steersman.journal.history import record_at
 from steersman.journal.memory import MemoryStore
 from steersman.journal.recovery import load_record
+from steersman.machines.errors import UsageError
 
 GOLDEN = Path(__file__).parent / "golden"
+REFUSED = GOLDEN / "1.json"
+READABLE = sorted(set(GOLDEN.glob("*.json")) - {REFUSED})
 
 
-@pytest.mark.parametrize("file", sorted(GOLDEN.glob("*.json")), ids=lambda file: file.stem)
-def test_an_old_journal_still_loads(file: Path) -> None:
+@pytest.mark.parametrize("file", READABLE, ids=lambda file: file.stem)
+def test_a_golden_journal_still_loads(file: Path) -> None:
     """Every entry folds, at every point of it, and nothing of it is lost on the way."""
     data = read_export(file)
     store = MemoryStore()
@@ -29,11 +34,19 @@ def test_an_old_journal_still_loads(file: Path) -> None:
     assert stored == [one["data"] for one in data["entries"]]
 
 
-def test_the_first_golden_journal_means_what_it_meant() -> None:
-    """Two turns, a steer that became a message, a queue that is held, a session that was left."""
-    data = json.loads((GOLDEN / "1.json").read_text("utf-8"))
+def test_a_journal_of_the_first_format_is_refused_whole() -> None:
+    """Its revert begins without having been started: nothing of the session is taken in."""
     store = MemoryStore()
-    session, _ = imported(store, data, "1.json")
+    with pytest.raises(UsageError, match=r"entry 30 does not fit: .* `revert` does not accept"):
+        imported(store, read_export(REFUSED), "1.json")
+    assert list(store.sessions()) == []
+
+
+def test_the_second_golden_journal_means_what_it_meant() -> None:
+    """Two turns, a child, a late steer, a held queue, a refused revert, and a session that was left."""
+    data = json.loads((GOLDEN / "2.json").read_text("utf-8"))
+    store = MemoryStore()
+    session, _ = imported(store, data, "2.json")
     record = load_record(store, session)
     assert (record.name, record.state, record.queue.state) == (
         "the golden one",
@@ -41,12 +54,16 @@ def test_the_first_golden_journal_means_what_it_meant() -> None:
         "held",
     )
     assert [turn.state for turn in record.turns.values()] == ["completed", "interrupted"]
-    items = [(one.number, one.state, one.text, one.user) for one in record.queue.live()]
+    items = [(item.number, item.state, item.text, item.user) for item in record.queue.live()]
     assert items == [
         (1, "interrupted", "please wait", ""),
         (2, "pending", "use zod", "ann"),
         (3, "pending", "and the tests", ""),
     ]
-    assert [one.state for one in record.interrupts.values()] == ["stopped"]
+    assert [stop.state for stop in record.interrupts.values()] == ["stopped"]
+    assert [(child.name, child.state) for child in record.children.values()] == [
+        ("twin", "interrupted")
+    ]
+    assert [revert.state for revert in record.reverts.values()] == ["refused"]
     assert record.conversation[0].text == "take notes"
     assert record.conversation[-1].role == "assistant"

@@ -29,6 +29,6 @@ def test_what_is_given_back_whole_begins_anew(reverted: Reverted, done: int | No
     """A revert of the turn takes its progress with it; a look, the last file or another turn don't."""
     queue = QueueRecord()
     for entry in (*RUN, reverted):
-        apply_to_queue(queue, entry, 0.0)
+        queue = apply_to_queue(queue, entry, 0.0)
     progress = queue.items["m1"].progress
     assert (progress and progress["done"]) == done

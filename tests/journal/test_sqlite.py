@@ -18,6 +18,7 @@ from steersman.machines.errors import (
     StoreError,
     StoreFailed,
     StoreTooNew,
+    StoreTooOld,
     UnknownSession,
 )
 
@@ -214,6 +215,7 @@ def test_the_log_does_not_grow_for_ever(home, opened, make):
         ("page", StoreDamaged),
         ("foreign", StoreDamaged),
         ("newer", StoreTooNew),
+        ("older", StoreTooOld),
         ("folder", StoreError),
     ],
 )
@@ -251,7 +253,11 @@ def spoil(file: Path, kind: str) -> None:
             file.unlink()
             execute(file, "CREATE TABLE bookmarks (url)")
         case "newer":
-            execute(file, f"PRAGMA user_version = {len(schema.MIGRATIONS) + 1}")
+            execute(
+                file, f"PRAGMA user_version = {schema.NEVER_RELEASED + len(schema.MIGRATIONS) + 1}"
+            )
+        case "older":
+            execute(file, f"PRAGMA user_version = {schema.NEVER_RELEASED}")
         case "folder":
             file.unlink()
             file.mkdir()

@@ -1,8 +1,20 @@
 """Whom a cause reaches."""
 
+import inspect
+from importlib import import_module
+
 import pytest
 
-from steersman.machines.delivery import DEFAULT_DELIVERIES, Cause, Relation, deliver
+from steersman.actors.decisions import stopping
+from steersman.machines.delivery import (
+    ASKED_BY,
+    DEFAULT_DELIVERIES,
+    NEVER_ASKED,
+    Cause,
+    Relation,
+    deliver,
+    never_asked,
+)
 
 BELOW = ("foreground_child", "background_child", "side_talk")
 
@@ -29,6 +41,7 @@ def reached(cause: str) -> dict[str, str]:
         ("turn_end", {}),
         ("steer", {"self": "steer"}),
         ("steer_through", {"foreground_child": "steer"}),
+        ("steer_named", dict.fromkeys(BELOW, "steer")),
     ],
 )
 def test_a_cause_reaches_whom_it_should(cause: str, expected: dict[str, str]) -> None:
@@ -41,3 +54,28 @@ def test_every_row_says_why() -> None:
     for cause in Cause:
         for relation in Relation:
             assert deliver(DEFAULT_DELIVERIES, cause, relation).why.endswith(".")
+
+
+@pytest.mark.parametrize("relation", Relation)
+@pytest.mark.parametrize("cause", Cause)
+def test_each_cell_is_asked_or_has_a_reason(cause: Cause, relation: Relation) -> None:
+    """All 98 cells: the places that ask are there and ask the table, or the reason is a sentence."""
+    if (cause, relation) in NEVER_ASKED:
+        assert never_asked(cause, relation).endswith(".")
+        return
+    assert never_asked(cause, relation) == ""
+    assert relation in stopping.DOWNWARD
+    for place in ASKED_BY[cause]:
+        file, _, function = place.partition(":")
+        module = import_module(f"steersman.{file.removesuffix('.py').replace('/', '.')}")
+        source = inspect.getsource(getattr(module, function))
+        assert any(word in source for word in ("reaches(", "deliver(", "_steered(")), place
+
+
+def test_what_the_session_asks_is_downward() -> None:
+    """Parent and sibling are never asked, whatever the cause."""
+    upward = {relation for relation in Relation if relation not in stopping.DOWNWARD}
+    assert upward == {Relation.PARENT, Relation.SIBLING}
+    assert all((cause, relation) in NEVER_ASKED for cause in Cause for relation in upward)
+    assert never_asked("route.mine", "sibling")
+    assert never_asked("route.mine", "goal") == ""

@@ -9,6 +9,8 @@ from steersman.machines.disposition import (
     ACKS,
     DEFAULT_DISPOSITIONS,
     LATE_ACK,
+    NEVER_SAID,
+    OVERTAKEN_INTENTS,
     Action,
     AutoQueue,
     BusyMode,
@@ -164,9 +166,9 @@ def test_under_never_no_words_interrupt() -> None:
 
 
 def test_every_acknowledgement_is_described_and_used() -> None:
-    """The list of texts to write is exactly what the rows ask for, and what comes instead of it."""
+    """The texts are those that rows ask for, that of a route that refuses, and what comes instead."""
     asked = {row.ack for row in DEFAULT_DISPOSITIONS.rows} - {""}
-    assert asked | {LATE_ACK} == set(ACKS)
+    assert asked | {LATE_ACK, "refused"} == set(ACKS)
 
 
 def test_rows_explain_themselves() -> None:
@@ -175,3 +177,9 @@ def test_rows_explain_themselves() -> None:
         assert row.doc.endswith(".")
         assert row.cause == "" or row.cause in tuple(Cause)
         assert row.action in Action
+
+
+def test_what_never_arises_is_what_the_session_never_asks() -> None:
+    """The session takes only these intents for overtaken; the others meet what it does then."""
+    said = {intent for intent in Intent if (intent, Situation.OVERTAKEN) not in NEVER_SAID}
+    assert said == {*OVERTAKEN_INTENTS, Intent.COMMAND}

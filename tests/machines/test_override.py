@@ -4,6 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from steersman.actors.decisions import stopping
 from steersman.machines.delivery import Cause, deliver
 from steersman.machines.disposition import dispose
 from steersman.machines.override import GIFTS, TARGETS, Gift, Misfit, Override, put_in_front
@@ -83,6 +84,39 @@ def test_a_route_for_a_cause() -> None:
     }
     assert deliver(routes.deliveries, "timeout", "side_talk").why == "No more money."
     assert routes.reach("budget") == STEERSMAN.reach("budget")
+
+
+def test_a_route_for_a_time_limit_is_what_the_child_asks() -> None:
+    """The example of docs/routing.md: the child's own stop reaches its children in the background."""
+    gift = Gift(("children.background",), "cancel")
+    why = "What a child has started in the background is stopped with it."
+    routes = in_front(Override("same-limit", causes=("timeout",), deliver=(gift,), why=why))
+    assert check_routes(routes.dispositions, routes.deliveries) == ()
+    reached = stopping.reaches(routes.deliveries, Cause.TIMEOUT)
+    assert reached == ("self", "foreground_child", "background_child")
+
+
+@pytest.mark.parametrize(
+    ("cause", "target", "what", "reason"),
+    [
+        ("stop", "children", "steer", "`stop` carries no text."),
+        ("timeout", "self", "steer", "`timeout` carries no text."),
+        ("steer", "goal", "steer", "A goal takes in no text: its turns do."),
+        ("steer_through", "self", "cancel", "A steer hands on a text, and ends nobody."),
+        ("turn_end", "self", "cancel", "The turn has ended: nothing of it is left to stop."),
+        ("budget", "goal", "finalize", "The goal is paused; only the end of the session drops it."),
+    ],
+)
+def test_a_route_that_nothing_carries_out_is_refused(
+    cause: str, target: str, what: str, reason: str
+) -> None:
+    """What a route promises is what runs; `routes check` says why it would not."""
+    route = Override("a", causes=(cause,), deliver=(Gift((target,), what),), why="So.")
+    routes, misfits = put_in_front(STEERSMAN, [route])
+    assert misfits == ()
+    faults = check_routes(routes.dispositions, routes.deliveries)
+    told = [fault.message for fault in faults if fault.kind == "not-carried-out"]
+    assert any(message.endswith(f"which nothing carries out: {reason}") for message in told)
 
 
 def test_a_message_knows_what_another_route_made_of_a_cause() -> None:
@@ -290,6 +324,8 @@ def routes_of_any_kind(draw: st.DrawFn) -> Override:
 def test_whatever_is_accepted_is_safe(overrides: list[Override]) -> None:
     """No route makes the translation or the check fail, and what both accept ends no child by talk.
 
+    A route may pause the session's own goal by talk: nothing of it is lost, and `/goal resume` goes on.
+
     The look at the result is independent of the checker: every message, straight through both tables.
     """
     routes, misfits = put_in_front(STEERSMAN, overrides)
@@ -300,7 +336,7 @@ def test_whatever_is_accepted_is_safe(overrides: list[Override]) -> None:
         reach = routes.reach(row.cause) if row.cause else {}
         ended = {one for one, what in reach.items() if what in ("cancel", "finalize")}
         if key[0] in CONVERSATIONAL:
-            assert ended <= {"self"}, (key, row)
+            assert ended <= {"self", "goal"}, (key, row)
         if key[0] == "explicit_interrupt" and key[1] in ("busy", "delegating"):
             assert {"self", "foreground_child", "background_child", "side_talk"} <= ended
         if row.action == "steer":

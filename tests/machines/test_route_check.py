@@ -1,17 +1,28 @@
 """Faults planted in the routing tables, and found."""
 
 import time
+from dataclasses import replace
 
 import pytest
 
-from steersman.machines.delivery import DEFAULT_DELIVERIES, Cause, Delivery, DeliveryRow
+from steersman.machines.delivery import (
+    DEFAULT_DELIVERIES,
+    STEERS,
+    Cause,
+    Delivery,
+    DeliveryRow,
+    Relation,
+    never_asked,
+)
 from steersman.machines.disposition import (
+    ACK_USES,
+    ACKS,
     DEFAULT_DISPOSITIONS,
     Action,
     DispositionRow,
     dispose,
 )
-from steersman.machines.route_check import check_routes
+from steersman.machines.route_check import CANCELS, LIMITS, check_routes
 from steersman.machines.routing import Table, when
 
 
@@ -35,7 +46,7 @@ PLACE = when(intent="converse", situation="delegating", busy="queue")
 
 def test_a_message_that_cancels_a_child_is_found() -> None:
     """The fault names the message, the cause and the child."""
-    row = DispositionRow("rude", PLACE, Action.INTERRUPT, "stop")
+    row = DispositionRow("rude", PLACE, Action.INTERRUPT, "stop", "interrupting")
     assert found([row]) == [
         (
             "kills-child",
@@ -154,7 +165,9 @@ def test_no_reason_excuses_whoever_goes_on_after_a_cancel(cause: str, relation: 
 @pytest.mark.parametrize("situation", ["unattended", "busy", "accompanied", "delegating"])
 def test_a_cancel_that_only_waits_is_found(intent: str, situation: str) -> None:
     """Whoever wants work to stop is not put into the queue while something runs."""
-    row = DispositionRow("late", when(intent=intent, situation=situation), Action.QUEUE, ack="q")
+    row = DispositionRow(
+        "late", when(intent=intent, situation=situation), Action.QUEUE, ack="queued"
+    )
     assert found([row]) == [
         (
             "unheard",
@@ -168,7 +181,11 @@ def test_a_cancel_that_only_waits_is_found(intent: str, situation: str) -> None:
 def test_a_cancel_that_stops_the_turn_alone_is_found() -> None:
     """A cause that spares children is not one for a cancel."""
     row = DispositionRow(
-        "half", when(intent="interrupt_bare", situation="busy"), Action.INTERRUPT, "message"
+        "half",
+        when(intent="interrupt_bare", situation="busy"),
+        Action.INTERRUPT,
+        "message",
+        "interrupting",
     )
     (fault,) = found([row])
     assert (fault[0], fault[1]) == ("unheard", "row `half`")
@@ -213,7 +230,9 @@ def test_a_steer_that_nobody_hears_is_found() -> None:
 @pytest.mark.parametrize("intent", ["interrupt_bare", "revert", "explicit_interrupt", "command"])
 def test_a_dropped_control_message_is_found(intent: str) -> None:
     """Who wants to stop or command something is refused only when it is too late anyway."""
-    row = DispositionRow("deaf", when(intent=intent, situation="busy"), Action.REFUSE, ack="no")
+    row = DispositionRow(
+        "deaf", when(intent=intent, situation="busy"), Action.REFUSE, ack="refused"
+    )
     assert found([row]) == [
         (
             "dropped-control",
@@ -254,6 +273,279 @@ def test_a_refusal_without_a_reason_is_found() -> None:
 def test_a_row_that_does_not_do_what_it_says_is_found(row: DispositionRow, message: str) -> None:
     """An interrupt needs a cause that stops somebody, a steer one that steers somebody."""
     assert ("inert", "row `a`", message) in found([row])
+
+
+# Every cause --------------------------------------------------------------------------------------
+
+BELOW = ("foreground_child", "background_child", "side_talk")
+
+
+def a_broken_row(cause: Cause, relation: Relation) -> DeliveryRow:
+    """Plant what breaks a promise at a cell, whatever the cause is."""
+    where = when(cause=cause, relation=relation)
+    is_ended = cause in (*CANCELS, *LIMITS)
+    return DeliveryRow("planted", where, Delivery.NONE if is_ended else Delivery.FINALIZE, "")
+
+
+@pytest.mark.parametrize(
+    ("cause", "relation"),
+    [
+        (cause, relation)
+        for cause in Cause
+        for relation in ("self", *BELOW)
+        if not (relation != "self" and cause == Cause.TIMEOUT and relation != "foreground_child")
+    ],
+)
+def test_no_cause_is_overlooked(cause: Cause, relation: Relation) -> None:
+    """At each cause that the program raises, a row that breaks a promise is found."""
+    faults = check_routes(
+        DEFAULT_DISPOSITIONS, DEFAULT_DELIVERIES.override([a_broken_row(cause, relation)])
+    )
+    assert faults
+    assert all(fault.hint for fault in faults)
+
+
+@pytest.mark.parametrize("relation", BELOW)
+@pytest.mark.parametrize("action", [Delivery.CANCEL, Delivery.FINALIZE])
+def test_a_named_steer_that_ends_a_child_is_found(relation: str, action: Delivery) -> None:
+    """`/steer @NAME TEXT` is talk: it reaches the child, and never ends it."""
+    row = DeliveryRow("planted", when(cause="steer_named", relation=relation), action, "Planted.")
+    faults = {(kind, where): message for kind, where, message in found(given=[row])}
+    assert faults["kills-child", "cause `steer_named`"] == (
+        f"`/steer @NAME TEXT`: cause `steer_named` -> {action} {relation} (row `planted`)"
+    )
+    assert faults["lost", "row `planted`"] == (
+        f"`/steer @NAME TEXT` for a {relation}: `steer_named` gives it {action}, "
+        "so the text is refused"
+    )
+
+
+@pytest.mark.parametrize("cause", LIMITS)
+def test_a_limit_that_limits_nothing_says_why(cause: str) -> None:
+    """A limit may spare what it limits, with a reason."""
+    row = DeliveryRow("free", when(cause=cause), Delivery.NONE, "")
+    message = f"`{cause}` gives self none, without a why: the limit limits nothing"
+    assert ("spared", "row `free`", message) in found(given=[row])
+    row = DeliveryRow("free", when(cause=cause), Delivery.NONE, "The provider has a limit.")
+    assert found(given=[row]) == []
+
+
+# What the table promises --------------------------------------------------------------------------
+
+PROMISE = "not-carried-out"
+
+
+@pytest.mark.parametrize("action", [Delivery.CANCEL, Delivery.FINALIZE, Delivery.STEER])
+@pytest.mark.parametrize("relation", Relation)
+@pytest.mark.parametrize("cause", Cause)
+def test_a_promise_for_a_cell_that_nothing_asks_is_refused(
+    cause: Cause, relation: Relation, action: Delivery
+) -> None:
+    """Parent, sibling, and the other cells of `NEVER_ASKED`; and no cause without a text steers."""
+    row = DeliveryRow("planted", when(cause=cause, relation=relation), action, "Planted.")
+    faults = {where: message for kind, where, message in found(given=[row]) if kind == PROMISE}
+    reason = never_asked(cause, relation)
+    if not reason and action == Delivery.STEER and cause not in STEERS:
+        reason = f"`{cause}` carries no text."
+    if reason:
+        assert faults["row `planted`"] == (
+            f"`{cause}` gives {relation} {action}, which nothing carries out: {reason}"
+        )
+
+
+@pytest.mark.parametrize(
+    ("cause", "relation", "action", "reason"),
+    [
+        ("stop", "self", "finalize", "The turn is stopped; only `new` and `finalize` end the"),
+        ("stop", "goal", "finalize", "The goal is paused; only the end of the session drops it."),
+        ("finalize", "side_talk", "cancel", "The session ends for good, and nothing of it can be"),
+        ("new", "self", "cancel", "The session ends for good, and nothing of it can be resumed:"),
+        ("steer_through", "background_child", "cancel", "A steer hands on a text, and ends nobody"),
+    ],
+)
+def test_a_promise_that_the_cause_cannot_keep_is_refused(
+    cause: str, relation: str, action: str, reason: str
+) -> None:
+    """A stop ends no session, the end of a session keeps nothing, and a steer ends nobody."""
+    where = when(cause=cause, relation=relation)
+    row = DeliveryRow("planted", where, Delivery(action), "Planted.")
+    messages = [message for kind, _, message in found(given=[row]) if kind == PROMISE]
+    assert len(messages) == 1
+    assert reason in messages[0]
+
+
+def test_a_time_limit_that_spares_the_child_stops_nobody() -> None:
+    """It is asked for the child itself first, and only then for those below it."""
+    row = DeliveryRow("patient", when(cause="timeout", relation="self"), Delivery.NONE, "Patient.")
+    assert found(given=[row]) == [
+        (
+            "not-carried-out",
+            "row `timeout`",
+            "`timeout` gives foreground_child cancel, which nothing carries out: A time limit that "
+            "spares the child itself stops nobody else.",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (
+            DeliveryRow("up", when(relation="parent"), Delivery.NONE, "Not up."),
+            "decides only what nothing asks, such as stop to parent: "
+            "A parent learns of it by the child's result.",
+        ),
+        (
+            DeliveryRow("ended", when(cause="turn_end", relation="self"), Delivery.NONE, "Over."),
+            "decides only what nothing asks, such as turn_end to self: "
+            "The turn has ended: nothing of it is left to stop.",
+        ),
+    ],
+)
+def test_a_row_that_no_cause_reaches_is_found(row: DeliveryRow, message: str) -> None:
+    """It changes nothing; a table without it has no hole."""
+    assert found(given=[row]) == [("unreachable", f"row `{row.name}`", message)]
+
+
+def test_a_cause_that_no_row_raises_is_found() -> None:
+    """A route's own cause needs a row of the first table."""
+    space = {**DEFAULT_DELIVERIES.space, "cause": (*Cause, "route.gone")}
+    row = DeliveryRow("gone", when(cause="route.gone"), Delivery.NONE, "Nobody raises it.")
+    table = Table("deliveries", space, (row, *DEFAULT_DELIVERIES.rows), 1)
+    faults = check_routes(DEFAULT_DISPOSITIONS, table)
+    assert [(fault.kind, fault.message) for fault in faults] == [
+        ("unreachable", "no row raises the cause `route.gone`")
+    ]
+
+
+def test_a_message_that_never_arises_is_found() -> None:
+    """A stop overtakes what waits or runs, not another stop."""
+    place = when(intent="explicit_interrupt", situation="overtaken")
+    row = DispositionRow("crossed", place, Action.QUEUE, ack="queued")
+    assert found([row]) == [
+        (
+            "unreachable",
+            "row `crossed`",
+            "intent explicit_interrupt, situation overtaken, busy interrupt, strategy keyword, "
+            "auto_queue on: this never arises. A stop overtakes only what waits or runs by itself.",
+        )
+    ]
+
+
+# Acknowledgements ---------------------------------------------------------------------------------
+
+
+FIRST_ROWS = {row.action: row for row in reversed(DEFAULT_DISPOSITIONS.rows)}
+"""One row for each action."""
+
+
+@pytest.mark.parametrize("row", FIRST_ROWS.values(), ids=lambda row: row.name)
+@pytest.mark.parametrize("ack", ["", *ACKS])
+def test_an_acknowledgement_accompanies_only_the_actions_of_its_use(
+    row: DispositionRow, ack: str
+) -> None:
+    """A row for each action with each acknowledgement: what contradicts the action is found."""
+    changed = replace(row, name="planted", ack=ack)
+    kinds = {kind for kind, where, _ in found([changed]) if where == "row `planted`"}
+    is_silent = not ack and row.action not in (Action.RUN, Action.COMMAND)
+    is_untrue = bool(ack) and row.action not in ACK_USES[ack].actions
+    if is_silent:
+        assert kinds & {"missing-ack", "dropped-control"}
+    elif is_untrue:
+        assert "untrue-ack" in kinds
+    elif ack in ("queued", "interrupting", "refused", ""):
+        assert "untrue-ack" not in kinds
+
+
+TALK = when(intent="converse", situation="busy")
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        (
+            DispositionRow("a", TALK, Action.INTERRUPT, "message", "queued"),
+            "ack `queued` (its number in the queue) contradicts action interrupt",
+        ),
+        (
+            DispositionRow("a", TALK, Action.STEER, "steer", "steered_child"),
+            "ack `steered_child` (which children take it in, at their next boundary) contradicts "
+            "cause `steer`, which steers no child",
+        ),
+        (
+            DispositionRow(
+                "a",
+                when(intent="converse", situation="delegating"),
+                Action.STEER,
+                "steer_through",
+                "steered",
+            ),
+            "ack `steered` (it enters at the next boundary) contradicts "
+            "cause `steer_through`, which does not steer the turn",
+        ),
+        (
+            DispositionRow("a", TALK, Action.QUEUE, ack="word_queued"),
+            "ack `word_queued` (the word; it waits, nothing stopped; `/stop` stops everything) "
+            "contradicts intent converse",
+        ),
+        (
+            DispositionRow("a", TALK, Action.QUEUE, ack="subagent_working"),
+            "ack `subagent_working` (a subagent works, the message waits for it to finish) "
+            "contradicts situation busy",
+        ),
+        (
+            DispositionRow(
+                "a",
+                when(intent="interrupt_bare", situation="busy"),
+                Action.INTERRUPT,
+                "stop",
+                "word_interrupts",
+            ),
+            "ack `word_interrupts` (the word; the turn stops, children go on; `/stop` stops them, "
+            "too) contradicts cause `stop`, which ends a foreground_child",
+        ),
+        (
+            DispositionRow("a", TALK, Action.QUEUE, ack="quued"),
+            "there is no acknowledgement `quued`",
+        ),
+    ],
+)
+def test_an_acknowledgement_that_contradicts_what_is_done_is_found(
+    row: DispositionRow, problem: str
+) -> None:
+    """The fault names the first message for which it is untrue, and the hint what is true there."""
+    (fault,) = check_routes(DEFAULT_DISPOSITIONS.override([row]), DEFAULT_DELIVERIES)
+    assert (fault.kind, fault.where) == ("untrue-ack", "row `a`")
+    assert fault.message.startswith("intent ")
+    assert fault.message.endswith(f": {problem}")
+    assert fault.hint.startswith("True there: `")
+
+
+def test_a_message_that_waits_in_silence_is_found() -> None:
+    """Whoever is queued, steered or interrupted is told; the hint lists what is true."""
+    row = DispositionRow("mute", TALK, Action.QUEUE)
+    (fault,) = check_routes(DEFAULT_DISPOSITIONS.override([row]), DEFAULT_DELIVERIES)
+    assert fault.kind == "missing-ack"
+    assert fault.message.endswith("auto_queue on: queue, and the sender is told nothing")
+    assert fault.hint == "True there: `queued`."
+
+
+def test_every_acknowledgement_has_a_use() -> None:
+    """The mapping covers exactly the acknowledgements there are."""
+    assert set(ACK_USES) == set(ACKS)
+
+
+def test_an_interrupt_that_leaves_the_turn_running_is_found() -> None:
+    """Action interrupt means that the turn stops, whatever else does."""
+    row = DispositionRow("odd", TALK, Action.INTERRUPT, "route.goal", "interrupting")
+    own = DeliveryRow("own", when(cause="route.goal", relation="goal"), Delivery.CANCEL, "Odd.")
+    rest = DeliveryRow("rest", when(cause="route.goal"), Delivery.NONE, "Odd.")
+    space = {**DEFAULT_DELIVERIES.space, "cause": (*Cause, "route.goal")}
+    table = Table("deliveries", space, (own, rest, *DEFAULT_DELIVERIES.rows), 2)
+    faults = check_routes(DEFAULT_DISPOSITIONS.override([row]), table)
+    assert [(fault.kind, fault.message) for fault in faults] == [
+        ("inert", "action interrupt, but its cause `route.goal` does not stop the turn")
+    ]
 
 
 def test_a_check_is_quick_enough_to_run_at_every_start() -> None:

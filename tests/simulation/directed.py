@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any
 
 from simulation.invariants import check_history, check_liveness, check_replay
 
-from steersman.actors.session import Session
 from steersman.actors.simulated.happening import Appended
 from steersman.actors.simulated.ports import Chances
 from steersman.actors.simulated.program import SimulatedProgram
@@ -19,7 +17,7 @@ from steersman.machines.policy import Policy
 __all__ = ["interrupt_while_steers_enter"]
 
 TALK = Chances(calls=0.0, model_fails=0.0)
-RANKS = {"": 0, "nursery": 1, "queue": 1, "turn": 2, "writer": 3, "time": 4}
+RANKS = {"": 0, "children": 1, "queue": 1, "turn": 2, "writer": 3, "time": 4}
 
 
 def session_first(names: Sequence[str]) -> int:
@@ -27,16 +25,16 @@ def session_first(names: Sequence[str]) -> int:
     return min(range(len(names)), key=lambda number: RANKS[names[number]])
 
 
-def interrupt_while_steers_enter(session_type: type[Session]) -> SimulatedProgram:
-    """Stop a turn just when the queue hands it a steer at the end of its answer."""
-    plan = Plan(Policy(), TALK, haste=0.0, longest_batch=1, session_type=session_type)
+def interrupt_while_steers_enter() -> SimulatedProgram:
+    """Stop a turn just when a steer has entered at the end of its answer, and nothing was asked yet."""
+    plan = Plan(Policy(), TALK, haste=0.0, longest_batch=1)
     program = SimulatedProgram(plan, Random(7), session_first)
     try:
         program.say(UserMessage("normal", "work", Intent.CONVERSE, client_id="c1"))
         _step_until(program, lambda: bool(program.ports.models))
         program.say(UserMessage("steer", "use tabs", Intent.EXPLICIT_STEER, client_id="c2"))
         _step_until(program, lambda: _has(program, e.Queued, 2))
-        _step_until(program, lambda: _state(program) == "boundary")
+        _step_until(program, lambda: _has(program, e.Steered, 1))
         program.say(Interrupt("stop"))
         _step_until(program, lambda: False)
         program.say(UserMessage("normal", "go on", Intent.CONVERSE, client_id="c3"))
@@ -57,8 +55,3 @@ def _step_until(program: SimulatedProgram, holds: Callable[[], bool]) -> None:
 def _has(program: SimulatedProgram, kind: type[e.Entry], count: int) -> bool:
     found = [one for one in program.history if isinstance(one, Appended)]
     return sum(isinstance(one.entry, kind) for one in found) >= count
-
-
-def _state(program: SimulatedProgram) -> str:
-    turn: Any = program.actor("turn")
-    return turn.state if turn is not None else ""

@@ -5,15 +5,17 @@ what was lost in a crash is forgotten again when the session is taken up anew.
 """
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from simulation.invariants import durable_entries, timeless
+from simulation.invariants import durable_entries
 
 from steersman.actors.simulated.happening import (
     Appended,
     Chronicle,
     Crashed,
+    Failed,
     Happening,
     Passed,
     Performed,
@@ -24,14 +26,18 @@ from steersman.actors.simulated.happening import (
 from steersman.actors.simulated.program import ROOT, SimulatedProgram
 from steersman.journal import entries as e
 from steersman.journal.child_record import ChildRecord, apply_to_children, at_work, names_for
+from steersman.journal.record import SessionRecord, apply
+from steersman.machines.agent_call import AnswerAgent
 from steersman.machines.delegation import SideTalk
 from steersman.machines.delivery import DEFAULT_DELIVERIES, Delivery, deliver
-from steersman.machines.effects import CallModel, RunTool
+from steersman.machines.effects import CallModel, RunTool, Summarise
 from steersman.machines.facts import StoreLost
 from steersman.machines.messages import QueueChange, ResumeQueue, TakeBack, UserMessage
+from steersman.machines.pursuit import AskJudge, AwaitCondition, CountChanges, GoalTimer, RunGate
 from steersman.machines.subagent import SUBAGENT
+from steersman.machines.workflow_order import LookBefore
 
-__all__ = ["check_families", "check_family_at_rest", "check_talk", "interrupted_children"]
+__all__ = ["check_families", "check_family_at_rest", "check_talk"]
 
 STOPS = {"stop", "new", "bare_word", "signal", "parent", "budget", "timeout"}
 LEAVING = {"exit", "suspend", "signal"}
@@ -46,8 +52,24 @@ def is_reached(cause: str, relation: str) -> bool:
     return what in (Delivery.CANCEL, Delivery.FINALIZE)
 
 
-SOON = 3
-"""How often a child may act before it hears that its parent's journal broke."""
+Stop = (
+    e.InterruptPlanned | e.InterruptRequested | e.StopNoted | e.SessionLeaving | e.SessionFinalizing
+)
+"""The entries that stop somebody; they name the relations that they reach."""
+
+Begins = (
+    CallModel
+    | RunTool
+    | Summarise
+    | AnswerAgent
+    | LookBefore
+    | RunGate
+    | AskJudge
+    | CountChanges
+    | AwaitCondition
+    | GoalTimer
+)
+"""The effects that begin something on behalf of a session."""
 
 
 @dataclass
@@ -58,8 +80,7 @@ class Home:
     """
 
     journal: list[e.Entry] = field(default_factory=list[e.Entry])
-    children: dict[str, ChildRecord] = field(default_factory=dict[str, ChildRecord])
-    epoch: int = 0
+    record: SessionRecord = field(default_factory=SessionRecord)
     is_over: bool = False
     is_awake: bool = False
     is_broken: bool = False
@@ -70,30 +91,39 @@ class Home:
     spared: set[str] = field(default_factory=set[str])
     detached: tuple[str, ...] = ()
 
+    @property
+    def children(self) -> Mapping[str, ChildRecord]:
+        """The children as the session's own journal has them."""
+        return self.record.children
+
+    @property
+    def epoch(self) -> int:
+        """How many turns and stops there were."""
+        return self.record.epoch
+
     def fold(self, entry: e.Entry) -> None:
         """Take in one entry."""
         self.journal.append(entry)
         self.is_awake = True
-        apply_to_children(self.children, entry, 0.0)
+        is_cancel = isinstance(entry, e.InterruptPlanned | e.InterruptRequested)
+        reached = self._reached(entry.cause) if is_cancel else set[str]()
+        apply(self.record, entry, self.record.seq + 1, 0.0)
         match entry:
-            case e.TurnStarted(epoch=epoch):
-                self.epoch = epoch
-            case e.InterruptRequested(turn=turn, cause=cause):
-                self.epoch += bool(turn)
+            case e.InterruptRequested(turn=turn):
+                cause = entry.cause
                 if self.is_leaving:  # then everybody is waited for at its end
                     return
                 self.stops[turn] = self.epoch, str(cause)
                 planned = self.planned.pop(entry.receipt, None)
-                self.reached[turn] = planned if planned is not None else self._reached(cause)
+                self.reached[turn] = planned if planned is not None else reached
                 self.spared.clear()
-            case e.InterruptPlanned(receipt=receipt, cause=cause):
-                self.planned[receipt] = self._reached(cause)
+            case e.InterruptPlanned(receipt=receipt):
+                self.planned[receipt] = reached
             case e.ChildDetached(child=name) | e.ChildResumed(child=name):
                 self.spared.add(self.children[name].session)
                 for names in (*self.reached.values(), *self.planned.values()):
                     names.discard(self.children[name].session)
             case e.Recovered():
-                self.epoch += 1
                 self.reached.clear()
                 self.is_over = self.is_leaving = self.is_broken = False
             case e.SessionLeaving() | e.SessionFinalizing():
@@ -122,18 +152,19 @@ class Home:
 
 
 class Family:
-    """All sessions of a run, as they took turns; agents that are `detached` outlive a stop."""
+    """All sessions of a run, as they took turns; agents that are `detached` outlive a stop.
+
+    `void` are the sessions whose newest order a stop of some ancestor has overtaken: until they are
+    ordered again nothing begins there, nor beneath them.
+    """
 
     def __init__(self, detached: tuple[str, ...]) -> None:
         self.detached = detached
         self.homes: dict[str, Home] = {}
         self.parents: dict[str, tuple[str, str]] = {}
-        self.late: set[str] = set()
+        self.void: set[str] = set()
         self.owned: set[str] = set()
         self.may_run = True
-        self.acted: set[str] = set()
-        self.early: dict[str, Happening] = {}
-        self.orphaned: Counter[str] = Counter()
 
     def see(self, session: str, happening: Happening) -> None:
         """Check one happening."""
@@ -150,45 +181,54 @@ class Family:
                 self.owned.discard(session)
             case Crashed():
                 self.owned.clear()
-                self.early.clear()
-                self.orphaned.clear()
                 self.may_run = False
+            case Failed(kept):
+                if session == ROOT:
+                    self.may_run = any(is_word(message) for message in kept)
+                self._lose_beneath(home)
             case Uttered(message):
-                is_change = isinstance(message, QueueChange)
-                if isinstance(message, PEOPLE) or (
-                    is_change and message.op in ("release", "steer", "keep")
-                ):
-                    self.may_run = True
+                self.may_run = self.may_run or is_word(message)
             case Appended(_, entry):
                 self._entry(session, home, entry)
             case Passed(StoreLost()):
                 home.is_broken = True
-            case Performed(CallModel() | RunTool()):
-                self._act(session, happening)
+            case Performed(effect) if session != ROOT and isinstance(effect, Begins):
+                self._begin(session, happening)
             case _:
                 pass
 
+    def _lose_beneath(self, home: Home) -> None:
+        """Note that the actors beneath a session whose actor failed went with it."""
+        for child in home.children.values():
+            self._lose(child.session)
+
+    def _lose(self, session: str) -> None:
+        home = self.homes.get(session)
+        if home is not None and home.is_awake:
+            home.is_awake = False
+            self._lose_beneath(home)
+
     def _entry(self, session: str, home: Home, entry: e.Entry) -> None:
         match entry:
-            case e.ChildStarted():
-                self._start(session, home, entry)
             case e.ChildCancelled(cause=cause):
                 assert cause in CAUSES, f"{session}: {entry} for no good reason"
-            case e.ChildResumed(child=name):
-                self.late.discard(home.children[name].session)
-                self.early.pop(home.children[name].session, None)
             case e.TurnEnded(turn=turn, status="completed"):
                 waited = names_for(home.children, turn)
                 assert not waited, f"{session}: {turn} is complete without {waited}"
             case _:
                 pass
+        self._overtake(home, entry)
         home.fold(entry)
         match entry:
+            case e.ChildStarted():
+                self._start(session, home, entry)
+            case e.ChildResumed(child=name):
+                self._order(home.children[name].session)
+            case e.ChildInterrupted(child=name) if "fault in the program" in entry.why:
+                self._lose(home.children[name].session)  # its actor went with the supervisor
             case e.Stopped(turn=turn):
                 left = home.reached.pop(turn, set[str]())
-                busy = {one.session for one in at_work(home.children)} & left
-                self.late |= busy - self.acted  # they may be stopped later, if they never begin
-                busy &= self.acted
+                busy = {child.session for child in at_work(home.children)} & left
                 assert not busy, f"{session}: {turn or 'all'} is stopped, and {busy} are at work"
             case e.SessionFinalized() | e.SessionSuspended():
                 for child in home.children.values():
@@ -201,33 +241,76 @@ class Family:
             case _:
                 pass
 
+    def _overtake(self, home: Home, entry: e.Entry) -> None:
+        """Note whose orders are void from this entry on: of the children, and of all beneath them."""
+        match entry:
+            case e.Recovered():
+                reached = list(home.children.values())
+            case e.ChildCancelled(child=name):
+                reached = [home.children[name]]
+            case _ if isinstance(entry, Stop):
+                spared: tuple[str, ...] = getattr(entry, "spares", ())
+                reached = [
+                    child
+                    for child in at_work(home.children, *entry.reaches)
+                    if entry.reaches and child.name not in spared
+                ]
+            case _:
+                return
+        for child in reached:
+            self._revoke(child.session)
+
+    def _revoke(self, session: str) -> None:
+        self.void.add(session)
+        home = self.homes.get(session)
+        for child in at_work(home.children) if home is not None else ():
+            self._revoke(child.session)
+
+    def _order(self, session: str) -> None:
+        """Note a new order to a child; it is void if whoever gives it is stopped."""
+        above, _ = self.parents[session]
+        if not self._stopped_above(above):
+            self.void.discard(session)
+
+    def _stopped_above(self, session: str) -> str:
+        """Return the first session, upwards from this one, whose order is void."""
+        while session:
+            if session in self.void:
+                return session
+            session, _ = self.parents.get(session, ("", ""))
+        return ""
+
     def _start(self, session: str, home: Home, entry: e.ChildStarted) -> None:
         self.parents[entry.session] = session, entry.child
-        self.late.discard(entry.session)
-        for epoch, cause in home.stops.values():
-            if entry.epoch < epoch and is_reached(cause, entry.relation):
-                self.late.add(entry.session)
+        self.void.discard(entry.session)
+        is_late = any(
+            entry.epoch < epoch and is_reached(cause, entry.relation)
+            for epoch, cause in home.stops.values()
+        )
+        if is_late or self._stopped_above(session):
+            self.void.add(entry.session)
         assert entry.epoch <= home.epoch, f"{entry} is ahead of {session}"
 
-    def _act(self, session: str, happening: Happening) -> None:
-        if session == ROOT:
-            return
-        self.acted.add(session)
+    def _begin(self, session: str, happening: Happening) -> None:
+        """Nothing begins in a child whose parent is gone, or broken, or has stopped it."""
         assert self.may_run, f"{session} acts after a restart: {happening}"
-        parent, name = self.parents[session]
-        child = self.homes[parent].children.get(name)
-        if child is not None and child.session == session and child.state == "interrupted":
-            self.early.setdefault(session, happening)  # the news of its resuming may be on the way
-        else:
-            assert session not in self.late, f"{session} was attached after a stop: {happening}"
-        while parent:
-            over = self.homes[parent]
-            assert not over.is_over, f"{session} acts though {parent} is gone: {happening}"
-            if over.is_broken:  # the news of it may be on the way
-                self.orphaned[session] += 1
-                is_soon = self.orphaned[session] <= SOON
-                assert is_soon, f"{session} goes on though {parent} is broken: {happening}"
-            parent, _ = self.parents.get(parent, ("", ""))
+        stopped = self._stopped_above(session)
+        assert not stopped, f"{session} acts though {stopped} was stopped: {happening}"
+        while session in self.parents:
+            above, name = self.parents[session]
+            home = self.homes[above]
+            assert not home.is_over, f"{session} acts though {above} is gone: {happening}"
+            assert not home.is_broken, f"{session} acts though {above} is broken: {happening}"
+            child = home.children.get(name)
+            is_known = child is not None and child.session == session and child.is_at_work
+            assert is_known, f"{session} acts, and {above} does not wait for it: {happening}"
+            session = above
+
+
+def is_word(message: Any) -> bool:
+    """Whether it is something that a person says which may let children run."""
+    is_change = isinstance(message, QueueChange) and message.op in ("release", "steer", "keep")
+    return is_change or isinstance(message, PEOPLE)
 
 
 def check_families(chronicle: Chronicle, detached: tuple[str, ...] = ()) -> None:
@@ -235,7 +318,6 @@ def check_families(chronicle: Chronicle, detached: tuple[str, ...] = ()) -> None
     family = Family(detached)
     for session, happening in chronicle.all:
         family.see(session, happening)
-    assert not family.early, f"acts though it was interrupted: {family.early}"
     for session, history in chronicle.of.items():
         results_have_one_place(session, durable_entries(history))
     handed_steers_are_conserved(chronicle)
@@ -243,7 +325,7 @@ def check_families(chronicle: Chronicle, detached: tuple[str, ...] = ()) -> None
 
 def results_have_one_place(session: str, journal: list[e.Entry]) -> None:
     """A child's result reaches one call, one place in the queue, or nobody, never two of them."""
-    children: dict[str, ChildRecord] = {}
+    children: Mapping[str, ChildRecord] = {}
     places = Counter[str]()
     for entry in journal:
         found: list[str] = []
@@ -264,7 +346,7 @@ def results_have_one_place(session: str, journal: list[e.Entry]) -> None:
         places.update(found)
         twice = [one for one in found if places[one] > 1]
         assert not twice, f"{session}: the result of {twice} came twice: {entry}"
-        apply_to_children(children, entry, 0.0)
+        children = apply_to_children(children, entry, 0.0)
 
 
 def handed_steers_are_conserved(chronicle: Chronicle) -> None:
@@ -319,49 +401,12 @@ def check_family_at_rest(program: SimulatedProgram) -> None:
             assert record.state in ("idle", "suspended", "finalized"), f"{session}: {record.state}"
             busy = [one.name for one in at_work(record.children)]
             assert not busy, f"{session} waits for {busy}"
-            _check_copies(program, session)
         if live.parent is not None:
             above = program.record_of(live.parent.id)
             child = above.children.get(live.name) if above is not None else None
             can_go_on = child is not None and child.state == "interrupted"
             assert above is None or can_go_on, f"{session} is still owned: {child}"
     _require_results(program)
-
-
-def interrupted_children(program: SimulatedProgram) -> list[str]:
-    """Return the sessions of children that can be resumed, at any depth."""
-    records = [program.record_of(session) for session in program.world.open]
-    return [
-        one.session
-        for record in records
-        if record is not None
-        for one in record.children.values()
-        if one.state == "interrupted"
-    ]
-
-
-def _check_copies(program: SimulatedProgram, session: str) -> None:
-    """What the nursery and the queue think is what their session does."""
-    for actor in program.system.living():
-        owner: Any = actor.supervisor and actor.supervisor
-        record = program.record_of(session)
-        assert record is not None
-        is_its = owner is not None and owner == program.world.open[session].ref
-        if not is_its or record.state == "finalized":
-            continue
-        copy: Any = actor
-        if actor.name == "nursery":
-            assert _timeless(copy.records) == _timeless(record.children), f"{session}: copies"
-        if actor.name == "queue":
-            assert timeless(copy.record) == timeless(record.queue), f"{session}: copies"
-
-
-def _timeless(children: dict[str, ChildRecord]) -> dict[str, ChildRecord]:
-    """Leave out the times, and whether a result has arrived, which is none of the nursery's matters."""
-    return {
-        name: replace(one, started=0.0, since=0.0, is_returned=False)
-        for name, one in children.items()
-    }
 
 
 def _require_results(program: SimulatedProgram) -> None:

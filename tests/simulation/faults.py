@@ -1,290 +1,172 @@
 """Faults to plant: each breaks one promise, and some check must see it."""
 
-from dataclasses import replace
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
+from simulation.planting import Plant, planted_all
 from simulation.scenario import Scenario
 
-from steersman.actors.children.nursery import Nursery
-from steersman.actors.queue import Queue
-from steersman.actors.rearrangement import Rearranged
+from steersman.actors import ledger
+from steersman.actors.children import ChildSupervisor
+from steersman.actors.decisions import children, queueing, routing, stopping, turning
+from steersman.actors.decisions.decision import Decision
+from steersman.actors.decisions.rearrangement import Rearranged
+from steersman.actors.mailbox import tell
+from steersman.actors.outbox import Held, Outbox
 from steersman.actors.session import Session
-from steersman.actors.turns.turn import Turn
 from steersman.journal import entries as e
-from steersman.machines.delivery import Cause, Delivery, DeliveryRow, Relation
-from steersman.machines.effects import CallModel, Effect, RunTool, StopTool
-from steersman.machines.messages import QueueChange, UserMessage
-from steersman.machines.orders import Decided, Enqueue, InterruptTurn, Settled, StartNext
-from steersman.machines.results import ToolFinished
-from steersman.machines.routing import when
+from steersman.journal import record as records
+from steersman.journal.record import SessionRecord
+from steersman.machines.delegation import ResumeChildren
+from steersman.machines.effects import RunTool, StopTool
+from steersman.machines.machine import Transition
+from steersman.machines.messages import QueueChange
+from steersman.machines.orders import ChildrenClosed
+from steersman.machines.session import SESSION
 
-__all__ = ["FAULTS", "CutsTooSoon", "run_with"]
+__all__ = ["FAULTS", "NO_LAST_WORD", "WITHIN", "Fault", "run_with"]
 
+WITHIN = 400
+"""Seeds within which each fault must be noticed."""
 
-class TellsTooEarly(Session):
-    """Tells, and acts, as soon as an entry is folded."""
+_RELEASE, _START = Outbox.release, Session.on_start
+_REACHES, _CUT_OFF, _RETURNED = stopping.reaches, turning.cut_off, children.returned
+_INTERRUPT, _TAKEN_BACK, _PERFORM = routing._interrupt, queueing.taken_back, ledger.Ledger._perform
 
-    def _journal(self, decided: Decided) -> None:
-        super()._journal(decided)
-        self._release(self.record.seq)
 
+@dataclass(frozen=True)
+class Fault:
+    """What is replaced by what, and a pattern of what the check says that must notice it."""
 
-class ForgetsTheEpoch(Session):
-    """Performs what a cancel has overtaken."""
+    noticed: str
+    plants: tuple[Plant, ...]
 
-    def _is_overtaken(self, effect: CallModel | RunTool) -> bool:
-        return False
 
+def _always(*_: Any, **__: Any) -> bool:
+    return True
 
-class ResumesByItself(Session):
-    """Lets the queue go on after a restart."""
 
-    def on_start(self) -> None:
-        """Recover, and release."""
-        super().on_start()
-        if self.record.queue.state == "held":
-            self._queue.tell(QueueChange("release"))
+def _none(*_: Any, **__: Any) -> None:
+    return None
 
 
-class LeavesTheDoorOpen(Queue):
-    """Takes a steer for a turn that has passed its last boundary, and forgets it there."""
+def _nothing(*_: Any, **__: Any) -> tuple[Any, ...]:
+    return ()
 
-    def _is_running(self, turn: str) -> bool:
-        return True
 
-    def _take_back_steers(self) -> None:
-        pass
+def _report_closed_at_once(supervisor: ChildSupervisor) -> None:
+    tell(supervisor.ledger.member("session"), ChildrenClosed())
 
 
-class LeavesADoorOpen(Session):
-    """Has such a queue."""
+def _return_twice(*arguments: Any) -> tuple[Any, ...]:
+    orders = _RETURNED(*arguments)
+    return (*orders, *orders)
 
-    queue_type = LeavesTheDoorOpen
 
+def _start_and_resume_children(session: Session) -> None:
+    _START(session)
+    order = ResumeChildren((), "", session.ledger.record.epoch)
+    tell(session.ledger.member("children"), order)
 
-class ForgetsATool(Turn):
-    """Stops only the first of several tools."""
 
-    def _decide(self, entries: Any, effects: Any = (), urgent: Any = ()) -> None:
-        stops = [one for one in urgent if isinstance(one, StopTool)]
-        super()._decide(entries, effects, [one for one in urgent if one not in stops[1:]])
+def _start_and_release(session: Session) -> None:
+    _START(session)
+    if session.ledger.record.queue.state == "held":
+        tell(session.ledger.member("queue"), QueueChange("release"))
 
 
-class LosesATool(Session):
-    """Has such a turn."""
+def _release_all(outbox: Outbox, seq: int) -> Iterator[Held]:
+    return _RELEASE(outbox, 1_000_000_000)
 
-    turn_type = ForgetsATool
 
+def _stop_one_tool(*arguments: Any) -> Decision:
+    decision = _CUT_OFF(*arguments)
+    stops = [effect for effect in decision.urgent if isinstance(effect, StopTool)]
+    return replace(
+        decision, urgent=tuple(effect for effect in decision.urgent if effect not in stops[1:])
+    )
 
-class StartsTwice(Queue):
-    """Begins the next item, and the one after it."""
 
-    def _start_next(self, message: StartNext) -> None:
-        super()._start_next(message)
-        if len(self.record.waiting()) > 1:
-            super()._start_next(message)
+def _may_start_beside(record: SessionRecord, environment: Any) -> bool:
+    return record.state in ("idle", "busy")
 
 
-class HasTwoTurns(Session):
-    """Has such a queue."""
+def _drop_what_interrupts(*arguments: Any) -> Decision:
+    return replace(_INTERRUPT(*arguments), orders=())
 
-    queue_type = StartsTwice
 
+def _perform_tools_twice(self: ledger.Ledger, effect: Any, reply_to: Any) -> None:
+    _PERFORM(self, effect, reply_to)
+    if isinstance(effect, RunTool):
+        _PERFORM(self, effect, reply_to)
 
-class CutsAtOnce(Turn):
-    """Does not wait for the steers that are just entering."""
 
-    def _interrupt(self, message: InterruptTurn) -> None:
-        if self.state in ("boundary", "calling", "acting"):
-            self._cut(message)
+def _withdraw_what_is_taken_back(*arguments: Any) -> Rearranged:
+    found = _TAKEN_BACK(*arguments)
+    entries = tuple(
+        e.Withdrawn(entry.item) if isinstance(entry, e.Requeued) else entry
+        for entry in found.entries
+    )
+    return replace(found, entries=entries)
 
 
-class CutsTooSoon(Session):
-    """Has such a turn."""
+BUSY_TWICE = replace(
+    SESSION,
+    transitions=(Transition("turn_started", ("idle", "busy"), "busy"), *SESSION.transitions),
+)
 
-    turn_type = CutsAtOnce
-
-
-class ForgetsClients(Queue):
-    """Takes a message twice when it comes twice."""
-
-    def _enqueue(self, message: Enqueue) -> None:
-        self.record.clients.clear()
-        super()._enqueue(message)
-
-
-class TakesTwice(Session):
-    """Has such a queue, and no memory of its own."""
-
-    queue_type = ForgetsClients
-
-    def _known(self, client_id: str) -> None:
-        return None
-
-
-class ForgetsToHold(Queue):
-    """Runs what is next although an interrupt said to hold it, and loses an entry of the session."""
-
-    def _journalled(self, entry: e.Entry) -> None:
-        if not isinstance(entry, e.ProgressMade):
-            super()._journalled(entry)
-
-
-class Drifts(Session):
-    """Has such a queue."""
-
-    queue_type = ForgetsToHold
-
-
-class LosesWhatInterrupts(Session):
-    """Drops a message that stops the turn, instead of running it next."""
-
-    def _route(self, message: UserMessage) -> None:
-        if self.record.state != "busy" or message.type != "interrupt":
-            super()._route(message)
-
-
-class PerformsTwice(Session):
-    """Starts each tool twice."""
-
-    def _perform(self, effect: Effect) -> None:
-        super()._perform(effect)
-        if isinstance(effect, RunTool):
-            super()._perform(effect)
-
-
-class LosesWhatIsTakenBack(Queue):
-    """Withdraws a message whose reading was taken back."""
-
-    def _rearrange(self, found: Rearranged) -> dict[str, Any]:
-        entries = tuple(
-            e.Withdrawn(one.item) if isinstance(one, e.Requeued) else one for one in found.entries
-        )
-        return super()._rearrange(replace(found, entries=entries))
-
-
-class LosesTakenBack(Session):
-    """Has such a queue."""
-
-    queue_type = LosesWhatIsTakenBack
-
-
-class GoesOnAfterATool(Turn):
-    """Forgets that it was to stop after the running tool."""
-
-    def _tool_finished(self, message: ToolFinished) -> None:
-        self._loop.cancel = None
-        super()._tool_finished(message)
-
-
-class ForgetsToStop(Session):
-    """Has such a turn."""
-
-    turn_type = GoesOnAfterATool
-
-
-class StopsChildrenByTalk(Session):
-    """Goes by a table in which a message that interrupts cancels the children, too."""
-
-    def on_start(self) -> None:
-        """Put a row of its own in front."""
-        row = DeliveryRow(
-            "talk-kills",
-            when(cause=(Cause.MESSAGE, Cause.MORE_WORD), relation=Relation.BACKGROUND_CHILD),
-            Delivery.CANCEL,
-            "",
-        )
-        table = self._environment.deliveries
-        if not table.overrides:
-            self._environment.deliveries = table.override((row,))
-        super().on_start()
-
-
-class AttachesLateChildren(Session):
-    """Lets a child begin that was asked for before a stop, and came after."""
-
-    def _stop_late_child(self, entry: e.ChildStarted) -> None:
-        pass
-
-
-class ForgetsItsCalls(Turn):
-    """Ends without the children of its calls."""
-
-    def _start_calls(self) -> None:
-        super()._start_calls()
-        if any(one.tool == "delegate" for one in self._loop.open.values()):
-            self._finish("interrupt", "completed")
-
-
-class EndsBeforeItsChild(Session):
-    """Has such a turn."""
-
-    turn_type = ForgetsItsCalls
-
-
-class LeavesWithoutThem(Nursery):
-    """Forgets its children when the session is left."""
-
-    def _leave(self, cause: str) -> None:
-        self._roll.is_ending = True
-
-    def _settle_if_empty(self) -> None:
-        if self._roll.is_asked:
-            self._roll.is_asked = False
-            self._session.tell(Settled("nursery"))
-
-
-class ForgetsChildren(Session):
-    """Has such a nursery."""
-
-    nursery_type = LeavesWithoutThem
-
-
-class GivesTwice(Session):
-    """Gives each result to two places."""
-
-    def _give_back(
-        self, name: str, killed: tuple[int, ...] = (), survivors: tuple[int, ...] = ()
-    ) -> None:
-        super()._give_back(name, killed, survivors)
-        super()._give_back(name, killed, survivors)
-
-
-class ResumesChildrenByThemselves(Session):
-    """Lets children go on after a restart, though nobody said so."""
-
-    def on_start(self) -> None:
-        """Recover, and wake them."""
-        super().on_start()
-        self._resume_children()
-
-
-FAULTS: dict[str, type[Session]] = {
-    "lets talk cancel a child": StopsChildrenByTalk,
-    "attaches a child after a stop": AttachesLateChildren,
-    "ends before its child": EndsBeforeItsChild,
-    "forgets its children when it is left": ForgetsChildren,
-    "delivers a result twice": GivesTwice,
-    "resumes children after a restart": ResumesChildrenByThemselves,
-    "tells before durable": TellsTooEarly,
-    "skips the epoch check": ForgetsTheEpoch,
-    "resumes after recovery": ResumesByItself,
-    "leaves the door open at the closing boundary": LeavesADoorOpen,
-    "forgets a running tool": LosesATool,
-    "starts two turns": HasTwoTurns,
-    "takes a repeated message twice": TakesTwice,
-    "lets the queue's copy drift": Drifts,
-    "drops a message that interrupts": LosesWhatInterrupts,
-    "starts a tool twice": PerformsTwice,
-    "loses what is taken back": LosesTakenBack,
-    "goes on after a tool that it was to stop after": ForgetsToStop,
+FAULTS: dict[str, Fault] = {
+    "ends before its child": Fault("is complete without", ((turning, "awaited", _nothing),)),
+    "forgets its children when it is left": Fault(
+        "is left by", ((ChildSupervisor, "_close_all", _report_closed_at_once),)
+    ),
+    "delivers a result twice": Fault("came twice", ((children, "returned", _return_twice),)),
+    "resumes children after a restart": Fault(
+        "acts after a restart", ((Session, "on_start", _start_and_resume_children),)
+    ),
+    "tells before durable": Fault("durable is", ((Outbox, "release", _release_all),)),
+    "skips the gate": Fault("acts after its interrupt", ((ledger, "admits", _always),)),
+    "resumes after recovery": Fault(
+        "after a restart", ((Session, "on_start", _start_and_release),)
+    ),
+    "leaves the door open at the closing boundary": Fault(
+        "a steer waits for nothing",
+        ((queueing, "_is_running", _always), (queueing, "_stranded", _nothing)),
+    ),
+    "forgets a running tool": Fault(
+        "were not told to stop|no results of", ((turning, "cut_off", _stop_one_tool),)
+    ),
+    "starts two turns": Fault(
+        "turns run", ((records, "SESSION", BUSY_TWICE), (queueing, "_may_start", _may_start_beside))
+    ),
+    "takes a repeated message twice": Fault(
+        "twice", ((queueing, "_known", _none), (routing, "known", _none))
+    ),
+    "drops a message that interrupts": Fault(
+        "was never answered", ((routing, "_interrupt", _drop_what_interrupts),)
+    ),
+    "starts a tool twice": Fault(
+        "was performed twice", ((ledger.Ledger, "_perform", _perform_tools_twice),)
+    ),
+    "loses what is taken back": Fault(
+        "though nobody asked for it", ((queueing, "taken_back", _withdraw_what_is_taken_back),)
+    ),
+    "goes on after a tool that it was to stop after": Fault(
+        "is to stop", ((stopping, "planned_stop", _none),)
+    ),
 }
 
+NO_LAST_WORD = Fault("in a row", ((turning, "_last_words", _nothing),))
+"""Leaves a conversation that was cut without the agent's last word."""
 
-def run_with(fault: type[Session], seed: int) -> BaseException | None:
-    """Run one seed with a fault planted; return what was noticed."""
+
+def run_with(fault: Fault, seed: int, scenario: Callable[[int], Any] = Scenario) -> bool:
+    """Run one seed with a fault planted; return whether the check that must notice it did."""
     try:
-        Scenario(seed, fault).run()
-    except Exception as found:
-        return found
-    return None
+        with planted_all(*fault.plants):
+            scenario(seed).run()
+    except AssertionError as found:
+        return re.search(fault.noticed, str(found)) is not None
+    return False

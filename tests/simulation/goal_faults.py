@@ -2,98 +2,60 @@
 
 from typing import Any
 
-from steersman.actors.goals.goal import Goal
-from steersman.actors.session import Session
+from simulation.faults import Fault
+
+from steersman.actors.decisions import goals
+from steersman.actors.decisions.decision import Decision
+from steersman.actors.decisions.goals import Rest
+from steersman.actors.goal import Goal
 from steersman.journal.goal_record import GoalRecord
-from steersman.machines.pursuit import Judged, Rested, StopGoal
+from steersman.journal.record import SessionRecord
+from steersman.machines.policy import GoalPolicy
+from steersman.machines.pursuit import ChangeGoal, SetGoal
 
 __all__ = ["GOAL_FAULTS"]
 
-
-class Spends(Goal):
-    """Goes on whatever is spent."""
-
-    def _go_on(self, goal: GoalRecord) -> None:
-        self._continue(goal)
+_ORDER, _RESTED, _PAUSED = goals.order, Goal._rested, goals.paused_by_stop
 
 
-class OverspendsItsBudget(Session):
-    """Has such a goal."""
-
-    goal_type = Spends
+def _nothing_is_spent(goal: GoalRecord) -> str:
+    return ""
 
 
-class Forgets(Goal):
-    """Does not hear of a stop."""
-
-    def _stop_goal(self, message: StopGoal) -> None:
-        if message.is_final:
-            super()._stop_goal(message)
+def _paused_at_the_end_only(record: SessionRecord, environment: Any) -> tuple[Any, ...]:
+    return _PAUSED(record, environment) if record.state == "finalizing" else ()
 
 
-class GoesOnAfterAStop(Session):
-    """Has such a goal."""
-
-    goal_type = Forgets
-
-
-class JudgesAgain(Goal):
-    """Takes every rest for a new boundary."""
-
-    def _rested(self, message: Rested) -> None:
-        goal = self._goal
-        if goal is not None and "judge" not in self.children and message.status == "completed":
-            self._begin_judging(goal, message)
+def _judge_again(actor: Goal, goal: GoalRecord, at: Rest) -> None:
+    if goal.state == "active" and at.status == "completed":
+        actor._begin_judging(goal, at)
+    else:
+        _RESTED(actor, goal, at)
 
 
-class JudgesTwice(Session):
-    """Has such a goal."""
-
-    goal_type = JudgesAgain
+def _wait_for_ever(*_: Any) -> None:
+    return None
 
 
-class Waits(Goal):
-    """Does nothing when it is to go on, though it still could."""
-
-    def _rested(self, message: Rested) -> None:
-        goal = self._goal
-        if goal is not None and message.turn != goal.boundary:
-            super()._rested(message)
-
-    def _not_yet(self, goal: GoalRecord, message: Judged) -> None:
-        pass
+def _keep_messages(*_: Any) -> tuple[Any, ...]:
+    return ()
 
 
-class NeverStops(Session):
-    """Has such a goal."""
-
-    goal_type = Waits
-
-
-class KeepsItsMessage(Goal):
-    """Leaves its message in the queue when it pauses."""
-
-    def _decide(self, goal: str, *entries: Any, **more: Any) -> None:
-        super()._decide(goal, *entries, **{**more, "drops": ""})
+def _order_as_of_now(
+    record: SessionRecord, wish: SetGoal | ChangeGoal, epoch: int, policy: GoalPolicy
+) -> Decision:
+    return _ORDER(record, wish, record.epoch, policy)
 
 
-class LeavesAMessage(Session):
-    """Has such a goal."""
-
-    goal_type = KeepsItsMessage
-
-
-class StopsWhatItSees(Session):
-    """Takes a stop for nothing while a goal that was set before it is on its way."""
-
-    _is_goal_deciding = False  # type: ignore[assignment]
-
-
-GOAL_FAULTS: dict[str, type[Session]] = {
-    "overspends the budget": OverspendsItsBudget,
-    "goes on after a stop": GoesOnAfterAStop,
-    "judges a boundary twice": JudgesTwice,
-    "never stops": NeverStops,
-    "leaves a message that waits": LeavesAMessage,
-    "stops what it sees": StopsWhatItSees,
+GOAL_FAULTS: dict[str, Fault] = {
+    "overspends the budget": Fault("is overdrawn", ((goals, "what_is_spent", _nothing_is_spent),)),
+    "goes on after a stop": Fault(
+        "outlives a stop", ((goals, "paused_by_stop", _paused_at_the_end_only),)
+    ),
+    "judges a boundary twice": Fault("is judged twice", ((Goal, "_rested", _judge_again),)),
+    "never stops": Fault("never stops", ((Goal, "_go_on", _wait_for_ever),)),
+    "leaves a message that waits": Fault(
+        "waits for GoalRecord", ((goals, "withdrawn", _keep_messages),)
+    ),
+    "sets a goal past a stop": Fault("outlives a stop", ((goals, "order", _order_as_of_now),)),
 }

@@ -1,14 +1,16 @@
 """Which transitions of a goal and of its judge some runs went through."""
 
-from steersman.actors.goals.goal import Goal
-from steersman.actors.goals.judge import Judge
+from steersman.actors.goal import Goal
+from steersman.actors.judge import Judge
 from steersman.actors.session import Session
 from steersman.actors.simulated.happening import Appended, Happening, Started
 from steersman.journal import entries as e
 from steersman.journal import goal_entries as g
 from steersman.journal.goal_record import VERDICT_EVENTS
 from steersman.journal.record import SessionRecord, apply
+from steersman.machines.judge import JUDGE
 from steersman.machines.machine import Machine
+from steersman.machines.step import Step, step
 
 __all__ = ["Move", "goal_moves", "rows", "watched"]
 
@@ -77,11 +79,11 @@ def watched(moves: set[Move]) -> type[Session]:
     """Return a session whose judges write down each of their moves."""
 
     class WatchedJudge(Judge):
-        def _move(self, event: str, facts: set[str] | frozenset[str] = frozenset()) -> str:
-            before = self.state
-            after = super()._move(event, facts)
-            moves.add((before, event, after))
-            return after
+        def _fire(self, event: str, facts: frozenset[str] = frozenset()) -> None:
+            moved = step(JUDGE, self.state, event, facts)
+            if isinstance(moved, Step):
+                moves.add((self.state, event, moved.state))
+            super()._fire(event, facts)
 
     class WatchedGoal(Goal):
         judge_type = WatchedJudge

@@ -7,7 +7,6 @@ happened, from the first start to quiet, so it finds whatever was wrong after an
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from steersman.actors.mailbox import BOUND
@@ -15,18 +14,23 @@ from steersman.actors.simulated.happening import (
     Appended,
     Crashed,
     Durable,
+    Failed,
     Happening,
     Passed,
     Performed,
+    Released,
+    Sent,
     Started,
     Told,
     Uttered,
 )
+from steersman.actors.simulated.ports import Chances
 from steersman.actors.simulated.program import ROOT, SimulatedProgram
 from steersman.journal import entries as e
 from steersman.journal import revert_entries as r
-from steersman.journal.compaction_record import grow
-from steersman.journal.queue import QueueRecord
+from steersman.journal.compaction_record import grown
+from steersman.journal.log import Log
+from steersman.journal.queue_record import QueueRecord
 from steersman.journal.record import SessionRecord, apply
 from steersman.journal.recovery import load_record
 from steersman.machines.conversation import ChatMessage
@@ -50,9 +54,12 @@ __all__ = [
     "check_liveness",
     "check_replay",
     "check_state",
+    "check_stops_are_prompt",
 ]
 
 ENDED = TURN.final
+WORDS = UserMessage | ResumeQueue | QueueChange | TakeBack | Compact | SetGoal | ChangeGoal
+"""What people say that may let something run."""
 Cancel = e.InterruptPlanned | e.InterruptRequested
 History = Sequence[Happening]
 
@@ -62,18 +69,29 @@ History = Sequence[Happening]
 
 def check_state(program: SimulatedProgram, is_poisoned: bool = False) -> None:
     """No actor died by itself, at most one turn runs, mailboxes are bounded."""
-    if not is_poisoned:
-        assert not program.system.dead_letters, program.system.dead_letters[0]
+    check_letters(program, is_poisoned)
+    if not program.is_running:
+        return
+    root = program.supervisor
+    assert root is None or root.is_alive(), "the root has died"
     record = program.record
     running = [turn for turn in record.turns.values() if turn.state not in ENDED]
     assert len(running) <= 1, f"{len(running)} turns run"
     assert sum(item.state == "running" for item in record.queue.live()) <= 1
-    most = 7 * max(1, len(program.chronicle.of))
+    most = 1 + 7 * max(1, len(program.chronicle.of))
     assert len(program.system.living()) <= most, (
-        "session, nursery, queue, turn, goal, judge, one that ends"
+        "the root; session, child supervisor, queue, turn, goal, judge, one that ends"
     )
     for mailbox in program.dispatcher.ready:
         assert max(mailbox.depth()) <= BOUND
+
+
+def check_letters(program: SimulatedProgram, is_poisoned: bool) -> None:
+    """No actor died, but of poison, or of a store that died under it."""
+    for letter in program.system.dead_letters:
+        is_crash = "SimulatedCrash" in letter.reason
+        is_poison = is_poisoned and letter.message == "ProxyCall"
+        assert is_crash or is_poison, letter
 
 
 # Of the whole history -----------------------------------------------------------------------------
@@ -163,7 +181,23 @@ def known_is_said_of_durable_items(history: History) -> None:
 
 
 def effects_follow_durable_entries(history: History) -> None:
-    """A model call and a tool's start come after their entries are in the store, once each."""
+    """Each effect comes after the entries that were decided with it are in the store."""
+    durable = 0
+    for happening in history:
+        match happening:
+            case Started(seq):
+                durable = seq
+            case Durable(seq):
+                durable = max(durable, seq)
+            case Performed(effect, decided) | Sent(effect, decided):
+                assert decided is not None, f"no decision asks for {effect}"
+                assert decided <= durable, f"{effect} waits for {decided}, durable is {durable}"
+            case _:
+                pass
+
+
+def calls_are_performed_once(history: History) -> None:
+    """A model call and a tool's start come once, after their own entries are in the store."""
     durable, asked = 0, dict[Any, int]()
     done = Counter[Any]()
     for one in history:
@@ -231,7 +265,7 @@ def a_cancelled_turn_leaves_nothing_running(history: History) -> None:
                 assert turn not in models, f"{turn}'s model call goes on"
                 mine = {call for call, owner in tools.items() if owner == turn}
                 assert mine <= told, f"{mine - told} were not told to stop"
-            case Crashed():
+            case Crashed() | Failed():
                 models.clear()
                 tools.clear()
             case _:
@@ -271,6 +305,7 @@ def no_tool_outlives_its_turn(history: History) -> None:
 def steers_are_conserved(history: History) -> None:
     """An accepted steer is taken in, or withdrawn, once; it goes back only as often as it was one."""
     ends, returns, steers = Counter[str](), Counter[str](), Counter[str]()
+    started = dict[str, str]()
     for entry in durable_entries(history):
         match entry:
             case e.Queued(item=item) if (
@@ -279,6 +314,10 @@ def steers_are_conserved(history: History) -> None:
                 steers[item] += 1
             case e.SteerAddressed(item=item):
                 steers[item] += 1
+            case e.TurnStarted(item=item):
+                started[entry.turn] = item
+            case e.Interrupted(is_replaced=True):  # comes back if what replaced it is taken back
+                steers[started[entry.turn]] += 1
             case e.Steered(items=items):
                 ends.update(items)
                 assert set(items) <= set(steers), f"{items} were no steers"
@@ -363,6 +402,14 @@ def what_is_called_off_stops_nothing(history: History) -> None:
                 pass
 
 
+def aside(queue: QueueRecord) -> list[str]:
+    """Name what waits for a person who resumes a turn that another message replaced."""
+    turns = {item.turn for item in queue.superseded()}
+    waiting = [item for item in queue.items.values() if item.state == "pending"]
+    steers = [item.id for item in waiting if item.for_turn in turns and item.id not in queue.order]
+    return [*(item.id for item in queue.superseded()), *steers]
+
+
 def no_message_is_lost(history: History) -> None:
     """What was taken in has ended, or still waits when the journal is read again."""
     there, handed = dict[str, str](), dict[str, dict[str, str]]()
@@ -402,8 +449,10 @@ def no_message_is_lost(history: History) -> None:
     record = SessionRecord()
     for seq, entry in enumerate(durable_entries(history), 1):
         apply(record, entry, seq, 0.0)
-    left = {item for item in record.queue.order if not record.queue.items[item].goal}
-    assert {item for item in there if item not in of_goals} == left
+    waiting = (*record.queue.order, *aside(record.queue))
+    left = {item for item in waiting if not record.queue.items[item].goal}
+    kept = {item for item in there if item not in of_goals}
+    assert kept == left, f"lost: {kept - left}; left over: {left - kept}"
 
 
 def steers_enter_a_living_turn(history: History) -> None:
@@ -467,11 +516,18 @@ def _is_cut_off(history: History) -> bool:
     return False
 
 
+def _is_let_go(history: History) -> bool:
+    """Whether the program let go of the session before it had ended: its parent's journal broke."""
+    journal = durable_entries(history)
+    is_over = bool(journal) and isinstance(journal[-1], e.SessionSuspended | e.SessionFinalized)
+    return isinstance(history[-1], Released) and not is_over
+
+
 def conversation_is_well_formed(history: History) -> None:
     """User and assistant alternate, and each tool call has one result before the next of them."""
-    said: list[ChatMessage] = []
+    said: Log[ChatMessage] = Log()
     for entry in durable_entries(history):
-        grow(said, entry)
+        said = grown(said, entry)
     due: list[str] = []
     last: ChatMessage | None = None
     for message in said:
@@ -485,7 +541,7 @@ def conversation_is_well_formed(history: History) -> None:
         assert not is_same, f"two of {message.role} in a row: {last}, {message}"
         due = [one.call for one in message.tool_calls]
         last = message
-    is_cut_off = _is_cut_off(history)
+    is_cut_off = _is_cut_off(history) or _is_let_go(history)
     assert not due or is_cut_off, f"no results of {due}"
 
 
@@ -493,9 +549,9 @@ def model_sees_the_conversation(history: History) -> None:
     """What a model call is given is the journalled conversation: nothing rewritten, nothing left out."""
     for at, one in enumerate(history):
         if isinstance(one, Performed) and isinstance(one.effect, CallModel):
-            said: list[ChatMessage] = []
+            said: Log[ChatMessage] = Log()
             for entry in durable_entries(history[:at]):
-                grow(said, entry)
+                said = grown(said, entry)
             assert tuple(said) == one.effect.messages
             return  # one a run: it costs
 
@@ -507,6 +563,8 @@ def nothing_runs_before_a_person_says_so(history: History) -> None:
         match one:
             case Crashed():
                 may_run = False
+            case Failed(kept):
+                may_run = any(isinstance(message, WORDS) for message in kept)
             case Uttered(
                 UserMessage() | ResumeQueue() | QueueChange("release") | TakeBack() | Compact()
             ):
@@ -551,8 +609,11 @@ def cancels_have_a_cause(history: History) -> None:
 
 
 def first_in_first_out(history: History) -> None:
-    """One person's messages are taken in as they were said, and plain ones run in that order."""
-    if any(isinstance(one, Crashed) for one in history):
+    """One person's messages are taken in as they were said, and plain ones run in that order.
+
+    What interrupts or steers overtakes what waits: it runs, or enters the turn, before it in any case.
+    """
+    if any(isinstance(happening, Crashed | Failed) for happening in history):
         return
     said = [
         one.message.client_id
@@ -563,7 +624,13 @@ def first_in_first_out(history: History) -> None:
     ]
     journal = durable_entries(history)
     once = {key for key, count in Counter(said).items() if count == 1}  # a refused one comes again
-    taken = [one for one in journal if isinstance(one, e.Queued) and one.client_id in once]
+    taken = [
+        one
+        for one in journal
+        if isinstance(one, e.Queued)
+        and one.client_id in once
+        and one.said_as not in ("interrupt", "steer")
+    ]
     places = [said.index(one.client_id) for one in taken]
     assert places == sorted(places), f"taken in as {places}"
     plain = {
@@ -618,7 +685,7 @@ def what_is_held_stays(history: History) -> None:
 
 def every_message_is_answered(history: History) -> None:
     """What a person says becomes an item or an interrupt, or is refused, or known: never nothing."""
-    if any(isinstance(one, Crashed) for one in history):
+    if any(isinstance(happening, Crashed | Failed) for happening in history):
         return
     answered = set[str]()
     for one in history:
@@ -639,7 +706,7 @@ def nothing_runs_while_files_are_given_back(history: History) -> None:
     tools, restoring = set[str](), ""
     for one in history:
         match one:
-            case Started() | Crashed():
+            case Started() | Crashed() | Failed():
                 tools.clear()
                 restoring = ""
             case Performed(RunTool(call=call)):
@@ -665,6 +732,7 @@ HISTORY = (
     nothing_is_told_before_it_is_durable,
     known_is_said_of_durable_items,
     effects_follow_durable_entries,
+    calls_are_performed_once,
     no_step_after_an_interrupt,
     a_cancelled_turn_leaves_nothing_running,
     one_turn_at_a_time,
@@ -707,13 +775,13 @@ def check_liveness(program: SimulatedProgram) -> None:
     assert record.running is None
     assert not program.ports.tools, f"tools run: {list(program.ports.tools)}"
     assert program.actor("turn") is None, "a turn's actor is left"
-    live = record.queue.live()
     if record.state == "idle":
         assert not [one for one in record.reverts.values() if one.is_open], "files wait for nothing"
-        assert not [one for one in live if one.for_turn], "a steer waits for nothing"
+        assert not record.queue.stranded(), "a steer waits for nothing"
         assert record.queue.next_item() is None, f"{record.queue.next_item()} waits for nothing"
+    kept = (*record.queue.order, *aside(record.queue))
     for item in record.queue.items.values():
-        assert item.state in ITEM.final or item.id in record.queue.order
+        assert item.state in ITEM.final or item.id in kept
     _require_orders_obeyed(program)
 
 
@@ -725,26 +793,33 @@ def _require_orders_obeyed(program: SimulatedProgram) -> None:
             assert program.record.state == "finalized"
 
 
+def check_stops_are_prompt(program: SimulatedProgram, chances: Chances) -> None:
+    """A stop is over when what it waits for is dead; time counts while nobody else has work to do.
+
+    A tool takes `longest` to die, a child's session a quarter of that to be opened or closed, and a
+    judge or a gate as long as it takes them.
+    """
+    longest = 1.5 * chances.longest + chances.verdicts.longest
+    for session, history in program.chronicle.of.items():
+        since = dict[str, float]()
+        for happening in history:
+            match happening:
+                case Started():
+                    since.clear()
+                case Appended(_, e.InterruptRequested(turn=turn)):
+                    since[turn] = happening.idle
+                case Appended(_, e.Stopped(turn=turn)) if turn in since:
+                    waited = happening.idle - since.pop(turn)
+                    assert waited <= longest, f"{session}: {turn or 'all'} stopped after {waited} s"
+                case _:
+                    pass
+
+
 # Replay -------------------------------------------------------------------------------------------
 
 
 def check_replay(program: SimulatedProgram) -> None:
     """The journal alone gives the living record; so does its newest snapshot with the tail."""
-    living = normal(program.record)
-    assert normal(load_record(program.store, ROOT, upto=living.seq)) == living
-    assert normal(load_record(program.store, ROOT)) == living
-    queue: Any = program.actor("queue")
-    if living.state != "finalized":
-        copies = timeless(living.queue), timeless(queue.record)
-        assert copies[0] == copies[1], "the queue's copy differs"
-
-
-def timeless(queue: QueueRecord) -> QueueRecord:
-    """Leave out the times, which the queue's actor reads a moment earlier than the session's."""
-    items = {name: replace(item, created=0.0, taken=0.0) for name, item in queue.items.items()}
-    return replace(queue, since=0.0, items=items, order=list(queue.order))
-
-
-def normal(record: SessionRecord) -> SessionRecord:
-    """Leave out what is not journalled: the instant between asking the queue and its answer."""
-    return replace(record, state="idle" if record.state == "starting" else record.state)
+    living = program.record
+    assert load_record(program.store, ROOT, upto=living.seq) == living
+    assert load_record(program.store, ROOT) == living

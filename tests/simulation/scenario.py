@@ -2,13 +2,20 @@
 
 from random import Random
 
+from simulation.coverage import count_tables
 from simulation.family import (
     check_families,
     check_family_at_rest,
     check_talk,
-    interrupted_children,
 )
-from simulation.invariants import check_history, check_liveness, check_replay, check_state
+from simulation.invariants import (
+    check_history,
+    check_liveness,
+    check_replay,
+    check_state,
+    check_stops_are_prompt,
+)
+from simulation.lanes import WATCH
 from simulation.user import POISON, User, open_questions
 
 from steersman.actors.session import Session
@@ -17,9 +24,11 @@ from steersman.actors.simulated.ports import Chances
 from steersman.actors.simulated.program import ROOT, SimulatedProgram
 from steersman.actors.simulated.session import AGENTS, Plan
 from steersman.actors.simulated.simulation import PriorityChooser, UniformChooser
+from steersman.actors.simulated.writer import Failure
 from steersman.journal import entries as e
+from steersman.machines.limits import Limits
 from steersman.machines.messages import Answer, Interrupt
-from steersman.machines.policy import DelegationPolicy, Policy
+from steersman.machines.policy import CompactionPolicy, DelegationPolicy, Policy
 
 MOST_STEPS = 20_000
 MOST_SECONDS = 2_000.0
@@ -63,6 +72,10 @@ class Scenario:
                 wrap_up=dice.choice((2.0, 30.0)),
                 timeout=dice.choice((0.0, 0.0, 0.0, 20.0)),
             ),
+            limits=Limits(max_tokens=dice.choice((0, 0, 0, 0, 60))),
+            compaction=CompactionPolicy(window=dice.choice((0, 0, 0, 0, 0, 60)), keep=0.3),
+            watch=WATCH,
+            tables=count_tables,
         )
         self.program = SimulatedProgram(self.plan, dice, chooser)
         self.user = User(self.program, dice, dice.choice((4, 10, 25)), dice.random() < 0.1)
@@ -87,27 +100,33 @@ class Scenario:
         for step in range(MOST_STEPS):
             if not program.step() and not self._go_on():
                 break
+            check_state(program, self.is_poisoned)
             self._disturb(step)
             self._restart_if_dead()
-            check_state(program, self.is_poisoned)
         else:
             raise AssertionError(f"no quiet after {MOST_STEPS} steps")
         assert program.timeline.now - began < MOST_SECONDS
-        lost = set(interrupted_children(program)) if self.is_poisoned else set[str]()
         for session, history in program.chronicle.of.items():
-            end = (Crashed(),) if session in lost else ()  # its actor failed with its nursery
+            end = () if self._is_alive(session) else (Crashed(),)  # it failed with its supervisor
             check_history([*history, *end], is_child=session != ROOT)
         check_families(program.chronicle, self.plan.delegation.detached)
-        if self.user.only_talks and not self.is_poisoned:
+        is_unlimited = not self.plan.limits.max_tokens  # else that stops children, too
+        if self.user.only_talks and is_unlimited and not self.is_poisoned:
             check_talk(program.chronicle)
+        check_stops_are_prompt(program, self.plan.chances)
         check_liveness(program)
         check_family_at_rest(program)
         check_replay(program)
 
+    def _is_alive(self, session: str) -> bool:
+        """Whether a session that the program owns has its actor."""
+        live = self.program.world.open.get(session)
+        return live is None or (live.ref is not None and live.ref.is_alive())
+
     def _go_on(self) -> bool:
         """When nothing moves any more, answer what is asked; leave a program whose store broke."""
         program = self.program
-        if any(one.journal.is_broken for one in program.world.open.values()):
+        if program.writer.failures:
             program.crash()
             program.restart()
             return True
@@ -120,34 +139,37 @@ class Scenario:
         program = self.program
         if step == self.crash_step and program.is_running:
             program.crash()
-        if step == self.break_step and program.world.open:
-            broken = self.dice.choice(list(program.world.open.values()))
-            broken.journal.is_broken = True
+        if step == self.break_step and program.is_running:
+            self._break()
         if step == self.poison_step and program.is_running:
             self._poison()
         self._stop_a_spawn()
 
+    def _break(self) -> None:
+        """Let nothing more be written of a session, or of any."""
+        sessions = list(self.program.world.open)
+        why: Failure = self.dice.choice(("full", "lost", "wrong"))
+        broken = sessions if why == "full" else [self.dice.choice(sessions)]
+        self.program.writer.failures.update(dict.fromkeys(broken, why))
+
     def _poison(self) -> None:
-        """Kill an actor of any session; the first session itself has nobody above it here."""
+        """Kill an actor of any session, the first session's own too, but not the root."""
         program = self.program
-        paths = {program.path(one): one for one in program.system.living()}
+        paths = {program.path(actor): actor for actor in program.system.living()}
+        del paths["root"]
         victim = paths[self.dice.choice(sorted(paths))]
-        if victim.supervisor is not None:
-            self.is_poisoned = True
-            program.chronicle.note(ROOT, Poisoned())
-            victim.actor_ref.tell(POISON)
+        self.is_poisoned = True
+        program.chronicle.note(ROOT, Poisoned())
+        victim.actor_ref.tell(POISON)
 
     def _stop_a_spawn(self) -> None:
         """Say stop within a step of a child's start, where that is most awkward."""
         chronicle = self.program.chronicle.all
         news, self._seen = chronicle[self._seen :], len(chronicle)
-        for _, one in news:
-            is_spawn = isinstance(one, Appended) and isinstance(one.entry, e.ChildStarted)
-            is_spawn = is_spawn or (
-                isinstance(one, Appended)
-                and isinstance(one.entry, e.ToolIntended)
-                and one.entry.tool == "delegate"
-            )
+        for _, happening in news:
+            entry = happening.entry if isinstance(happening, Appended) else None
+            is_spawn = isinstance(entry, e.ChildStarted)
+            is_spawn = is_spawn or (isinstance(entry, e.ToolIntended) and entry.tool == "delegate")
             if is_spawn and self.dice.random() < self.stops_spawns:
                 self.program.say(Interrupt("stop"))
 
@@ -160,4 +182,6 @@ class Scenario:
             program.restart()
 
     def _is_writing(self) -> bool:
-        return any(one.journal.pending for one in self.program.world.open.values())
+        program = self.program
+        program.dispatcher.end_pass()
+        return bool(program.writer.waiting())

@@ -21,11 +21,11 @@ TOOLS = Chances(calls=1.0, model_fails=0.0, bad_arguments=0.0)
 
 
 def program(
-    chances: Chances = TALK, session_type: type[Session] = Session, **settings: Any
+    chances: Chances = TALK, session_type: type[Session] = Session, seed: int = 7, **settings: Any
 ) -> SimulatedProgram:
     """Begin a program that takes its time last; `settings` are its policy's."""
     plan = Plan(Policy(**settings), chances, haste=0.0, longest_batch=1, session_type=session_type)
-    return SimulatedProgram(plan, Random(7), lambda names: 0)
+    return SimulatedProgram(plan, Random(seed), lambda names: 0)
 
 
 def run(made: SimulatedProgram, until: Callable[[], bool] = lambda: False) -> None:

@@ -2,11 +2,11 @@
 
 import json
 import tomllib
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from simulation.goals import GoalScenario
-from simulation.invariants import normal
 from simulation.scenario import Scenario
 from simulation.test_workflow import played
 
@@ -17,6 +17,7 @@ from steersman.gateway.dumps.tree import draw_dump
 from steersman.gateway.redaction import Redactor
 from steersman.journal.codec import decode_entry
 from steersman.journal.history import record_at
+from steersman.journal.log import Log
 from steersman.journal.record import SessionRecord, apply
 from steersman.journal.recovery import load_record
 from steersman.journal.store import Store
@@ -65,9 +66,7 @@ def check_dumps(store: Store) -> set[str]:
 
 def bare(record: SessionRecord) -> SessionRecord:
     """Leave out the conversation, which only a whole read gives."""
-    record = normal(record)
-    record.conversation, record.sources = [], []
-    return record
+    return replace(record, conversation=Log(), sources=Log())
 
 
 def goal_states(store: Store) -> set[str]:

@@ -2,12 +2,11 @@
 
 import random
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import pytest
 
 from steersman.actors.mailbox import reply
-from steersman.actors.runs.session import RunSession
+from steersman.actors.runs.run import Run
 from steersman.actors.simulated.ports import Chances, SimulatedPorts, ToolCall
 from steersman.actors.simulated.program import ROOT, SimulatedProgram
 from steersman.actors.simulated.session import FOLDER, Plan, SimulatedSession, World
@@ -22,6 +21,7 @@ from steersman.journal.codec import decode_entry
 from steersman.journal.run_entries import ItemEnded, ItemStarted, StepReopened, WorkflowCopy
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import Interrupt, ResumeQueue, UserMessage
+from steersman.machines.orders import OpenSession
 from steersman.machines.results import ToolFinished
 from steersman.machines.run import RUN
 from steersman.machines.workflow_order import TryAgain
@@ -136,13 +136,7 @@ class RootSession(SimulatedSession):
         )
         self.environment.perform = self.ports
         self.environment.workflow = SPEC
-
-    def start(self) -> Any:
-        """Start the run's actor."""
-        if self.ref is not None:
-            self.reload()
-        self.ref = RunSession.start(self._world.system, self.record, self.environment)
-        return self.ref
+        self.environment.turn_type = Run
 
 
 class RunProgram(SimulatedProgram):
@@ -158,7 +152,7 @@ class RunProgram(SimulatedProgram):
         ref = self.root.start()
         if not self.root.record.seq:
             copy = WorkflowCopy(SPEC.name, SPEC.file, SPEC.folder, SPEC.source)
-            ref.tell(e.SessionOpened(ROOT, FOLDER, "workflow", "", "", workflow=copy))
+            ref.tell(OpenSession(e.SessionOpened(ROOT, FOLDER, "workflow", "", "", workflow=copy)))
 
 
 BEGIN = UserMessage("normal", "run graph", Intent.EXPLICIT_QUEUE)

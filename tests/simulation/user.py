@@ -1,6 +1,7 @@
 """A simulated person, or several, who say anything at any time."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -54,6 +55,8 @@ class User:
         self._patience = dice.choice((3.0, 10.0, 40.0))  # seconds
         self._said: list[UserMessage] = []
         self._asked = 0
+        self._is_numbering = dice.random() < 0.5  # as one program does that says everything
+        self._number = 0
         self._plan()
 
     def _plan(self) -> None:
@@ -64,8 +67,19 @@ class User:
         if self.left <= 0:
             return
         self.left -= 1
-        self.program.say(self._thing())
+        self.program.say(self._numbered(self._thing()))
         self._plan()
+
+    def _numbered(self, message: Any) -> Any:
+        """Number what is said in the order in which it is, so that a stop overtakes what came before.
+
+        Now and then it arrives late: another surface was quicker.
+        """
+        if not self._is_numbering or not isinstance(message, UserMessage | Interrupt):
+            return message
+        self._number += 1
+        late = self._dice.randrange(0, 3) if self._dice.random() < 0.2 else 0
+        return replace(message, said=max(1, self._number - late))
 
     def _thing(self) -> Any:
         dice = self._dice.random()
@@ -84,7 +98,9 @@ class User:
         if dice < 0.97:
             scope: Any = self._dice.choice(("turn", "last", "undo"))
             return Revert(scope, is_dry_run=self._dice.random() < 0.3)
-        return Suspend() if dice < 0.99 else self._farewell()
+        if dice < 0.985:
+            return Suspend(self._dice.choice(("exit", "signal")))
+        return self._farewell()
 
     def _stop(self) -> Any:
         if self._dice.random() < 0.25:
@@ -125,7 +141,9 @@ class User:
         return QueueChange(op, None if op == "withdraw" else number, "said anew", place, to)
 
     def _farewell(self) -> Any:
-        return Finalize() if self._dice.random() < 0.5 else Interrupt("stop")
+        if self._dice.random() < 0.7:
+            return Finalize(self._dice.choice(("user", "new")))
+        return Interrupt("stop")
 
     def answer(self) -> Answer:
         """Answer a question, if one is open."""
@@ -136,7 +154,7 @@ class User:
     def _message(self) -> UserMessage:
         if self._said and self._dice.random() < 0.1:
             return self._dice.choice(self._said)  # sent again, with the key it had
-        intents = tuple(Intent)[: -1 if self._dice.random() < 0.9 else None]
+        intents = tuple(Intent)[: -1 if self._dice.random() < 0.5 else None]
         intent = self._dice.choice(TALK if self.only_talks else intents)
         number = len(self._said) + 1
         kind: Any = (

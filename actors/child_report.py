@@ -1,0 +1,181 @@
+"""What a child reports to its parent: ears that listen to its journal, once that is durable.
+
+The child knows nothing of this; it is a session like any other. https://www.erlang.org/doc/ calls
+the like a monitor: it watches, and is no part of what it watches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..journal import entries as e
+from ..journal import goal_entries as g
+from ..journal.record import SessionRecord
+from ..machines.delegation import ChildReport
+from ..machines.facts import Fact, MessageKnown, MessageRejected, StoreLost
+from .environment import Ears
+
+__all__ = ["ReportingEars", "last_report"]
+
+MARKS = ("[Interrupted", "[No answer", "[The program")
+PARTIAL_LIMIT = 8_000
+"""Characters of an unfinished result that are handed on."""
+
+
+class ReportingEars:
+    """Passes everything on, and reports to the child supervisor what a parent has to know."""
+
+    def __init__(self, name: str, ears: Ears, report: Callable[[ChildReport], None]) -> None:
+        self._name = name
+        self._ears = ears
+        self._report = report
+        self._record: SessionRecord | None = None
+
+    def hear(self, entry: Any, seq: int, time: float, record: SessionRecord) -> tuple[Any, ...]:
+        """Translate an entry, with a report behind it if it calls for one."""
+        self._record = record
+        told = self._ears.hear(entry, seq, time, record)
+        return (*told, *_reports(self._name, entry, record))
+
+    def tell(self, told: tuple[Any, ...]) -> None:
+        """Say it; reports go to the parent."""
+        self._ears.tell(tuple(one for one in told if not isinstance(one, ChildReport)))
+        for one in told:
+            if isinstance(one, ChildReport):
+                self._report(one)
+
+    def pass_on(self, fact: Fact) -> None:
+        """Say something that is not journalled; a steer may have missed, or be in already."""
+        self._ears.pass_on(fact)
+        match fact:
+            case MessageRejected(client_id=key) if key:
+                self._report(ChildReport(self._name, "missed", key=key))
+            case MessageKnown(id=item, client_id=key) if key and self._record is not None:
+                known = self._record.queue.items.get(item)
+                if known is not None and known.turn:
+                    self._report(
+                        ChildReport(
+                            self._name, "steered", key=key, turn=known.turn, step=known.step
+                        )
+                    )
+            case StoreLost():
+                self._report(ChildReport(self._name, "ended", "failed", reason=fact.text))
+                self._report(ChildReport(self._name, "closed"))
+            case _:
+                pass
+
+
+def last_report(name: str, record: SessionRecord) -> ChildReport | None:
+    """Say what a session that was opened before ended with; none if it has something to do."""
+    turn = record.turns.get(record.turn)
+    if turn is None or record.queue.order or turn.state not in ("completed", "failed"):
+        return None
+    if record.goals.goal is not None and record.goals.goal.state != "achieved":
+        return None  # it goes on for its goal
+    return _ended(name, turn.state, turn.reason, record)
+
+
+def _reports(name: str, entry: e.Entry, record: SessionRecord) -> list[ChildReport]:
+    match entry:
+        case e.TurnStarted():
+            item = record.queue.items[entry.item]
+            if not item.client_id:
+                return []
+            # a steer that found nothing running has become a turn
+            return [ChildReport(name, "steered", key=item.client_id, turn=entry.turn)]
+        case e.TurnEnded() if _is_done(record):
+            return [_ended(name, entry.status, entry.reason, record)]
+        case e.ChildInterrupted() if record.state == "idle" and _is_done(record):
+            last = last_report(name, record)  # its turn had ended before, by a fault
+            return [last] if last is not None else []
+        case g.GoalJudged() | g.GoalPaused() if record.state == "idle" and _is_done(record):
+            return _goal_ended(name, record)
+        case e.Stopped():
+            return [_stopped(name, record, entry.killed, entry.survivors, entry.order)]
+        case e.Recovered() | e.SessionResumed():
+            # what it had to report may have been lost with its actor; a second time is no matter
+            last = last_report(name, record)
+            return [last] if last is not None else []
+        case e.SessionSuspended() | e.SessionFinalized():
+            return [ChildReport(name, "closed")]
+        case e.Steered():
+            return [_steered(name, item, record) for item in entry.items]
+        case e.SteerArrived() if entry.turn:
+            return [_steered(name, entry.item, record)]
+        case e.Withdrawn():
+            key = record.queue.items[entry.item].client_id
+            return [ChildReport(name, "missed", key=key)] if key else []
+        case _:
+            return []
+
+
+def _goal_ended(name: str, record: SessionRecord) -> list[ChildReport]:
+    """A goal between two turns that is over, or paused by itself; a stop is told when all is dead."""
+    goal = record.goals.goal
+    if goal is None or goal.reason in ("interrupt", "user"):
+        return []
+    status = "completed" if goal.state == "achieved" else "failed"
+    return [_ended(name, status, "" if status == "completed" else goal.detail, record)]
+
+
+def _is_done(record: SessionRecord) -> bool:
+    """Whether nothing is left that would go on by itself."""
+    return not record.queue.order and not _has_workers(record) and not record.goals.is_pursued
+
+
+def _has_workers(record: SessionRecord) -> bool:
+    return any(one.is_at_work for one in record.children.values())
+
+
+def _steered(name: str, item: str, record: SessionRecord) -> ChildReport:
+    found = record.queue.items[item]
+    key = found.client_id
+    return ChildReport(name, "steered", key=key, turn=found.turn, step=found.step)
+
+
+def _ended(name: str, status: str, reason: str, record: SessionRecord) -> ChildReport:
+    text = _last_word(record) if status == "completed" else _so_far(record)
+    return ChildReport(
+        name, "ended", status, text, reason, steps=_steps(record), usage=record.whole_usage
+    )
+
+
+def _stopped(
+    name: str,
+    record: SessionRecord,
+    killed: tuple[int, ...] = (),
+    survivors: tuple[int, ...] = (),
+    order: int = 0,
+) -> ChildReport:
+    return ChildReport(
+        name,
+        "stopped",
+        text=_so_far(record),
+        steps=_steps(record),
+        usage=record.whole_usage,
+        killed=killed,
+        survivors=survivors,
+        order=order,
+    )
+
+
+def _last_word(record: SessionRecord) -> str:
+    for message in reversed(record.conversation):
+        if message.role == "assistant" and message.text:
+            return message.text
+    return ""
+
+
+def _so_far(record: SessionRecord) -> str:
+    """Gather what the agent has said of its own, newest last, up to a limit."""
+    said = [
+        message.text
+        for message in record.conversation[record.seeded :]
+        if message.role == "assistant" and message.text and not message.text.startswith(MARKS)
+    ]
+    return "\n".join(said)[-PARTIAL_LIMIT:]
+
+
+def _steps(record: SessionRecord) -> int:
+    return sum(turn.step for turn in record.turns.values())

@@ -1,0 +1,157 @@
+"""Opens the sessions of a session's children: where the child supervisor's orders meet store and models.
+
+They are opened in threads, since claiming a session and building a model block. What comes back
+is all that the child supervisor needs to start the child's actor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pykka import ActorRef
+
+from ..journal.recovery import load_record
+from ..journal.store import Lease, SessionRow
+from ..machines.delegation import ChildOpened, ChildReport, OpenChild
+from ..machines.delivery import Relation
+from ..machines.errors import UnknownSession
+from ..machines.orders import OpenSession
+from ..ports.instructions import instructions_of
+from ..ports.tools.permission import Permissions, Rule
+from ..ports.workspace.child_workspace import ChildWorkspace
+from .child_report import ReportingEars, last_report
+from .decisions.standing import DELEGATE, DISMISS
+from .lineage import Lineage
+from .mailbox import tell
+from .runs.errand import WORKFLOW
+
+if TYPE_CHECKING:
+    from .agent_profile import AgentProfile
+    from .environment import Ears
+    from .live_session import LiveSession
+    from .runtime import Runtime
+
+__all__ = ["ChildSessions"]
+
+LOOKS = ("read", "list", "search")
+"""What a side talk may do; everything else of its parent's tools is denied to it."""
+
+
+class ChildSessions:
+    """The children of one live session; `_listeners` are the child supervisors that follow each."""
+
+    def __init__(self, runtime: Runtime, parent: str) -> None:
+        self._runtime = runtime
+        self._parent = parent
+        self._listeners: dict[str, ActorRef[Any]] = {}
+
+    def open(self, order: OpenChild, supervisor: ActorRef[Any]) -> ChildOpened:
+        """Open a child's session, new or known. Raises `SteersmanError`."""
+        runtime = self._runtime
+        parent = runtime.sessions[self._parent]
+        profile = self._profile(order, parent)
+        live = runtime.sessions.get(order.session)
+        self._listeners[order.session] = supervisor
+        if live is None:
+            live = self._claim(order, parent, profile)
+        else:
+            runtime.reload(live)
+        record = live.record
+        folder = parent.record.folder
+        opened = profile.opening(order.session, folder, parent.id, order.seed)
+        return ChildOpened(
+            order.name,
+            order.session,
+            runtime.starter(live),
+            None if record.seq else OpenSession(opened),
+            "task" in record.queue.clients or bool(record.goals.goals),
+            record.state == "finalized",
+            last_report(order.name, record) if record.seq else None,
+        )
+
+    async def close(self, session: str) -> None:
+        """Let go of a child's session; one that is gone already is no matter."""
+        live = self._runtime.sessions.get(session)
+        if live is not None:
+            await self._runtime.let_go(live)
+
+    def _claim(self, order: OpenChild, parent: LiveSession, profile: AgentProfile) -> LiveSession:
+        runtime = self._runtime
+        folder = Path(parent.record.folder)
+
+        def ears(session: str) -> Ears:
+            def report(said: ChildReport) -> None:
+                tell(self._listeners[order.session], said)  # maybe a later incarnation
+
+            return ReportingEars(order.name, runtime.ears_of_child(session, parent.id), report)
+
+        lease = self._lease(order, folder)
+        record = load_record(runtime.store, order.session)
+        record.id = order.session
+        live = runtime.build(lease, record, folder, profile, ears)
+        live.parent = parent.id
+        self._share_folder(live, parent, order.name)
+        _inherit(live, parent, order)
+        return live
+
+    def _lease(self, order: OpenChild, folder: Path) -> Lease:
+        """Claim the child's session, which is made if there is none."""
+        runtime = self._runtime
+        try:
+            return runtime.lease(order.session)
+        except UnknownSession:
+            runtime.store.create(
+                SessionRow(
+                    order.session,
+                    str(folder),
+                    agent=order.agent,
+                    created=runtime.system.now(),
+                    parent=self._parent,
+                )
+            )
+            return runtime.lease(order.session)
+
+    def _share_folder(self, live: LiveSession, parent: LiveSession, name: str) -> None:
+        """What the child changes is entered as its parent's turn's that delegated to it."""
+
+        def turn() -> str:
+            child = parent.record.children.get(name)
+            return (child.turn if child is not None else "") or parent.record.turn
+
+        above = parent.performer.scene.workspace
+        if above is not None:
+            live.performer.scene.workspace = ChildWorkspace(above, live.id, turn)
+
+    def _profile(self, order: OpenChild, parent: LiveSession) -> AgentProfile:
+        """Say what the child is: an agent of its own, or its parent with tools that only read."""
+        if order.relation == Relation.SIDE_TALK:
+            rules = [*(Rule(one, "*", "allow") for one in LOOKS), Rule("*", "*", "deny")]
+            return replace(parent.profile, permissions=Permissions(rules))
+        above = parent.environment.delegation
+        if order.agent.startswith(WORKFLOW):
+            name = order.agent.removeprefix(WORKFLOW)
+            return self._runtime.profile_of_workflow(name, parent.profile, order.task)
+        profile = self._runtime.profile_of_child(order.agent)
+        if profile.tools:  # what people wrote for agents here is for those that they call, too
+            told = instructions_of(parent.record.system)
+            profile = replace(profile, system=profile.system + told)
+        if above.depth + 1 >= above.max_depth:
+            tools = tuple(one for one in profile.tools if one not in (DELEGATE, DISMISS))
+            profile = replace(profile, tools=tools)
+        return profile
+
+
+def _inherit(live: LiveSession, parent: LiveSession, order: OpenChild) -> None:
+    """Give a child what holds for its parent: routes, limits, allowances, whether anybody is asked."""
+    own, above = live.environment, parent.environment
+    delegation = own.delegation if live.profile.workflow is not None else above.delegation
+    own.delegation = replace(delegation, depth=above.delegation.depth + 1)
+    own.path = f"{above.path}{order.name}-"
+    own.account.share(above.account, f"agents.{order.agent}.limits")
+    own.dispositions, own.deliveries = above.dispositions, above.deliveries
+    own.returns = above.returns
+    own.lineage = Lineage(lambda: parent.ledger, order.name, live.id, above.lineage)
+    own.amend(can_ask=above.policy.can_ask)
+    live.toolbook.allowed.above = parent.toolbook.allowed

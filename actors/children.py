@@ -1,0 +1,472 @@
+"""The child supervisor: the one authority on a session's children, which are sessions of their own.
+
+It opens their sessions, starts their actors and starts them again when they fail, and passes on what is
+meant for them. Whom a stop reaches is in the record before it looks there (`decisions/stopping.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pykka import ActorRef
+
+from ..journal import entries as e
+from ..journal.child_record import ChildRecord, at_work
+from ..machines.delegation import (
+    ChildLost,
+    ChildOpened,
+    ChildReport,
+    CloseChild,
+    Delegate,
+    Dismiss,
+    EndChild,
+    PassSteer,
+    Recall,
+    ResumeChildren,
+    SetTimer,
+    StartTalk,
+    StopChild,
+)
+from ..machines.messages import Answer, Finalize, Interrupt, ResumeQueue, Suspend
+from ..machines.orders import (
+    ChildrenClosed,
+    CloseChildren,
+    Down,
+    Inspect,
+    StoreBroke,
+    TimerFired,
+    Wake,
+)
+from ..machines.pursuit import ChangeGoal
+from ..machines.subagent import SUBAGENT
+from .actor import Forward
+from .decisions import children
+from .decisions.decision import Decision, answer
+from .gate import turn_may_act
+from .ledger import Ledger, LedgerHandle
+from .mailbox import tell
+from .supervisor import Child, ChildSpec, GaveUp, Supervisor
+
+if TYPE_CHECKING:
+    from .system import ActorSystem
+
+__all__ = ["ChildSupervisor", "Relay", "Slot"]
+
+WRAP_UP = (
+    "You are asked to end now. Begin nothing new: sum up in one answer what you have done and found, "
+    "and what is left."
+)
+
+
+@dataclass(slots=True)
+class Slot:
+    """A child whose session is open here or being opened; `ref` is none until it is.
+
+    `steers` were handed on and are not taken in yet. `is_closing`: it was told to suspend, or to end.
+    """
+
+    ref: ActorRef[Any] | None = None
+    steers: tuple[PassSteer, ...] = ()
+    is_closing: bool = False
+
+    def tell(self, message: object) -> bool:
+        """Tell the child, if it is there, and return whether it is."""
+        return tell(self.ref, message)
+
+    def take_up(self, child: ChildRecord) -> None:
+        """Say again to a child that was started again what may have been lost with it."""
+        self.is_closing = False
+        if child.state in SUBAGENT.final:
+            self.is_closing = self.tell(Finalize(child.state))
+        elif child.state == "stopping":
+            self.tell(Interrupt("parent", epoch=child.cancelled))
+        else:
+            self.tell(ResumeQueue())
+
+
+class Relay:
+    """What is said to children through their parent: steers, and answers to their questions."""
+
+    def __init__(self, ledger: LedgerHandle, slots: dict[str, Slot]) -> None:
+        self._ledger, self._slots = ledger, slots
+
+    def pass_steer(self, message: PassSteer) -> None:
+        """Hand a steer on to the children it is for, and wait a while for each to take it in."""
+        for name in message.names:
+            child, slot = self._ledger.record.children.get(name), self._slots.get(name)
+            if child is not None and child.state in ("waiting", "stopping", "interrupted"):
+                continue  # it is handed on again when the child begins or goes on
+            if child is None or child.state != "working" or slot is None:
+                self._ledger.decide(Decision(entries=(e.SteerArrived(message.item, name),)))
+                continue
+            slot.steers = (*slot.steers, message)
+            slot.tell(self._said(message))
+        late = self._ledger.environment.delegation.steer_deadline
+        if late:
+            self._ledger.decide(Decision(effects=(SetTimer(f"steer {message.item}", late),)))
+
+    def hand_on(self, child: str, slot: Slot) -> None:
+        """Hand on all that waits for a child that begins, or goes on, only now."""
+        for steer in slot.steers:
+            slot.tell(self._said(steer))
+        for item in self._ledger.record.queue.handed_on(child):
+            if all(steer.item != item.id for steer in slot.steers):
+                steer = PassSteer(item.id, (child,), item.text, item.user, item.attached)
+                slot.steers = (*slot.steers, steer)
+                slot.tell(self._said(steer))
+
+    def arrived(self, report: ChildReport, slot: Slot) -> None:
+        """Note what became of a steer that was handed on."""
+        turn = report.turn if report.kind == "steered" else ""
+        for steer in slot.steers:
+            if report.key == self._key(steer.item):
+                slot.steers = tuple(one for one in slot.steers if one is not steer)
+                arrived = e.SteerArrived(steer.item, report.name, turn, report.step)
+                self._ledger.decide(Decision(entries=(arrived,)))
+
+    def recall(self, item: str) -> None:
+        """Take a steer back from children that have not taken it in yet."""
+        for slot in self._slots.values():
+            if any(steer.item == item for steer in slot.steers):
+                slot.tell(Recall(self._key(item)))
+
+    def pass_answer(self, message: Answer) -> Any:
+        """Pass an answer on to the child that asked."""
+        start = f"q-{self._ledger.environment.path}"
+        for name in sorted(self._slots, key=len, reverse=True):
+            ref = self._slots[name].ref
+            if ref is not None and message.question.startswith(f"{start}{name}-"):
+                return Forward(ref)
+        return {"ok": False, "reason": f"no question `{message.question}` is open"}
+
+    def _said(self, steer: PassSteer) -> Any:
+        return children.say_to_child(
+            steer.text,
+            steer.user,
+            self._key(steer.item),
+            attached=steer.attached,
+            to=steer.beneath,
+        )
+
+    def _key(self, item: str) -> str:
+        return f"{self._ledger.record.id}:{item}"
+
+
+class ChildSupervisor(Supervisor):
+    """One session's children; `slots` are those whose session is open, or being opened, here."""
+
+    def __init__(self, system: ActorSystem, ledger: Ledger) -> None:
+        super().__init__(system)
+        self.ledger = LedgerHandle(ledger, self, "children")
+        self.slots: dict[str, Slot] = {}
+        self.relay = Relay(self.ledger, self.slots)
+
+    def on_start(self) -> None:
+        """Let go of the children of an incarnation that failed; give back what had not arrived."""
+        self.ledger.enlist()
+        if self.birth.incarnation:
+            lost = children.lose(self.ledger.record)
+            self.ledger.decide(lost)
+            for entry in lost.entries:
+                if isinstance(entry, e.ChildInterrupted):
+                    self._give_back(entry.child)
+        self.ledger.decide(children.let_go(self.ledger.record))
+        for name in children.unreturned(self.ledger.record):  # after a crash
+            self._give_back(name)
+
+    def on_receive(self, message: Any) -> Any:
+        """Decide; then stop, admit and close whom the record says."""
+        match message:
+            case Wake():
+                self.ledger.awake()
+                for name in children.stranded(self.ledger.record):
+                    self._give_back(name)
+                reply = None
+            case Inspect():
+                reply = {"at_work": [child.name for child in at_work(self.ledger.record.children)]}
+            case EndChild():
+                reply = self._end_one(message)
+            case Answer():
+                reply = self.relay.pass_answer(message)
+            case ChildOpened() | ChildLost() | ChildReport() | TimerFired() | StoreBroke() | Down():
+                self._learn(message)
+                reply = None
+            case _:
+                reply = self._obey(message)
+        self._attend()
+        return reply
+
+    def _obey(self, message: Any) -> Any:
+        record, environment = self.ledger.record, self.ledger.environment
+        match message:
+            case Delegate():
+                if not turn_may_act(record, environment.lineage, message.turn):
+                    self.ledger.decide(children.result(message, "killed", children.NOT_STARTED))
+                    return
+                self._begin(children.delegate(record, message, self.slots, environment))
+            case StartTalk():
+                self._begin(children.talk(record, message, environment))
+            case ResumeChildren():
+                self._resume(message)
+            case Dismiss():
+                self._dismiss(message)
+            case StopChild():
+                self.ledger.decide(children.stop_call(record, message))
+            case PassSteer():
+                self.relay.pass_steer(message)
+            case CloseChildren():
+                pass  # it is seen to with whatever else is due
+            case _:
+                return super().on_receive(message)
+        return None
+
+    def _learn(self, message: Any) -> None:
+        """Take note of what happened elsewhere."""
+        match message:
+            case ChildOpened():
+                self._opened(message)
+            case ChildLost(name=name):
+                self._lost(name, message.reason)
+            case ChildReport():
+                self._reported(message)
+            case TimerFired(name=name):
+                self._time_is_up(name)
+            case StoreBroke():  # nobody works for a session that can't remember what they find
+                for slot in self.slots.values():
+                    slot.tell(Interrupt("parent", epoch=self.ledger.record.epoch + 1))
+            case _:
+                self._down(message)
+
+    # What is due ----------------------------------------------------------------------------------
+
+    def _attend(self) -> None:
+        """Stop whom a stop has reached, begin whom there is room for, close whom nobody needs."""
+        for child in children.to_be_cancelled(self.ledger.record):
+            is_kept = children.is_kept(self.ledger.record, child, self.ledger.environment)
+            self._cancel(child, child.cancelled_cause or "parent", is_kept=is_kept)
+        while (waiting := children.admit(self.ledger.record, self.ledger.environment)) is not None:
+            self.slots[waiting.name] = Slot()
+            opening = children.opening(waiting)
+            admitted = Decision(entries=(e.ChildAdmitted(waiting.name),), effects=(opening,))
+            if not self.ledger.accepts(admitted):
+                break
+        if self.ledger.record.state in children.CLOSES:
+            self._close_all()
+
+    def _close_all(self) -> None:
+        """The session ends: whoever is stopped or done is closed, with what may have to be resumed."""
+        is_final = self.ledger.record.state == "finalizing"
+        cause = self.ledger.record.finalize_cause if is_final else "exit"
+        for name in list(self.ledger.record.children):
+            child, slot = self.ledger.record.children[name], self.slots.get(name)
+            if is_final and child.state == "interrupted":
+                self._cancel(child, cause, is_kept=False)
+                child = self.ledger.record.children[name]
+            is_free = child.state == "stopping" or not child.is_at_work
+            if slot is not None and not slot.is_closing and slot.ref is not None and is_free:
+                slot.is_closing = slot.tell(Finalize(cause) if is_final else Suspend(cause))
+        if not self.slots:
+            self.ledger.tell("session", ChildrenClosed())
+
+    # Beginning ------------------------------------------------------------------------------------
+
+    def _begin(self, decision: Decision) -> None:
+        """Start a child; the session that it gets is opened once that is durable."""
+        for entry in decision.entries:
+            if isinstance(entry, e.ChildStarted) and not entry.is_waiting:
+                self.slots[entry.child] = Slot()
+        self.ledger.decide(decision)
+
+    def _opened(self, message: ChildOpened) -> None:
+        child, slot = self.ledger.record.children.get(message.name), self.slots.get(message.name)
+        if child is None or slot is None or child.state != "working" or message.is_over:
+            # it has stopped meanwhile, or is over
+            self.ledger.decide(Decision(effects=(CloseChild(message.session),)))
+            self.slots.pop(message.name, None)
+            if child is not None and child.is_at_work:
+                last = message.last and replace(message.last, order=child.cancelled)
+                self._stopped(child, last)
+            return
+        slot.ref = self.start_child(ChildSpec(child.name, message.start, "transient"))
+        if message.entry is not None:
+            slot.ref.tell(message.entry)
+        if message.last is not None:
+            self._reported(message.last)
+        elif message.has_task:
+            slot.ref.tell(ChangeGoal("resume") if child.goal else ResumeQueue())
+        else:
+            slot.ref.tell(children.first_message(child))
+        self.relay.hand_on(child.name, slot)
+        limit = self.ledger.environment.delegation.timeout
+        if limit:
+            self.ledger.decide(Decision(effects=(SetTimer(f"limit {child.name}", limit),)))
+
+    def _lost(self, name: str, reason: str) -> None:
+        """A child's session could not be opened."""
+        if self.slots.pop(name, None) is None:
+            return
+        child = self.ledger.record.children[name]
+        if child.state == "stopping":
+            self._stopped(child, None)
+        elif child.state not in SUBAGENT.final:
+            self._finish(child, "failed", reason=reason)
+
+    def _resume(self, message: ResumeChildren) -> None:
+        for child in children.resumable(self.ledger.record, message):
+            slot = self.slots.get(child.name)
+            is_new = slot is None or slot.is_closing
+            turn = message.turn or child.turn
+            above = self.ledger.environment.lineage.mandate()
+            resumed = e.ChildResumed(child.name, turn, epoch=self.ledger.record.epoch, above=above)
+            opening = (children.opening(child),) if is_new else ()
+            if is_new:
+                self.slots[child.name] = Slot()
+            self.ledger.decide(Decision(entries=(resumed,), effects=opening))
+            if not is_new and slot is not None:
+                slot.tell(ResumeQueue())
+                self.relay.hand_on(child.name, slot)
+
+    # Stopping -------------------------------------------------------------------------------------
+
+    def _cancel(self, child: ChildRecord, cause: str, *, is_kept: bool) -> None:
+        """Stop a child: for its parent to resume, or for good."""
+        child, slot = self.ledger.record.children[child.name], self.slots.get(child.name)
+        record, environment = self.ledger.record, self.ledger.environment
+        is_open = slot is not None
+        decision = children.cancel(record, child, cause, is_kept, environment, is_open=is_open)
+        if not decision or not self.ledger.accepts(decision):
+            return
+        now = self.ledger.record.children[child.name]
+        if now.state == "stopping" and slot is not None:
+            slot.tell(Interrupt("timeout" if cause == "timeout" else "parent", epoch=now.cancelled))
+        else:
+            self._gone(child.name)
+
+    def _stopped(self, child: ChildRecord, report: ChildReport | None) -> None:
+        decision = children.stopped(self.ledger.record, child, report, self.ledger.environment)
+        if decision and self.ledger.accepts(decision):
+            self._gone(child.name, report)
+
+    def _finish(
+        self, child: ChildRecord, status: str, report: ChildReport | None = None, reason: str = ""
+    ) -> None:
+        """A child is over; its session ends for good, too."""
+        record, environment = self.ledger.record, self.ledger.environment
+        decision = children.ended(record, child, status, environment, report, reason)
+        if self.ledger.accepts(decision):
+            self._gone(child.name, report)
+
+    def _gone(self, name: str, report: ChildReport | None = None) -> None:
+        """Give back what a child had; close the session of one that is over."""
+        self._give_back(name, report)
+        child, slot = self.ledger.record.children[name], self.slots.get(name)
+        if child.state not in SUBAGENT.final:
+            return
+        if slot is None:
+            self.ledger.decide(Decision(effects=(CloseChild(child.session),)))
+        elif not slot.is_closing and slot.ref is not None:
+            slot.is_closing = slot.tell(Finalize(child.state))
+
+    def _give_back(self, name: str, report: ChildReport | None = None) -> None:
+        record, environment = self.ledger.record, self.ledger.environment
+        self.ledger.decide(children.give_back(record, name, environment, report))
+
+    def _end_one(self, message: EndChild, cause: str = "user") -> Any:
+        """End one child, at once or after it has summed up what it has."""
+        head, _, rest = message.child.partition("/")
+        slot = self.slots.get(head)
+        if rest and slot is not None and slot.ref is not None:
+            return Forward(slot.ref, replace(message, child=rest))
+        child = self.ledger.record.children.get(message.child)
+        if child is None or not (child.is_at_work or child.state == "interrupted"):
+            there = ", ".join(one.name for one in at_work(self.ledger.record.children)) or "none"
+            reason = f"No subagent `{message.child}` works. There are: {there}"
+            return {"ok": False, "reason": reason}
+        if not message.is_gentle:
+            self._cancel(child, cause, is_kept=False)
+            return answer(name=child.name, state=self.ledger.record.children[child.name].state)
+        if slot is None or child.state != "working":
+            return {"ok": False, "reason": f"`{child.name}` is {child.state}: stop it instead"}
+        slot.tell(children.say_to_child(WRAP_UP, message.user or "user", f"wrap {child.name}"))
+        seconds = self.ledger.environment.delegation.wrap_up
+        self.ledger.decide(Decision(effects=(SetTimer(f"wrap {child.name}", seconds),)))
+        return answer(name=child.name, state=child.state, seconds=seconds)
+
+    def _dismiss(self, message: Dismiss) -> None:
+        """Do for the agent itself what a person can do; it has no way to name anybody else's."""
+        wanted, gently = str(message.arguments["name"]), bool(message.arguments.get("wrap_up"))
+        done = self._end_one(EndChild(wanted, gently, self.ledger.environment.agent), "parent")
+        if isinstance(done, Forward):  # a child of a child: it is told, and says so itself
+            tell(done.ref, done.message)
+            done = answer()
+        if not done["ok"]:
+            text = f"[dismiss was not run: {done['reason']}]"
+            self.ledger.decide(children.result(message, "failed", text))
+            return
+        how = "was asked to sum up" if gently else "was told to stop"
+        text = f"`{wanted}` {how}; what it has comes as its result."
+        self.ledger.decide(children.result(message, "ok", text))
+
+    # Reports --------------------------------------------------------------------------------------
+
+    def _reported(self, report: ChildReport) -> None:
+        child, slot = self.ledger.record.children.get(report.name), self.slots.get(report.name)
+        if child is None or slot is None:
+            return
+        match report.kind:
+            case "ended":
+                if child.is_at_work:
+                    self._finish(child, report.status, report)
+            case "stopped":
+                self._stopped(child, report)
+            case "closed":
+                self._closed(child)
+            case "steered" | "missed":
+                self.relay.arrived(report, slot)
+
+    def _closed(self, child: ChildRecord) -> None:
+        """A child's session is left, or over."""
+        del self.slots[child.name]
+        found = self.children.pop(child.name, None)
+        if found is not None:
+            self._retire(found)
+        self.ledger.decide(Decision(effects=(CloseChild(child.session),)))
+        self._stopped(child, None)
+
+    def _down(self, down: Down) -> None:
+        """A child's actor failed: it begins again from its journal, unless it fails too often."""
+        slot = self.slots.get(down.name)
+        try:
+            self.handle_down(down)
+            if slot is not None and down.name in self.children:
+                slot.take_up(self.ledger.record.children[down.name])
+        except GaveUp as error:
+            found = self.children.pop(down.name, None)
+            if found is not None:
+                self._retire(found)
+            child = self.ledger.record.children[down.name]
+            self.slots.pop(down.name, None)
+            if child.is_at_work:
+                self._finish(child, "failed", reason=str(error))
+            else:
+                self.ledger.decide(Decision(effects=(CloseChild(child.session),)))
+
+    def child_ended(self, child: Child, down: Down) -> None:
+        """A child that was started again has found that its session is over."""
+        known = self.ledger.record.children.get(down.name)
+        if known is not None and down.name in self.slots:
+            self._closed(known)
+
+    # Time ----------------------------------------------------------------------
+
+    def _time_is_up(self, timer: str) -> None:
+        kind, _, name = timer.partition(" ")
+        child = self.ledger.record.children.get(name)
+        if kind == "steer":
+            self.relay.recall(name)
+        elif kind == "limit" and child is not None:
+            if children.is_timed_out(child, self.ledger.environment):
+                self._cancel(child, "timeout", is_kept=False)
+        elif child is not None and child.is_at_work:
+            self._cancel(child, "user", is_kept=False)

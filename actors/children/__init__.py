@@ -1,1 +1,0 @@
-"""A session's children: opened, told, waited for, brought home."""

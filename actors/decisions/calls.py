@@ -1,0 +1,202 @@
+"""What a turn decides about tool calls: which may start together, permission, intent, questions.
+
+Calls that change nothing run side by side, all others one after another, each journalled before it
+starts. An agent that is another program reports calls of its own; they are under the rules of the
+session as far as the agent asks before it makes them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...journal import entries as e
+from ...journal.agent_entries import AgentSessionKnown, CallReported
+from ...journal.permission_entries import AllowanceGiven
+from ...journal.record import SessionRecord
+from ...journal.turn_record import CALL_ENDS, CallRecord, TurnRecord
+from ...machines.agent_call import AgentBound, AgentCalled, AgentCallEnded, AnswerAgent
+from ...machines.conversation import ToolRequest
+from ...machines.delegation import Delegate, Dismiss
+from ...machines.effects import RunTool
+from ...machines.messages import Answer
+from .decision import NOTHING, Decision, answer, refusal
+from .intake import HAND_BACK, handing_back
+from .standing import DELEGATE, DISMISS, request_of
+from .turning import refused
+
+if TYPE_CHECKING:
+    from ..environment import Environment, Permit
+
+__all__ = ["agent_called", "agent_told", "answered", "begin", "next_calls"]
+
+
+def next_calls(turn: TurnRecord, environment: Environment) -> list[CallRecord]:
+    """Return the calls that start now: none while others run, several if they change nothing."""
+    own = [call for call in turn.calls.values() if not call.within]
+    if any(call.state in ("asking", "running", "stopping") for call in own):
+        return []
+    todo = [call for call in own if call.state == "requested"]
+    found = todo[:1]
+    if found and not environment.toolbook.is_mutating(found[0].tool):
+        for call in todo[1:]:
+            if environment.toolbook.is_mutating(call.tool):
+                break
+            found.append(call)
+    return found
+
+
+def begin(record: SessionRecord, call: CallRecord, environment: Environment) -> Decision:
+    """Run a call, ask a person about it, or refuse it."""
+    book, request = environment.toolbook, request_of(call)
+    fault = request.fault or book.fault(request)
+    if fault:
+        return Decision(entries=(refused(record.turn, call, "failed", fault),))
+    permit = book.permit(request)
+    turn = record.turns[record.turn]
+    if request.tool == HAND_BACK and permit.do != "deny":
+        # what waits is the queue's to decide; nobody need be asked
+        order = handing_back(turn.id, turn.epoch, turn.step, request)
+        intended = _intended(turn, request, is_idempotent=False)
+        return Decision(entries=(intended,), orders=(("queue", order),))
+    match permit.do:
+        case "allow":
+            return _intend(turn, request, environment, permit.may_leave_folder)
+        case "ask" if environment.policy.can_ask:
+            return Decision(entries=(_asked(turn, request, permit, environment),))
+        case _:
+            why = _denial(permit.do, permit.rule)
+            return Decision(entries=(refused(turn.id, call, "denied", why),))
+
+
+def _intended(turn: TurnRecord, request: ToolRequest, *, is_idempotent: bool) -> e.ToolIntended:
+    return e.ToolIntended(
+        turn.id, turn.step, request.call, request.tool, request.arguments, is_idempotent
+    )
+
+
+def _intend(
+    turn: TurnRecord, request: ToolRequest, environment: Environment, may_leave_folder: bool
+) -> Decision:
+    is_idempotent = environment.toolbook.is_idempotent(request.tool)
+    intended = _intended(turn, request, is_idempotent=is_idempotent)
+    return Decision(entries=(intended,), effects=(_start(turn, request, may_leave_folder),))
+
+
+def _start(
+    turn: TurnRecord, request: ToolRequest, may_leave_folder: bool
+) -> RunTool | Delegate | Dismiss:
+    call, arguments = request.call, request.arguments
+    if request.tool == DELEGATE:
+        return Delegate(turn.id, turn.epoch, call, arguments, turn.lineage)
+    if request.tool == DISMISS:
+        return Dismiss(turn.id, turn.epoch, call, arguments)
+    return RunTool(turn.id, turn.epoch, call, request.tool, arguments, may_leave_folder)
+
+
+def _asked(
+    turn: TurnRecord, request: ToolRequest, permit: Permit, environment: Environment
+) -> e.QuestionAsked:
+    return e.QuestionAsked(
+        turn.id,
+        request.call,
+        f"q-{environment.path}{request.call}",
+        request.tool,
+        request.arguments,
+        permit.rule,
+        permit.source,
+        permit.may_leave_folder,
+    )
+
+
+def _denial(do: str, rule: str) -> str:
+    """Say why a call may not run."""
+    if do == "deny":
+        return f"a rule forbids it: {rule}"
+    allowing = "`--yes` or a rule of [permissions] allows it"
+    return f"it needs permission ({rule}) and nobody can be asked; {allowing}"
+
+
+# Answers ------------------------------------------------------------------------------------------
+
+
+def answered(record: SessionRecord, message: Answer, environment: Environment) -> Decision:
+    """Carry out a person's answer to a question."""
+    turn = record.running
+    calls = turn.calls.values() if turn is not None else ()
+    found = [call for call in calls if call.question == message.question and call.state == "asking"]
+    if turn is None or not found:
+        return refusal(f"no question `{message.question}` is open")
+    if record.state != "busy" or any(one.state == "planned" for one in record.interrupts.values()):
+        return refusal("the turn is being stopped")
+    call = found[0]
+    given = _always(message, call, environment)
+    if isinstance(given, str):
+        return refusal(given)
+    said = e.QuestionAnswered(turn.id, message.question, message.choice)
+    is_allowed = message.choice in ("allow", "always")
+    if call.within:
+        follows = _answer_agent(turn, call, is_allowed)
+    elif is_allowed:
+        follows = _intend(turn, request_of(call), environment, call.is_outside)
+    else:
+        why = f"the user said no{': ' + message.reason if message.reason else ''}"
+        follows = Decision(entries=(refused(turn.id, call, "denied", why),))
+    return Decision(entries=(said, *given)) + follows + Decision(reply=answer())
+
+
+def _always(
+    message: Answer, call: CallRecord, environment: Environment
+) -> tuple[e.Entry, ...] | str:
+    """Remember what is allowed from now on, or say why that does not fit."""
+    if message.choice != "always":
+        return ()
+    found = environment.toolbook.allowance(request_of(call), message.reason)
+    if isinstance(found, str):
+        return found
+    return (AllowanceGiven(*found),)
+
+
+# Agents that are other programs -------------------------------------------------------------------
+
+
+def agent_told(turn: TurnRecord, message: AgentBound | AgentCallEnded) -> Decision:
+    """Take in what an agent says of itself, or of the end of a call of its own."""
+    match message:
+        case AgentBound(session=session):
+            return Decision(entries=(AgentSessionKnown(session),))
+        case AgentCallEnded(inner=inner, status=status):
+            call = turn.calls.get(inner)
+            if call is None or call.state in CALL_ENDS:
+                return NOTHING
+            return Decision(entries=(e.ToolEnded(turn.id, inner, call.tool, status),))
+
+
+def agent_called(turn: TurnRecord, message: AgentCalled, environment: Environment) -> Decision:
+    """Take in that an agent makes a call of its own, or wants to and waits for an answer."""
+    request = message.request
+    call, tool = request.call, request.tool
+    told = CallReported(turn.id, turn.step, message.call, call, tool, request.arguments)
+    begun = _intended(turn, request, is_idempotent=False)
+    if not message.asks:
+        return Decision(entries=(told, begun))
+    permit = environment.toolbook.permit(request)
+    match permit.do:
+        case "allow":
+            word = AnswerAgent(turn.id, turn.epoch, call, True)
+            return Decision(entries=(told, begun), effects=(word,))
+        case "ask" if environment.policy.can_ask:
+            return Decision(entries=(told, _asked(turn, request, permit, environment)))
+        case _:
+            why = _denial(permit.do, permit.rule)
+            no = e.ToolRefused(turn.id, call, tool, "denied", why)
+            word = AnswerAgent(turn.id, turn.epoch, call, False)
+            return Decision(entries=(told, no), effects=(word,))
+
+
+def _answer_agent(turn: TurnRecord, call: CallRecord, is_allowed: bool) -> Decision:
+    word = AnswerAgent(turn.id, turn.epoch, call.id, is_allowed)
+    if is_allowed:
+        begun: e.Entry = _intended(turn, request_of(call), is_idempotent=False)
+    else:
+        begun = e.ToolRefused(turn.id, call.id, call.tool, "denied", "the user said no")
+    return Decision(entries=(begun,), effects=(word,))

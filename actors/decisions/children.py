@@ -1,0 +1,363 @@
+"""What the child supervisor decides: who may begin, who is stopped, what became of whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ...journal import entries as e
+from ...journal.child_record import ChildRecord, at_work
+from ...journal.record import SessionRecord
+from ...machines.delegation import (
+    ChildReport,
+    CloseChild,
+    Delegate,
+    Dismiss,
+    OpenChild,
+    ResumeChildren,
+    StartTalk,
+    StopChild,
+)
+from ...machines.delivery import ENDS, Cause, Delivery, Relation, deliver
+from ...machines.disposition import Intent
+from ...machines.messages import UserMessage
+from ...machines.pursuit import SetGoal
+from ...machines.results import ToolFinished
+from ...machines.subagent import SUBAGENT
+from .decision import NOTHING, Decision
+from .results import returned, way_home
+
+if TYPE_CHECKING:
+    from ..environment import Environment
+
+__all__ = [
+    "CLOSES",
+    "NOT_STARTED",
+    "admit",
+    "cancel",
+    "delegate",
+    "ended",
+    "first_message",
+    "give_back",
+    "is_kept",
+    "is_timed_out",
+    "let_go",
+    "lose",
+    "opening",
+    "result",
+    "resumable",
+    "say_to_child",
+    "stop_call",
+    "stopped",
+    "stranded",
+    "talk",
+    "to_be_cancelled",
+    "unreturned",
+]
+
+NOT_STARTED = "[It was stopped before it started.]"
+LOST = "a fault in the program ended it"
+CLOSES = ("leaving", "finalizing")
+"""The states of a session in which no child begins any more."""
+
+
+# Beginning ----------------------------------------------------------------------------------------
+
+
+def delegate(
+    record: SessionRecord, order: Delegate, taken: Iterable[str], environment: Environment
+) -> Decision:
+    """Start the child that a tool call asks for, or let it wait for room, or say why not.
+
+    `taken` are the names of children whose sessions are still open here.
+    """
+    wanted, policy = order.arguments, environment.delegation
+    agent = str(wanted.get("agent") or environment.agent)
+    name = _name(record, str(wanted.get("name") or ""), agent, set(taken))
+    is_full = _is_full(record, environment)
+    fault = _fault(record, name, agent, is_full, environment)
+    if fault:
+        return result(order, "failed", f"[delegate was not run: {fault}]")
+    is_background = bool(wanted.get("background"))
+    started = e.ChildStarted(
+        name,
+        f"{record.id}-{record.children_made + 1}",
+        agent,
+        str(wanted["task"]),
+        Relation.BACKGROUND_CHILD if is_background else Relation.FOREGROUND_CHILD,
+        order.turn,
+        "" if is_background else order.call,
+        order.epoch,
+        is_full,
+        user=environment.agent,
+        goal=dict(wanted.get("goal") or {}),
+        above=order.lineage,
+    )
+    begun = Decision(entries=(started,), effects=() if is_full else (opening(started),))
+    if not is_background:
+        return begun
+    when = f"when one of the {policy.max_children} at work ends" if is_full else "now"
+    said = f"Subagent `{name}` works in the background, from {when}; its result will come."
+    return begun + result(order, "ok", said)
+
+
+def result(order: Delegate | Dismiss | StopChild, status: str, text: str) -> Decision:
+    """Answer a tool call."""
+    finished = ToolFinished(order.turn, order.epoch, order.call, status, text)
+    return Decision(orders=(("turn", finished),))
+
+
+def talk(record: SessionRecord, order: StartTalk, environment: Environment) -> Decision:
+    """Start a side talk, unless the session has been left in between."""
+    if record.state in ("suspended", "finalized"):
+        return NOTHING
+    started = e.ChildStarted(
+        order.child,
+        f"{record.id}-{record.children_made + 1}",
+        environment.agent,
+        order.task,
+        Relation.SIDE_TALK,
+        epoch=order.epoch,
+        item=order.item,
+        user=order.user,
+        above=environment.lineage.mandate(),
+    )
+    return Decision(entries=(started,), effects=(opening(started, order),))
+
+
+def opening(child: e.ChildStarted | ChildRecord, order: StartTalk | None = None) -> OpenChild:
+    """Return the effect that opens a child's session."""
+    name = child.child if isinstance(child, e.ChildStarted) else child.name
+    said = order.seed if order is not None else ()
+    return OpenChild(name, child.session, child.agent, child.relation, said, child.task)
+
+
+def _name(record: SessionRecord, wanted: str, agent: str, taken: set[str]) -> str:
+    """Return the name that was wanted, or one like it while another child can still bear that."""
+    known = record.children.get(wanted)
+    is_kept = known is not None and known.state == "interrupted"
+    is_ending = wanted in taken and known is not None and not known.is_at_work
+    if wanted and not is_kept and not is_ending:
+        return wanted
+    base = wanted or agent
+    same = sum(child.agent == agent for child in record.children.values())
+    number = 2 if wanted else 1 + same
+    while f"{base}-{number}" in record.children or f"{base}-{number}" in taken:
+        number += 1
+    return f"{base}-{number}"
+
+
+def _fault(
+    record: SessionRecord, name: str, agent: str, is_full: bool, environment: Environment
+) -> str:
+    policy = environment.delegation
+    known = record.children.get(name)
+    if policy.depth >= policy.max_depth:
+        return f"agents may delegate {policy.max_depth} deep, and you are that deep already"
+    if agent not in policy.agents:
+        return f"there is no agent `{agent}`; there are {', '.join(policy.agents)}"
+    if known is not None and known.is_at_work:
+        return f"a subagent named `{name}` is at work: choose another name"
+    if name in ("parent", "all"):
+        return f"`{name}` means somebody else: choose another name"
+    if is_full and policy.when_full == "refuse":
+        return f"{policy.max_children} subagents are at work, which is as many as may be"
+    return ""
+
+
+def _is_full(record: SessionRecord, environment: Environment) -> bool:
+    busy = sum(child.state in ("working", "stopping") for child in record.children.values())
+    return busy >= environment.delegation.max_children
+
+
+def admit(record: SessionRecord, environment: Environment) -> ChildRecord | None:
+    """Return the child that waited longest for room, if there is room now."""
+    if record.state in CLOSES or _is_full(record, environment):
+        return None
+    waiting = (child for child in record.children.values() if child.state == "waiting")
+    return next(waiting, None)
+
+
+def resumable(record: SessionRecord, order: ResumeChildren) -> list[ChildRecord]:
+    """Return the interrupted children that go on with a turn, or those for which no turn waits.
+
+    None if a stop has reached such children since that was decided.
+    """
+    found: list[ChildRecord] = []
+    for child in record.children.values():
+        is_foreground = child.relation == Relation.FOREGROUND_CHILD
+        is_meant = child.turn in order.earlier if order.earlier else not is_foreground
+        is_stopped = order.epoch < record.cancelled.get(child.relation, 0)
+        if child.state == "interrupted" and is_meant and not is_stopped:
+            found.append(child)
+    return found
+
+
+def first_message(child: ChildRecord) -> SetGoal | UserMessage:
+    """Give a child its task, or the goal that begins with it; a task that comes twice is known."""
+    if not child.goal:
+        return UserMessage("normal", child.task, Intent.CONVERSE, user=child.user, client_id="task")
+    gates = tuple(tuple(gate) for gate in child.goal.get("gates", ()))
+    turns = child.goal.get("max_turns") or None
+    return SetGoal(child.goal["text"], gates, turns, prompt=child.task, user=child.user)
+
+
+def say_to_child(text: str, user: str, key: str, **more: Any) -> UserMessage:
+    """Return a message for a child's running turn; with the same key it enters only once."""
+    return UserMessage("steer", text, Intent.EXPLICIT_STEER, user=user, client_id=key, **more)
+
+
+# Stopping -----------------------------------------------------------------------------------------
+
+
+def to_be_cancelled(record: SessionRecord) -> list[ChildRecord]:
+    """Return the children at work that a stop has reached, and that were not told yet."""
+    return [
+        child
+        for child in at_work(record.children)
+        if child.state != "stopping" and child.cancelled > child.epoch
+    ]
+
+
+def is_kept(record: SessionRecord, child: ChildRecord, environment: Environment) -> bool:
+    """Whether a child that a stop has reached can be resumed: not where the table ends it for good."""
+    if record.state in CLOSES or child.cancelled_cause not in tuple(Cause):
+        return record.state != "finalizing"
+    row = deliver(environment.deliveries, child.cancelled_cause, child.relation)
+    return row.action is not Delivery.FINALIZE
+
+
+def cancel(
+    record: SessionRecord,
+    child: ChildRecord,
+    cause: str,
+    is_kept: bool,
+    environment: Environment,
+    is_open: bool = True,
+) -> Decision:
+    """Stop a child: for its parent to resume, or for good.
+
+    `is_open`: its session is open here, or being opened, and will say when everything is dead.
+    """
+    receipt = child.cancelled_by
+    match child.state:
+        case "waiting" if is_kept:
+            return Decision(entries=(e.ChildInterrupted(child.name, cause),))
+        case "waiting" | "interrupted" if not is_kept:
+            return ended(record, child, "cancelled", environment, reason=cause)
+        case "working" if is_open:
+            return Decision(entries=(e.ChildCancelled(child.name, cause, receipt, is_kept),))
+        case "working" if is_kept:
+            return Decision(entries=(e.ChildInterrupted(child.name, cause),))
+        case "working":
+            return ended(record, child, "cancelled", environment, reason=cause)
+        case _:
+            return NOTHING
+
+
+def is_timed_out(child: ChildRecord, environment: Environment) -> bool:
+    """Whether a child's limit ends it, by the table: the cause arises at the child itself."""
+    row = deliver(environment.deliveries, Cause.TIMEOUT, Relation.SELF)
+    return child.is_at_work and row.action in ENDS
+
+
+def stop_call(record: SessionRecord, order: StopChild) -> Decision:
+    """Answer a stopped call whose child has not begun, and never will."""
+    if any(child.call == order.call for child in record.children.values()):
+        return NOTHING  # the result is the child's, when it has stopped
+    return result(order, "killed", NOT_STARTED)
+
+
+def stopped(
+    record: SessionRecord, child: ChildRecord, report: ChildReport | None, environment: Environment
+) -> Decision:
+    """A child has stopped with everything it started: for its parent to resume, or for good."""
+    told = report or ChildReport(child.name, "stopped", order=child.cancelled)
+    if child.state == "stopping" and child.is_kept:
+        if told.order < child.cancelled:
+            return NOTHING  # it was stopped by somebody else just before: the answer is yet to come
+        entry = e.ChildInterrupted(
+            child.name,
+            child.cause,
+            told.text,
+            told.steps,
+            told.usage,
+            told.killed,
+            told.survivors,
+        )
+        return Decision(entries=(entry,))
+    is_stale = 0 < told.order < child.epoch
+    if child.is_at_work and not is_stale:
+        return ended(record, child, "cancelled", environment, report)
+    return NOTHING
+
+
+def ended(
+    record: SessionRecord,
+    child: ChildRecord,
+    status: str,
+    environment: Environment,
+    report: ChildReport | None = None,
+    reason: str = "",
+) -> Decision:
+    """A child is over; what was on its way to it goes back to its parent."""
+    told = report or ChildReport(child.name, "ended")
+    waiting = record.queue.handed_on(child.name)
+    entry = e.ChildEnded(
+        child.name,
+        status,
+        told.text,
+        reason or told.reason,
+        told.steps,
+        told.usage,
+        told.killed,
+        told.survivors,
+        goes=way_home(record, child, environment).action,
+    )
+    return Decision(entries=(entry, *(e.SteerArrived(item.id, child.name) for item in waiting)))
+
+
+def lose(record: SessionRecord) -> Decision:
+    """The child supervisor failed, and with it the actors of the children: they can be resumed."""
+    busy = [e.ChildInterrupted(child.name, LOST, child.text) for child in at_work(record.children)]
+    closing = tuple(CloseChild(child.session) for child in record.children.values())
+    return Decision(entries=tuple(busy), effects=closing)
+
+
+def give_back(
+    record: SessionRecord,
+    name: str,
+    environment: Environment,
+    report: ChildReport | None = None,
+) -> Decision:
+    """Send a child's result where it goes, with the processes that its report names."""
+    child = record.children[name]
+    killed = report.killed if report is not None else ()
+    survivors = report.survivors if report is not None else ()
+    return Decision(orders=returned(record, child, environment, killed, survivors))
+
+
+def let_go(record: SessionRecord) -> Decision:
+    """Close the sessions of children that are over: whoever was to do it may have died."""
+    over = [child for child in record.children.values() if child.state in SUBAGENT.final]
+    return Decision(effects=tuple(CloseChild(child.session) for child in over))
+
+
+def stranded(record: SessionRecord) -> list[str]:
+    """Name the children whose result was told to a turn that is over, and had not taken it in."""
+    turn = record.unfinished
+    return [
+        name
+        for name in unreturned(record)
+        if record.children[name].relation == Relation.FOREGROUND_CHILD
+        and (turn is None or record.children[name].turn != turn.id)
+    ]
+
+
+def unreturned(record: SessionRecord) -> list[str]:
+    """Name the children that have ended, and whose result has not reached anybody."""
+    return [
+        child.name
+        for child in record.children.values()
+        if not child.is_at_work and child.state != "interrupted" and not child.is_returned
+    ]

@@ -1,0 +1,63 @@
+"""What an actor decides in answer to one message, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ...journal.entry import Entry
+from ...machines.effects import Effect
+from ...machines.facts import Fact
+
+__all__ = ["NOTHING", "Decision", "Order", "Role", "answer", "refusal"]
+
+Role = Literal["session", "queue", "turn", "children", "goal"]
+"""One of a session's actors."""
+
+Order = tuple[Role, Any]
+"""A message for another actor of the same session; it is sent as soon as the decision is folded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Entries to be journalled as one, and what follows from them.
+
+    `effects` are performed after the commit, and only if no stop has come in between; `urgent` ones at
+    once: they only ever stop something. `facts` are told once everything decided before is durable.
+    `reply` answers the message that called for the decision.
+    """
+
+    entries: tuple[Entry, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    urgent: tuple[Effect, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    orders: tuple[Order, ...] = ()
+    reply: Any = None
+
+    def __bool__(self) -> bool:
+        return bool(self.entries or self.effects or self.urgent or self.facts or self.orders)
+
+    def __add__(self, other: Decision) -> Decision:
+        """Return both as one, in order; the later reply holds."""
+        return Decision(
+            entries=self.entries + other.entries,
+            effects=self.effects + other.effects,
+            urgent=self.urgent + other.urgent,
+            facts=self.facts + other.facts,
+            orders=self.orders + other.orders,
+            reply=self.reply if other.reply is None else other.reply,
+        )
+
+
+NOTHING = Decision()
+"""Nothing is to be done."""
+
+
+def answer(**fields: Any) -> dict[str, Any]:
+    """Return the reply to an order that was carried out."""
+    return {"ok": True, **fields}
+
+
+def refusal(reason: str, **fields: Any) -> Decision:
+    """Return the decision to do nothing, and why."""
+    return Decision(reply={"ok": False, "reason": reason, **fields})

@@ -1,0 +1,387 @@
+"""What a goal's actor decides: what people want of goals, boundaries, verdicts, and when it goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...journal import entries as e
+from ...journal import goal_entries as g
+from ...journal.goal_record import GoalRecord
+from ...journal.record import SessionRecord
+from ...machines.delivery import Cause, Delivery, Relation, deliver
+from ...machines.orders import GoalMessage
+from ...machines.policy import GoalPolicy
+from ...machines.pursuit import ChangeGoal, Judged, SetGoal
+from .decision import Decision, answer, refusal
+from .standing import DELEGATE, is_reverting, last_word, workers
+
+if TYPE_CHECKING:
+    from ..environment import Environment
+
+__all__ = [
+    "NOT_OPEN",
+    "Rest",
+    "continuation",
+    "digest",
+    "earlier_verdicts",
+    "is_at_rest",
+    "is_judging",
+    "is_repeated",
+    "is_stopped",
+    "judged",
+    "next_goal",
+    "obstacle",
+    "offline",
+    "order",
+    "pause_before",
+    "paused_by_stop",
+    "rest",
+    "rest_turn",
+    "stopped_by",
+    "what_is_spent",
+    "withdrawn",
+]
+
+MOST_IN_LINE = 20
+MOST_OUTPUT = 2_000
+"""Characters of a gate's output that go with a continuation."""
+NOT_OPEN = "the session is not open: `steersman chat --resume {}` takes it up"
+HAVE_RUN = ("running", "stopping", "done", "failed", "timed_out", "killed", "unknown")
+
+
+# What people want ---------------------------------------------------------------------------------
+
+
+def obstacle(record: SessionRecord, wish: SetGoal | ChangeGoal) -> Decision | None:
+    """Say why a wish cannot be carried out now, whatever it says: the rules in the middle of a turn."""
+    if record.state in ("finalizing", "finalized"):
+        return refusal("the session has ended for good")
+    is_start = isinstance(wish, ChangeGoal) and wish.op == "resume"
+    is_start = is_start or (isinstance(wish, SetGoal) and not wish.is_next)
+    if is_start and record.running is not None:
+        return refusal("a turn runs: `/stop` ends it", is_busy=True)
+    return None
+
+
+def order(
+    record: SessionRecord, wish: SetGoal | ChangeGoal, epoch: int, policy: GoalPolicy
+) -> Decision:
+    """Carry out what somebody wants of goals; `epoch` is the session's when it was said."""
+    if isinstance(wish, SetGoal):
+        return _set(record, wish, epoch, policy)
+    return _change(record, wish, epoch)
+
+
+def _set(record: SessionRecord, wish: SetGoal, epoch: int, policy: GoalPolicy) -> Decision:
+    """Set a goal, in place of the one that is there, or line it up behind that."""
+    goals = record.goals
+    fault = _fault(wish)
+    if fault:
+        return refusal(fault)
+    old = goals.goal
+    is_free = old is None or old.is_over
+    if wish.is_next and not (is_free and not goals.line):
+        if len(goals.line) >= MOST_IN_LINE:
+            return refusal(f"{MOST_IN_LINE} goals are in line, which is as many as may be")
+        entry = _entry(record, wish, policy, epoch, is_next=True)
+        return Decision(entries=(entry,), reply=answer(goal=entry.goal, place=len(goals.line) + 1))
+    entry = _entry(record, wish, policy, epoch, is_next=False)
+    cleared: tuple[e.Entry, ...] = ()
+    replaced = None
+    if old is not None and not old.is_over:
+        replaced = old.text
+        cleared = (*withdrawn(record, old.id), g.GoalCleared(old.id, "replaced"))
+    first = GoalMessage(entry.goal, wish.prompt or wish.text, wish.user, is_first=True)
+    return Decision(
+        entries=(*cleared, entry),
+        orders=(("queue", first),),
+        reply=answer(goal=entry.goal, replaced=replaced),
+    )
+
+
+def _fault(wish: SetGoal) -> str:
+    if not wish.text.strip():
+        return "a goal says what is to be reached"
+    if wish.max_turns is not None and wish.max_turns < 1:
+        return (
+            f"a goal takes at least 1 turn, not {wish.max_turns}: its own first message is turn 1"
+        )
+    if wish.max_tokens is not None and wish.max_tokens < 1:
+        return f"a goal takes at least 1 token, not {wish.max_tokens}: leave it out for no limit"
+    if wish.max_minutes is not None and not 0 < wish.max_minutes < math.inf:
+        return f"a goal takes time, not {wish.max_minutes:g} minutes: leave it out for no limit"
+    if any(not gate or not gate[0] for gate in wish.gates or ()):
+        return "a gate is a command"
+    return ""
+
+
+def _entry(
+    record: SessionRecord, wish: SetGoal, policy: GoalPolicy, epoch: int, *, is_next: bool
+) -> g.GoalSet:
+    minutes = policy.max_minutes if wish.max_minutes is None else wish.max_minutes
+    return g.GoalSet(
+        f"g{record.goals.made + 1}",
+        wish.text,
+        wish.max_turns or policy.max_turns,
+        policy.gates if wish.gates is None else wish.gates,
+        wish.max_tokens or policy.max_tokens,
+        None if minutes is None else minutes * 60.0,
+        is_next,
+        wish.user,
+        epoch=epoch,
+        boundary=rest_turn(record),
+    )
+
+
+def _change(record: SessionRecord, wish: ChangeGoal, epoch: int) -> Decision:
+    """Pause the goal, let it go on, or drop it."""
+    goals = record.goals
+    goal = goals.goal
+    if goal is None or goal.is_over:
+        if goals.line and wish.op != "pause":
+            return _of_line(record, wish, epoch)
+        return refusal("there is no goal: `/goal TEXT` sets one")
+    match wish.op:
+        case "pause":
+            if not goal.is_pursued:
+                return refusal(f"it is paused already ({goal.reason})")
+            paused = (*withdrawn(record, goal.id, "pending"), g.GoalPaused(goal.id, "user"))
+            return Decision(entries=paused, reply=answer(goal=goal.id))
+        case "resume":
+            return _resume(record, goal, epoch)
+        case "clear":
+            cleared = (*withdrawn(record, goal.id), g.GoalCleared(goal.id))
+            return Decision(entries=cleared, reply=answer(goal=goal.id, left=len(goals.line)))
+
+
+def _of_line(record: SessionRecord, wish: ChangeGoal, epoch: int) -> Decision:
+    """The last goal is over, and was not achieved: others wait for a word."""
+    goals = record.goals
+    after = goals.goals[goals.line[0]]
+    if wish.op == "clear":
+        reply = answer(goal=after.id, left=len(goals.line) - 1)
+        return Decision(entries=(g.GoalCleared(after.id),), reply=reply)
+    return Decision(reply=answer(goal=after.id)) + next_goal(record, epoch)
+
+
+def next_goal(record: SessionRecord, epoch: int) -> Decision:
+    """Begin the first of the goals in line."""
+    after = record.goals.goals[record.goals.line[0]]
+    begun = g.GoalBegun(after.id, epoch=epoch, boundary=rest_turn(record))
+    first = GoalMessage(after.id, after.text, after.user, is_first=True)
+    return Decision(entries=(begun,), orders=(("queue", first),))
+
+
+def _resume(record: SessionRecord, goal: GoalRecord, epoch: int) -> Decision:
+    if goal.state == "active":
+        return refusal("it is active: nothing is to be resumed")
+    resumed = g.GoalResumed(
+        goal.id,
+        goal.turns_total,
+        goal.tokens_total,
+        goal.seconds_total,
+        epoch=epoch,
+        boundary=rest_turn(record),
+    )
+    first = GoalMessage(goal.id, continuation(goal), goal.user)
+    return Decision(entries=(resumed,), orders=(("queue", first),), reply=answer(goal=goal.id))
+
+
+# Boundaries ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """The newest turn that said something, once nothing runs: a boundary of a goal.
+
+    `status` is the turn's, `ended` when that was, in seconds since the epoch; `answer` what the agent
+    said last. `has_acted`: a tool ran. `may_have_changed`: one that can change files. `is_persons`: it
+    was no turn of the goal.
+    """
+
+    turn: str = ""
+    status: str = "interrupted"
+    ended: float = 0.0
+    reason: str = ""
+    answer: str = ""
+    has_acted: bool = False
+    may_have_changed: bool = False
+    is_persons: bool = False
+
+
+def rest_turn(record: SessionRecord) -> str:
+    """Return the newest turn that said something to the model; empty if there is none."""
+    items = record.queue.items
+    turns = [
+        turn
+        for turn in record.turns.values()
+        if turn.item not in items or not items[turn.item].purpose
+    ]
+    return turns[-1].id if turns else ""
+
+
+def rest(record: SessionRecord, goal: GoalRecord, environment: Environment) -> Rest:
+    """Say what the newest turn did."""
+    name = rest_turn(record)
+    if not name:
+        return Rest()
+    turn, book = record.turns[name], environment.toolbook
+    ran = [call.tool for call in turn.calls.values() if call.state in HAVE_RUN]
+    is_unsure = turn.id != record.turn  # its calls are forgotten
+    item = record.queue.items.get(turn.item)
+    return Rest(
+        turn=turn.id,
+        status=turn.state,
+        ended=turn.ended,
+        reason=turn.reason,
+        answer=last_word(record),
+        has_acted=bool(ran) or is_unsure,
+        may_have_changed=is_unsure
+        or any(book.is_mutating(tool) or tool == DELEGATE for tool in ran),
+        is_persons=item is None or item.goal != goal.id,
+    )
+
+
+def is_at_rest(record: SessionRecord) -> bool:
+    """Whether nothing runs, here or beneath, and nothing waits, held or not."""
+    queue = record.queue
+    is_still = record.state == "idle" and record.unfinished is None and not workers(record)
+    is_empty = not queue.pending() and queue.next_item() is None
+    return is_still and is_empty and not is_reverting(record)
+
+
+def is_judging(record: SessionRecord) -> bool:
+    """Whether a gate or a judge of any goal is still at work."""
+    return any(goal.judging for goal in record.goals.goals.values())
+
+
+def is_repeated(goal: GoalRecord, at: Rest, is_dirty: bool) -> bool:
+    """Whether the agent says what it said before; `is_dirty`: files may have changed since."""
+    return not is_dirty and not at.is_persons and goal.answer == digest(at.answer)
+
+
+def digest(text: str) -> str:
+    """Tell answers apart, spaces and case aside."""
+    plain = "".join(text.casefold().split())
+    return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def judged(goal: GoalRecord, message: Judged, at: Rest) -> g.GoalJudged:
+    """Tell what the judge said of what was reached at a boundary."""
+    verdict = message.verdict
+    return g.GoalJudged(
+        goal.id,
+        message.turn,
+        verdict.kind,
+        verdict.reason,
+        verdict.condition.as_data() if verdict.condition else None,
+        message.by,
+        message.fault,
+        digest(at.answer),
+        not at.has_acted,
+        message.gates,
+        message.usage,
+    )
+
+
+# How far, and how fast ----------------------------------------------------------------------------
+
+
+def what_is_spent(goal: GoalRecord) -> str:
+    """Say what of a goal's budget is spent, so that no further turn may begin; empty if nothing is."""
+    if not goal.turns_left:
+        return f"{goal.turns_used} of {goal.max_turns} turns are spent"
+    return goal.overdraft
+
+
+def pause_before(goal: GoalRecord, policy: GoalPolicy) -> float:
+    """Return for how many seconds nothing happens, after turns that did nothing, or failed."""
+    times = max(goal.idle, goal.failing) - 2
+    doubled = policy.backoff * 2.0 ** min(times, 30) if times >= 0 else 0.0
+    return min(doubled, policy.backoff_limit)
+
+
+# Stops --------------------------------------------------------------------------------------------
+
+
+def paused_by_stop(record: SessionRecord, environment: Environment) -> tuple[e.Entry, ...]:
+    """Pause, or drop, the goals that a stop has reached; nothing if none has."""
+    goals = record.goals
+    if record.state == "finalizing":
+        row = deliver(environment.deliveries, _final_cause(record), Relation.GOAL)
+        if row.action == Delivery.FINALIZE:
+            live = [goal.id for goal in goals.goals.values() if not goal.is_over]
+            gone = tuple(entry for name in live for entry in withdrawn(record, name))
+            return (*gone, *(g.GoalCleared(name, "finalize") for name in live))
+    goal = goals.goal
+    if goal is None or not goal.is_pursued or not is_stopped(record, goal):
+        return ()
+    reason, detail = stopped_by(record)
+    return (*withdrawn(record, goal.id, "pending"), g.GoalPaused(goal.id, reason, detail))
+
+
+def withdrawn(record: SessionRecord, goal: str, *states: str) -> tuple[e.Withdrawn, ...]:
+    """Take back a goal's messages that wait or were interrupted; those in `states`, if any are named."""
+    wanted = states or ("pending", "interrupted")
+    return tuple(e.Withdrawn(item.id) for item in record.queue.of_goal(goal, *wanted))
+
+
+def _final_cause(record: SessionRecord) -> Cause:
+    return Cause.NEW if record.finalize_cause == Cause.NEW else Cause.FINALIZE
+
+
+def is_stopped(record: SessionRecord, goal: GoalRecord) -> bool:
+    """Whether a stop that reaches goals is newer than the order that set this one."""
+    return goal.epoch < record.cancelled.get(Relation.GOAL, 0)
+
+
+def stopped_by(record: SessionRecord) -> tuple[str, str]:
+    """Say why a goal pauses, by the stop that reached it: a reason, and a detail for people."""
+    if record.state == "leaving":
+        return "interrupt", "the program was left"
+    epoch = record.cancelled.get(Relation.GOAL, 0)
+    stop = next((one for one in record.interrupts.values() if one.epoch == epoch), None)
+    if stop is not None and stop.cause == Cause.BUDGET:
+        return "budget", "a limit of the session is reached"
+    return "interrupt", ""
+
+
+# Words --------------------------------------------------------------------------------------------
+
+
+def continuation(goal: GoalRecord) -> str:
+    """Write the message that a goal's next turn begins with."""
+    parts = [f"Go on working towards the goal: {goal.text}"]
+    last = goal.verdicts[-1] if goal.verdicts else None
+    failed = next((gate for gate in goal.gate_results if not gate.passed), None)
+    if last is not None and last.verdict == "wait":
+        parts.append(f"You waited ({last.reason or 'as the judge said'}): {goal.detail}.")
+    elif last is not None and last.by == "gate" and failed is not None:
+        output = failed.output[-MOST_OUTPUT:].strip()
+        parts.append(f"It is not reached yet: {last.reason}." + (f"\n{output}" if output else ""))
+    elif last is not None and not last.fault and last.reason:
+        parts.append(f"It is not reached yet: {last.reason}")
+    parts.append("When it is reached, say so and how one can see it. If it cannot be, say why.")
+    return "\n\n".join(parts)
+
+
+def earlier_verdicts(goal: GoalRecord) -> tuple[str, ...]:
+    """Write the judge's last verdicts, oldest first."""
+    said = [one for one in goal.verdicts if one.by == "judge" and not one.fault]
+    return tuple(f"{one.verdict}: {one.reason}" for one in said)
+
+
+def offline(record: SessionRecord, wish: SetGoal | ChangeGoal, policy: GoalPolicy) -> Decision:
+    """Note what is wanted of a goal of a session that nobody has open; it begins later."""
+    found = order(record, wish, record.epoch, policy)
+    starts = [message for _, message in found.orders if isinstance(message, GoalMessage)]
+    is_set = any(isinstance(entry, g.GoalSet) for entry in found.entries)
+    if starts and not is_set:
+        return refusal(NOT_OPEN.format(record.id))
+    paused: tuple[Any, ...] = ()
+    if starts:
+        paused = (g.GoalPaused(starts[0].goal, "user", "nobody has the session open"),)
+    return Decision(entries=(*found.entries, *paused), reply=found.reply)

@@ -1,0 +1,104 @@
+"""What enters a running turn, and what the model hands back of it.
+
+Pure: the texts that a boundary adds to the conversation, and the search for the message that a call
+of `defer` means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ...journal import entries as e
+from ...journal.queue import ItemRecord, QueueRecord
+from ...machines.conversation import ToolRequest
+from ...machines.orders import HandBack
+from .rearrangement import Rearranged
+from .wording import words
+
+__all__ = ["HAND_BACK", "hand_back", "handing_back", "taken_in"]
+
+HAND_BACK = "defer"
+"""The tool by which a model gives a message back; the queue carries it out."""
+
+LEAD = re.compile(r"^\s*\[New message from [^\]\n]*\]\s*")
+
+
+def taken_in(steers: Sequence[ItemRecord]) -> str:
+    """Write the steers that enter together, in order, each under the name of who said it."""
+    return "\n\n".join(words(one, is_steer=True) for one in steers)
+
+
+def handing_back(turn: str, epoch: int, step: int, request: ToolRequest) -> HandBack:
+    """Ask the queue to carry out a call of `defer`."""
+    given = request.arguments
+    words, why = given.get("message") or "", given.get("why") or ""
+    return HandBack(turn, epoch, step, request.call, words, why)
+
+
+def hand_back(record: QueueRecord, message: HandBack) -> Rearranged:
+    """Find the message that is meant; the reply's `text` is what the model reads."""
+    mine = [
+        one
+        for one in record.items.values()
+        if one.state == "steered"
+        and one.turn == message.turn
+        and not (one.child or one.for_children)
+    ]
+    there = [one for one in mine if not one.deferred_to]
+    found = _meant(there, message.words)
+    if len(found) == 1:
+        return _deferred(record, found[0], message)
+    if not there:
+        again = " any more: all were handed back already" if mine else ""
+        return _no(f"no message that came during this turn can be handed back{again}")
+    said = "; ".join(f"`{one.text.strip()[:60]}`" for one in there)
+    which = "several messages begin" if found else "no message of this turn begins"
+    problem = f"{which} like that" if message.words.strip() else "there are several messages"
+    return _no(f"{problem}: say in `message` how the one that you mean begins. There are: {said}")
+
+
+def _meant(there: list[ItemRecord], words: str) -> list[ItemRecord]:
+    """Return the messages that words name: exactly, else by their begin, else by a part."""
+    wanted = _comparable(LEAD.sub("", words))
+    if not wanted:
+        return there
+    texts = [(one, _comparable(one.text)) for one in there]
+    for fits in (str.__eq__, str.startswith, str.__contains__):
+        if found := [one for one, text in texts if fits(text, wanted)]:
+            return found
+    return []
+
+
+def _comparable(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(".…")
+
+
+def _deferred(record: QueueRecord, item: ItemRecord, message: HandBack) -> Rearranged:
+    """Make it the first of what waits, behind those that were handed back before it."""
+    ahead = 0
+    for one in record.waiting():
+        if not one.deferred_from:
+            break
+        ahead += 1
+    number, past_hold = record.number + 1, record.runs_past_hold()
+    entry = e.Deferred(
+        item=item.id,
+        new_item=f"m{record.made + 1}",
+        number=number,
+        turn=message.turn,
+        step=message.step,
+        why=message.why,
+        text=item.text,
+        user=item.user,
+        position=ahead + 1,
+        past_hold=past_hold,
+    )
+    is_held = record.state == "held" and not past_hold
+    later = " once the person lets the queue go on" if is_held else ""
+    text = f"Handed back. It waits as #{number} and is taken up after this turn{later}."
+    return Rearranged({"ok": True, "text": text}, (entry,))
+
+
+def _no(reason: str) -> Rearranged:
+    return Rearranged({"ok": False, "text": f"[nothing was handed back: {reason}]"})

@@ -1,0 +1,504 @@
+"""What the queue decides: who may enter, what a boundary takes in, which message runs next."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ...journal import entries as e
+from ...journal.queue import ItemRecord
+from ...journal.record import SessionRecord
+from ...machines.conversation import ChatMessage
+from ...machines.delegation import (
+    AnswerOffer,
+    EndChild,
+    Offer,
+    PassSteer,
+    StartTalk,
+)
+from ...machines.delivery import Relation
+from ...machines.disposition import LATE_ACK
+from ...machines.facts import MessageKnown, MessageRejected
+from ...machines.messages import QueueChange, QueueImport, ResumeQueue, UserMessage
+from ...machines.orders import Enqueue, GoalMessage, HandBack, Reroute, SteerWaits, TakeSteers, Wake
+from ...machines.results import ToolFinished
+from ...machines.run import RUN
+from . import routing
+from .decision import NOTHING, Decision, answer, refusal
+from .intake import hand_back, taken_in
+from .rearrangement import Rearranged, doing, edit, hold, import_items, keep, move, steer, withdraw
+from .rearrangement import take_back as taken_back
+from .results import seed
+from .standing import is_reverting, known, waiting_steers
+from .wording import chosen, with_news
+
+if TYPE_CHECKING:
+    from ..environment import Environment
+
+__all__ = [
+    "AGAIN",
+    "change",
+    "due",
+    "enqueue",
+    "enqueue_goal",
+    "give_back",
+    "offer",
+    "offer_answer",
+    "recall",
+    "resume",
+    "take_back",
+    "take_in",
+    "take_steers",
+]
+
+AGAIN = "again"
+"""The purpose of an item that nobody said: a failed run is to be tried again."""
+
+
+# What enters --------------------------------------------------------------------------------------
+
+
+def enqueue(record: SessionRecord, order: Enqueue, environment: Environment) -> Decision:
+    """Take a message in, as it was routed; as a message of its own if the turn it is for has ended."""
+    before = _known(record, order.client_id)
+    if before is not None:
+        return before
+    if record.queue.state == "closed":
+        return _refused(order, "session_finalized")
+    if _is_returned(record, order.child):
+        return NOTHING
+    is_overtaken = order.epoch < record.cancelled.get(Relation.SELF, 0)
+    if order.for_turn and not _is_running(record, order.for_turn):
+        if order.child and not environment.delegation.depth:
+            return offer(record, Offer(order.text, order.child, order.user))
+        order = replace(order, said_as="turn", for_turn="", is_next=True, ack=LATE_ACK, origin=None)
+    elif order.origin is not None and (is_overtaken or record.state != "idle"):
+        return _routed_again(record, order.origin, is_overtaken, environment)
+    if not (order.is_next or order.child) and _is_full(record, environment):
+        return _refused(order, "queue_full")
+    return _taken(record, order)
+
+
+def _is_returned(record: SessionRecord, name: str) -> bool:
+    """Whether a child's result is here already: it may be sent once more when a turn has failed."""
+    child = record.children.get(name)
+    return child is not None and child.is_returned
+
+
+def _routed_again(
+    record: SessionRecord, message: UserMessage, is_overtaken: bool, environment: Environment
+) -> Decision:
+    """Look again what becomes of a message that was to run, since that has changed.
+
+    If it waits now, it takes its place at once, before what was said after it. Anything else is the
+    session's to decide: the message goes back there.
+    """
+    again = routing.route(record, message, environment, is_overtaken)
+    orders = [order for _, order in again.orders]
+    if not again.entries and len(orders) == 1 and isinstance(orders[0], Enqueue):
+        waits = replace(orders[0], origin=None)
+        if waits.said_as in ("queue", "steer"):
+            return enqueue(record, waits, environment)
+    return Decision(orders=(("session", Reroute(message, is_overtaken)),))
+
+
+def _taken(record: SessionRecord, order: Enqueue) -> Decision:
+    queue = record.queue
+    waiting = len(queue.waiting())
+    place = waiting + 1 if order.position is None else min(order.position, waiting + 1)
+    name, to = f"m{queue.made + 1}", order.for_children
+    queued = e.Queued(
+        item=name,
+        number=queue.number + 1,
+        text=order.text,
+        said_as=order.said_as,
+        user=order.user,
+        client_id=order.client_id,
+        matched=order.matched,
+        rule=order.rule,
+        ack=order.ack,
+        is_next=order.is_next,
+        for_turn=order.for_turn,
+        position=place,
+        for_children=to,
+        child=order.child,
+        attached=order.attached,
+        purpose=order.purpose,
+        past_hold=queue.runs_past_hold() and not order.is_overtaken,
+    )
+    passed = PassSteer(name, to, order.text, order.user, order.attached, order.beneath)
+    child = record.children.get(order.child)
+    was_stopped = child is not None and child.is_kept and not order.for_turn
+    held = (e.QueueHeld("interrupt", is_all=True),) if was_stopped else ()
+    return Decision(
+        entries=(
+            queued,
+            *held,
+        ),  # who was stopped together with a child does not go on by its result
+        effects=(passed,) if to else (),
+        orders=(("turn", SteerWaits(name)),) if order.for_turn else (),
+    )
+
+
+def _known(record: SessionRecord, client_id: str) -> Decision | None:
+    """Say what a message got that came a second time before the first was decided."""
+    before = known(record, client_id)
+    return Decision(facts=(before,)) if isinstance(before, MessageKnown) else None
+
+
+def _refused(order: Enqueue, reason: str) -> Decision:
+    return Decision(facts=(MessageRejected(reason, order.text, order.client_id),))
+
+
+def _is_full(record: SessionRecord, environment: Environment) -> bool:
+    return len(record.queue.pending()) >= environment.policy.max_queue_size
+
+
+def _is_running(record: SessionRecord, turn: str) -> bool:
+    running = record.running
+    return running is not None and running.id == turn and record.state == "busy"
+
+
+def enqueue_goal(record: SessionRecord, order: GoalMessage, environment: Environment) -> Decision:
+    """Let the message that goes on with a goal wait, unless somebody else's message does.
+
+    Its first also waits behind or past those of others. An interrupted turn of the goal goes on by it.
+    """
+    queue = record.queue
+    if queue.state == "closed" or not _goal_may_act(record, order.goal):
+        return NOTHING
+    newest = [turn.id for turn in record.turns.values() if not _is_purposeful(record, turn.item)]
+    if order.after is not None and order.after != (newest[-1] if newest else ""):
+        return NOTHING
+    gone = [item.id for item in queue.live() if item.goal and item.state == "interrupted"]
+    left = [item for item in queue.live() if item.id not in gone]
+    if any(item.goal and item.state in ("pending", "running") for item in left):
+        return NOTHING
+    if not order.is_first and any(item.state in ("pending", "running") for item in left):
+        return NOTHING
+    queued = e.Queued(
+        f"m{queue.made + 1}",
+        1 if not left else queue.number + 1,
+        order.text,
+        "goal",
+        order.user,
+        rule="goal",
+        position=len(queue.waiting()) + 1,
+        goal=order.goal,
+        past_hold=queue.state == "held",
+    )
+    return Decision(entries=(*(e.Withdrawn(name) for name in gone), queued))
+
+
+def _is_purposeful(record: SessionRecord, name: str) -> bool:
+    """Whether a turn's message says nothing to the model."""
+    item = record.queue.items.get(name)
+    return item is not None and bool(item.purpose)
+
+
+# What is offered ----------------------------------------------------------------------------------
+
+
+def offer(record: SessionRecord, order: Offer) -> Decision:
+    """Give a result, or the question of a side talk, a place where it waits for a person's word."""
+    queue = record.queue
+    before = _known(record, order.client_id)
+    if before is not None:
+        return before
+    if _is_returned(record, order.child):
+        return NOTHING
+    if queue.state == "closed":
+        if order.is_answered:
+            return NOTHING
+        return Decision(facts=(MessageRejected("session_finalized", order.text, order.client_id),))
+    offered = e.Offered(
+        f"m{queue.made + 1}",
+        queue.number + 1,
+        order.text,
+        order.child or f"talk-{queue.made + 1}",
+        order.user,
+        order.client_id,
+        order.is_answered,
+    )
+    if order.is_answered:
+        return Decision(entries=(offered,))
+    talk = StartTalk(
+        offered.child,
+        offered.item,
+        offered.text,
+        offered.user,
+        record.epoch,
+        seed(record.conversation),
+    )
+    return Decision(entries=(offered,), orders=(("children", talk),))
+
+
+def offer_answer(record: SessionRecord, order: AnswerOffer) -> Decision:
+    """Note an answer, and do with it what a person wanted done when it comes."""
+    item = record.queue.items.get(order.item)
+    if item is None or item.state != "offered":
+        return NOTHING
+    answered = e.OfferAnswered(item.id, order.text)
+    if item.wants == "steer" and record.running is not None and record.state == "busy":
+        addressed = e.SteerAddressed(item.id, record.turn)
+        return Decision(entries=(answered, addressed), orders=(("turn", SteerWaits(item.id)),))
+    if item.wants == "keep":
+        kept = e.Kept(item.id, record.queue.runs_past_hold())
+        return Decision(entries=(answered, kept))
+    return Decision(entries=(answered,))
+
+
+# Steers -------------------------------------------------------------------------------------------
+
+
+def take_steers(record: SessionRecord, order: TakeSteers) -> Decision:
+    """Hand over what waits for a boundary of the turn; it looks at the record when it is woken."""
+    turn = record.running
+    woken = Decision(orders=(("turn", Wake()),))
+    if turn is None or turn.id != order.turn or turn.state != "boundary":
+        return woken
+    steers = record.queue.steers(turn.id) if record.run is not None else waiting_steers(record)
+    if not steers or record.state != "busy":
+        return woken
+    names = tuple(item.id for item in steers)
+    said = (ChatMessage("user", taken_in(steers)),)
+    return Decision(entries=(e.Steered(names, order.turn, order.step, said),)) + woken
+
+
+def give_back(record: SessionRecord, order: HandBack) -> Decision:
+    """Let a steer that the model can't work in wait again, and answer its tool call."""
+    if not _is_running(record, order.turn):
+        return NOTHING  # the turn is being stopped, and its calls with it
+    found = hand_back(record.queue, order)
+    status, text = "ok" if found.reply["ok"] else "failed", found.reply["text"]
+    result = ToolFinished(order.turn, order.epoch, order.call, status, text)
+    return Decision(entries=found.entries, orders=(("turn", result),))
+
+
+def recall(record: SessionRecord, key: str) -> Decision:
+    """Take back the steer with this key, if it still waits."""
+    item = record.queue.items.get(record.queue.clients.get(key, ""))
+    if item is None or item.state != "pending":
+        return NOTHING
+    return Decision(entries=(e.Withdrawn(item.id),))
+
+
+# What people ask for ------------------------------------------------------------------------------
+
+
+def change(record: SessionRecord, message: QueueChange) -> Decision:
+    """Carry out a change of the queue that a person asked for."""
+    queue = record.queue
+    if queue.state == "closed":
+        return refusal("session_finalized")
+    match message.op:
+        case "hold":
+            held = hold(queue, "interrupt", is_all=True)
+            return Decision(entries=held, reply=answer(state="held" if held else queue.state))
+        case "release":
+            return replace(_released(record), reply=answer())
+        case "withdraw":
+            return _without_talks(record, withdraw(queue, message.number))
+        case "clear":
+            return _clear(record)
+        case "edit":
+            return _rearranged(edit(queue, message))
+        case "move":
+            return _rearranged(move(queue, message))
+        case "steer":
+            return _steer(record, message)
+        case "keep":
+            return _rearranged(keep(queue, message))
+
+
+def _rearranged(found: Rearranged) -> Decision:
+    return Decision(entries=found.entries, effects=found.effects, reply=found.reply)
+
+
+def _steer(record: SessionRecord, message: QueueChange) -> Decision:
+    decision = _rearranged(steer(record.queue, message))
+    waits = [
+        entry for entry in decision.entries if isinstance(entry, e.SteerAddressed) and entry.turn
+    ]
+    return replace(decision, orders=tuple(("turn", SteerWaits(entry.item)) for entry in waits))
+
+
+def _clear(record: SessionRecord) -> Decision:
+    live = record.queue.live()
+    gone = [item for item in live if item.state != "running" and not item.for_children]
+    entries = tuple(e.Withdrawn(item.id) for item in gone)
+    reply = answer(withdrawn=[item.number for item in gone])
+    return _without_talks(record, Rearranged(reply, entries))
+
+
+def _without_talks(record: SessionRecord, found: Rearranged) -> Decision:
+    """Take messages back; nobody wants the answer of a side talk any more whose question is gone."""
+    gone = {entry.item for entry in found.entries if isinstance(entry, e.Withdrawn)}
+    talks = [
+        child.name
+        for child in record.children.values()
+        if child.is_at_work and child.relation == Relation.SIDE_TALK and child.item in gone
+    ]
+    return replace(_rearranged(found), orders=tuple(("children", EndChild(name)) for name in talks))
+
+
+def take_in(record: SessionRecord, message: QueueImport, environment: Environment) -> Decision:
+    """Take in what was saved elsewhere."""
+    if record.queue.state == "closed":
+        return refusal("session_finalized")
+    limit = environment.policy.max_queue_size
+    return _rearranged(import_items(record.queue, message, limit))
+
+
+def take_back(record: SessionRecord, now: float) -> Decision:
+    """Let the message that was read last wait in the queue instead."""
+    return _rearranged(taken_back(record.queue, now))
+
+
+def resume(record: SessionRecord, message: ResumeQueue) -> Decision:
+    """Run what was interrupted, from its checkpoint, then what waits."""
+    queue = record.queue
+    if queue.state == "closed":
+        return refusal("session_finalized")
+    there = [item for item in queue.live() if item.state in ("pending", "interrupted")]
+    first = chosen([*there, *(queue.superseded() if message.number else ())], message.number)
+    if message.number and first is None:
+        return refusal(f"No queued item #{message.number}")
+    if message.number and first is not None and first.is_steer:
+        return refusal(f"#{first.number} {doing(first)}")
+    running = next((item.number for item in queue.live() if item.state == "running"), None)
+    is_held = queue.state == "held" or any(item.state == "interrupted" for item in there)
+    reply = answer(after=running, children=list(message.children))
+    if first is None or not (is_held or message.number):
+        return Decision(reply={**reply, "restored": 0, "number": None})
+    released = _released(record, (first,) if message.number else ())
+    return replace(released, reply={**reply, "restored": len(there), "number": first.number})
+
+
+def _released(record: SessionRecord, picked: tuple[ItemRecord, ...] = ()) -> Decision:
+    resumed = [item for item in record.queue.live() if item.state == "interrupted"]
+    first = tuple(item.id for item in picked or resumed)
+    if record.queue.state != "held" and not first:
+        return NOTHING
+    return Decision(entries=(e.QueueReleased(len(resumed), first),))
+
+
+# What is due --------------------------------------------------------------------------------------
+
+
+def due(record: SessionRecord, environment: Environment) -> Decision:
+    """Decide what follows from the record as it is: one thing at a time, until nothing does."""
+    if record.queue.state == "closed" or not record.seq:
+        return NOTHING
+    entries = (
+        _stranded(record, environment)
+        or _missed(record)
+        or _for_agents(record)
+        or _without_goal(record)
+        or _held_in_vain(record)
+        or _next_turn(record, environment)
+    )
+    return Decision(entries=entries)
+
+
+def _stranded(record: SessionRecord, environment: Environment) -> tuple[e.Entry, ...]:
+    """Take back the steers of a turn that has ended: they are messages of their own now."""
+    is_person = not environment.delegation.depth
+    newest = record.turns.get(record.turn)
+    past_hold = newest is not None and newest.past_hold and newest.state != "interrupted"
+    why = "the turn ended first"
+    return tuple(
+        e.Requeued(item.id, why, bool(item.child) and is_person, past_hold)
+        for item in record.queue.stranded()
+    )
+
+
+def _missed(record: SessionRecord) -> tuple[e.Entry, ...]:
+    """Take back the steers that no child could take in: they wait for the parent."""
+    past_hold = record.queue.runs_past_hold()
+    return tuple(
+        e.Requeued(item.id, f"{' and '.join(item.for_children)} ended first", past_hold=past_hold)
+        for item in record.queue.pending()
+        if item.for_children and all(place == "-" for place in item.for_children.values())
+    )
+
+
+def _for_agents(record: SessionRecord) -> tuple[e.Entry, ...]:
+    """Hand what was said to a run, in an earlier turn, to the next agent that begins."""
+    if record.run is None or record.running is None or record.state != "busy":
+        return ()
+    waiting = [item for item in record.queue.waiting() if not item.purpose]
+    return tuple(e.SteerAddressed(item.id, record.turn) for item in waiting)
+
+
+def _without_goal(record: SessionRecord) -> tuple[e.Entry, ...]:
+    """Take back a goal's messages when it is not pursued any more, or somebody's own come first."""
+    goals = record.goals
+    goal = goals.goal
+    current = goal.id if goal is not None and goal.is_pursued else ""
+    is_over = goal is None or goal.is_over
+    gone: list[str] = []
+    for item in record.queue.live():
+        is_its = item.goal == goals.current
+        if item.goal and item.state == "pending" and item.goal != current:
+            gone.append(item.id)
+        if item.goal and item.state == "interrupted" and (is_over or not is_its):
+            gone.append(item.id)
+    return tuple(e.Withdrawn(name) for name in gone)
+
+
+def _held_in_vain(record: SessionRecord) -> tuple[e.Entry, ...]:
+    is_empty = record.queue.state == "held" and not record.queue.order
+    return (e.QueueReleased(),) if is_empty else ()
+
+
+def _next_turn(record: SessionRecord, environment: Environment) -> tuple[e.Entry, ...]:
+    """Begin the turn of what runs next, if one may begin now."""
+    item = record.queue.next_item()
+    if item is None or not _may_start(record, environment):
+        return ()
+    if record.run is not None and not _is_of_run(record, item):
+        return hold(record.queue, "interrupt", is_all=True)
+    if item.goal and item.state == "pending" and not _goal_may_act(record, item.goal):
+        return ()  # a person may resume its interrupted turn all the same
+    resumes = item.turn if item.state == "interrupted" else ""
+    steers = record.queue.steers(resumes) if resumes and record.run is None else []
+    said = with_news(record.queue.news, item, resumes)
+    if steers:
+        said = f"{said}\n\n{taken_in(steers)}"
+    overtaken = (
+        ()
+        if item.goal
+        else tuple(e.Withdrawn(other.id) for other in record.queue.pending() if other.goal)
+    )
+    started = e.TurnStarted(
+        f"t{record.turns_made + 1}",
+        item.id,
+        item.number,
+        record.epoch + 1,
+        resumes,
+        () if item.purpose else (ChatMessage("user", said),),
+        lineage=environment.lineage.mandate(),
+    )
+    names = tuple(steer.id for steer in steers)
+    entered = (e.Steered(names, started.turn, 1),) if steers else ()
+    return (*overtaken, started, *entered)
+
+
+def _may_start(record: SessionRecord, environment: Environment) -> bool:
+    """Whether a turn may begin: nothing runs or is being given back, and nobody above says no."""
+    is_free = record.state == "idle" and record.unfinished is None and not is_reverting(record)
+    return is_free and not environment.is_offline and environment.lineage.may_start()
+
+
+def _goal_may_act(record: SessionRecord, name: str) -> bool:
+    goal = record.goals.goal
+    is_its = goal is not None and goal.id == name and goal.is_pursued
+    return is_its and goal is not None and goal.epoch >= record.cancelled.get(Relation.GOAL, 0)
+
+
+def _is_of_run(record: SessionRecord, item: ItemRecord) -> bool:
+    """Whether a turn of a run is the run itself; what people said waits for its agents."""
+    run = record.run
+    is_run = run is not None and (run.item in ("", item.id) or item.purpose == AGAIN)
+    return is_run and run is not None and run.state not in RUN.final

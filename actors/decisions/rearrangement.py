@@ -1,0 +1,219 @@
+"""What a person asks of messages that wait: said anew, put elsewhere, handed over, taken back.
+
+Pure: each function reads the queue's record and answers with the entries that do it and the reply
+to whoever asked. Numbers never change, only the order does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...journal import entries as e
+from ...journal.queue import ItemRecord, QueueRecord
+from ...machines.delegation import PassSteer
+from ...machines.effects import Effect
+from ...machines.item import ITEM
+from ...machines.messages import QueueChange, QueueImport
+from ...machines.step import Refusal, step
+from .wording import spoken
+
+__all__ = [
+    "MOMENT",
+    "Rearranged",
+    "doing",
+    "edit",
+    "hold",
+    "import_items",
+    "keep",
+    "move",
+    "steer",
+    "take_back",
+    "withdraw",
+]
+
+MOMENT = 10.0
+"""Seconds for which the reading of a message can be taken back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rearranged:
+    """The entries that do what was asked, none if it can't be done, the reply, what is to be done."""
+
+    reply: dict[str, Any]
+    entries: tuple[e.Entry, ...] = field(default=())
+    effects: tuple[Effect, ...] = field(default=())
+
+
+def hold(record: QueueRecord, why: str, *, is_all: bool) -> tuple[e.Entry, ...]:
+    """Hold what waits; with `is_all` also what was to run next. Nothing if nothing is left to hold."""
+    live = record.live()
+    is_loose = any(item.past_hold or (is_all and item.is_next) for item in live)
+    if not live or not (record.state == "open" or is_loose):
+        return ()
+    return (e.QueueHeld(why, is_all=is_all),)
+
+
+def edit(record: QueueRecord, message: QueueChange) -> Rearranged:
+    """Say a waiting message anew."""
+    item = _find(record, message.number)
+    if item is None:
+        return _missing(message.number)
+    if item.state == "running":
+        return _no(f"#{item.number} is running: say it as a message")
+    if item.state == "offered":
+        return _no(f"#{item.number} {doing(item)}")
+    if not message.text.strip():
+        return _no(f"#{item.number} needs a text: /queue pop {item.number} takes it back")
+    return Rearranged(
+        _yes(item, text=message.text), (e.Edited(item.id, message.text, message.attached),)
+    )
+
+
+def move(record: QueueRecord, message: QueueChange) -> Rearranged:
+    """Put a message at a position among what waits; what was interrupted always comes before it.
+
+    The position is counted from 1 as `/queue list` shows them, so with what was interrupted.
+    """
+    item = _find(record, message.number)
+    if item is None:
+        return _missing(message.number)
+    waiting = record.waiting()
+    if item not in waiting or item.goal:
+        return _no(f"#{item.number} {doing(item)}: it can't be moved")
+    waiting.remove(item)
+    first = sum(one.state == "interrupted" for one in record.live())
+    place = max(1, min(message.position - first, len(waiting) + 1))
+    before = waiting[place - 1].id if place <= len(waiting) else ""
+    return Rearranged(_yes(item, position=first + place), (e.Moved(item.id, before),))
+
+
+def steer(record: QueueRecord, message: QueueChange) -> Rearranged:
+    """Hand a waiting message to the running turn, or to the children that are named."""
+    item = _find(record, message.number)
+    if item is None:
+        return _missing(message.number)
+    running = next((one.turn for one in record.live() if one.state == "running"), "")
+    if item.state not in ("pending", "offered") or item.is_steer:
+        return _no(f"#{item.number} {doing(item)}")
+    if item.state == "offered" and not item.answer:
+        return Rearranged(_yes(item, when="it is answered"), (e.OfferWanted(item.id, "steer"),))
+    if to := message.for_children:
+        passing = PassSteer(item.id, to, spoken(item), item.user, item.attached)
+        reply = _yes(item, children=list(to))
+        return Rearranged(reply, (e.SteerAddressed(item.id, "", to),), (passing,))
+    if not running:
+        return _no(f"Nothing runs that could take it in: #{item.number} stays in the queue")
+    return Rearranged(_yes(item, turn=running), (e.SteerAddressed(item.id, running),))
+
+
+def keep(record: QueueRecord, message: QueueChange) -> Rearranged:
+    """Let what is offered wait for its turn like a message; of what has no answer yet, when it has."""
+    offered = [one for one in record.live() if one.state == "offered"]
+    found = [one for one in offered if one.number == message.number] if message.number else offered
+    if not found:
+        what = f"#{message.number} is" if message.number else "Nothing is"
+        return _no(f"{what} not offered" if message.number else f"{what} offered")
+    item = found[-1]
+    if not item.answer:
+        return Rearranged(_yes(item, when="it is answered"), (e.OfferWanted(item.id, "keep"),))
+    return Rearranged(_yes(item), (e.Kept(item.id, record.runs_past_hold()),))
+
+
+def import_items(record: QueueRecord, message: QueueImport, limit: int) -> Rearranged:
+    """Take all of these in, last, or none; where nothing runs they stay held, so nothing starts."""
+    room = limit - len(record.pending())
+    if len(message.items) > room and not message.may_overfill:
+        return Rearranged({"ok": False, "reason": "queue_full", "room": max(0, room)})
+    waiting = len(record.waiting())
+    imported: list[e.Entry] = [
+        e.Queued(
+            f"m{record.made + n}",
+            record.number + n,
+            text,
+            "queue",
+            user,
+            position=waiting + n,
+            attached=attached,
+        )
+        for n, (text, user, attached) in enumerate(message.items, 1)
+    ]
+    numbers = [one.number for one in imported if isinstance(one, e.Queued)]
+    is_idle = all(one.state != "running" for one in record.live())
+    is_held = bool(imported) and is_idle and record.state == "open"
+    state = "held" if is_held else record.state
+    entries = (*imported, *((e.QueueHeld("import"),) if is_held else ()))
+    return Rearranged({"ok": True, "imported": numbers, "state": state}, entries)
+
+
+def take_back(record: QueueRecord, now: float) -> Rearranged:
+    """Let the message that was read last wait in the queue instead.
+
+    The reply's `stop` names a turn that it runs, which somebody must stop; `offered` is the number
+    of the message whose turn was stopped for it, and can be resumed.
+    """
+    item = record.items.get(record.taken)
+    if item is None or now - item.taken > MOMENT:
+        return _no(f"Nothing was said in the last {MOMENT:.0f} seconds")
+    if item.state == "steered":
+        return _no(f"#{item.number} was taken in already, at step {item.step}")
+    replaced = record.superseded()[-1:]
+    cut_off = [one for one in record.live() if one.state == "interrupted"] or replaced
+    stopped = next((one.number for one in cut_off), None)
+    goes_on = any(one.state == "running" and one is not item for one in record.live())
+    offered = stopped if item.said_as == "interrupt" and not goes_on else None
+    again = tuple(e.Requeued(one.id, "taken back") for one in replaced if one.number == offered)
+    if item.for_children:
+        return _no(f"#{item.number} is with {', '.join(item.for_children)} already")
+    if item.state == "pending" and (item.for_turn or item.said_as == "interrupt"):
+        back = e.Requeued(item.id, "taken back", past_hold=record.runs_past_hold())
+        return Rearranged(_yes(item, offered=offered), (back, *again))
+    if item.state == "running" and item.said_as == "interrupt":
+        return Rearranged(_yes(item, offered=offered, stop=item.turn), again)
+    return _no(f"#{item.number} {doing(item)}: there is nothing to take back")
+
+
+def withdraw(record: QueueRecord, number: int | None) -> Rearranged:
+    """Take a message back; without a number the last."""
+    live = record.live()
+    there = [*live, *record.superseded()]
+    found = [one for one in there if one.number == number][:1] if number else live[-1:]
+    if not found:
+        return _missing(number) if number else _no("Empty queue")
+    item = found[0]
+    if item.for_children:
+        return _no(f"#{item.number} is with {', '.join(item.for_children)} already")
+    moved = step(ITEM, item.state, "withdraw")
+    if isinstance(moved, Refusal) or moved.ignored:
+        return _no(f"#{item.number} is running: /stop ends it")
+    reply = {"ok": True, "withdrawn": [item.number], "text": item.text}
+    return Rearranged(reply, (e.Withdrawn(item.id),))
+
+
+def _find(record: QueueRecord, number: int | None) -> ItemRecord | None:
+    return next((one for one in record.live() if one.number == number), None)
+
+
+def doing(item: ItemRecord) -> str:
+    """Say in words what an item does."""
+    if item.state == "pending":
+        if item.for_children:
+            return f"is with {', '.join(item.for_children)} already"
+        return "waits for the running turn already" if item.for_turn else "waits in the queue"
+    return {
+        "running": "is running",
+        "interrupted": "was interrupted: /queue resume runs it",
+        "offered": "is offered: /queue steer, keep or pop it",
+    }.get(item.state, f"is {item.state}")
+
+
+def _missing(number: int | None) -> Rearranged:
+    return _no(f"No queued item #{number}")
+
+
+def _no(reason: str) -> Rearranged:
+    return Rearranged({"ok": False, "reason": reason})
+
+
+def _yes(item: ItemRecord, **fields: Any) -> dict[str, Any]:
+    return {"ok": True, "id": item.id, "number": item.number, **fields}

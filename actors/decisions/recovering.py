@@ -1,0 +1,64 @@
+"""What a session decides about work whose actor, or program, has died."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...journal import entries as e
+from ...journal.child_record import at_work
+from ...journal.record import SessionRecord
+from ...journal.recovery import closing_messages, recovered
+from ...machines.delegation import StopChild
+from ...machines.effects import CancelModel, StopTool
+from ...machines.workflow_order import LookAfter
+from . import reverting
+from .decision import NOTHING, Decision
+from .standing import DELEGATE, DISMISS
+
+__all__ = ["stopping_effects", "take_up", "turn_failed"]
+
+
+def take_up(record: SessionRecord) -> Decision:
+    """Put in order what a dead owner left. Nothing runs by itself."""
+    if record.seq == 0 or record.state == "finalized":
+        return NOTHING
+    is_at_work = record.state not in ("idle", "suspended") or any(at_work(record.children))
+    is_cut = bool(record.queue.order) or is_at_work
+    entry = recovered(record) if is_cut else e.SessionResumed()
+    return Decision(entries=(entry,)) + reverting.take_up(record)
+
+
+def turn_failed(record: SessionRecord, reason: str) -> Decision:
+    """End a turn whose actor failed; the session goes on."""
+    over = e.TurnEnded(
+        record.turn,
+        "failed",
+        f"a fault in the program ended the turn ({reason})",
+        "say it again, or ask what was done",
+        closing_messages(record),
+    )
+    return Decision(entries=(over,), urgent=tuple(stopping_effects(record)))
+
+
+def stopping_effects(
+    record: SessionRecord,
+) -> Iterator[CancelModel | StopTool | StopChild | LookAfter]:
+    """Name everything to be stopped so that nothing of the newest turn is left."""
+    turn = record.unfinished
+    if turn is None:
+        return
+    yield CancelModel(turn.id)
+    for call in turn.calls.values():
+        if call.state in ("running", "stopping") and not call.within:
+            is_of_child = call.tool in (DELEGATE, DISMISS)
+            yield (StopChild if is_of_child else StopTool)(turn.id, turn.epoch, call.id)
+    run = record.run
+    if run is None:
+        return
+    for step, index in run.running():
+        name = step.calls.get(str(index))
+        if name and str(index) not in step.children:
+            yield StopTool(run.turn, turn.epoch, name)
+    for step in run.steps.values():
+        if step.state == "running":
+            yield LookAfter(run.turn, step.id)

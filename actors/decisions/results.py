@@ -1,0 +1,146 @@
+"""Where the result of a child goes: the third routing table, asked and carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...journal.child_record import ChildRecord
+from ...journal.record import SessionRecord
+from ...journal.turn_record import CALL_ENDS
+from ...machines.conversation import ChatMessage
+from ...machines.delegation import AnswerOffer, Offer
+from ...machines.delivery import Relation
+from ...machines.orders import Enqueue
+from ...machines.results import ToolFinished
+from ...machines.returning import Awaited, Owner, Return, ReturnRow, give_back
+from .decision import Order
+
+if TYPE_CHECKING:
+    from ..environment import Environment
+
+__all__ = ["returned", "seed", "text_of", "way_home"]
+
+STATUS = {"completed": "ok", "failed": "failed", "disconnected": "failed"}
+STILL_AT_IT = "[I am still working on this.]"
+
+
+def way_home(record: SessionRecord, child: ChildRecord, environment: Environment) -> ReturnRow:
+    """Ask the table where the result of a child goes, given what its parent does."""
+    owner = Owner.AGENT if environment.delegation.depth else Owner.PERSON
+    return give_back(environment.returns, child.relation, _awaited(record, child), owner)
+
+
+def _awaited(record: SessionRecord, child: ChildRecord) -> Awaited:
+    turn = record.unfinished
+    call = turn.calls.get(child.call) if turn is not None and child.call else None
+    if call is not None and call.state not in CALL_ENDS:
+        return Awaited.CALL
+    match record.state:
+        case "finalizing" | "finalized":
+            return Awaited.OVER
+        case "interrupting" | "leaving" | "suspended":
+            return Awaited.ENDING
+        case _:
+            return Awaited.BUSY if record.running is not None else Awaited.IDLE
+
+
+def returned(
+    record: SessionRecord,
+    child: ChildRecord,
+    environment: Environment,
+    killed: tuple[int, ...] = (),
+    survivors: tuple[int, ...] = (),
+) -> tuple[Order, ...]:
+    """Return the orders by which a child's result reaches its call, its parent's turn, or the queue.
+
+    `child` has ended, or was interrupted together with its parent: that is told to its call only.
+    """
+    if record.run is not None:
+        return ()  # a run looks after its children itself
+    row = way_home(record, child, environment)
+    if row.action is Return.ANSWER:
+        return (("turn", _result(record, child, killed, survivors)),)
+    if child.is_returned or child.state == "interrupted":
+        return ()
+    if child.relation == Relation.SIDE_TALK and child.item in record.queue.order:
+        return (("queue", AnswerOffer(child.item, text_of(child))),)
+    match row.action:
+        case Return.BOUNDARY:
+            return (("queue", _enqueue(record, child, "steer", row.name, record.turn)),)
+        case Return.RUN:
+            return (("queue", _enqueue(record, child, "turn", row.name)),)
+        case Return.OFFER if child.relation != Relation.SIDE_TALK:
+            return (("queue", Offer(text_of(child), child.name, child.name)),)
+        case Return.OFFER | Return.KEEP:
+            return ()
+
+
+def _result(
+    record: SessionRecord,
+    child: ChildRecord,
+    killed: tuple[int, ...],
+    survivors: tuple[int, ...],
+) -> ToolFinished:
+    return ToolFinished(
+        record.turn,
+        record.epoch,
+        child.call,
+        STATUS.get(child.state, "killed"),
+        text_of(child),
+        bytes=len(child.text.encode()),
+        killed=killed,
+        survivors=survivors,
+    )
+
+
+def _enqueue(
+    record: SessionRecord, child: ChildRecord, said_as: str, rule: str, for_turn: str = ""
+) -> Enqueue:
+    return Enqueue(
+        text=text_of(child),
+        said_as=said_as,
+        epoch=record.epoch,
+        user=child.name,
+        rule=rule,
+        for_turn=for_turn,
+        child=child.name,
+    )
+
+
+def text_of(child: ChildRecord) -> str:
+    """Return a child's last word, labelled when it is only a part."""
+    had = f" What it had: {child.text}" if child.text else " It had nothing to show yet."
+    match child.state:
+        case "completed":
+            return child.text or "[It ended without a word.]"
+        case "interrupted":
+            return f"[Stopped together with you; it goes on when you do.{had}]"
+        case "cancelled":
+            return f"[Stopped before it was done ({child.cause or 'by the user'}).{had}]"
+        case _:
+            return f"[It failed: {child.reason or 'no reason is known'}.{had}]"
+
+
+def seed(conversation: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
+    """Return a conversation as somebody beside it may see it: up to where it is whole.
+
+    Calls that have no result yet are left out, and the agent has the last word, so that a question
+    can follow.
+    """
+    said = list(conversation)
+    while said and _is_open(said):
+        said.pop()
+    if said and said[-1].role != "assistant":
+        said.append(ChatMessage("assistant", STILL_AT_IT))
+    return tuple(said)
+
+
+def _is_open(said: list[ChatMessage]) -> bool:
+    """Whether the newest answer has calls whose results are not all there."""
+    results = 0
+    for message in reversed(said):
+        if message.role != "tool":
+            return len(message.tool_calls) > results
+        results += 1
+    return False

@@ -1,0 +1,335 @@
+"""What becomes of a message that a person sent: the first routing table, asked and carried out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, assert_never
+
+from ...journal import entries as e
+from ...journal.entry import Entry
+from ...journal.limit_entries import LimitsGranted
+from ...journal.permission_entries import AllowanceForgotten, AllowanceGiven
+from ...journal.record import CancelRecord, SessionRecord
+from ...machines.delegation import Offer, SideTalk
+from ...machines.delivery import Cause, Delivery, Relation, deliver
+from ...machines.disposition import (
+    OVERTAKEN_INTENTS,
+    Action,
+    DispositionRow,
+    Intent,
+    Situation,
+    dispose,
+)
+from ...machines.facts import Fact, MessageRejected
+from ...machines.messages import (
+    Allow,
+    GrantLimits,
+    PolicyChange,
+    QueueChange,
+    Rename,
+    UserMessage,
+)
+from ...machines.orders import Enqueue
+from ...machines.policy import Policy
+from ...machines.subagent import meant
+from . import reverting, stopping
+from .decision import Decision, answer, refusal
+from .rearrangement import MOMENT
+from .standing import known, policy_of, situation
+
+if TYPE_CHECKING:
+    from ..environment import Environment
+
+__all__ = [
+    "addressed",
+    "enqueue",
+    "looked_up",
+    "preference",
+    "rejection",
+    "route",
+    "side_talk",
+    "steer_waiting",
+    "take_back",
+]
+
+SAYS_MORE = (Intent.CONVERSE, Intent.STEER_WORD, Intent.INTERRUPT_MORE)
+BY_WORDS = (Cause.BARE_WORD, Cause.MORE_WORD, Cause.MESSAGE)
+
+
+def rejection(reason: str, text: str, client_id: str) -> Decision:
+    """Give a message back to whoever sent it."""
+    fact: Fact = MessageRejected(reason, text, client_id)
+    return Decision(facts=(fact,), reply={"ok": False, "reason": reason})
+
+
+def route(
+    record: SessionRecord,
+    message: UserMessage,
+    environment: Environment,
+    is_overtaken: bool = False,
+) -> Decision:
+    """Decide what becomes of a message, given what the session does now.
+
+    `is_overtaken`: it was to run, and a stop came first: whatever it says, it waits.
+    """
+    before = known(record, message.client_id)
+    if before is not None:
+        return Decision(facts=(before,), reply=answer())
+    policy = policy_of(record, environment.policy)
+    doing = addressed(situation(record), message.to)
+    if message.intent in OVERTAKEN_INTENTS and 0 < message.said < record.overtaken:
+        doing = Situation.OVERTAKEN
+    asked = message
+    if is_overtaken and doing is not Situation.FINALIZING:
+        doing, asked = Situation.OVERTAKEN, replace(message, intent=Intent.CONVERSE, matched="")
+    row, message = looked_up(environment.dispositions, asked, doing, policy)
+    match row.action:
+        case Action.RUN:
+            return _queue(enqueue(record, message, row, "turn", is_next=True, origin=message))
+        case Action.QUEUE:
+            return _wait(record, message, row, doing)
+        case Action.STEER:
+            return _steer(record, message, row, environment)
+        case Action.INTERRUPT:
+            return _interrupt(record, message, row, environment)
+        case Action.REFUSE | Action.COMMAND:
+            return rejection(row.ack or row.name, message.content, message.client_id)
+        case _:
+            assert_never(row.action)
+
+
+def looked_up(
+    table: Any, message: UserMessage, doing: Situation, policy: Policy
+) -> tuple[DispositionRow, UserMessage]:
+    """Look up what becomes of a message; it keeps its word only where the word decided that.
+
+    It did where the same message would have met another row as mere talk.
+    """
+    rest = doing, policy.busy_mode, policy.strategy, "on" if policy.is_auto_queue else "off"
+    row = dispose(table, message.intent, *rest)
+    if message.matched and dispose(table, Intent.CONVERSE, *rest) is row:
+        message = replace(message, matched="")
+    return row, message
+
+
+def addressed(doing: Situation, to: str) -> Situation:
+    """Say what the session does to a steer that is addressed: to a child, or to the agent itself."""
+    if to not in ("", "parent"):
+        return Situation.DELEGATING
+    return Situation.ACCOMPANIED if to and doing is Situation.DELEGATING else doing
+
+
+def enqueue(
+    record: SessionRecord,
+    message: UserMessage,
+    row: DispositionRow,
+    said_as: str,
+    *,
+    text: str = "",
+    **more: Any,
+) -> Enqueue:
+    """Order the queue to take a message in; `text`, when given, is what is left of it."""
+    return Enqueue(
+        text=text or message.content,
+        said_as=said_as,
+        epoch=record.epoch,
+        user=message.user,
+        client_id=message.client_id,
+        matched=message.matched,
+        rule=row.name,
+        ack=row.ack,
+        position=message.queue_position,
+        attached=message.attached,
+        **more,
+    )
+
+
+def _queue(order: Enqueue | Offer) -> Decision:
+    return Decision(orders=(("queue", order),), reply=answer())
+
+
+def _wait(
+    record: SessionRecord, message: UserMessage, row: DispositionRow, doing: Situation
+) -> Decision:
+    """Let it wait for a turn of its own; in a run, for the next agent that begins."""
+    is_next = doing is Situation.INTERRUPTING
+    for_turn = ""
+    if record.run is not None and record.running is not None:
+        is_next, for_turn = False, record.turn
+    is_late = doing is Situation.OVERTAKEN
+    return _queue(
+        enqueue(
+            record,
+            message,
+            row,
+            "queue",
+            is_next=is_next,
+            is_overtaken=is_late,
+            for_turn=for_turn,
+        )
+    )
+
+
+# Steers -------------------------------------------------------------------------------------------
+
+
+def _steer(
+    record: SessionRecord, message: UserMessage, row: DispositionRow, environment: Environment
+) -> Decision:
+    """Hand it to everybody whom the second table names for its cause."""
+    table = environment.deliveries
+    if message.to not in ("", "parent"):
+        name, _, beneath = message.to.partition("/")
+        names = _steered(record, table, Cause.STEER_NAMED, name)
+        if not names:
+            return rejection("no_subagent", message.content, message.client_id)
+        order = enqueue(record, message, row, "steer", for_children=names, beneath=beneath)
+        return _queue(order)
+    names = _steered(record, table, row.cause)
+    if names:
+        return _queue(enqueue(record, message, row, "steer", for_children=names))
+    if row.cause == Cause.STEER_THROUGH:  # nobody is there any more: it is for the turn alone
+        row = replace(row, cause=Cause.STEER)
+    if deliver(table, row.cause, Relation.SELF).action is not Delivery.STEER:
+        return _queue(enqueue(record, message, row, "queue"))
+    return _queue(enqueue(record, message, row, "steer", for_turn=record.turn))
+
+
+def _steered(record: SessionRecord, table: Any, cause: str, name: str = "") -> tuple[str, ...]:
+    """Name the children that a steer reaches by the table; of these, if given, the one named."""
+    names = stopping.reached_children(record, table, cause, Delivery.STEER)
+    return names if name in ("", "all") else meant(names, name)
+
+
+def steer_waiting(
+    record: SessionRecord, message: QueueChange, environment: Environment
+) -> Decision | QueueChange:
+    """Say whom a message that waits is to steer: the turn, or, while that waits, its children."""
+    table = environment.deliveries
+    names: tuple[str, ...] = ()
+    if message.to not in ("", "parent"):
+        names = _steered(record, table, Cause.STEER_NAMED, message.to)
+        if not names:
+            return refusal(f"No subagent `{message.to}` works")
+    elif not message.to and situation(record) is Situation.DELEGATING:
+        names = _steered(record, table, Cause.STEER_THROUGH)
+    return replace(message, for_children=names)
+
+
+# Interrupts ---------------------------------------------------------------------------------------
+
+
+def _interrupt(
+    record: SessionRecord, message: UserMessage, row: DispositionRow, environment: Environment
+) -> Decision:
+    """Stop whom the cause reaches; what the message says more runs next."""
+    left = message.then or (message.content if message.intent in SAYS_MORE else "")
+    stop = stopping.Stop(
+        cause=row.cause,
+        user=message.user,
+        client_id="" if left else message.client_id,
+        matched=message.matched,
+        rule=row.name,
+        text="" if left else message.content,
+        ack=row.ack,
+        said=message.said,
+        is_patient=environment.policy.interrupt_at == "boundary" and row.cause in BY_WORDS,
+        is_bare=not left,
+    )
+    wish = reverting.wish(record, message, row.cause, environment)
+    stopped = stopping.stop(record, stop, environment, is_revert=bool(wish))
+    if not left:
+        return wish + stopped
+    # the message's own receipt says it all; it runs when the turn is over
+    order = enqueue(record, message, row, "interrupt", text=left, is_next=True)
+    return wish + replace(stopped, facts=(), reply=None) + _queue(order)
+
+
+def preference(
+    message: Allow | GrantLimits | PolicyChange | Rename, environment: Environment
+) -> Decision:
+    """Note what a person chooses for the session."""
+    match message:
+        case GrantLimits(user):
+            environment.account.shares += 1
+            entry: Entry = LimitsGranted(user)
+        case PolicyChange():
+            entry = e.PolicyChanged(
+                message.busy_mode, message.is_auto_queue, message.routes, message.model
+            )
+        case Rename():
+            entry = e.SessionRenamed(message.name)
+        case Allow(tool, pattern, is_given):
+            book = environment.toolbook
+            (book.allow if is_given else book.disallow)(tool, pattern)
+            entry = (AllowanceGiven if is_given else AllowanceForgotten)(tool, pattern)
+    return Decision(entries=(entry,), reply=answer())
+
+
+# Side talks ---------------------------------------------------------------------------------------
+
+
+def side_talk(record: SessionRecord, message: SideTalk) -> Decision:
+    """Give a question beside the work its place in the queue; the child is started from there."""
+    before = known(record, message.client_id)
+    if before is not None:
+        return Decision(facts=(before,), reply=answer())
+    return _queue(Offer(message.text, "", message.user, message.client_id, is_answered=False))
+
+
+# Taking back --------------------------------------------------------------------------------------
+
+
+def take_back(record: SessionRecord, now: float) -> Decision | None:
+    """Take back the newest message if it only stopped something: it waits in the queue instead.
+
+    A planned stop is called off. None if the newest message was none of those: the queue knows it.
+    """
+    planned, newest = _revoked(record, now), _newest_stop(record, now)
+    off: tuple[Any, ...] = ()
+    if planned:
+        off = stopping.call_off(record, planned)
+    if newest is None:
+        return Decision(entries=off) if off else None
+    key = f"undo-{newest.id}"
+    stopped = None if planned else record.turns.get(newest.turn)
+    order = Enqueue(
+        text=newest.text,
+        said_as="queue",
+        epoch=record.epoch,
+        user=newest.user,
+        client_id=key,
+        matched=newest.matched,
+        rule="taken-back",
+        ack="queued",
+    )
+    reply = answer(id=newest.id, key=key, offered=stopped and stopped.number)
+    return Decision(entries=off, orders=(("queue", order),), reply=reply)
+
+
+def _newest_stop(record: SessionRecord, now: float) -> CancelRecord | None:
+    """Return the message that only stopped, if it was the last thing said and still may be undone."""
+    newest = next(reversed(list(record.interrupts.values())), None)
+    if newest is None or not newest.text or newest.taken <= _last_taken(record):
+        return None
+    return newest if now - newest.taken <= MOMENT else None
+
+
+def _revoked(record: SessionRecord, now: float) -> str:
+    """Return the receipt of a planned interrupt that goes when the last message is taken back.
+
+    That is the message that only stopped, or the one that was to run instead of the turn.
+    """
+    planned = [stop for stop in record.interrupts.values() if stop.state == "planned"]
+    if not planned:
+        return ""
+    if planned[-1].text:
+        return planned[-1].id if _newest_stop(record, now) is planned[-1] else ""
+    last = record.queue.items.get(record.queue.taken)
+    is_its = last is not None and (last.state, last.said_as) == ("pending", "interrupt")
+    return planned[-1].id if is_its and now - _last_taken(record) <= MOMENT else ""
+
+
+def _last_taken(record: SessionRecord) -> float:
+    last = record.queue.items.get(record.queue.taken)
+    return last.taken if last else 0.0

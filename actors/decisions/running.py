@@ -1,0 +1,63 @@
+"""What a person decides about a workflow's run: work of unknown outcome, and another try."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...journal import run_entries as r
+from ...journal.record import SessionRecord
+from ...machines.messages import ResumeQueue
+from ...machines.orders import Enqueue
+from ...machines.run import RUN
+from ...machines.workflow_order import Reopen
+from .decision import Decision, answer, refusal
+from .queueing import AGAIN
+
+if TYPE_CHECKING:
+    from ..environment import Environment
+
+__all__ = ["obstacle", "reopen", "try_again"]
+
+
+def obstacle(record: SessionRecord, environment: Environment) -> str:
+    """Say why a run cannot go on as it is; empty if it can, and for a session that is no run."""
+    run, spec = record.run, environment.workflow
+    if run is None or spec is None:
+        return ""
+    if run.state in RUN.final:
+        return f"the run has {run.state} already"
+    if run.state == "failed":
+        return f"the run has failed; `steersman run --resume {record.id}` tries it again"
+    idempotent = {step.id for step in spec.steps if step.idempotent}
+    unknown = [run.steps[step].name(at) for step, at in run.unknown() if step not in idempotent]
+    return f"nobody knows how this ended: {', '.join(unknown)}" if unknown else ""
+
+
+def reopen(record: SessionRecord, message: Reopen) -> Decision:
+    """Open work of unknown outcome again, or note that it was found to be done."""
+    run = record.run
+    unknown = set(run.unknown()) if run is not None else set[tuple[str, int]]()
+    if record.state != "idle" or not set(message.work) <= unknown:
+        return refusal("only work of unknown outcome can be opened again")
+    entries = tuple(r.ItemReopened(step, at, message.is_done) for step, at in message.work)
+    return Decision(entries=entries, reply=answer())
+
+
+def try_again(record: SessionRecord, environment: Environment) -> Decision:
+    """Make the steps ready because of which a run failed, and begin another turn with them."""
+    from ..runs.plan import Plan  # templates take their time to import
+
+    run, spec = record.run, environment.workflow
+    if run is None or spec is None or run.state != "failed" or record.state != "idle":
+        return refusal("only a run that has failed can be tried again")
+    plan = Plan(spec)
+    reopened = tuple(plan.reopened(run))
+    if not reopened and plan.is_over(run):
+        return refusal(f"none of its steps failed, but {run.reason}")
+    there = [item for item in record.queue.waiting() if item.purpose == AGAIN]
+    if there:  # a crash came before its turn began
+        order: ResumeQueue | Enqueue = ResumeQueue(there[0].number)
+    else:
+        text = f"run {run.workflow.name}"
+        order = Enqueue(text=text, said_as="turn", epoch=record.epoch, is_next=True, purpose=AGAIN)
+    return Decision(entries=reopened, orders=(("queue", order),), reply=answer())

@@ -1,0 +1,315 @@
+"""What a turn decides: the steps of the agent loop, and how it ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...journal import entries as e
+from ...journal.cancel_record import CancelRecord
+from ...journal.child_record import ChildRecord
+from ...journal.record import SessionRecord
+from ...journal.turn_record import CALL_ENDS, CallRecord, TurnRecord
+from ...machines.context import Fill
+from ...machines.conversation import ChatMessage, Usage
+from ...machines.delegation import StopChild
+from ...machines.delivery import Relation
+from ...machines.effects import CallModel, CancelModel, StopTool
+from ...machines.facts import Noticed
+from ...machines.limits import ANSWER
+from ...machines.results import ModelAnswered, ModelFailed, ToolFinished
+from . import stopping
+from .decision import NOTHING, Decision
+from .standing import DELEGATE, DISMISS
+
+if TYPE_CHECKING:
+    from ..environment import Environment
+
+__all__ = [
+    "CUT_SHORT",
+    "Ending",
+    "answered",
+    "awaited",
+    "buried",
+    "call_model",
+    "cut_for_steer",
+    "cut_off",
+    "detached",
+    "ended",
+    "fill_of",
+    "is_dead",
+    "late",
+    "model_failed",
+    "most_tokens",
+    "refused",
+    "stop_of",
+    "tool_ended",
+]
+
+GO_ON = "[The new message was taken back. Go on where you were cut off.]"
+CUT_SHORT = "The answer was cut short at the limit of tokens: say `continue`, or raise max_tokens."
+INTERRUPTED = "[Interrupted by the user.]"
+SKIPPED = "[Not run: the turn was interrupted before this call could start.]"
+WHY_SKIPPED = "the turn was interrupted"
+IN_BACKGROUND = "[It goes on in the background; its result comes as a message.]"
+CAPPED = 8_192
+"""Tokens: an answer may be as long as it likes while more than this is left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a turn ends: `said` is its last word to the model, else the reason."""
+
+    status: str = "completed"
+    reason: str = ""
+    hint: str = ""
+    said: str = ""
+
+
+# The loop -----------------------------------------------------------------------------------------
+
+
+def awaited(record: SessionRecord, turn: str) -> list[ChildRecord]:
+    """Return the children that the turn waits for at its last boundary, apart from its calls.
+
+    They were resumed together with it; one that has ended is waited for until its result is here.
+    """
+    found: list[ChildRecord] = []
+    for child in record.children.values():
+        if child.turn != turn or child.call or child.relation != Relation.FOREGROUND_CHILD:
+            continue
+        is_coming = child.goes == "boundary" and not child.is_returned
+        if child.is_at_work or (child.state != "interrupted" and is_coming):
+            found.append(child)
+    return found
+
+
+def call_model(record: SessionRecord, tokens: int, most: int | None) -> Decision:
+    """Ask the model with the whole conversation; `tokens` is what that takes, as estimated."""
+    turn = record.turns[record.turn]
+    said = (ChatMessage("user", GO_ON),) if turn.was_cut else ()
+    messages = (*record.conversation, *said)
+    number = turn.step + 1
+    call = CallModel(turn.id, turn.epoch, number, messages, most)
+    return Decision(entries=(e.ModelCalled(turn.id, number, said, tokens),), effects=(call,))
+
+
+def most_tokens(left: int) -> int | None:
+    """Say how long the answer may get when so many tokens are left; none: as long as it likes."""
+    return None if left < 0 or left > CAPPED else left + ANSWER
+
+
+def answered(turn: TurnRecord, message: ModelAnswered) -> Decision:
+    """Take in the model's whole answer."""
+    said = ChatMessage("assistant", message.text, message.tool_calls, thoughts=message.thoughts)
+    is_cut = message.stop_reason == "length" and not message.tool_calls
+    return Decision(
+        entries=(e.Answered(turn.id, turn.step, message.usage, (said,)),),
+        facts=(Noticed(CUT_SHORT),) if is_cut else (),
+    )
+
+
+def model_failed(turn: TurnRecord, message: ModelFailed) -> Decision:
+    """Note that the model gave no answer."""
+    failed = e.ModelCallFailed(turn.id, turn.step, message.reason, message.hint)
+    return Decision(entries=(failed,))
+
+
+def cut_for_steer(turn: TurnRecord, text: str) -> Decision:
+    """End the stream for a steer; what came of the answer stays in the conversation."""
+    cut = e.AnswerCut(turn.id, turn.step, (ChatMessage("assistant", text),))
+    return Decision(entries=(cut,), urgent=(CancelModel(turn.id),))
+
+
+def fill_of(record: SessionRecord) -> Fill:
+    """Return how much of the conversation a server has counted, as it stands now."""
+    fill = record.fill
+    if not fill.messages:
+        return fill
+    since = record.spoken - fill.messages
+    return Fill(fill.tokens, max(0, len(record.conversation) - since))
+
+
+def ended(
+    record: SessionRecord, ending: Ending, environment: Environment, *before: e.Entry
+) -> Decision:
+    """End the turn by itself."""
+    turn = record.turns[record.turn]
+    item = record.queue.items.get(turn.item)
+    owes_word = bool(ending.reason) and not (item is not None and item.purpose)
+    text = ending.said or f"[{ending.reason}]"
+    messages = (ChatMessage("assistant", text),) if owes_word else ()
+    over = e.TurnEnded(turn.id, ending.status, ending.reason, ending.hint, messages)
+    follows = stopping.ended_turn(record, environment)
+    return Decision(entries=(*before, over, *follows))
+
+
+def late(turn: str, what: str, usage: Usage | None = None) -> Decision:
+    """Note a result that nobody waits for any more."""
+    return Decision(entries=(e.LateResult(turn, what, usage or Usage()),))
+
+
+# Results of tools ---------------------------------------------------------------------------------
+
+
+def tool_ended(record: SessionRecord, message: ToolFinished) -> Decision:
+    """Take in a call's result, and with it the end of what an agent had not said the end of."""
+    turn = record.turns[message.turn]
+    call = turn.calls[message.call]
+    status = message.status if message.status != "timed_out" else "killed"
+    entries: list[e.Entry] = []
+    for inner in turn.calls.values():
+        if inner.within == call.id and inner.state not in CALL_ENDS:
+            entries += _ended_inner(turn.id, inner, status)
+    if message.progress is not None and turn.state == "acting":
+        entries.append(e.ProgressMade(turn.id, *message.progress))
+    said = ChatMessage("tool", message.text, call=call.id, wire_id=call.wire_id)
+    entries.append(
+        e.ToolEnded(
+            turn.id,
+            call.id,
+            call.tool,
+            message.status,
+            message.exit_code,
+            message.bytes,
+            message.killed,
+            message.survivors,
+            message.spilled,
+            (said,),
+        )
+    )
+    return Decision(entries=tuple(entries))
+
+
+def refused(turn: str, call: CallRecord, status: str, reason: str, text: str = "") -> e.ToolRefused:
+    """Tell that a call never started; `text` is what the model reads."""
+    said = text or f"[{call.tool} was not run: {reason}]"
+    message = ChatMessage("tool", said, call=call.id, wire_id=call.wire_id)
+    return e.ToolRefused(turn, call.id, call.tool, status, reason, (message,))
+
+
+def detached(record: SessionRecord) -> Decision:
+    """End the calls whose children go on in the background."""
+    turn = record.turns[record.turn]
+    gone = {child.detached_from for child in record.children.values() if child.detached_from}
+    calls = [
+        call for call in turn.calls.values() if call.id in gone and call.state not in CALL_ENDS
+    ]
+    return Decision(
+        entries=tuple(
+            e.ToolEnded(
+                turn.id,
+                call.id,
+                call.tool,
+                "ok",
+                messages=(ChatMessage("tool", IN_BACKGROUND, call=call.id, wire_id=call.wire_id),),
+            )
+            for call in calls
+        )
+    )
+
+
+# The end by a stop --------------------------------------------------------------------------------
+
+
+def cut_off(record: SessionRecord, partial: str, environment: Environment) -> Decision:
+    """End the turn here, in one commit; what runs is told to stop, and its results are awaited.
+
+    `partial` is what has come of an answer that streams.
+    """
+    turn = record.turns[record.turn]
+    stop = stop_of(record)
+    before: tuple[e.Entry, ...] = ()
+    cause = stop.cause if stop is not None else "stop"
+    is_replaced = stop is not None and stop.is_replaced
+    planned = stopping.planned_stop(record)
+    if planned is not None and record.state == "busy":
+        before, cause = (stopping.take_effect(planned, environment),), planned.cause
+        is_replaced = planned.is_replaced
+    waiting = [call for call in turn.calls.values() if call.state in ("requested", "asking")]
+    open_calls = [call for call in turn.calls.values() if call.state == "running"]
+    own = [call for call in open_calls if not call.within]
+    results: list[e.Entry] = []
+    for call in waiting:
+        if call.state == "asking":
+            results.append(e.QuestionAnswered(turn.id, call.question, "withdrawn"))
+        results.append(_skipped(turn.id, call))
+    has_results = any(not call.within for call in waiting)
+    words = _last_words(record, partial, bool(own), has_results)
+    item = record.queue.items.get(turn.item)
+    is_replaced = is_replaced and item is not None and not item.goal
+    over = e.Interrupted(turn.id, cause, item.progress if item else None, words, is_replaced)
+    held = stopping.holds_after(record, cause, environment)
+    stops = tuple(_stop_effect(turn, call) for call in own)
+    return Decision(entries=(*before, *results, over, *held), urgent=(CancelModel(turn.id), *stops))
+
+
+def stop_of(record: SessionRecord) -> CancelRecord | None:
+    """Return the stop that has taken effect on the newest turn; none if there is none."""
+    found = [
+        stop
+        for stop in record.interrupts.values()
+        if stop.turn == record.turn and stop.state == "stopping"
+    ]
+    return found[-1] if found else None
+
+
+def _skipped(turn: str, call: CallRecord) -> e.ToolRefused:
+    if call.within:  # it is the agent's own, and no part of the conversation
+        return e.ToolRefused(turn, call.id, call.tool, "skipped", WHY_SKIPPED)
+    return refused(turn, call, "skipped", WHY_SKIPPED, SKIPPED)
+
+
+def _last_words(
+    record: SessionRecord, partial: str, has_open: bool, has_results: bool
+) -> tuple[ChatMessage, ...]:
+    """What the conversation says of a cut, so that user and assistant keep alternating.
+
+    While calls run their results come first, and the last word with the last of them.
+    """
+    has_said = record.conversation[-1].role == "assistant" and not has_results
+    if has_open or has_said:
+        return ()
+    return (ChatMessage("assistant", f"{partial}\n{INTERRUPTED}" if partial else INTERRUPTED),)
+
+
+def _stop_effect(turn: TurnRecord, call: CallRecord) -> StopTool | StopChild:
+    """Ask for a call to be stopped; its result still comes."""
+    is_of_child = call.tool in (DELEGATE, DISMISS)
+    return (StopChild if is_of_child else StopTool)(turn.id, turn.epoch, call.id)
+
+
+def is_dead(record: SessionRecord) -> bool:
+    """Whether everything that an interrupted turn started, and its stop reached, is dead."""
+    turn = record.turns[record.turn]
+    if any(call.state not in CALL_ENDS for call in turn.calls.values()):
+        return False
+    stops = [stop for stop in record.interrupts.values() if stop.turn == turn.id]
+    return not any(stopping.has_reached(record, stop) for stop in stops)
+
+
+def buried(record: SessionRecord) -> Decision:
+    """Say that everything is dead, as soon as that is so."""
+    if not is_dead(record):
+        return NOTHING
+    turn = record.turns[record.turn]
+    stop = stop_of(record)
+    killed = stop.killed if stop is not None else ()
+    survivors = stop.survivors if stop is not None else ()
+    for call in turn.calls.values():
+        killed += tuple(pid for pid in call.killed if pid not in killed)
+        survivors += tuple(pid for pid in call.survivors if pid not in survivors)
+    owes_word = record.conversation[-1].role == "tool"
+    said = (ChatMessage("assistant", INTERRUPTED),) if owes_word else ()
+    order = stop.order if stop is not None else 0
+    return Decision(entries=(e.Stopped(turn.id, killed, survivors, said, order=order),))
+
+
+def _ended_inner(turn: str, call: CallRecord, status: str) -> list[e.Entry]:
+    """End a call of an agent's own with the agent's call."""
+    if call.state in ("running", "stopping"):
+        return [e.ToolEnded(turn, call.id, call.tool, status)]
+    asked: list[e.Entry] = []
+    if call.state == "asking":
+        asked.append(e.QuestionAnswered(turn, call.question, "withdrawn"))
+    return [*asked, e.ToolRefused(turn, call.id, call.tool, "skipped", WHY_SKIPPED)]

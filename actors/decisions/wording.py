@@ -1,0 +1,65 @@
+"""What the model reads of a message: its words, whose they are, and where it was interrupted."""
+
+from __future__ import annotations
+
+import re
+
+from ...journal.queue import ItemRecord
+from ...machines.attachment import rendered
+
+__all__ = ["chosen", "opening", "spoken", "with_news", "words"]
+
+
+LEAD = re.compile(r"^(?=[ \t]*\[((New message|Result) from |Asked beside the work:))", re.MULTILINE)
+
+
+def words(item: ItemRecord, is_steer: bool = False) -> str:
+    """Return what the model reads of a message, with what is attached to it."""
+    return spoken(item, is_steer) + LEAD.sub("> ", rendered(item.attached))
+
+
+def spoken(item: ItemRecord, is_steer: bool = False) -> str:
+    """Return the words of a message: who says it, where that is not the user himself.
+
+    A line inside a message that looks like such a name is marked as cited, so that nobody can speak
+    for somebody else.
+    """
+    if item.said_as == "side_talk" or (item.answer and item.answer != item.text):
+        asked, answer = (LEAD.sub("> ", one) for one in (item.text, item.answer))
+        return f"[Asked beside the work: {asked}] The answer was:\n{answer}"
+    if item.child:
+        return f"[Result from {item.child}] {LEAD.sub('> ', item.text)}"
+    if is_steer:
+        return f"[New message from {_name(item.user)}] {LEAD.sub('> ', item.text)}"
+    return item.text
+
+
+def _name(user: str) -> str:
+    """Write a name on one line, without the mark that ends it."""
+    return " ".join(user.replace("]", " ").replace("[", " ").split())[:60] or "user"
+
+
+def chosen(there: list[ItemRecord], number: int | None) -> ItemRecord | None:
+    """Pick the item with a number; without one the oldest that was interrupted, or the first."""
+    if number:
+        return next((one for one in there if one.number == number), None)
+    interrupted = [one for one in there if one.state == "interrupted"]
+    return next(iter(interrupted or there), None)
+
+
+def with_news(news: str, item: ItemRecord, resumes: str) -> str:
+    """Put what happened to the files since in front of what is said."""
+    said = opening(item) if resumes else words(item)
+    return f"{news}\n{said}" if news else said
+
+
+def opening(item: ItemRecord) -> str:
+    """Tell the model where it was when it was interrupted."""
+    progress, at = item.progress, ""
+    if progress:
+        unit = f"{progress['unit']} " if progress["unit"] else ""
+        at = f" at {unit}{progress['done']}/{progress['total']}"
+    return (
+        f"[You were interrupted{at}. Go on from there. A call without a result may or may not have "
+        f"had its effect: look before you repeat it.]\n{words(item)}"
+    )

@@ -1,0 +1,329 @@
+"""The goal actor: the one authority on what a session works for, and on when that ends.
+
+A goal's turns are ordinary messages in the session's queue, one at a time, and never before somebody's
+own. Their budget is reserved when the message is queued, and spent when its turn has ended. When the
+session is at rest after a turn a judge looks, and the goal goes on, waits, pauses or ends.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pykka import ActorRef
+
+from ..journal import goal_entries as g
+from ..journal.goal_record import GoalRecord
+from ..journal.record import SessionRecord
+from ..machines.messages import Interrupt
+from ..machines.orders import Down, GoalMessage, GoalOrder, Inspect, TimerFired, Wake
+from ..machines.pursuit import (
+    AwaitCondition,
+    ChangesCounted,
+    ConditionMet,
+    GateEnded,
+    GoalTimer,
+    JudgeAnswered,
+    Judged,
+    JudgeDead,
+    StopJudging,
+)
+from ..machines.verdict import Verdict
+from .decisions import goals
+from .decisions.decision import Decision
+from .decisions.goals import Rest
+from .judge import Judge, Judging
+from .ledger import Ledger, LedgerHandle
+from .mailbox import tell
+from .supervisor import Child, ChildSpec, Supervisor
+
+if TYPE_CHECKING:
+    from .system import ActorSystem
+
+__all__ = ["Goal"]
+
+
+class Goal(Supervisor):
+    """One session's goals; `judge_type` is what it starts to look at a boundary.
+
+    `timer` names what it waits for, empty for nothing; `timers` counts them. `is_dirty`: files may
+    have changed since the boundary before the last; `are_gates_known`: nothing can have changed since
+    the gates ran.
+    """
+
+    judge_type: type[Judge] = Judge
+
+    def __init__(self, system: ActorSystem, ledger: Ledger) -> None:
+        super().__init__(system)
+        self.ledger = LedgerHandle(ledger, self, "goal")
+        self.timer = ""
+        self.timers = 0
+        self.is_dirty = False
+        self.are_gates_known = False
+
+    @property
+    def _goal(self) -> GoalRecord | None:
+        """The goal that is pursued, if one is."""
+        goal = self.ledger.record.goals.goal
+        return goal if goal is not None and goal.is_pursued else None
+
+    def on_start(self) -> None:
+        """Put in order what an incarnation that failed has left."""
+        self.ledger.enlist()
+        goal = self._goal
+        if self.birth.incarnation and goal is not None and goal.state == "waiting":
+            self.ledger.decide(Decision(entries=(g.GoalWoken(goal.id, "a fault in the program"),)))
+        if goals.is_judging(self.ledger.record):
+            self._leave_off()
+        self._attend()
+
+    def on_receive(self, message: Any) -> Any:
+        """Decide; then do what is due."""
+        reply = self._take(message)
+        self._attend()
+        return reply
+
+    def _take(self, message: Any) -> Any:
+        match message:
+            case Wake():
+                self.ledger.awake()
+            case GoalOrder():
+                return self._order(message)
+            case Judged():
+                self._judged(message)
+            case GateEnded() | JudgeAnswered() | ChangesCounted():
+                judge = self.children.get("judge")
+                if judge is not None:
+                    tell(judge.ref, message)
+            case JudgeDead():
+                self._judge_dead(message)
+            case ConditionMet() | TimerFired():
+                self._time_has_come(message)
+            case Inspect():
+                return {"judging": "judge" in self.children, "timer": self.timer}
+            case Down():
+                self.handle_down(message)
+            case _:
+                return super().on_receive(message)
+        return None
+
+    def _order(self, message: GoalOrder) -> Any:
+        """Carry out what somebody wants of a goal; whatever was going on for it ends first."""
+        record, policy = self.ledger.record, self.ledger.environment.goals
+        decision = goals.obstacle(record, message.order)
+        if decision is None:
+            decision = goals.order(record, message.order, message.epoch, policy)
+        if decision.orders or any(isinstance(one, g.GoalCleared) for one in decision.entries):
+            self._leave_off()
+            self.are_gates_known = self.is_dirty = False
+        return self.ledger.decide(decision)
+
+    # What is due ----------------------------------------------------------------------------------
+
+    def _attend(self) -> None:
+        """Do what the record says is due: obey a stop, keep the budget, or look at a boundary."""
+        record = self.ledger.record
+        stopped = goals.paused_by_stop(record, self.ledger.environment)
+        if stopped:
+            self._leave_off()
+            self.ledger.decide(Decision(entries=stopped))
+            return
+        goal = self._goal
+        if goal is None:
+            if self.timer or goals.is_judging(record):
+                self._leave_off()
+            return
+        if record.running is not None:
+            self._watch_turn(record, goal)
+        elif goals.is_at_rest(record) and not goals.is_judging(record):
+            self._rested(goal, goals.rest(record, goal, self.ledger.environment))
+
+    def _watch_turn(self, record: SessionRecord, goal: GoalRecord) -> None:
+        """A turn runs: if it is not the goal's, what went on for that ends; else mind its budget."""
+        if goal.judging or (goal.turn != record.turn and self.timer.startswith("pause")):
+            self._leave_off()
+        turn = record.running
+        if goal.turn != record.turn or turn is None:
+            return
+        if goal.overdraft and turn.state == "acting":
+            paused = g.GoalPaused(goal.id, "budget", goal.overdraft)
+            self._pause_in_turn(goal, paused)
+        elif goal.max_seconds is not None and not self.timer.startswith("limit"):
+            left = goal.max_seconds - (goal.seconds_total - goal.base_seconds)
+            self._set_timer(goal, "limit", max(0.0, left))
+
+    def _pause_in_turn(self, goal: GoalRecord, paused: g.GoalPaused) -> None:
+        order = Interrupt("budget", goal.turn)
+        self.ledger.decide(Decision(entries=(paused,), orders=(("session", order),)))
+
+    def _leave_off(self) -> None:
+        """Stop judging and waiting; `JudgeDead` comes when nothing of that is left."""
+        is_waiting, self.timer = self.timer.startswith("wait"), ""
+        judge = self.children.pop("judge", None)
+        if judge is not None:
+            tell(judge.ref, StopJudging(self.ledger.record.goals.current))
+        if judge is not None or is_waiting or goals.is_judging(self.ledger.record):
+            stop = StopJudging(self.ledger.record.goals.current)
+            self.ledger.decide(Decision(urgent=(stop,)))
+
+    def _judge_dead(self, message: JudgeDead) -> None:
+        """Nothing of gate and judge is left: whoever waits for that may go on."""
+        why = "a stop, or a message, came first"
+        for goal in self.ledger.record.goals.goals.values():
+            if goal.judging and "judge" not in self.children:
+                stopped = g.JudgingStopped(
+                    goal.id, goal.judging, why, message.killed, message.survivors
+                )
+                self.ledger.decide(Decision(entries=(stopped,)))
+
+    # Boundaries -----------------------------------------------------------------------------------
+
+    def _rested(self, goal: GoalRecord, at: Rest) -> None:
+        """Nothing runs and nothing will: deal with the turn that has ended, or go on."""
+        is_new = at.turn != goal.boundary
+        if goal.state == "waiting":
+            if is_new and at.is_persons:
+                self._leave_off()
+                self.are_gates_known = False
+                self.ledger.decide(Decision(entries=(g.GoalWoken(goal.id, "a message came"),)))
+                self._attend()
+            return
+        if self.timer.startswith("pause") and not is_new:
+            return
+        self.timer = ""
+        if not is_new:
+            self._go_on(goal)
+        elif goal.overdraft:
+            self.ledger.decide(Decision(entries=(g.GoalPaused(goal.id, "budget", goal.overdraft),)))
+        elif at.status == "completed":
+            self._begin_judging(goal, at)
+        else:
+            self._turn_failed(goal, at)
+
+    def _turn_failed(self, goal: GoalRecord, at: Rest) -> None:
+        self.is_dirty = self.is_dirty or at.may_have_changed
+        self.are_gates_known = self.are_gates_known and not at.may_have_changed
+        failed = g.GoalTurnFailed(goal.id, at.turn, at.status, at.reason)
+        self.ledger.decide(Decision(entries=(failed,)))
+        goal = self.ledger.record.goals.goals[goal.id]
+        most = self.ledger.environment.goals.max_failed_turns
+        if most and goal.failing >= most:
+            times = f"{goal.failing} turns in a row failed" if goal.failing > 1 else "a turn failed"
+            paused = g.GoalPaused(goal.id, "failing", f"{times}: {at.reason}")
+            self.ledger.decide(Decision(entries=(paused,)))
+        else:
+            self._go_on(goal)
+
+    def _begin_judging(self, goal: GoalRecord, at: Rest) -> None:
+        has_news = at.may_have_changed or at.is_persons or self.is_dirty
+        policy = self.ledger.environment.goals
+        judging = Judging(
+            goal.id,
+            at.turn,
+            goal.text,
+            goal.gates,
+            goal.gate_results if self.are_gates_known and not has_news else (),
+            goals.earlier_verdicts(goal),
+            is_repeated=goals.is_repeated(goal, at, self.is_dirty),
+            may_have_changed=at.may_have_changed,
+            gates_decide=policy.gates_decide,
+            timeouts=(policy.gate_timeout, policy.judge_timeout),
+        )
+        self.is_dirty = False
+        self.ledger.decide(Decision(entries=(g.JudgingBegun(goal.id, at.turn),)))
+        ledger, me = self.ledger.whole, self.actor_ref
+
+        def start() -> ActorRef[Any]:
+            return self.judge_type.start(self.system, ledger, judging, me)
+
+        self.start_child(ChildSpec("judge", start, "temporary"))
+
+    def child_ended(self, child: Child, down: Down) -> None:
+        """A judge whose actor failed is one that is unusable."""
+        goal = self._goal
+        if goal is not None and goal.judging and down.reason:
+            fault = f"a fault in the program: {down.reason}"
+            self.ledger.decide(Decision(urgent=(StopJudging(goal.id),)))
+            self._judged(Judged(goal.judging, Verdict("continue"), fault=fault))
+
+    def _judged(self, message: Judged) -> None:
+        goal = self._goal
+        if goal is None or goal.judging != message.turn or self.ledger.record.running is not None:
+            return
+        self.children.pop("judge", None)
+        at = goals.rest(self.ledger.record, goal, self.ledger.environment)
+        verdict = message.verdict
+        self.are_gates_known = verdict.kind == "continue"
+        entry = goals.judged(goal, message, at)
+        match verdict.kind:
+            case "done" if self.ledger.record.goals.line:
+                judged = Decision(entries=(entry,))
+                self.ledger.decide(judged + goals.next_goal(self.ledger.record, goal.epoch))
+            case "wait":
+                self._wait(goal, entry, verdict, at)
+            case "continue":
+                self.ledger.decide(Decision(entries=(entry,)))
+                self._not_yet(self.ledger.record.goals.goals[goal.id], message)
+            case _:
+                self.ledger.decide(Decision(entries=(entry,)))
+
+    def _not_yet(self, goal: GoalRecord, message: Judged) -> None:
+        most = self.ledger.environment.goals.max_judge_failures
+        if message.fault and most and goal.judge_failures >= most:
+            detail = f"{goal.judge_failures} times in a row: {message.fault}"
+            paused = g.GoalPaused(goal.id, "judge_unusable", detail)
+            self.ledger.decide(Decision(entries=(paused,)))
+        elif message.is_stuck and not (message.fault and most):
+            detail = "the same answer twice, and no file changed in between"
+            self.ledger.decide(Decision(entries=(g.GoalPaused(goal.id, "no_progress", detail),)))
+        elif goals.is_at_rest(self.ledger.record):
+            self._go_on(goal)
+
+    # Going on -------------------------------------------------------------------------------------
+
+    def _go_on(self, goal: GoalRecord) -> None:
+        """Let the next turn begin, unless the budget is spent; the less was done, the later."""
+        spent = goals.what_is_spent(goal)
+        if spent and not goal.reserved:
+            self.ledger.decide(Decision(entries=(g.GoalPaused(goal.id, "budget", spent),)))
+            return
+        pause = goals.pause_before(goal, self.ledger.environment.goals)
+        if pause:
+            self._set_timer(goal, "pause", pause)
+        else:
+            self._continue(goal)
+
+    def _continue(self, goal: GoalRecord) -> None:
+        said = GoalMessage(goal.id, goals.continuation(goal), goal.user, after=goal.boundary)
+        self.ledger.decide(Decision(orders=(("queue", said),)))
+
+    def _wait(self, goal: GoalRecord, entry: g.GoalJudged, verdict: Verdict, at: Rest) -> None:
+        assert verdict.condition is not None
+        limit = self.ledger.environment.goals.max_wait
+        waiting = AwaitCondition(goal.id, self._name("wait"), verdict.condition, limit, at.ended)
+        self.ledger.decide(Decision(entries=(entry,), effects=(waiting,)))
+
+    def _set_timer(self, goal: GoalRecord, what: str, seconds: float) -> None:
+        self.ledger.decide(Decision(effects=(GoalTimer(goal.id, self._name(what), seconds),)))
+
+    def _name(self, what: str) -> str:
+        self.timers += 1
+        self.timer = f"{what} {self.timers}"
+        return self.timer
+
+    def _time_has_come(self, message: ConditionMet | TimerFired) -> None:
+        goal = self._goal
+        if goal is None or message.name != self.timer:
+            return
+        what, self.timer = self.timer.partition(" ")[0], ""
+        match what:
+            case "wait" if goal.state == "waiting" and isinstance(message, ConditionMet):
+                why = "it did not happen in time" if message.is_late else "it has happened"
+                self.ledger.decide(Decision(entries=(g.GoalWoken(goal.id, why),)))
+            case "pause" if goal.state == "active" and goals.is_at_rest(self.ledger.record):
+                self._continue(goal)
+            case "limit" if goal.turn:
+                minutes = (goal.max_seconds or 0.0) / 60
+                detail = f"the {minutes:g} minutes are spent"
+                self._pause_in_turn(goal, g.GoalPaused(goal.id, "budget", detail))
+            case _:
+                pass

@@ -1,0 +1,215 @@
+"""The judge actor: one look at a goal, from the end of a turn to a verdict.
+
+Gates run first, one after the other; the first that fails is the verdict. Then the model is asked. A
+judge that fails, is late or says nothing that can be read means `continue`: the goal's budget is what
+ends it in any case. Before an agent that repeats itself is told to go on, it is found out whether any
+file has changed. `EFFECTS` has the method for each effect that the judge's machine names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from pykka import ActorRef
+
+from ..machines.judge import JUDGE
+from ..machines.orders import Inspect
+from ..machines.pursuit import (
+    AskJudge,
+    ChangesCounted,
+    CountChanges,
+    GateEnded,
+    GateResult,
+    JudgeAnswered,
+    Judged,
+    RunGate,
+    StopJudging,
+)
+from ..machines.step import Refusal, perform, step
+from ..machines.verdict import Unusable, Verdict, read_verdict
+from .actor import Actor
+from .decisions.decision import Decision
+from .ledger import Ledger, LedgerHandle
+
+if TYPE_CHECKING:
+    from .system import ActorSystem
+
+__all__ = ["EFFECTS", "Judge", "Judging"]
+
+GATES_PASSED = "every gate succeeds"
+NEWEST = 60
+"""Messages, newest last, of which a judge is shown what fits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """What a judge has to know: the goal, the turn, `gates` to run, or how they ended last time.
+
+    `is_repeated`: the agent says what it said before. `may_have_changed`: a tool ran that can change
+    files. `timeouts` are seconds, for a gate and for the model.
+    """
+
+    goal: str
+    turn: str
+    text: str
+    gates: tuple[tuple[str, ...], ...] = ()
+    known: tuple[GateResult, ...] = ()
+    earlier: tuple[str, ...] = ()
+    is_repeated: bool = False
+    may_have_changed: bool = False
+    gates_decide: bool = False
+    timeouts: tuple[float, float] = field(default=(600.0, 60.0))
+
+
+class Judge(Actor):
+    """One boundary's judge; it ends with its verdict. `found` is what it has found out so far."""
+
+    def __init__(
+        self, system: ActorSystem, ledger: Ledger, judging: Judging, goal: ActorRef[Any]
+    ) -> None:
+        super().__init__(system)
+        self.ledger, self.goal = LedgerHandle(ledger, self, "goal"), goal
+        self.state: str = JUDGE.initial
+        self.at = judging
+        self.found = Judged(judging.turn, Verdict("continue"), gates=judging.known)
+
+    def on_start(self) -> None:
+        """Begin with the gates; those that failed before, and nothing has changed, fail again."""
+        failed = next((gate for gate in self.found.gates if not gate.passed), None)
+        if failed is not None:
+            self._gate_failed(failed)
+        elif self.found.gates:
+            self._gates_done()
+        else:
+            self.next_gate()
+
+    def on_receive(self, message: Any) -> Any:
+        """Take in a result; one that comes too late is nobody's any more."""
+        match message:
+            case GateEnded(turn=turn) if self._awaits("gating", turn):
+                self._gate_ended(message.result)
+            case JudgeAnswered(turn=turn) if self._awaits("asking", turn):
+                self._answered(message)
+            case ChangesCounted(turn=turn) if self._awaits("comparing", turn):
+                is_stuck = message.is_sure and not message.files
+                self.found = replace(self.found, is_stuck=is_stuck)
+                self._fire("compared")
+            case GateEnded() | JudgeAnswered() | ChangesCounted():
+                pass
+            case StopJudging():
+                if self.state not in JUDGE.final:
+                    self._fire("stop")
+                    self.stop()
+            case Inspect():
+                return {"state": self.state}
+            case _:
+                return super().on_receive(message)
+        return None
+
+    def _awaits(self, state: str, turn: str) -> bool:
+        return (self.state, self.at.turn) == (state, turn)
+
+    def _fire(self, event: str, facts: frozenset[str] = frozenset()) -> None:
+        """Make the machine's step, and perform the effects that it names."""
+        moved = step(JUDGE, self.state, event, facts)
+        if isinstance(moved, Refusal):
+            self.system.note_refusal(self, moved)
+            return
+        self.state = moved.state
+        perform(JUDGE, moved.effects, EFFECTS)(self)
+
+    def _do(self, effect: RunGate | AskJudge | CountChanges) -> None:
+        self.ledger.decide(Decision(effects=(effect,)))
+
+    # Gates ----------------------------------------------------------------------------------------
+
+    def next_gate(self) -> None:
+        """Run the gate that comes next."""
+        number = len(self.found.gates)
+        if number < len(self.at.gates):
+            gate, timeout = self.at.gates[number], self.at.timeouts[0]
+            self._do(RunGate(self.at.goal, self.at.turn, number, gate, timeout))
+        else:
+            self._gates_done()
+
+    def _gate_ended(self, result: GateResult) -> None:
+        self.found = replace(self.found, gates=(*self.found.gates, result))
+        if result.passed:
+            self._fire("gate_passed")
+        else:
+            self._gate_failed(result)
+
+    def _gate_failed(self, result: GateResult) -> None:
+        verdict = Verdict("continue", _failure(result))
+        self._conclude("gate_failed", replace(self.found, by="gate", verdict=verdict))
+
+    def _gates_done(self) -> None:
+        decides = self.at.gates_decide and bool(self.at.gates)
+        if decides:
+            verdict = Verdict("done", GATES_PASSED)
+            self.found = replace(self.found, by="gates", verdict=verdict)
+        self._fire("gates_done", frozenset({"gates_decide"} if decides else ()))
+
+    # The model ------------------------------------------------------------------------------------
+
+    def ask_model(self) -> None:
+        """Show the model what was said last, and ask whether the goal is reached."""
+        at = self.at
+        said = tuple(self.ledger.record.conversation[-NEWEST:])
+        gates = self.found.gates
+        timeout = at.timeouts[1]
+        self._do(AskJudge(at.goal, at.turn, at.text, gates, at.earlier, said, timeout))
+
+    def _answered(self, message: JudgeAnswered) -> None:
+        said = Unusable(message.fault) if message.fault else read_verdict(message.text)
+        found = replace(self.found, usage=message.usage)
+        if isinstance(said, Unusable):
+            is_stuck = self.at.is_repeated and not self.at.may_have_changed
+            verdict = Verdict("continue")
+            self.found = replace(found, fault=said.why, verdict=verdict, is_stuck=is_stuck)
+            self._fire("no_verdict")
+        else:
+            self._conclude("verdict", replace(found, verdict=said))
+
+    # The end --------------------------------------------------------------------------------------
+
+    def _conclude(self, event: str, found: Judged) -> None:
+        """Give the verdict; where the agent repeats itself and is to go on, find out more first."""
+        is_repeated = self.at.is_repeated and found.verdict.kind == "continue"
+        must_look = is_repeated and self.at.may_have_changed
+        self.found = replace(found, is_stuck=is_repeated)
+        self._fire(event, frozenset({"is_repeated"} if must_look else ()))
+
+    def compare(self) -> None:
+        """Count the files that the turn has changed."""
+        self._do(CountChanges(self.at.goal, self.at.turn))
+
+    def tell_goal(self) -> None:
+        """Report what was found, and end."""
+        self.goal.tell(self.found)
+        self.stop()
+
+
+def _failure(result: GateResult) -> str:
+    """Say how a gate failed."""
+    match result.status:
+        case "exited":
+            how = f"exit code {result.exit_code}"
+        case "timed_out":
+            how = "timed out"
+        case "failed":
+            how = f"could not be run: {result.output}"
+        case _:
+            how = result.status
+    return f"the gate `{result.command}` failed ({how})"
+
+
+EFFECTS: Final[dict[str, Callable[[Judge], None]]] = {
+    "ask": Judge.ask_model,
+    "compare": Judge.compare,
+    "next": Judge.next_gate,
+    "tell": Judge.tell_goal,
+}
+"""What performs the effects that the judge's machine names."""

@@ -1,0 +1,237 @@
+"""The ledger of a session: the only writer of its record, and the gate to everything outside.
+
+A session's actors share one record. Each of them is the authority for its part and decides alone
+about that; what it decides goes through `decide`, which folds it at once, numbers it, and hands it on
+to the journal. So whoever decides next sees the state with every earlier decision, durable or not.
+Telling and acting wait for the commit.
+
+A decision is folded whole or refused whole: it is tried on a copy, which replaces the record only when
+every machine has accepted every entry. Used on the dispatcher's thread only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from pykka import ActorRef
+
+from ..journal import entries as e
+from ..journal.codec import encode_entry
+from ..journal.record import SessionRecord, apply
+from ..journal.store import StoredEntry
+from ..machines.delegation import Delegate, Dismiss, PassSteer, StopChild
+from ..machines.effects import Effect
+from ..machines.errors import StoreDamaged
+from ..machines.facts import Fact, StoreLost
+from ..machines.orders import StoreBroke, Wake
+from ..machines.step import Refusal
+from .gate import admits
+from .mailbox import tell
+from .outbox import Held, Outbox
+from .wakes import interested
+
+if TYPE_CHECKING:
+    from .actor import Actor
+    from .decisions.decision import Decision, Role
+    from .environment import Environment
+
+__all__ = ["Ledger", "LedgerHandle"]
+
+
+class Ledger:
+    """One session's; `now` returns seconds since the epoch.
+
+    `record` is the fold of everything decided so far, durable or about to be. `broken` says why the
+    journal cannot be written any more, empty while it can.
+    """
+
+    def __init__(
+        self, record: SessionRecord, environment: Environment, now: Callable[[], float]
+    ) -> None:
+        self.record = record
+        self.environment = environment
+        self.broken = ""
+        self._outbox = Outbox(record.seq)
+        self._members: dict[Role, ActorRef[Any]] = {}
+        self._woken = set[str]()
+        self._now = now
+
+    # The actors -----------------------------------------------------------------------------------
+
+    def enlist(self, role: Role, ref: ActorRef[Any]) -> None:
+        """Make an actor of the session known to the others."""
+        self._members[role] = ref
+        self._woken.discard(role)
+
+    def member(self, role: Role) -> ActorRef[Any] | None:
+        """Return one of the session's actors; none if it is not there."""
+        ref = self._members.get(role)
+        return ref if ref is not None and ref.is_alive() else None
+
+    def wake(self, role: Role) -> None:
+        """Have an actor do what is due; once, however often it is asked before it does."""
+        ref = self.member(role)
+        if ref is not None and role not in self._woken:
+            self._woken.add(role)
+            tell(ref, Wake())
+
+    def awake(self, role: Role) -> None:
+        """Note that an actor looks at the record now."""
+        self._woken.discard(role)
+
+    # Decisions ------------------------------------------------------------------------------------
+
+    def decide(self, role: Role, decision: Decision) -> Refusal | None:
+        """Fold a decision of the actor `role`, and carry it out.
+
+        Returns the refusal if a machine does not accept one of its entries: then nothing of it is
+        done, but for what only stops something.
+        """
+        reply_to = self._members.get(role)
+        for effect in decision.urgent:
+            self._perform(effect, reply_to)
+        if self.broken:
+            return Refusal("journal", "broken", "write", self.broken)
+        if self.record.state == "finalized" and decision.entries:
+            return Refusal("session", "finalized", role, "the session has ended for good")
+        stages: list[tuple[e.Entry, SessionRecord, float]] = []
+        try:
+            stages.extend(self._folded(decision.entries))
+        except StoreDamaged as error:
+            return Refusal("session", self.record.state, "decide", error.message)
+        for entry, record, time in stages:
+            self.record = record
+            told = self.environment.ears.hear(entry, record.seq, time, record)
+            self._outbox.hold(Held(record.seq, told))
+            self.environment.journal.append(
+                StoredEntry(record.seq, time, encode_entry(entry)), record
+            )
+        if decision.effects or decision.facts:
+            held = Held(self.record.seq, (), decision.facts, decision.effects, reply_to)
+            self._outbox.hold(held)
+        for name, order in decision.orders:
+            tell(self.member(name), order)
+        for name in interested(decision.entries, self.record):
+            if name != role:
+                self.wake(name)
+        self.committed(self._outbox.durable)
+        return None
+
+    def _folded(
+        self, entries: tuple[e.Entry, ...]
+    ) -> Iterator[tuple[e.Entry, SessionRecord, float]]:
+        """Give each entry with the record as it is after it. Raises `StoreDamaged`."""
+        record, now = self.record, self._now()
+        for entry in entries:
+            record = copy(record)
+            apply(record, entry, record.seq + 1, now)
+            yield entry, record, now
+
+    # Telling and acting ---------------------------------------------------------------------------
+
+    def committed(self, seq: int) -> None:
+        """Everything up to `seq` is durable: tell it, and perform what no stop has overtaken."""
+        ears = self.environment.ears
+        for held in self._outbox.release(seq):
+            ears.tell(held.told)
+            for fact in held.facts:
+                ears.pass_on(fact)
+            for effect in held.effects:
+                self._perform(effect, held.reply_to)
+
+    def _perform(self, effect: Effect, reply_to: ActorRef[Any] | None) -> None:
+        if not admits(self.record, self.environment.lineage, effect):
+            return
+        match effect:
+            case Delegate() | Dismiss() | StopChild() | PassSteer():
+                tell(self.member("children"), effect)
+            case _:
+                self.environment.perform(effect, reply_to)
+
+    def pass_on(self, fact: Fact) -> None:
+        """Tell something that is not journalled."""
+        self.environment.ears.pass_on(fact)
+
+    def break_off(self, message: StoreBroke) -> None:
+        """Fail loudly: nothing that is not durable is told, and nothing more is accepted."""
+        self.broken = message.reason
+        self._outbox.clear()
+        code = "lease_lost" if message.is_lease_lost else "store_failed"
+        self.pass_on(StoreLost(code, message.reason, message.hint))
+
+
+class LedgerHandle:
+    """One actor's access to its session's ledger: what it reads, and how it decides, as `role`."""
+
+    __slots__ = ("_actor", "_ledger", "role")
+
+    def __init__(self, ledger: Ledger, actor: Actor, role: Role) -> None:
+        self._ledger, self._actor = ledger, actor
+        self.role: Role = role
+
+    @property
+    def record(self) -> SessionRecord:
+        """The session's state, with everything that was decided until now."""
+        return self._ledger.record
+
+    @property
+    def environment(self) -> Environment:
+        """What the session's actors are handed instead of reaching for it."""
+        return self._ledger.environment
+
+    @property
+    def broken(self) -> str:
+        """Why the journal cannot be written any more; empty while it can."""
+        return self._ledger.broken
+
+    @property
+    def whole(self) -> Ledger:
+        """The ledger itself, for an actor that starts others."""
+        return self._ledger
+
+    def enlist(self) -> None:
+        """Make the actor known to the others."""
+        self._ledger.enlist(self.role, self._actor.actor_ref)
+
+    def awake(self) -> None:
+        """Note that the actor looks at the record now."""
+        self._ledger.awake(self.role)
+
+    def decide(self, decision: Decision) -> Any:
+        """Have a decision folded and carried out; return its reply, or what a machine refused.
+
+        The refusal is logged. Nothing of the decision is done then, but for what only stops something
+        and for what is only told.
+        """
+        refused = self._fold(decision)
+        if refused is None:
+            return decision.reply
+        if decision.entries or not decision.facts:
+            return {"ok": False, "reason": refused.reason}
+        for fact in decision.facts:
+            self._ledger.pass_on(fact)
+        return decision.reply
+
+    def accepts(self, decision: Decision) -> bool:
+        """Have a decision folded and carried out; whether every machine accepted it."""
+        return self._fold(decision) is None
+
+    def _fold(self, decision: Decision) -> Refusal | None:
+        refused = self._ledger.decide(self.role, decision)
+        if refused is not None and not self._ledger.broken:
+            self._actor.system.note_refusal(self._actor, refused)
+        return refused
+
+    def member(self, role: Role) -> ActorRef[Any] | None:
+        """Return another actor of the session; none if it is not there."""
+        return self._ledger.member(role)
+
+    def tell(self, role: Role, message: Any) -> None:
+        """Tell another actor of the session, if it is there."""
+        tell(self._ledger.member(role), message)
+
+    def pass_on(self, fact: Fact) -> None:
+        """Tell whoever listens something that is not journalled."""
+        self._ledger.pass_on(fact)

@@ -1,0 +1,416 @@
+"""The turn actor: the agent loop. It is the authority on its steps; `decisions/turning.py` has them.
+
+Model call, tool calls, boundary, model call, … Nothing here waits: the model streams and tools run in
+the ports, and what they return comes back as messages. The turn's machine says what an event does in
+its state, and names the effect that follows: `EFFECTS` has the method for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from ..journal.limit_entries import LimitReached
+from ..journal.record import SessionRecord
+from ..journal.turn_record import CALL_ENDS, TurnRecord
+from ..machines.agent_call import AGENT_TOOL, AgentBound, AgentCalled, AgentCallEnded, AgentSaid
+from ..machines.conversation import Usage
+from ..machines.delivery import ENDS, Cause, Relation, deliver
+from ..machines.facts import Noticed, OutputShown, TextStreamed, ThoughtStreamed
+from ..machines.limits import ANSWER
+from ..machines.messages import Answer, Interrupt
+from ..machines.orders import Inspect, SteerWaits, TakeSteers, Wake
+from ..machines.results import (
+    ModelAnswered,
+    ModelFailed,
+    ModelNoticed,
+    ModelText,
+    ModelThought,
+    Summarised,
+    ToolFinished,
+    ToolPrinted,
+)
+from ..machines.step import Refusal, perform, step
+from ..machines.turn import TURN
+from .actor import Actor
+from .decisions import calls, compacting, stopping, turning
+from .decisions.decision import NOTHING, Decision
+from .decisions.standing import running_calls, waiting_steers
+from .decisions.turning import Ending
+from .ledger import Ledger, LedgerHandle
+
+if TYPE_CHECKING:
+    from .environment import Environment
+    from .system import ActorSystem
+
+__all__ = ["EFFECTS", "CallBudget", "Turn"]
+
+PATIENCE = "takes nothing in while it works: it is told when its answer is there, in the same turn."
+NO_ANSWER = "[No answer: the model call failed.]"
+
+
+class CallBudget:
+    """What a turn's model calls may use of the session's limits: set apart before, counted after.
+
+    `reserved`: the tokens that the newest call sends.
+    """
+
+    def __init__(self, environment: Environment, turn: str) -> None:
+        self._environment = environment
+        self._name = f"{environment.path}{turn}"
+        self.reserved = 0
+
+    def reserve(self, record: SessionRecord, now: float) -> str:
+        """Set apart what the next call may use; return the limit that forbids it, if one does."""
+        environment = self._environment
+        account, price = environment.account, environment.price
+        tokens = compacting.filled_tokens(record, environment.compaction)
+        wanted = Usage(input=tokens, output=ANSWER)
+        wanted = Usage(tokens, ANSWER, cost=price.cost(wanted) if price else 0.0)
+        refusal = account.refusal(wanted, now)
+        if not refusal:
+            account.reserve(self._name, wanted)
+            self.reserved = tokens
+        return refusal
+
+    def settle(self, usage: Usage | None) -> None:
+        """Count what a call took; of one that was cut off, what was sent."""
+        account = self._environment.account
+        if self._name in account.reserved:
+            account.settle(self._name, usage or Usage(input=self.reserved))
+
+
+class Turn(Actor):
+    """One turn, from its first boundary to its end. All that must outlive it is in the record.
+
+    `partial` is what has come of the answer that streams, `budget` what the calls may use;
+    `asked` is the step before which the queue was asked for steers, and has not answered.
+    """
+
+    def __init__(self, system: ActorSystem, ledger: Ledger, turn: str) -> None:
+        super().__init__(system)
+        self.ledger = LedgerHandle(ledger, self, "turn")
+        self.id = turn
+        self.partial: list[str] = []
+        self.budget = CallBudget(ledger.environment, turn)
+        self.asked = 0
+
+    @property
+    def _turn(self) -> TurnRecord:
+        return self.ledger.record.turns[self.id]
+
+    def on_start(self) -> None:
+        """Begin at a boundary."""
+        self.ledger.enlist()
+        self._attend()
+
+    def on_receive(self, message: Any) -> Any:
+        """Take in a result, an answer or news; then do what is due."""
+        reply = self._take(message)
+        self._attend()
+        return reply
+
+    def _take(self, message: Any) -> Any:
+        match message:
+            case Wake():
+                self.ledger.awake()
+                self.asked = 0
+            case ModelText() | ModelThought() | ToolPrinted() | ModelNoticed() | AgentSaid():
+                self._stream(message)
+            case ModelAnswered():
+                self._answered(message)
+            case ModelFailed():
+                self._model_failed(message)
+            case Summarised():
+                self._summarised(message)
+            case ToolFinished():
+                self._tool_finished(message)
+            case AgentBound() | AgentCalled() | AgentCallEnded():
+                self._agent_told(message)
+            case Answer():
+                return self._question_answered(message)
+            case SteerWaits():
+                if AGENT_TOOL in running_calls(self.ledger.record):
+                    self.ledger.pass_on(Noticed(f"{self.ledger.environment.agent} {PATIENCE}"))
+            case Inspect():
+                turn = self._turn
+                return {"state": turn.state, "step": turn.step, "open": self._open()}
+            case _:
+                return super().on_receive(message)
+        return None
+
+    def _open(self) -> list[str]:
+        calls = self._turn.calls.values()
+        return sorted(call.id for call in calls if call.state not in (*CALL_ENDS, "requested"))
+
+    # What is due ----------------------------------------------------------------------------------
+
+    def _attend(self) -> None:
+        """Do what the record says is due: end, be stopped, or take the next step."""
+        if not self.actor_stopped.is_set() and not self.ledger.broken:
+            self._attend_to(self.ledger.record, self._turn)
+
+    def _attend_to(self, record: SessionRecord, turn: TurnRecord) -> None:
+        if turn.is_over or record.turn != self.id:
+            return  # it ends with the next message
+        if turn.state == "interrupted":
+            self.ledger.decide(turning.detached(record))
+            if self.ledger.accepts(turning.buried(self.ledger.record)) and self._turn.is_over:
+                self.stop()
+        elif self._is_stopped(record):
+            self._fire("interrupt")
+        elif turn.state == "boundary" and not turn.is_spent:
+            perform(TURN, ("close_boundary" if turn.is_closing else "open_boundary",), EFFECTS)(
+                self
+            )
+        elif turn.state == "acting":
+            self.ledger.decide(turning.detached(record))
+            perform(TURN, ("start_calls",), EFFECTS)(self)
+        elif turn.state == "calling":
+            self._cut_for_steer()
+
+    def _is_stopped(self, record: SessionRecord) -> bool:
+        """Whether a stop has taken effect on this turn, or does now that no tool runs any more."""
+        if turning.stop_of(record) is not None:
+            return True
+        return stopping.planned_stop(record) is not None and not running_calls(record)
+
+    def _fire(
+        self,
+        event: str,
+        facts: frozenset[str] = frozenset(),
+        decision: Decision = NOTHING,
+        ending: Ending | None = None,
+    ) -> None:
+        """Make the machine's step; if it is accepted, fold the decision, and perform the effects."""
+        moved = step(TURN, self._turn.state, event, facts)
+        if isinstance(moved, Refusal):
+            self.system.note_refusal(self, moved)
+            return
+        if decision and not self.ledger.accepts(decision):
+            return
+        perform(TURN, moved.effects, EFFECTS)(self, ending)
+
+    # The loop -------------------------------------------------------------------------------------
+
+    def boundary(self, ending: Ending | None = None) -> None:
+        """Let in the steers that wait; then ask the model again, or end."""
+        record, turn = self.ledger.record, self._turn
+        if waiting_steers(record):
+            if self.asked <= turn.step:
+                self.asked = turn.step + 1
+                self.ledger.tell("queue", TakeSteers(self.id, self.asked))
+            return
+        is_spent = turn.step >= self.ledger.environment.max_steps
+        if turn.is_closing or (turn.was_cut and is_spent):
+            if not turning.awaited(record, self.id):
+                self._fire("finish", ending=Ending())
+            return
+        if is_spent:
+            limit = self.ledger.environment.max_steps
+            reason = f"the limit of {limit} model calls a turn is reached"
+            hint = "raise agents.NAME.max_steps, or say go on"
+            ending = Ending(status="failed", reason=reason, hint=hint)
+            self._fire("proceed", frozenset({"steps_spent"}), ending=ending)
+        elif not self._makes_room() and self._may_call():
+            self._fire("proceed")
+
+    def call_model(self, ending: Ending | None = None) -> None:
+        """Ask the model for the next answer."""
+        self.partial.clear()
+        most = turning.most_tokens(self.ledger.environment.account.room())
+        self.ledger.decide(turning.call_model(self.ledger.record, self.budget.reserved, most))
+
+    def start_calls(self, ending: Ending | None = None) -> None:
+        """Start the next call, or as many as may run side by side."""
+        if stopping.planned_stop(self.ledger.record) is not None:
+            return
+        while begun := calls.next_calls(self._turn, self.ledger.environment):
+            for call in begun:
+                self.ledger.decide(calls.begin(self.ledger.record, call, self.ledger.environment))
+            if self._turn.state != "acting":
+                break
+        if self._turn.state == "boundary":
+            self._attend()
+
+    def finish(self, ending: Ending | None = None) -> None:
+        """End the turn by itself, as `ending` says."""
+        assert ending is not None
+        if self.ledger.accepts(turning.ended(self.ledger.record, ending, self.ledger.environment)):
+            self.stop()
+
+    def cut_off(self, ending: Ending | None = None) -> None:
+        """End by a stop: what runs is told to end, and awaited."""
+        self.budget.settle(None)
+        partial = "".join(self.partial)
+        if self.ledger.accepts(
+            turning.cut_off(self.ledger.record, partial, self.ledger.environment)
+        ):
+            self._attend()
+
+    # Answers of the model -------------------------------------------------------------------------
+
+    def _stream(self, message: Any) -> None:
+        turn = self._turn
+        is_current = turn.state == "calling" and getattr(message, "step", 0) == turn.step
+        match message:
+            case ModelText() if is_current:
+                self.partial.append(message.delta)
+                self.ledger.pass_on(TextStreamed(self.id, message.delta))
+            case ModelThought() if is_current:
+                self.ledger.pass_on(ThoughtStreamed(self.id, message.delta))
+            case ToolPrinted(call=call, text=text) if call in self._open():
+                self.ledger.pass_on(OutputShown(self.id, call, text))
+            case AgentSaid(call=call, text=text) if call in self._open():
+                self.ledger.pass_on(TextStreamed(self.id, text))
+            case ModelNoticed(text=text, seconds=seconds):
+                self.ledger.pass_on(Noticed(text, seconds))
+            case _:
+                pass  # of a call that has ended
+
+    def _cut_for_steer(self) -> None:
+        """End the stream for a steer, once something came that the conversation can keep."""
+        text = "".join(self.partial)
+        is_wanted = self.ledger.environment.policy.steer_while_streaming == "cut"
+        if not is_wanted or not text.strip():
+            return
+        # a result of a child can wait for the end of an answer
+        if any(not item.child for item in self.ledger.record.queue.steers(self.id)):
+            self.budget.settle(None)
+            self.partial.clear()
+            self._fire("cut", decision=turning.cut_for_steer(self._turn, text))
+
+    def _answered(self, message: ModelAnswered) -> None:
+        turn = self._turn
+        if turn.state != "calling" or message.step != turn.step:
+            self.ledger.decide(turning.late(self.id, "model", message.usage))
+            return
+        self.partial.clear()
+        self.ledger.environment.learn_window(message.window)
+        self.budget.settle(message.usage)
+        facts = frozenset({"has_calls"} if message.tool_calls else ())
+        self._fire("answer", facts, turning.answered(turn, message))
+
+    def _model_failed(self, message: ModelFailed) -> None:
+        turn, environment = self._turn, self.ledger.environment
+        if turn.state != "calling" or message.step != turn.step:
+            return
+        environment.learn_window(message.window)
+        self.budget.settle(Usage())
+        if compacting.overflows(self.ledger.record, message, environment.compaction):
+            self._compact("overflow", "refused", message.reason)
+            return
+        text = "".join(self.partial)
+        said = f"{text}\n{NO_ANSWER}" if text else NO_ANSWER
+        ending = Ending(status="failed", reason=message.reason, hint=message.hint, said=said)
+        self._fire("model_failed", decision=turning.model_failed(turn, message), ending=ending)
+
+    # Room in the window ---------------------------------------------------------------------------
+
+    def _makes_room(self) -> bool:
+        """Make room in the model's window if that is needed before it is asked; whether it does."""
+        policy = self.ledger.environment.compaction
+        wanted = compacting.room(self.ledger.record, policy)
+        match wanted:
+            case "asked" | "full":
+                self._compact("compact", wanted)
+            case "nothing_new" | "done":
+                if wanted == "nothing_new":
+                    self.ledger.pass_on(Noticed(f"Not summed up: {compacting.NOTHING_NEW}."))
+                self._fire("finish", ending=Ending())
+            case "gives_up":
+                self._fire("fail", ending=compacting.gives_up(self.ledger.record, policy))
+            case "":
+                return False
+        return True
+
+    def _compact(self, event: str, why: str, refusal: str = "") -> None:
+        policy = self.ledger.environment.compaction
+        if not self._may_call():
+            return
+        is_worth_it = compacting.is_worth_it(self.ledger.record, why, policy)
+        decision = compacting.begin(self.ledger.record, why, policy, refusal)
+        self._fire(event, decision=decision)
+        if not is_worth_it and self._turn.state == "compacting":
+            turn = self._turn
+            reason = "what is older takes little room"
+            self.budget.settle(Usage())
+            self._replace(Summarised(self.id, turn.epoch, turn.step, reason=reason))
+
+    def _summarised(self, message: Summarised) -> None:
+        turn = self._turn
+        if turn.state != "compacting" or message.step != turn.step:
+            self.ledger.decide(turning.late(self.id, "summary", message.usage))
+            return
+        self.budget.settle(message.usage)
+        self._replace(message)
+
+    def _replace(self, message: Summarised) -> None:
+        policy = self.ledger.environment.compaction
+        found = compacting.compacted(self.ledger.record, message, policy)
+        if isinstance(found, Ending):
+            self._fire("fail", ending=found)
+        else:
+            self._fire("compacted", decision=found)
+
+    # What it may use ------------------------------------------------------------------------------
+
+    def _may_call(self) -> bool:
+        """Reserve the next call; if a limit forbids it, stop, and say so."""
+        refusal = self.budget.reserve(self.ledger.record, self.system.now())
+        if not refusal:
+            return True
+        environment = self.ledger.environment
+        reached = LimitReached(self.id, refusal)
+        row = deliver(environment.deliveries, Cause.BUDGET, Relation.SELF)
+        if environment.delegation.depth or row.action not in ENDS:
+            ending = Ending(status="failed", reason=f"a limit is reached, {refusal}")
+            self._fire("fail", decision=Decision(entries=(reached,)), ending=ending)
+        else:
+            order = Interrupt("budget", self.id)
+            self.ledger.decide(Decision(entries=(reached,), orders=(("session", order),)))
+        return False
+
+    # Tools ----------------------------------------------------------------------------------------
+
+    def _tool_finished(self, message: ToolFinished) -> None:
+        call = self._turn.calls.get(message.call)
+        if call is None or call.state not in ("running", "stopping"):
+            self.ledger.decide(turning.late(self.id, f"tool {message.call}"))
+        else:
+            self.ledger.decide(turning.tool_ended(self.ledger.record, message))
+
+    def _agent_told(self, message: AgentBound | AgentCalled | AgentCallEnded) -> None:
+        """Take in what an agent says; what comes after its call's end is of no interest."""
+        call = self._turn.calls.get(message.call)
+        if call is None or call.state in CALL_ENDS:
+            return
+        if not isinstance(message, AgentCalled):
+            self.ledger.decide(calls.agent_told(self._turn, message))
+        elif self._turn.state == "acting":
+            environment = self.ledger.environment
+            self.ledger.decide(calls.agent_called(self._turn, message, environment))
+
+    def _question_answered(self, message: Answer) -> Any:
+        environment = self.ledger.environment
+        decision = calls.answered(self.ledger.record, message, environment)
+        if decision and self.ledger.accepts(decision):
+            for tool, pattern in self.ledger.record.allowed:
+                environment.toolbook.allow(tool, pattern)
+        return decision.reply
+
+
+def _nothing(turn: Turn, ending: Ending | None = None) -> None:
+    """The effect is part of the decision: it is performed once that is durable."""
+
+
+EFFECTS: Final[dict[str, Callable[..., None]]] = {
+    "call_model": Turn.call_model,
+    "close_boundary": Turn.boundary,
+    "end": Turn.finish,
+    "open_boundary": Turn.boundary,
+    "start_calls": Turn.start_calls,
+    "stop": Turn.cut_off,
+    "summarise": _nothing,
+}
+"""What performs the effects that the turn's machine names."""

@@ -1,1 +1,0 @@
-"""A turn: the agent loop, its calls, and what it may use."""

@@ -1,0 +1,93 @@
+"""Who has something to do because of an entry that somebody else decided.
+
+An actor that is woken looks at the record and does what is due; it is told nothing. So it does not
+matter how often it is woken, or in which order: only a wake that is missing would be a fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from ..journal import entries as e
+from ..journal import goal_entries as g
+from ..journal import revert_entries as r
+from ..journal.record import SessionRecord
+
+if TYPE_CHECKING:
+    from .decisions.decision import Role
+
+__all__ = ["CONCERNS", "interested"]
+
+_ENDING: Final = ("leaving", "finalizing")
+
+_ALL: Final[tuple[Role, ...]] = ("turn", "children", "queue", "goal", "session")
+_AFTER_WORK: Final[tuple[Role, ...]] = ("queue", "goal", "session")
+_AFTER_CHILD: Final[tuple[Role, ...]] = ("turn", "children", "queue", "goal", "session")
+
+CONCERNS: Final[dict[type[e.Entry], tuple[Role, ...]]] = {
+    e.Recovered: _ALL,
+    e.SessionResumed: _ALL,
+    e.SessionLeaving: _ALL,
+    e.SessionFinalizing: _ALL,
+    e.InterruptRequested: _ALL,
+    e.InterruptPlanned: _ALL,
+    e.InterruptCalledOff: ("turn",),
+    e.StopNoted: ("children", "queue", "goal"),
+    e.TurnStarted: ("session", "goal"),
+    e.Answered: ("goal",),
+    e.TurnEnded: _AFTER_WORK,
+    e.Interrupted: ("session",),
+    e.Stopped: _AFTER_WORK,
+    e.Queued: ("goal",),
+    e.Withdrawn: ("goal",),
+    e.Requeued: ("goal",),
+    e.QueueReleased: ("goal",),
+    e.SteerArrived: ("queue",),
+    e.ChildStarted: ("turn",),
+    e.ChildCancelled: ("children", "session"),
+    e.ChildDetached: ("turn",),
+    e.ChildInterrupted: _AFTER_CHILD,
+    e.ChildEnded: _AFTER_CHILD,
+    r.RevertAsked: ("session",),
+    r.RevertStarted: ("queue",),
+    r.Reverted: _AFTER_WORK,
+    r.RevertRefused: _AFTER_WORK,
+    g.GoalPaused: ("queue", "session"),
+    g.GoalCleared: ("queue", "session"),
+    g.GoalJudged: ("queue",),
+    g.JudgingStopped: ("session", "queue"),
+}
+"""The entries that concern somebody besides the actor that decided them."""
+
+
+def interested(entries: Sequence[e.Entry], record: SessionRecord) -> Iterator[Role]:
+    """Give each actor once that has something to do after these entries."""
+    names: dict[Role, None] = {}
+    for entry in entries:
+        names |= dict.fromkeys(CONCERNS.get(type(entry), ()))
+    for name in names:
+        if _HAS_WORK[name](record):
+            yield name
+
+
+def _of_session(record: SessionRecord) -> bool:
+    """Whether a turn is to be started, a stop to be answered, files to be given back, or all ends."""
+    is_open = any(not stop.turn and stop.state == "stopping" for stop in record.interrupts.values())
+    is_reverting = any(revert.is_open for revert in record.reverts.values())
+    return record.state in ("busy", *_ENDING) or is_open or is_reverting
+
+
+def _of_queue(record: SessionRecord) -> bool:
+    """Whether something may have to run, to wait anew or to be taken back."""
+    live = record.queue.live()
+    return any(item.state == "pending" or item.is_next or item.goal for item in live)
+
+
+_HAS_WORK: Final[dict[Role, Callable[[SessionRecord], bool]]] = {
+    "session": _of_session,
+    "queue": _of_queue,
+    "turn": lambda record: record.unfinished is not None,
+    "children": lambda record: bool(record.children) or record.state in _ENDING,
+    "goal": lambda record: bool(record.goals.goals),
+}

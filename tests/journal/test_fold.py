@@ -1,0 +1,173 @@
+"""A fold makes new parts and leaves the old ones alone, so that a copy of a record is a version of it."""
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from simulation.scenario import Scenario
+
+from steersman.gateway.session_file import read_export
+from steersman.journal import entries as e
+from steersman.journal import run_entries as r
+from steersman.journal.child_record import apply_to_children
+from steersman.journal.codec import decode, decode_entry, encode
+from steersman.journal.entry import Entry
+from steersman.journal.goal_record import apply_to_goals
+from steersman.journal.index_map import IndexMap
+from steersman.journal.log import Log
+from steersman.journal.queue import apply_to_queue
+from steersman.journal.record import SessionRecord, apply
+from steersman.journal.revert_record import apply_to_reverts
+from steersman.journal.run_record import NOTHING, OF_RUNS
+from steersman.journal.turn_record import OF_TURNS
+from steersman.machines.conversation import ChatMessage
+from steersman.machines.errors import StoreDamaged
+
+GOLDEN = [Path(__file__).parent / "golden" / "2.json"]
+SEEDS = range(0, 40, 8)
+
+
+def golden(file: Path) -> list[Entry]:
+    """Return the entries of a golden journal."""
+    return [decode_entry(stored["data"]) for stored in read_export(file)["entries"]]
+
+
+def simulated(seed: int) -> Iterator[list[Entry]]:
+    """Give the journals of all sessions of one simulated program."""
+    store = Scenario(seed).run().store
+    for row in store.sessions():
+        yield [decode_entry(stored.data) for stored in store.entries(row.session)]
+
+
+def a_run() -> list[Entry]:
+    """Return the journal of a run that is interrupted, goes on, fails and is tried again."""
+    said = r.WorkResult("said", exit_code=0)
+    failed = r.WorkResult(reason="exit code 1", exit_code=1)
+    workflow = r.WorkflowCopy("x", "x.toml", "", "")
+    return [
+        e.SessionOpened("s1", "/", "assistant", "main", "", workflow=workflow),
+        e.Queued("m1", 1, "run x", "turn"),
+        e.TurnStarted("t1", "m1", 1, 1),
+        r.StepStarted("t1", "a", ("one", "two", "three")),
+        r.ItemStarted("t1", "a", 0, "t1.w1"),
+        r.ItemStarted("t1", "a", 1, "t1.w2", is_child=True),
+        r.ItemEnded("t1", "a", 0, "ok", said),
+        e.Recovered("crash", 1, 8.0),
+        e.TurnStarted("t2", "m1", 1, 2, "t1"),
+        r.StepStarted("t2", "a"),
+        r.ItemStarted("t2", "a", 1, "t2.w1"),
+        r.StepAsked("t2", "a", 1, "q-t2.w1", "go on?"),
+        r.ItemEnded("t2", "a", 1, "retry", failed),
+        r.ItemStarted("t2", "a", 1, "t2.w2", attempt=2),
+        r.ItemEnded("t2", "a", 1, "failed", failed),
+        r.StepEnded("t2", "a", "failed", "1 of 3 failed"),
+        e.TurnEnded("t2", "failed", "step `a` failed"),
+        r.StepReopened("a"),
+    ]
+
+
+def require_versions(entries: list[Entry]) -> SessionRecord:
+    """Fold a journal and require that no version of its record is changed by a later entry."""
+    record = SessionRecord()
+    for seq, entry in enumerate(entries, 1):
+        before, known = copy.copy(record), json.dumps(encode(record))
+        apply(record, entry, seq, float(seq))
+        assert json.dumps(encode(before)) == known, f"entry {seq} changed a part: {entry}"
+    data = json.loads(json.dumps(encode(record)))
+    assert decode(SessionRecord, data) == record
+    return record
+
+
+@pytest.mark.parametrize("file", GOLDEN, ids=lambda file: file.stem)
+def test_a_golden_journal_changes_no_part_in_place(file: Path) -> None:
+    """A shallow copy of the record, made before any entry, stays as it was."""
+    require_versions(golden(file))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_simulated_program_changes_no_part_in_place(seed: int) -> None:
+    """The same holds for sessions with children, steers, cancels, reverts and crashes."""
+    for entries in simulated(seed):
+        require_versions(entries)
+
+
+def test_a_run_changes_no_part_in_place() -> None:
+    """The same holds for a run whose items fail, are asked about and are tried again."""
+    record = require_versions(a_run())
+    assert record.run is not None
+    step = record.run.steps["a"]
+    assert (step.state, step.marks, step.result(0).output) == ("interrupted", "dww", "said")
+    assert (step.attempts, step.children, step.result(2)) == ({}, {}, NOTHING)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_entries_of_turns_concern_nothing_else(seed: int) -> None:
+    """Entries that are folded into a turn alone leave every other part the same object."""
+    for entries in simulated(seed):
+        record = SessionRecord()
+        for seq, entry in enumerate(entries, 1):
+            if isinstance(entry, (*OF_TURNS, *OF_RUNS)):
+                require_untouched(record, entry)
+            apply(record, entry, seq, float(seq))
+
+
+def test_entries_of_runs_concern_nothing_else() -> None:
+    """Entries that are folded into a run alone leave every other part the same object."""
+    record = SessionRecord()
+    for seq, entry in enumerate(a_run(), 1):
+        if isinstance(entry, OF_RUNS):
+            require_untouched(record, entry)
+        apply(record, entry, seq, float(seq))
+
+
+def require_untouched(record: SessionRecord, entry: Entry) -> None:
+    """Require that an entry leaves the queue, the children, the goals and the reverts alone."""
+    assert apply_to_queue(record.queue, entry, 9.0) is record.queue
+    assert apply_to_children(record.children, entry, 9.0) is record.children
+    assert apply_to_goals(record.goals, entry, 9.0) is record.goals
+    assert apply_to_reverts(record.reverts, entry) is record.reverts
+
+
+def test_a_refused_entry_leaves_the_original_of_a_copy() -> None:
+    """What is folded into a copy, and refused half-way, is in no part of the original."""
+    record = SessionRecord()
+    for seq, entry in enumerate(golden(GOLDEN[0]), 1):
+        apply(record, entry, seq, float(seq))
+    known, count = json.dumps(encode(record)), len(record.conversation)
+    draft = copy.copy(record)
+    said = (ChatMessage("user", "and this"),)
+    apply(draft, e.Queued("m90", 90, "and this", "queue"), record.seq + 1, 1.0)
+    with pytest.raises(StoreDamaged):  # the queue takes it, and the suspended session refuses
+        apply(draft, e.TurnStarted("t90", "m90", 90, 90, "", said), record.seq + 2, 2.0)
+    assert "m90" in draft.queue.items
+    assert (json.dumps(encode(record)), len(record.conversation)) == (known, count)
+
+
+def test_versions_of_a_log_do_not_see_each_other() -> None:
+    """Two that follow the same version each have their own end; slices are tuples."""
+    first = Log("ab")
+    second, other = first.extended("cd"), first.extended("xy")
+    assert (list(first), list(second), list(other)) == (["a", "b"], [*"abcd"], [*"abxy"])
+    assert (second[-1], second[1:], first[1:], first[5:]) == ("d", ("b", "c", "d"), ("b",), ())
+    assert (list(reversed(second)), second == [*"abcd"], first == second) == (
+        [*"dcba"],
+        True,
+        False,
+    )
+    assert first.extended(()) is first
+    with pytest.raises(IndexError):
+        first[2]
+
+
+def test_versions_of_an_index_map_do_not_see_each_other() -> None:
+    """A change makes another mapping, in whatever chunk the key lies."""
+    items = {str(index): index for index in range(250)}
+    first = IndexMap(items)
+    second = first.with_item("7", -7).without("199").with_item("1000", 1)
+    assert (first, len(first)) == (items, 250)
+    changed = {**items, "7": -7, "1000": 1}
+    del changed["199"]
+    assert (second, len(second)) == (changed, 250)
+    assert second.without("199") is second

@@ -1,0 +1,331 @@
+"""Mutants: one fact of the product each that must not be otherwise, and the test that notices it.
+
+A mutant is planted as a fault is (`planting.py`). `GONE` names those whose mechanism has been removed.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from simulation import test_corners as corners
+from simulation.planting import Plant
+
+from steersman.actors import children as child_supervisor
+from steersman.actors import ledger, mailbox
+from steersman.actors import session as sessions
+from steersman.actors import supervisor as supervisors
+from steersman.actors.decisions import children, queueing, routing, stopping
+from steersman.actors.outbox import Held, Outbox
+from steersman.actors.supervisor import ChildSpec, Supervisor
+from steersman.journal import entries as e
+from steersman.journal import fold
+from steersman.journal import record as records
+from steersman.journal.goal_entries import JudgingBegun
+from steersman.journal.permission_entries import AllowanceGiven
+from steersman.journal.record import SessionRecord
+from steersman.machines import step as steps
+from steersman.machines.delivery import DEFAULT_DELIVERIES, Cause, Delivery, Relation
+from steersman.machines.disposition import (
+    DEFAULT_DISPOSITIONS,
+    Action,
+    AutoQueue,
+    BusyMode,
+    Intent,
+    Situation,
+    Strategy,
+)
+from steersman.machines.effects import CallModel, RunTool
+from steersman.machines.item import ITEM
+from steersman.machines.limits import Account
+from steersman.machines.machine import Machine
+from steersman.machines.message import Lane
+from steersman.machines.messages import Finalize, Interrupt, UserMessage
+from steersman.machines.orders import Committed
+from steersman.machines.returning import DEFAULT_RETURNS, Awaited, Owner, Return
+from steersman.machines.routing import Table
+from steersman.machines.session import SESSION
+from steersman.machines.subagent import SUBAGENT
+from steersman.machines.turn import TURN
+
+__all__ = ["GONE", "MUTANTS", "Mutant"]
+
+_FOLDED, _RECOVER, _HOLD = ledger.Ledger._folded, records._recover, Outbox.hold
+_STEP, _RESTART, _NAME = fold.step, supervisors._restart_when_all_are_down, children._name
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A changed `fact`, how it is planted, and the test that fails with it."""
+
+    fact: str
+    plants: tuple[Plant, ...]
+    noticed_by: Callable[[], None]
+
+
+# Ways to change a fact ----------------------------------------------------------------------------
+
+
+def _row(table: Table[Any], action: Any, *key: str) -> Plant:
+    """Let a table decide otherwise about one combination."""
+    return table._index, key, replace(table.decide(key), action=action)
+
+
+def _refused(machine: Machine, state: str, event: str) -> Plant:
+    """Take a transition out of a machine."""
+    steps.step(machine, state, event)  # so that there is an answer to replace
+    refusal = steps.Refusal(machine.name, state, event, "a mutant has removed it")
+    answers: dict[Any, Any] = steps._engine(machine).answers
+    return answers, (state, event, frozenset()), refusal
+
+
+def _without(kind: type[e.Entry]) -> Plant:
+    """Never journal entries of a kind."""
+
+    def folded(self: ledger.Ledger, entries: tuple[e.Entry, ...]) -> Any:
+        return _FOLDED(self, tuple(entry for entry in entries if not isinstance(entry, kind)))
+
+    return ledger.Ledger, "_folded", folded
+
+
+def _spec(old: str, new: Any) -> Callable[..., ChildSpec]:
+    """Start whoever is of one restart type as of another."""
+
+    def spec(name: str, start: Any, restart: Any = "permanent") -> ChildSpec:
+        return ChildSpec(name, start, new if restart == old else restart)
+
+    return spec
+
+
+# Mutated functions --------------------------------------------------------------------------------
+
+
+def _step_anywhere(machine: Machine, state: str, event: str, facts: Any = frozenset()) -> Any:
+    answer = _STEP(machine, state, event, facts)
+    return steps.Step(state) if isinstance(answer, steps.Refusal) else answer
+
+
+def _hold_only_what_acts(outbox: Outbox, held: Held) -> None:
+    if held.effects and not any(isinstance(effect, CallModel | RunTool) for effect in held.effects):
+        outbox._held.insert(0, replace(held, seq=0))
+    else:
+        _HOLD(outbox, held)
+
+
+def _always(*_: Any, **__: Any) -> bool:
+    return True
+
+
+def _nothing(*_: Any, **__: Any) -> tuple[Any, ...]:
+    return ()
+
+
+def _none(*_: Any, **__: Any) -> None:
+    return None
+
+
+def _recover_without_epoch(record: SessionRecord, entry: e.Recovered, time: float) -> None:
+    epoch, cancelled = record.epoch, record.cancelled
+    _RECOVER(record, entry, time)
+    record.epoch, record.cancelled = epoch, cancelled
+
+
+def _start_child_unmarked(record: SessionRecord, entry: e.ChildStarted) -> None:
+    record.children_made += 1
+
+
+def _restart_at_once(supervisor: Supervisor) -> None:
+    there = {
+        name: child for name, child in supervisor.children.items() if child.state != "stopping"
+    }
+    whole, supervisor.children = supervisor.children, there
+    _RESTART(supervisor)
+    supervisor.children = whole
+
+
+def _name_as_wanted(record: SessionRecord, wanted: str, agent: str, taken: set[str]) -> str:
+    return wanted or _NAME(record, wanted, agent, taken)
+
+
+AFTER_STOP = tuple(
+    _row(DEFAULT_DISPOSITIONS, Action.REFUSE, Intent.CONVERSE, Situation.INTERRUPTING, *others)
+    for others in (
+        (busy, strategy, auto) for busy in BusyMode for strategy in Strategy for auto in AutoQueue
+    )
+)
+
+MUTANTS: dict[str, Mutant] = {
+    "R01": Mutant(
+        "a timeout reaches nobody",
+        (_row(DEFAULT_DELIVERIES, Delivery.NONE, Cause.TIMEOUT, Relation.SELF),),
+        corners.test_a_child_that_takes_too_long_is_cancelled,
+    ),
+    "R02": Mutant(
+        "talk that interrupts cancels the goal",
+        (_row(DEFAULT_DELIVERIES, Delivery.CANCEL, Cause.MESSAGE, Relation.GOAL),),
+        corners.test_talk_that_interrupts_leaves_the_goal,
+    ),
+    "R03": Mutant(
+        "a result that nobody waits for runs",
+        (
+            _row(
+                DEFAULT_RETURNS,
+                Return.RUN,
+                Relation.BACKGROUND_CHILD,
+                Awaited.IDLE,
+                Owner.PERSON,
+            ),
+        ),
+        corners.test_a_result_that_nobody_waits_for_is_offered,
+    ),
+    "R04": Mutant(
+        "what is said during a stop is refused",
+        AFTER_STOP,
+        corners.test_what_is_said_during_a_stop_runs_next,
+    ),
+    "T01": Mutant(
+        "session: no finalize while interrupting",
+        (_refused(SESSION, "interrupting", "finalize"),),
+        corners.test_a_session_that_is_being_stopped_can_be_finalized,
+    ),
+    "T02": Mutant(
+        "turn: fails at a boundary only",
+        (_refused(TURN, "calling", "fail"),),
+        corners.test_a_turn_whose_actor_fails_in_a_call_has_failed,
+    ),
+    "T03": Mutant(
+        "item: no edit while interrupted",
+        (_refused(ITEM, "interrupted", "edit"),),
+        corners.test_an_interrupted_message_can_be_edited,
+    ),
+    "T05": Mutant(
+        "subagent: not stopped while waiting",
+        (_refused(SUBAGENT, "waiting", "stopped"),),
+        corners.test_a_child_that_waits_for_room_can_be_ended,
+    ),
+    "T07": Mutant(
+        "the fold ignores illegal transitions",
+        ((fold, "step", _step_anywhere),),
+        corners.test_a_decision_that_a_machine_refuses_is_refused_whole,
+    ),
+    "J01": Mutant(
+        "ChildDetached is not journalled",
+        (_without(e.ChildDetached),),
+        corners.test_a_spared_child_is_detached_in_the_journal,
+    ),
+    "J02": Mutant(
+        "`always` is not journalled",
+        (_without(AllowanceGiven),),
+        corners.test_what_is_always_allowed_is_journalled,
+    ),
+    "J03": Mutant(
+        "QueueReleased is not journalled",
+        (_without(e.QueueReleased),),
+        corners.test_what_is_released_runs,
+    ),
+    "J04": Mutant(
+        "JudgingBegun is not journalled",
+        (_without(JudgingBegun),),
+        corners.test_a_boundary_is_judged_once_that_is_journalled,
+    ),
+    "E01": Mutant(
+        "children are opened before the commit",
+        ((Outbox, "hold", _hold_only_what_acts),),
+        corners.test_a_child_is_opened_after_the_commit,
+    ),
+    "E01 goal": Mutant(
+        "gates and judges begin before the commit",
+        ((Outbox, "hold", _hold_only_what_acts),),
+        corners.test_gates_and_judges_begin_after_the_commit,
+    ),
+    "E02": Mutant(
+        "what a stop has overtaken is performed",
+        ((ledger, "admits", _always),),
+        corners.test_a_stop_before_the_commit_keeps_an_effect_from_beginning,
+    ),
+    "E03": Mutant(
+        "a recovery does not raise the epoch",
+        ((records, "_recover", _recover_without_epoch),),
+        corners.test_a_recovery_is_a_stop_of_what_was_ordered_before,
+    ),
+    "H01": Mutant(
+        "what a stop overtook runs",
+        ((routing, "OVERTAKEN_INTENTS", ()),),
+        corners.test_what_a_stop_overtook_waits,
+    ),
+    "H04": Mutant(
+        "late children are not stopped",
+        ((records, "_start_child", _start_child_unmarked),),
+        corners.test_a_side_talk_that_was_asked_for_before_a_stop_does_not_begin,
+    ),
+    "H05": Mutant(
+        "a bare stop lets the message run that replaces the turn",
+        ((stopping, "_hold_what_replaces", _nothing),),
+        corners.test_a_bare_stop_means_what_was_to_run_next_too,
+    ),
+    "L01": Mutant(
+        "Finalize travels in DATA",
+        ((Finalize, "lane", Lane.DATA),),
+        corners.test_the_end_of_a_session_overtakes_what_waits,
+    ),
+    "L02": Mutant(
+        "steers travel in DATA",
+        ((UserMessage, "lane", Lane.DATA),),
+        corners.test_a_steer_overtakes_what_waits,
+    ),
+    "L03": Mutant(
+        "Committed travels in DATA",
+        ((Committed, "lane", Lane.DATA),),
+        corners.test_news_of_a_commit_overtakes_what_waits,
+    ),
+    "L04": Mutant(
+        "Interrupt travels in DATA",
+        ((Interrupt, "lane", Lane.DATA),),
+        corners.test_a_stop_overtakes_what_waits,
+    ),
+    "S01": Mutant(
+        "a session's actors go and come together",
+        ((Supervisor, "strategy", "one_for_all"),),
+        corners.test_a_queue_that_fails_leaves_the_turn_alone,
+    ),
+    "S02": Mutant(
+        "turns are permanent",
+        ((sessions, "ChildSpec", _spec("temporary", "permanent")),),
+        corners.test_a_turn_that_fails_is_not_started_again,
+    ),
+    "S04": Mutant(
+        "siblings are not awaited before a restart",
+        ((supervisors, "_restart_when_all_are_down", _restart_at_once),),
+        corners.test_nobody_is_started_again_before_all_who_go_are_down,
+    ),
+    "S05": Mutant(
+        "sessions of children are temporary",
+        ((child_supervisor, "ChildSpec", _spec("transient", "temporary")),),
+        corners.test_a_child_whose_actor_fails_goes_on_from_its_journal,
+    ),
+    "X03": Mutant(
+        "no call is reserved",
+        ((Account, "reserve", _none),),
+        corners.test_a_model_call_is_reserved_before_it_is_made,
+    ),
+    "X05": Mutant(
+        "the name of a child that is just ending is given again",
+        ((children, "_name", _name_as_wanted),),
+        corners.test_the_name_of_a_child_that_is_just_ending_is_not_given_again,
+    ),
+    "X07": Mutant(
+        "steers of a turn that has ended are not taken back",
+        ((queueing, "_stranded", _nothing),),
+        corners.test_a_steer_of_a_turn_that_has_ended_is_a_message,
+    ),
+    "X08": Mutant(
+        "a mailbox takes in whatever comes",
+        ((mailbox, "BOUND", 1_000_000),),
+        corners.test_a_mailbox_is_bounded,
+    ),
+}
+
+GONE = {
+    "H02": "no boundary shuts a door: the turn and the queue look at one record",
+    "X04": "no message is put aside and taken up again, so no order of that can be reversed",
+}
+"""Why a mutant of the first list cannot be written any more."""

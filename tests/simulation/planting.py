@@ -1,0 +1,41 @@
+"""Planting faults: one thing of the product is replaced while a run is played, and put back after it."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+__all__ = ["Plant", "planted", "planted_all"]
+
+Plant = tuple[Any, str, Any]
+"""What is replaced: a module, class or table, a name or key of it, and what takes its place."""
+
+
+@contextmanager
+def planted(target: Any, name: Any, replacement: Any) -> Iterator[None]:
+    """Replace an attribute of a module or class, or an item of a table, until the block ends.
+
+    A function that another module has imported by its name is replaced there, where it is called.
+    """
+    is_table = isinstance(target, Mapping)
+    original = target[name] if is_table else vars(target)[name]
+    _put(target, name, replacement)
+    try:
+        yield
+    finally:
+        _put(target, name, original)
+
+
+def _put(target: Any, name: Any, value: Any) -> None:
+    if isinstance(target, Mapping):
+        target[name] = value  # type: ignore[index]
+    else:
+        setattr(target, name, value)
+
+
+@contextmanager
+def planted_all(*plants: Plant) -> Iterator[None]:
+    """Plant several, which together are one fault."""
+    with ExitStack() as stack:
+        for target, name, replacement in plants:
+            stack.enter_context(planted(target, name, replacement))
+        yield

@@ -1,0 +1,123 @@
+"""A program in which nothing answers by itself: the test says what models and tools return, and when."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from random import Random
+from typing import Any
+
+from pykka import ActorRef
+from simulation.planting import planted
+from simulation.single import run
+
+from steersman.actors.simulated import session as surroundings
+from steersman.actors.simulated.ports import ModelCall, SimulatedPorts, ToolCall
+from steersman.actors.simulated.program import SimulatedProgram
+from steersman.actors.simulated.session import AGENTS, Plan
+from steersman.journal.record import SessionRecord
+from steersman.machines.conversation import ToolRequest
+from steersman.machines.effects import CallModel, RunTool
+from steersman.machines.policy import DelegationPolicy, Policy
+from steersman.machines.results import ModelAnswered, ToolFinished
+
+__all__ = [
+    "SESSION_FIRST",
+    "QuietPorts",
+    "answer",
+    "by_rank",
+    "delegation",
+    "end_tool",
+    "has_asked",
+    "record_of_child",
+    "scene",
+    "start_child",
+]
+
+Chooser = Callable[[Sequence[str]], int]
+
+
+class QuietPorts(SimulatedPorts):
+    """Ports that begin model calls and tools, and end tools only when they are told to stop."""
+
+    def _call(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
+        self.models[effect.turn] = ModelCall(effect, reply_to)
+
+    def _run(self, effect: RunTool, reply_to: ActorRef[Any] | None) -> None:
+        self.tools[effect.call] = ToolCall(effect, reply_to)
+
+
+def by_rank(*first: str) -> Chooser:
+    """Let those run first whose names come first, then whoever is ready, then writers, then time."""
+
+    def rank(name: str) -> int:
+        if name in first:
+            return first.index(name)
+        return len(first) + (2 if name == "time" else name.startswith("writer"))
+
+    return lambda names: min(range(len(names)), key=lambda at: rank(names[at]))
+
+
+ANY_ORDER = by_rank()
+SESSION_FIRST = by_rank("")
+
+
+def delegation(**settings: Any) -> DelegationPolicy:
+    """Return a policy of delegation with the simulator's agents, and no deadline for steers."""
+    return DelegationPolicy(AGENTS, **{"steer_deadline": 0.0, **settings})
+
+
+@contextmanager
+def scene(
+    chooser: Chooser = ANY_ORDER, plan: dict[str, Any] | None = None, **policy: Any
+) -> Iterator[SimulatedProgram]:
+    """Make a program with quiet ports; `plan` are fields of its `Plan`, `policy` those of its policy."""
+    settings = {"delegation": delegation(), **(plan or {})}
+    made_plan = Plan(Policy(**policy), haste=0.0, longest_batch=1, **settings)
+    with planted(surroundings, "SimulatedPorts", QuietPorts):
+        made = SimulatedProgram(made_plan, Random(7), chooser)
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+def answer(made: SimulatedProgram, *calls: tuple[str, dict[str, Any]], path: str = "") -> None:
+    """Let the model of a session answer with tool calls, each a name and arguments, or with a text."""
+    turn: Any = made.actor(f"{path}/turn".strip("/"))
+    record = turn.ledger.record.running
+    requests = tuple(
+        ToolRequest(f"{record.id}.s{record.step}.c{number}", tool, arguments, f"w{number}")
+        for number, (tool, arguments) in enumerate(calls, 1)
+    )
+    text = "" if requests else f"answer {record.id}.{record.step}"
+    turn.actor_ref.tell(ModelAnswered(record.id, record.epoch, record.step, text, requests))
+
+
+def end_tool(made: SimulatedProgram, call: str) -> None:
+    """Let a tool of the first session end well."""
+    running = made.ports.tools.pop(call)
+    at = running.effect
+    assert running.reply_to is not None
+    running.reply_to.tell(ToolFinished(at.turn, at.epoch, at.call, "ok", "output", 0, 6))
+
+
+def start_child(name: str, *, background: bool = False, **more: Any) -> tuple[str, dict[str, Any]]:
+    """Return a call that delegates a task to a child of this name."""
+    return "delegate", {"task": f"task {name}", "name": name, "background": background, **more}
+
+
+def has_asked(made: SimulatedProgram, *sessions: str) -> Callable[[], bool]:
+    """Ask whether the models of these sessions are being asked; of the first one, if none is named."""
+
+    def is_asked() -> bool:
+        there = made.world.open
+        return all(name in there and there[name].ports.models for name in sessions or ("s1",))
+
+    return is_asked
+
+
+def record_of_child(made: SimulatedProgram, path: str) -> SessionRecord:
+    """Return the record of a child's session, by the path of its actor; step until it is there."""
+    run(made, lambda: made.actor(path) is not None)
+    actor: Any = made.actor(path)
+    record: SessionRecord = actor.record
+    return record

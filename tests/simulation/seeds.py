@@ -1,0 +1,56 @@
+"""Seeds that no run has seen before, and the line that plays a failing one again.
+
+`STEERSMAN_SEEDS` sets the first of them; otherwise each test draws its own, and the summary names it.
+"""
+
+import os
+from collections.abc import Callable
+from random import SystemRandom
+from typing import Any
+
+from simulation.coverage import ASKED, MOVED, counted
+from simulation.goals import GoalScenario
+from simulation.lanes import WATCH
+from simulation.scenario import Scenario
+
+__all__ = ["KINDS", "PROPERTY", "base", "play", "play_fresh"]
+
+PROPERTY = "simulation"
+"""The property of a test's report that the terminal summary reads."""
+
+KINDS: dict[str, Callable[[int], Any]] = {"session": Scenario, "goal": GoalScenario}
+
+
+def base() -> int:
+    """Return the first seed: the one that was asked for, or any."""
+    asked = os.environ.get("STEERSMAN_SEEDS", "")
+    return int(asked) if asked else SystemRandom().randrange(1 << 31)
+
+
+def play(kind: str, seed: int) -> None:
+    """Play one seed; say how to play it again if it breaks a promise."""
+    try:
+        KINDS[kind](seed).run()
+    except Exception as error:
+        again = f"PYTHONPATH=tests .venv/bin/python -m simulation.play {kind} {seed}"
+        raise AssertionError(f"{kind} seed {seed}: {error}\nplay it again: {again}") from error
+
+
+def play_fresh(
+    kind: str, count: int, record_property: Callable[[str, Any], None], offset: int = 0
+) -> None:
+    """Play so many fresh seeds, and note which they are and what they come upon.
+
+    `offset` keeps several such tests apart where one base is given for all of them.
+    """
+    first = base() + offset
+    noted: dict[str, Any] = {"kind": kind, "first": first, "count": count}
+    record_property(PROPERTY, noted)
+    ASKED.clear()
+    MOVED.clear()
+    WATCH.overtook.clear()
+    with counted():
+        for seed in range(first, first + count):
+            play(kind, seed)
+    noted["points"] = [list(map(str, point)) for point in (*ASKED, *MOVED)]
+    noted["lanes"] = [list(pair) for pair in WATCH.overtook]

@@ -1,0 +1,214 @@
+"""The delivery table decides at run time: a row put in front of it changes whom a cause reaches."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import product
+
+import pytest
+from simulation.scene import answer, delegation, has_asked, scene, start_child
+from simulation.single import entries, run, say
+
+from steersman.actors.simulated.happening import Appended
+from steersman.actors.simulated.program import SimulatedProgram
+from steersman.journal import entries as e
+from steersman.journal.goal_entries import GoalCleared, GoalPaused
+from steersman.machines.delegation import SideTalk
+from steersman.machines.delivery import (
+    DEFAULT_DELIVERIES,
+    Cause,
+    Delivery,
+    DeliveryRow,
+    Relation,
+    deliver,
+)
+from steersman.machines.disposition import Intent
+from steersman.machines.messages import Finalize, Interrupt, Suspend, UserMessage
+from steersman.machines.pursuit import SetGoal
+from steersman.machines.routing import when
+
+CHILDREN = {
+    Relation.FOREGROUND_CHILD: "front",
+    Relation.BACKGROUND_CHILD: "back",
+    Relation.SIDE_TALK: "talk-2",
+}
+BELOW = (Relation.SELF, *CHILDREN, Relation.GOAL)
+STEERS = (Cause.STEER, Cause.STEER_THROUGH, Cause.STEER_NAMED)
+BY_TALK = (Cause.MORE_WORD, Cause.MESSAGE)
+
+_NO_TALK_BETWEEN = "while a turn waits for a child, talk is queued or steers, and stops nothing"
+UNREACHABLE = {
+    (Cause.MORE_WORD, Relation.FOREGROUND_CHILD): _NO_TALK_BETWEEN,
+    (Cause.MESSAGE, Relation.FOREGROUND_CHILD): _NO_TALK_BETWEEN,
+    (Cause.TIMEOUT, Relation.SIDE_TALK): "nobody asks a child something beside its work",
+    (Cause.TURN_END, Relation.SELF): "the turn has ended already",
+    (Cause.TURN_END, Relation.FOREGROUND_CHILD): "a turn does not end before its children",
+    (Cause.STEER, Relation.GOAL): "a goal takes no text in",
+    (Cause.STEER_THROUGH, Relation.GOAL): "a goal takes no text in",
+    (Cause.STEER_NAMED, Relation.GOAL): "a goal takes no text in",
+    (Cause.STEER_THROUGH, Relation.SELF): "the turn takes in what no child does, without a row",
+    (Cause.STEER_NAMED, Relation.SELF): "the agent itself is addressed as a plain steer",
+}
+"""The cells that no run can come to, and why. Parents and siblings are not asked about at all."""
+
+CELLS = [cell for cell in product(Cause, BELOW) if cell not in UNREACHABLE]
+STOPPING = [cell for cell in CELLS if cell[0] not in (*STEERS, Cause.TIMEOUT)]
+TIMEOUTS = [cell for cell in CELLS if cell[0] is Cause.TIMEOUT]
+STEERING = [cell for cell in CELLS if cell[0] in STEERS]
+
+
+def ends(cause: Cause, relation: Relation) -> bool:
+    """Whether the shipped table ends who stands so."""
+    action = deliver(DEFAULT_DELIVERIES, cause, relation).action
+    return action in (Delivery.CANCEL, Delivery.FINALIZE)
+
+
+def override(made: SimulatedProgram, cause: Cause, relation: Relation, action: Delivery) -> None:
+    """Put a row for one cell in front of the session's table."""
+    row = DeliveryRow("mine", when(cause=cause, relation=relation), action, "A test.")
+    environment = made.environment
+    environment.deliveries = environment.deliveries.override((row,))
+
+
+@contextmanager
+def everybody(cause: Cause, *, is_waiting: bool) -> Iterator[SimulatedProgram]:
+    """A turn of a goal, a side talk, a child in the background, and one that the turn waits for."""
+    with scene() as made:
+        made.say(SetGoal("all tests pass"))
+        run(made, has_asked(made))
+        made.say(SideTalk("why?", "ann", "s1"))
+        run(made, has_asked(made, "s1-1"))
+        front = (start_child("front"),) if is_waiting else ()
+        answer(made, start_child("back", background=True), *front)
+        run(made, lambda: len(made.record.children) == 2 + is_waiting)
+        run(made, has_asked(made, *(child.session for child in made.record.children.values())))
+        run(made, lambda: is_waiting or made.record.turns["t1"].step == 2)
+        run(made, lambda: is_waiting or has_asked(made)())
+        yield made
+
+
+def arise(made: SimulatedProgram, cause: Cause) -> None:
+    """Let a cause arise at the session, as it does in the program."""
+    match cause:
+        case Cause.STOP | Cause.BUDGET:
+            made.say(Interrupt(cause, "t1"))
+        case Cause.PARENT:
+            made.say(Interrupt(cause, epoch=made.record.epoch + 1))
+        case Cause.BARE_WORD:
+            say(made, "stop", Intent.INTERRUPT_BARE)
+        case Cause.MORE_WORD:
+            say(made, "no, the tests", Intent.INTERRUPT_MORE)
+        case Cause.MESSAGE:
+            say(made, "the tests")
+        case Cause.SIGNAL:
+            made.say(Suspend("signal"))
+        case Cause.NEW:
+            made.say(Finalize("new"))
+        case Cause.FINALIZE:
+            made.say(Finalize())
+        case Cause.TURN_END:
+            answer(made)
+        case _:
+            raise AssertionError(f"{cause} has a test of its own")
+    run(made)
+
+
+def is_reached(made: SimulatedProgram, relation: Relation) -> bool:
+    """Whether who stands so to the session has been stopped."""
+    match relation:
+        case Relation.SELF:
+            return made.record.turns["t1"].state == "interrupted"
+        case Relation.GOAL:
+            return bool(entries(made, GoalPaused, GoalCleared))
+        case _:
+            name = CHILDREN[relation]
+            return any(entry.child == name for entry in entries(made, e.ChildCancelled))
+
+
+@pytest.mark.parametrize("is_overridden", [False, True])
+@pytest.mark.parametrize(("cause", "relation"), STOPPING)
+def test_a_row_decides_who_is_stopped(
+    cause: Cause, relation: Relation, is_overridden: bool
+) -> None:
+    """Whom the shipped table ends is spared by a row of one's own, and the other way round."""
+    is_waiting = cause not in (*BY_TALK, Cause.TURN_END)
+    with everybody(cause, is_waiting=is_waiting) as made:
+        is_meant = ends(cause, relation)
+        if is_overridden:
+            is_meant = not is_meant
+            override(made, cause, relation, Delivery.CANCEL if is_meant else Delivery.NONE)
+        arise(made, cause)
+        assert is_reached(made, relation) is is_meant
+        assert not made.system.dead_letters
+
+
+@pytest.mark.parametrize("is_overridden", [False, True])
+@pytest.mark.parametrize(("cause", "relation"), TIMEOUTS)
+def test_a_row_decides_whom_a_timeout_stops(
+    cause: Cause, relation: Relation, is_overridden: bool
+) -> None:
+    """A timeout arises at a child: what it does to that, and to whoever works for it, is a row's."""
+    with scene(plan={"delegation": delegation(timeout=20.0)}) as made:
+        is_meant = ends(cause, relation)
+        if is_overridden:
+            is_meant = not is_meant
+            override(made, cause, relation, Delivery.CANCEL if is_meant else Delivery.NONE)
+        say(made, "work")
+        run(made, has_asked(made))
+        goal = {"goal": {"text": "all tests pass"}} if relation is Relation.GOAL else {}
+        answer(made, start_child("kid", **goal))
+        run(made, has_asked(made, "s1-1"))
+        below = start_child("back", background=True), start_child("front")
+        if relation in CHILDREN:
+            answer(made, *below, path="children/kid")
+            run(made, has_asked(made, "s1-1-1", "s1-1-2"))
+        run(made)
+        assert timed_out(made, relation) is is_meant
+
+
+def timed_out(made: SimulatedProgram, relation: Relation) -> bool:
+    """Whether a timeout has stopped the child, its goal, or who works for it."""
+    if relation is Relation.SELF:
+        return any(entry.cause == "timeout" for entry in entries(made, e.ChildCancelled))
+    journal = [
+        happening.entry
+        for happening in made.chronicle.of["s1-1"]
+        if isinstance(happening, Appended)
+    ]
+    if relation is Relation.GOAL:
+        return any(isinstance(entry, GoalPaused) for entry in journal)
+    return any(
+        isinstance(entry, e.ChildCancelled)
+        and (entry.child, entry.cause) == (CHILDREN[relation], "timeout")
+        and bool(entry.receipt)  # else it is by a limit of its own
+        for entry in journal
+    )
+
+
+@pytest.mark.parametrize("is_overridden", [False, True])
+@pytest.mark.parametrize(("cause", "relation"), STEERING)
+def test_a_row_decides_whom_a_steer_reaches(
+    cause: Cause, relation: Relation, is_overridden: bool
+) -> None:
+    """A steer goes to whom the table names: turn or children, one or all of them, or nobody."""
+    with everybody(cause, is_waiting=True) as made:
+        is_meant = deliver(DEFAULT_DELIVERIES, cause, relation).action is Delivery.STEER
+        if is_overridden:
+            is_meant = not is_meant
+            override(made, cause, relation, Delivery.STEER if is_meant else Delivery.NONE)
+        to = {Cause.STEER: "parent", Cause.STEER_NAMED: CHILDREN.get(relation, "")}.get(cause, "")
+        made.say(UserMessage("steer", "use tabs", Intent.EXPLICIT_STEER, client_id="c9", to=to))
+        run(made)
+        assert is_steered(made, relation) is is_meant
+
+
+def is_steered(made: SimulatedProgram, relation: Relation) -> bool:
+    """Whether the newest message is a steer for who stands so to the session."""
+    steers = [entry for entry in entries(made, e.Queued) if entry.client_id == "c9"]
+    if relation is Relation.SELF:
+        return any(entry.for_turn for entry in steers)
+    return any(CHILDREN[relation] in entry.for_children for entry in steers)
+
+
+def test_every_cell_is_tested_or_explained() -> None:
+    """Each cause meets each relation below in a test, or it is said why it cannot."""
+    assert {*STOPPING, *TIMEOUTS, *STEERING, *UNREACHABLE} == set(product(Cause, BELOW))
