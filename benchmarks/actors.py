@@ -17,6 +17,7 @@ from table import head, row
 from steersman.actors.actor import Actor
 from steersman.actors.dispatcher import LoopDispatcher
 from steersman.actors.environment import Environment
+from steersman.actors.ledger import Ledger
 from steersman.actors.session import Session
 from steersman.actors.simulated.toolbook import SimulatedToolbook
 from steersman.actors.system import ActorSystem
@@ -110,10 +111,10 @@ def retire(system: ActorSystem) -> None:
 
 
 def begin_session(system: ActorSystem, name: str) -> Any:
-    """Start a session and its queue, with nothing around them."""
+    """Start a session with its queue and child supervisor, and nothing around them."""
     nowhere = Nowhere()
     environment = Environment(nowhere, nowhere, nowhere, SimulatedToolbook(), Policy())
-    return Session.start(system, SessionRecord(id=name), environment)
+    return Session.start(system, Ledger(SessionRecord(id=name), environment, time.time))
 
 
 def sessions(system: ActorSystem) -> None:

@@ -1,0 +1,106 @@
+"""What it costs to fold a journal into a session's state, beside decoding the same entries from JSON.
+
+Decoding is measured in the same run, in turn with the folding, so that a busy machine slows both alike.
+Every part of the state is immutable, so each entry makes new ones: what counts is that a run of ten
+thousand items costs no more for each entry than one of a hundred, nor a long conversation than a short
+one. Run it as `python benchmarks/fold.py`, with the package installed.
+"""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from table import head, row
+
+from steersman.journal import entries as e
+from steersman.journal import run_entries as r
+from steersman.journal.codec import decode_entry, encode_entry
+from steersman.journal.record import SessionRecord, apply
+from steersman.machines.conversation import ChatMessage, ToolRequest, Usage
+
+ROUNDS = 9
+FEW_ITEMS, MANY_ITEMS = 100, 10_000
+FEW_TURNS, MANY_TURNS = 100, 2_000
+RUN_LIMIT, CHAT_LIMIT = 1.3, 1.3  # times decoding
+GROWTH_LIMIT = 1.5
+
+
+def run_of(items: int) -> Iterator[e.Entry]:
+    """Give the journal of a run with one step, each of whose items says something."""
+    copy = r.WorkflowCopy("sizes", "sizes.toml", "", "")
+    yield e.SessionOpened("s1", "/", "assistant", "main", "", workflow=copy)
+    yield e.Queued("m1", 1, "run sizes", "turn")
+    yield e.TurnStarted("t1", "m1", 1, 1)
+    yield r.StepStarted("t1", "work", tuple(f"file {index}" for index in range(items)))
+    for index in range(items):
+        yield r.ItemStarted("t1", "work", index, f"t1.w{index + 1}")
+        result = r.WorkResult(f"{index} lines", exit_code=0)
+        yield r.ItemEnded("t1", "work", index, "ok", result)
+    yield r.StepEnded("t1", "work", "done")
+    yield e.TurnEnded("t1", "completed", messages=(ChatMessage("assistant", "done"),))
+
+
+def chat_of(turns: int) -> Iterator[e.Entry]:
+    """Give the journal of a chat whose turns call tools and take in a steer each."""
+    yield e.SessionOpened("s1", "/", "assistant", "main", "")
+    for number in range(1, turns + 1):
+        yield from turn_of(f"t{number}", number)
+
+
+def turn_of(turn: str, number: int) -> Iterator[e.Entry]:
+    """Give one turn: a message, three calls side by side, a steer, an answer."""
+    item, steer = f"m{2 * number - 1}", f"m{2 * number}"
+    calls = tuple(ToolRequest(f"{turn}.c{place}", "read", {"path": "a"}) for place in range(3))
+    usage = Usage(1000, 100)
+    yield e.Queued(item, 1, "do it", "turn")
+    yield e.TurnStarted(turn, item, 1, number, "", (ChatMessage("user", "do it"),))
+    yield e.ModelCalled(turn, 1, tokens=1000)
+    yield e.Answered(turn, 1, usage, (ChatMessage("assistant", "", calls),))
+    for call in calls:
+        yield e.ToolIntended(turn, 1, call.call, call.tool, call.arguments)
+    yield e.Queued(steer, 2, "and the tests", "steer", for_turn=turn)
+    for call in calls:
+        said = (ChatMessage("tool", "x" * 100, call=call.call),)
+        yield e.ToolEnded(turn, call.call, call.tool, "ok", messages=said)
+    yield e.Steered((steer,), turn, 2, (ChatMessage("user", "and the tests"),))
+    yield e.ModelCalled(turn, 2, tokens=1000)
+    yield e.Answered(turn, 2, usage, (ChatMessage("assistant", "done"),))
+    yield e.TurnEnded(turn, "completed")
+
+
+def measured(stored: list[dict[str, Any]]) -> tuple[float, float]:
+    """Decode and fold a journal once; return the microseconds of each for an entry."""
+    began = time.process_time()
+    entries = [decode_entry(data) for data in stored]
+    decoded = time.process_time()
+    record = SessionRecord()
+    for seq, entry in enumerate(entries, 1):
+        apply(record, entry, seq, float(seq))
+    folded = time.process_time()
+    each = 1e6 / len(stored)
+    return (decoded - began) * each, (folded - decoded) * each
+
+
+def show(name: str, few: Iterator[e.Entry], many: Iterator[e.Entry], limit: float) -> None:
+    """Compare folding with decoding, and a long journal with a short one."""
+    short, long = ([encode_entry(entry) for entry in entries] for entries in (few, many))
+    rounds = [(measured(long), measured(short)) for _ in range(ROUNDS)]
+    decoding, folding = (min(found[0][part] for found in rounds) for part in (0, 1))
+    small = min(found[1][1] for found in rounds)
+    head(f"folding {name}, {len(long):,} entries, best of {ROUNDS}")
+    row("decoding an entry", decoding, unit="µs")
+    row("folding an entry", folding, unit="µs")
+    ratio, growth = folding / decoding, folding / small
+    row("folding against decoding", ratio, f"<= {limit:g} x", ok=ratio <= limit)
+    name = f"the same of {len(short):,} entries"
+    row(f"an entry, against {name}", growth, f"<= {GROWTH_LIMIT:g} x", ok=growth <= GROWTH_LIMIT)
+
+
+def main() -> None:
+    """Measure and print."""
+    show("a run", run_of(FEW_ITEMS), run_of(MANY_ITEMS), RUN_LIMIT)
+    show("a chat", chat_of(FEW_TURNS), chat_of(MANY_TURNS), CHAT_LIMIT)
+
+
+if __name__ == "__main__":
+    main()
