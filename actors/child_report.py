@@ -11,14 +11,18 @@ from typing import Any
 
 from ..journal import entries as e
 from ..journal import goal_entries as g
+from ..journal.child_record import ChildRecord
 from ..journal.record import SessionRecord
 from ..machines.delegation import ChildReport
 from ..machines.facts import Fact, MessageKnown, MessageRejected, StoreLost
+from ..machines.returning import Return
 from .environment import Ears
 
 __all__ = ["ReportingEars", "last_report"]
 
 MARKS = ("[Interrupted", "[No answer", "[The program")
+COMES = (Return.ANSWER, Return.BOUNDARY, Return.RUN)
+"""The ways of a result with which a session goes on by itself."""
 PARTIAL_LIMIT = 8_000
 """Characters of an unfinished result that are handed on."""
 
@@ -71,6 +75,8 @@ def last_report(name: str, record: SessionRecord) -> ChildReport | None:
     turn = record.turns.get(record.turn)
     if turn is None or record.queue.order or turn.state not in ("completed", "failed"):
         return None
+    if _has_workers(record):
+        return None  # it goes on with what they find
     if record.goals.goal is not None and record.goals.goal.state != "achieved":
         return None  # it goes on for its goal
     return _ended(name, turn.state, turn.reason, record)
@@ -125,7 +131,13 @@ def _is_done(record: SessionRecord) -> bool:
 
 
 def _has_workers(record: SessionRecord) -> bool:
-    return any(one.is_at_work for one in record.children.values())
+    """Whether a child of its own works, or has ended with a result that is still on its way here."""
+    return any(one.is_at_work or _is_coming(record, one) for one in record.children.values())
+
+
+def _is_coming(record: SessionRecord, child: ChildRecord) -> bool:
+    """Whether a result is yet to arrive; a run looks after those of its children itself."""
+    return record.run is None and child.goes in COMES and not child.is_returned
 
 
 def _steered(name: str, item: str, record: SessionRecord) -> ChildReport:

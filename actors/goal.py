@@ -229,7 +229,8 @@ class Goal(Supervisor):
             timeouts=(policy.gate_timeout, policy.judge_timeout),
         )
         self.is_dirty = False
-        self.ledger.decide(Decision(entries=(g.JudgingBegun(goal.id, at.turn),)))
+        begun = g.JudgingBegun(goal.id, at.turn, self.ledger.record.epoch)
+        self.ledger.decide(Decision(entries=(begun,)))
         ledger, me = self.ledger.whole, self.actor_ref
 
         def start() -> ActorRef[Any]:

@@ -218,6 +218,12 @@ class LedgerHandle:
         """Have a decision folded and carried out; whether every machine accepted it."""
         return self._fold(decision) is None
 
+    def settle(self, due: Callable[[SessionRecord, Environment], Decision]) -> None:
+        """Decide what `due` says is due: one thing after the other, until nothing is."""
+        while decision := due(self.record, self.environment):
+            if not self.accepts(decision):
+                break
+
     def _fold(self, decision: Decision) -> Refusal | None:
         refused = self._ledger.decide(self.role, decision)
         if refused is not None and not self._ledger.broken:

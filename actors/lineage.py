@@ -57,12 +57,13 @@ class Lineage:
         return not self.is_cancelled(self.mandate())
 
     def _as_child(self) -> ChildRecord | None:
-        """Return the session as its parent knows it; none if that is over, or knows it no more."""
+        """Return the session as its parent knows it; none if either is over, or it is not known."""
         ledger = self._parent() if self._parent is not None else None
         if ledger is None or ledger.broken or ledger.record.state in OVER:
             return None
         child = ledger.record.children.get(self._name)
-        return child if child is not None and child.session == self._session else None
+        is_its = child is not None and child.session == self._session and child.is_at_work
+        return child if is_its else None
 
 
 ROOT = Lineage()

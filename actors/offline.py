@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pykka import ActorRef
-
 from ..journal import entries as e
 from ..journal.queue import ItemRecord
 from ..journal.recovery import closing_messages
@@ -24,20 +22,17 @@ from ..machines.messages import (
     Rename,
     UserMessage,
 )
-from ..machines.orders import Committed, Down, Inspect, NoteEntry, StoreBroke, Wake
+from ..machines.orders import Committed, Inspect, NoteEntry, StoreBroke, Wake
 from ..machines.pursuit import ChangeGoal, SetGoal
 from ..machines.results import RestoreCounted, RestoreEnded
 from ..machines.revert_order import Revert, RevertOutcome
-from .actor import Forward
+from .actor import Actor
 from .askers import Askers
-from .decisions import goals, reverting, routing
+from .decisions import goals, queueing, reverting, routing
 from .decisions.decision import Decision, answer, refusal
 from .decisions.standing import known
 from .inspection import inspect_session
 from .ledger import Ledger, LedgerHandle
-from .mailbox import tell
-from .queue import Queue
-from .supervisor import ChildSpec, Supervisor
 
 if TYPE_CHECKING:
     from .system import ActorSystem
@@ -45,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["OfflineSession"]
 
 
-class OfflineSession(Supervisor):
+class OfflineSession(Actor):
     """Keeps a session's queue; everything that was said waits, whatever it says."""
 
     def __init__(self, system: ActorSystem, ledger: Ledger) -> None:
@@ -54,13 +49,8 @@ class OfflineSession(Supervisor):
         self.askers = Askers()
 
     def on_start(self) -> None:
-        """Start the queue alone: what a dead owner left stays as it was left."""
+        """What a dead owner left stays as it was left."""
         self.ledger.enlist()
-
-        def start() -> ActorRef[Any]:
-            return Queue.start(self.system, self.ledger.whole)
-
-        self.start_child(ChildSpec("queue", start))
 
     def on_receive(self, message: Any) -> Any:
         """Change the queue, or say that the session is not open."""
@@ -71,15 +61,13 @@ class OfflineSession(Supervisor):
                 self.ledger.whole.committed(seq)
             case StoreBroke():
                 self.ledger.whole.break_off(message)
-            case Down():
-                self.handle_down(message)
             case RestoreCounted() | RestoreEnded():
                 self.ledger.decide(reverting.restored(self.ledger.record, message))
                 self.askers.answer(self.ledger.record)
             case NoteEntry(entry):
                 self.ledger.decide(Decision(entries=(entry,)))
             case Inspect(is_of_queue=False):
-                return inspect_session(self.ledger.whole, self.mailbox, self.children)
+                return inspect_session(self.ledger.whole, self.mailbox, {})
             case _ if self.ledger.broken:
                 return self._turn_away(message, self.ledger.broken)
             case _ if self.ledger.record.state in ("finalizing", "finalized"):
@@ -89,6 +77,7 @@ class OfflineSession(Supervisor):
         return None
 
     def _obey(self, message: Any) -> Any:
+        record, environment = self.ledger.record, self.ledger.environment
         match message:
             case UserMessage():
                 return self._keep(message)
@@ -99,12 +88,14 @@ class OfflineSession(Supervisor):
                 )
             case Interrupt():
                 return answer(interrupted=None, reason="nothing runs")
-            case QueueChange("withdraw" | "clear"):
-                return self._withdraw(message)
             case QueueChange("steer"):
                 return refusal(self._not_open).reply
-            case QueueChange() | QueueImport() | Inspect():
-                return Forward(self.children["queue"].ref)
+            case QueueChange():
+                return self._change(message)
+            case QueueImport():
+                return self._take_in(queueing.take_in(record, message, environment))
+            case Inspect():
+                return {"state": record.queue.state, "waiting": len(record.queue.waiting())}
             case ChangeGoal(op="resume") if self.ledger.record.goals.is_pursued:
                 return refusal(self._not_open).reply
             case Revert():
@@ -145,28 +136,31 @@ class OfflineSession(Supervisor):
         row, said = routing.looked_up(
             environment.dispositions, waiting, Situation.BUSY, environment.policy
         )
-        tell(self.children["queue"].ref, routing.enqueue(self.ledger.record, said, row, "queue"))
+        order = routing.enqueue(said, row, "queue")
+        self._take_in(queueing.enqueue(self.ledger.record, order, environment))
         return answer()
 
-    def _withdraw(self, message: QueueChange) -> Any:
-        """Let the queue take back; what ran when its owner died is ended first, here."""
-        queue = self.children["queue"].ref
+    def _take_in(self, decision: Decision) -> Any:
+        reply = self.ledger.decide(decision)
+        self.ledger.settle(queueing.due)
+        return reply
+
+    def _change(self, message: QueueChange) -> Any:
+        """Change the queue; to take back what ran when its owner died is to end that, first."""
         cut_off = self._cut_off()
-        if cut_off is None:
-            return Forward(queue)
-        live = self.ledger.record.queue.live()
-        number = message.number or live[-1].number
-        if message.op == "withdraw" and number != cut_off.number:
-            return Forward(queue)
-        reason, messages = (
-            "its program died, then it was taken back",
-            closing_messages(self.ledger.record),
-        )
-        over = e.TurnEnded(cut_off.turn, "failed", reason, "say it again", messages)
-        self.ledger.decide(Decision(entries=(over,)))
-        if message.op == "clear":
-            return Forward(queue)
-        return answer(withdrawn=[cut_off.number], text=cut_off.text)
+        if cut_off is not None and self._is_taken_back(cut_off, message):
+            why = "its program died, then it was taken back"
+            said = closing_messages(self.ledger.record)
+            over = e.TurnEnded(cut_off.turn, "failed", why, "say it again", said)
+            self.ledger.decide(Decision(entries=(over,)))
+            if message.op == "withdraw":
+                return answer(withdrawn=[cut_off.number], text=cut_off.text)
+        return self._take_in(queueing.change(self.ledger.record, message))
+
+    def _is_taken_back(self, item: ItemRecord, message: QueueChange) -> bool:
+        last = self.ledger.record.queue.live()[-1].number
+        is_meant = (message.number or last) == item.number
+        return message.op == "clear" or (message.op == "withdraw" and is_meant)
 
     def _cut_off(self) -> ItemRecord | None:
         return next(

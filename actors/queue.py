@@ -1,11 +1,14 @@
-"""The queue actor: the one authority on what waits, and on what runs next."""
+"""The queue actor: the one authority on what waits, and on what runs next.
+
+What a person says is taken in as it is routed, by the session (`decisions/queueing.py` decides that,
+too): nothing said later comes before it, and no actor that fails can lose it on the way.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..machines.delegation import AnswerOffer, Offer, Recall
-from ..machines.messages import QueueChange, QueueImport, ResumeQueue, TakeBack
+from ..machines.delegation import AnswerOffer, Offer
 from ..machines.orders import Enqueue, GoalMessage, HandBack, Inspect, TakeSteers, Wake
 from .actor import Actor
 from .decisions import queueing
@@ -28,7 +31,7 @@ class Queue(Actor):
     def on_start(self) -> None:
         """Do what became due while nobody was here; a turn that waits for an answer asks again."""
         self.ledger.enlist()
-        self._attend()
+        self.ledger.settle(queueing.due)
         self.ledger.tell("turn", Wake())
 
     def on_receive(self, message: Any) -> Any:
@@ -45,7 +48,7 @@ class Queue(Actor):
                 if decision is None:
                     return super().on_receive(message)
                 reply = self.ledger.decide(decision)
-        self._attend()
+        self.ledger.settle(queueing.due)
         return reply
 
     def _decision(self, message: Any) -> Decision | None:
@@ -59,25 +62,9 @@ class Queue(Actor):
                 return queueing.offer(record, message)
             case AnswerOffer():
                 return queueing.offer_answer(record, message)
-            case Recall(key):
-                return queueing.recall(record, key)
             case TakeSteers():
                 return queueing.take_steers(record, message)
             case HandBack():
                 return queueing.give_back(record, message)
-            case QueueChange():
-                return queueing.change(record, message)
-            case QueueImport():
-                return queueing.take_in(record, message, environment)
-            case ResumeQueue():
-                return queueing.resume(record, message)
-            case TakeBack():
-                return queueing.take_back(record, self.system.now())
             case _:
                 return None
-
-    def _attend(self) -> None:
-        """Do what the record says is due, one thing after the other."""
-        while due := queueing.due(self.ledger.record, self.ledger.environment):
-            if not self.ledger.accepts(due):
-                break

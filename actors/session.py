@@ -39,12 +39,10 @@ from ..machines.orders import (
     CloseChildren,
     Committed,
     Down,
-    Enqueue,
     GoalOrder,
     Inspect,
     NoteEntry,
     OpenSession,
-    Reroute,
     StoreBroke,
     Wake,
 )
@@ -57,6 +55,7 @@ from .askers import Askers
 from .children import ChildSupervisor
 from .decisions import (
     compacting,
+    queueing,
     recovering,
     reverting,
     routing,
@@ -74,6 +73,8 @@ from .supervisor import Child, ChildSpec, Supervisor
 from .turn import Turn
 
 if TYPE_CHECKING:
+    from ..journal.record import SessionRecord
+    from .environment import Environment
     from .system import ActorSystem
 
 __all__ = ["Session"]
@@ -146,13 +147,10 @@ class Session(Supervisor):
 
     def _is_gone(self, message: Any) -> bool:
         """Whether the session is left: all that may still be said is that it ends for good."""
-        return self.ledger.record.state in ("leaving", "suspended") and not isinstance(
-            message, Finalize | Reroute
-        )
+        is_left = self.ledger.record.state in ("leaving", "suspended")
+        return is_left and not isinstance(message, Finalize)
 
     def _turn_away(self, message: Any, reason: str) -> Any:
-        if isinstance(message, Reroute):
-            message = message.message
         if isinstance(message, UserMessage):
             return self.ledger.decide(routing.rejection(reason, message.content, message.client_id))
         return refusal(reason).reply
@@ -164,8 +162,6 @@ class Session(Supervisor):
         match message:
             case UserMessage():
                 return self._route(message)
-            case Reroute(said, is_overtaken):
-                return self._route(said, is_overtaken)
             case Interrupt():
                 return self.ledger.decide(stopping.interrupt(record, message, environment))
             case Suspend():
@@ -173,7 +169,7 @@ class Session(Supervisor):
             case Finalize():
                 return self.ledger.decide(stopping.leave(record, True, message.cause, environment))
             case SideTalk():
-                return self.ledger.decide(routing.side_talk(record, message))
+                return self._take_in(routing.side_talk(record, message))
             case Revert():
                 return self.ledger.decide(reverting.revert(record, message, environment))
             case RevertOutcome(name):
@@ -181,25 +177,26 @@ class Session(Supervisor):
             case SetGoal() | ChangeGoal():
                 return Forward(self._goal(), GoalOrder(message, record.epoch))
             case TakeBack():
-                return self._take_back()
+                return self._take_in(routing.take_back(record, self.system.now(), environment))
             case Compact():
-                return self._compact(message)
+                return self._take_in(compacting.asked(record, message, environment))
             case _:
                 return self._obey_simple(message)
 
     def _obey_simple(self, message: Any) -> Any:
         """Carry out what concerns one part of the session, or pass it on to whoever decides."""
-        record = self.ledger.record
+        record, environment = self.ledger.record, self.ledger.environment
         match message:
             case QueueChange(op="steer"):
-                found = routing.steer_waiting(record, message, self.ledger.environment)
-                if isinstance(found, Decision):
-                    return self.ledger.decide(found)
-                return Forward(self._member("queue"), found)
+                return self._take_in(routing.steer_waiting(record, message, environment))
+            case QueueChange():
+                return self._take_in(queueing.change(record, message))
+            case QueueImport():
+                return self._take_in(queueing.take_in(record, message, environment))
+            case Recall(key):
+                return self._take_in(queueing.recall(record, key))
             case ResumeQueue():
                 return self._resume(message)
-            case QueueChange() | QueueImport() | Recall():
-                return Forward(self._member("queue"))
             case Inspect():
                 return Forward(self._member("queue"), Inspect())
             case EndChild():
@@ -209,19 +206,28 @@ class Session(Supervisor):
             case Reopen():
                 return self.ledger.decide(running.reopen(record, message))
             case TryAgain():
-                return self.ledger.decide(running.try_again(record, self.ledger.environment))
+                return self._take_in(running.try_again(record, environment))
             case GrantLimits() | PolicyChange() | Rename() | Allow():
-                return self.ledger.decide(routing.preference(message, self.ledger.environment))
+                return self.ledger.decide(routing.preference(message, environment))
             case _:
                 return super().on_receive(message)
 
-    def _route(self, message: UserMessage, is_overtaken: bool = False) -> Any:
-        decision = routing.route(self.ledger.record, message, self.ledger.environment, is_overtaken)
-        runs = [one for _, one in decision.orders if isinstance(one, Enqueue) and one.origin]
+    def _route(self, message: UserMessage) -> Any:
+        decision = routing.route(self.ledger.record, message, self.ledger.environment)
+        runs = any(isinstance(one, e.Queued) and one.said_as == "turn" for one in decision.entries)
         if runs and message.type != "normal" and self.mailbox.depth()[Lane.DATA]:
             tell(self.actor_ref, replace(message, type="normal"))  # behind what came before it
             return None
-        return self.ledger.decide(decision)
+        return self._take_in(decision)
+
+    def _take_in(self, decision: Decision) -> Any:
+        """Fold what was said or asked of the queue, and begin what runs next.
+
+        Both are one step, so whatever is said next finds the turn that runs by then.
+        """
+        reply = self.ledger.decide(decision)
+        self.ledger.settle(queueing.due)
+        return reply
 
     def _resume(self, message: ResumeQueue) -> Any:
         """Run what was interrupted; children go on, too, for which no turn waits."""
@@ -229,7 +235,7 @@ class Session(Supervisor):
         if obstacle:
             return refusal(obstacle).reply
         if message.number is not None:
-            return Forward(self._member("queue"))
+            return self._take_in(queueing.resume(self.ledger.record, message))
         names = tuple(
             child.name
             for child in self.ledger.record.children.values()
@@ -237,21 +243,8 @@ class Session(Supervisor):
         )
         if names:
             tell(self._member("children"), ResumeChildren((), "", self.ledger.record.epoch))
-        return Forward(self._member("queue"), replace(message, children=names))
-
-    def _take_back(self) -> Any:
-        """Queue an interrupting message after all; of any other message the queue knows."""
-        found = routing.take_back(self.ledger.record, self.system.now())
-        if found is not None:
-            self.ledger.decide(found)
-            if found.reply is not None:
-                return found.reply
-        return Forward(self._member("queue"))
-
-    def _compact(self, message: Compact) -> Any:
-        """Have the conversation summed up by a turn of its own, now or right after the one that runs."""
-        found = compacting.asked(self.ledger.record, message)
-        return self.ledger.decide(found)
+        resumed = queueing.resume(self.ledger.record, replace(message, children=names))
+        return self._take_in(resumed)
 
     def _pass_answer(self, message: Answer) -> Any:
         """Pass an answer on to whoever asked: the turn, or a child."""
@@ -265,9 +258,7 @@ class Session(Supervisor):
 
     def _attend(self) -> None:
         """Do what the record says is due: a turn to start, a stop to answer, files, the end."""
-        while due := stopping.end(self.ledger.record) or reverting.begin(self.ledger.record):
-            if not self.ledger.accepts(due):
-                return
+        self.ledger.settle(_due)
         record = self.ledger.record
         turn = record.running
         if turn is not None and self._has_no_actor(turn.id):
@@ -370,3 +361,8 @@ class Session(Supervisor):
             if not isinstance(effect, StopChild):
                 self.ledger.environment.perform(effect, self.ledger.member("turn"))
         self.ledger.tell("children", message)
+
+
+def _due(record: SessionRecord, environment: Environment) -> Decision:
+    """Answer the stops that are over; begin to give files back."""
+    return stopping.end(record) or reverting.begin(record)

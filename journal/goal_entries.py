@@ -63,10 +63,11 @@ class GoalTurnFailed(Entry):
 
 @dataclass(frozen=True, slots=True)
 class JudgingBegun(Entry):
-    """Turn `turn` is a boundary: gates and judge look at it, once."""
+    """Turn `turn` is a boundary: gates and judge look at it, once. `epoch` is the session's then."""
 
     goal: str
     turn: str
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)

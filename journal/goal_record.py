@@ -71,9 +71,9 @@ class GoalRecord:
     was the last that did. `is_again`: that turn was interrupted, goes on, and is paid for.
     `turns_total`, `tokens_total` and `seconds_total` never fall; the grant began at those of `base`.
     `epoch` is the session's when it was ordered last. `boundary` is the turn that was dealt with last,
-    `judging` one that is being judged, also while that is being stopped. `idle`,
-    `failing` and `judge_failures` count in a row. `answer` is a digest of what the agent said last,
-    `gate_results` is how the gates ended last.
+    `judging` one that is being judged, since epoch `judged_since`, also while that is being stopped.
+    `idle`, `failing` and `judge_failures` count in a row. `answer` is a digest of what the agent said
+    last, `gate_results` is how the gates ended last.
     """
 
     id: str
@@ -90,6 +90,7 @@ class GoalRecord:
     epoch: int = 0
     boundary: str = ""
     judging: str = ""
+    judged_since: int = 0
     idle: int = 0
     failing: int = 0
     judge_failures: int = 0
@@ -255,7 +256,7 @@ def _decided(goal: GoalRecord, entry: _Decision, time: float) -> GoalRecord:
             failing = goal.failing + (entry.status == "failed")
             return changed(goal, boundary=entry.turn, failing=failing, detail=entry.reason)
         case g.JudgingBegun():
-            return changed(goal, judging=entry.turn)
+            return changed(goal, judging=entry.turn, judged_since=entry.epoch)
         case g.JudgingStopped():
             return changed(goal, judging="")
         case g.GoalJudged():

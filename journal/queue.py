@@ -118,6 +118,7 @@ def _apply_to_steer(
             is_next=False,
             for_children=dict.fromkeys(entry.for_children, ""),
             taken=time,
+            past_hold=queue.runs_past_hold(),
         )
         return changed(_put(queue, item), taken=item.id)
     if item.state == "superseded":  # what replaced it was taken back
@@ -132,7 +133,10 @@ def _apply_to_steer(
         for_children={},
         past_hold=entry.past_hold,
     )
-    return _put(queue, _move(item, "offer") if entry.is_offered else item)
+    item = _move(item, "offer") if entry.is_offered else item
+    if item.id not in queue.order:  # it was put aside with the turn that it was for
+        queue = changed(queue, order=(*queue.order, item.id))
+    return _put(queue, item)
 
 
 def _start_item(queue: QueueRecord, entry: e.TurnStarted) -> QueueRecord:

@@ -46,6 +46,11 @@ class QueueRecord:
         """Return all that waits, in order: for a turn of its own, or as a steer for a boundary."""
         return [one for one in self.live() if one.state == "pending"]
 
+    def ahead(self) -> list[ItemRecord]:
+        """Return what comes before the turn of a goal: all that waits, but for an interrupted turn."""
+        cut = {one.turn for one in self.live() if one.state == "interrupted"}
+        return [one for one in self.pending() if not one.for_turn or one.for_turn not in cut]
+
     def next_item(self) -> ItemRecord | None:
         """Return what runs next: what must run now, then what waits longest and is not held."""
         urgent = [

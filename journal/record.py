@@ -313,7 +313,6 @@ def _start_turn(record: SessionRecord, entry: e.TurnStarted, time: float) -> Non
         resumes=entry.resumes,
         epoch=entry.epoch,
         lineage=entry.lineage,
-        past_hold=record.queue.state == "held",
     )
     while len(turns) > REMEMBERED_TURNS:
         del turns[next(iter(turns))]

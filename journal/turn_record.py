@@ -65,7 +65,7 @@ class TurnRecord:
 
     `sent` are the tokens of a call that is not answered. `is_over`: it has ended, and everything that
     it started is dead. `epoch` is the session's when it began, `lineage` those of its ancestors.
-    `past_hold`: it began although the queue was held. `is_closing`: the last answer asked for no tool.
+    `is_closing`: the last answer asked for no tool.
     `was_cut`: it was cut off for a steer. `is_spent`: a limit is reached, and the turn is to be stopped.
     `compacted_at` is the step after which older turns were summed up last, `dropped` how many messages
     that concerns, and `refusal` what the server said of their length.
@@ -85,7 +85,6 @@ class TurnRecord:
     is_over: bool = False
     epoch: int = 0
     lineage: tuple[int, ...] = ()
-    past_hold: bool = False
     is_closing: bool = False
     was_cut: bool = False
     is_spent: bool = False

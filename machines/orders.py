@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 from .attachment import Attachment
 from .message import Lane, Message
-from .messages import UserMessage
 
 __all__ = [
     "ChildrenClosed",
@@ -24,7 +23,6 @@ __all__ = [
     "Kill",
     "NoteEntry",
     "OpenSession",
-    "Reroute",
     "SteerWaits",
     "StoreBroke",
     "TakeSteers",
@@ -109,19 +107,15 @@ class TimerFired(Message):
 class Enqueue(Message):
     """Take a message into the queue; `said_as` is how the routing table took it.
 
-    `epoch` is the session's when that was decided: a stop since then has overtaken the message.
-    `origin` is the message as it was sent: it is routed again if the turn that was to run it cannot
-    begin any more. `is_next`: run before everything that waits, also while the queue is held.
-    `is_overtaken`: it was said before a stop that was served first. `for_turn`: a steer for a boundary
-    of that turn; `for_children`: for one of each of these, or, with `beneath`, for a child of theirs.
-    `child`: it is the result of that child. `purpose`: `compaction` or `again`, which say nothing to a
-    model.
+    `is_next`: run before everything that waits, also while the queue is held. `is_overtaken`: it was
+    said before a stop that was served first. `for_turn`: a steer for a boundary of that turn;
+    `for_children`: for one of each of these, or, with `beneath`, for a child of theirs. `child`: it is
+    the result of that child. `purpose`: `compaction` or `again`, which say nothing to a model.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
     text: str
     said_as: str
-    epoch: int
     user: str = ""
     client_id: str = ""
     matched: str = ""
@@ -135,19 +129,6 @@ class Enqueue(Message):
     attached: tuple[Attachment, ...] = ()
     purpose: str = ""
     beneath: str = ""
-    is_overtaken: bool = False
-    origin: UserMessage | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Reroute(Message):
-    """The queue gives a message back to the session: what it was routed by has changed.
-
-    `is_overtaken`: a stop came in between.
-    """
-
-    lane: ClassVar[Lane] = Lane.SYSTEM
-    message: UserMessage
     is_overtaken: bool = False
 
 

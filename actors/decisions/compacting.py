@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...journal.compaction_entries import Compacted, CompactionBegun
 from ...journal.record import SessionRecord
@@ -20,9 +20,13 @@ from ...machines.messages import Compact
 from ...machines.orders import Enqueue
 from ...machines.policy import CompactionPolicy
 from ...machines.results import ModelFailed, Summarised
+from . import queueing
 from .decision import Decision, answer
 from .decision import refusal as rejected
 from .turning import Ending, fill_of
+
+if TYPE_CHECKING:
+    from ..environment import Environment
 
 __all__ = [
     "NOTHING_NEW",
@@ -245,7 +249,7 @@ def gives_up(record: SessionRecord, policy: CompactionPolicy) -> Ending:
     return Ending(status="failed", reason=reason, hint=hint)
 
 
-def asked(record: SessionRecord, message: Compact) -> Decision:
+def asked(record: SessionRecord, message: Compact, environment: Environment) -> Decision:
     """Have the conversation summed up by a turn of its own, before anything else runs."""
     if len(record.conversation) < 2:
         return rejected("there is nothing to sum up yet")
@@ -255,12 +259,12 @@ def asked(record: SessionRecord, message: Compact) -> Decision:
     order = Enqueue(
         text=f"/compact {message.wish}".rstrip(),
         said_as="turn",
-        epoch=record.epoch,
         user=message.user,
         is_next=True,
         purpose=COMPACTION,
     )
-    return Decision(orders=(("queue", order),), reply=answer(runs=is_free))
+    queued = queueing.enqueue(record, order, environment)
+    return queued + Decision(reply=answer(runs=is_free))
 
 
 def has_news(conversation: Sequence[ChatMessage]) -> bool:

@@ -19,11 +19,10 @@ from ...machines.delegation import (
 from ...machines.delivery import Relation
 from ...machines.disposition import LATE_ACK
 from ...machines.facts import MessageKnown, MessageRejected
-from ...machines.messages import QueueChange, QueueImport, ResumeQueue, UserMessage
-from ...machines.orders import Enqueue, GoalMessage, HandBack, Reroute, SteerWaits, TakeSteers, Wake
+from ...machines.messages import QueueChange, QueueImport, ResumeQueue
+from ...machines.orders import Enqueue, GoalMessage, HandBack, SteerWaits, TakeSteers, Wake
 from ...machines.results import ToolFinished
 from ...machines.run import RUN
-from . import routing
 from .decision import NOTHING, Decision, answer, refusal
 from .intake import hand_back, taken_in
 from .rearrangement import Rearranged, doing, edit, hold, import_items, keep, move, steer, withdraw
@@ -67,13 +66,10 @@ def enqueue(record: SessionRecord, order: Enqueue, environment: Environment) -> 
         return _refused(order, "session_finalized")
     if _is_returned(record, order.child):
         return NOTHING
-    is_overtaken = order.epoch < record.cancelled.get(Relation.SELF, 0)
     if order.for_turn and not _is_running(record, order.for_turn):
         if order.child and not environment.delegation.depth:
             return offer(record, Offer(order.text, order.child, order.user))
-        order = replace(order, said_as="turn", for_turn="", is_next=True, ack=LATE_ACK, origin=None)
-    elif order.origin is not None and (is_overtaken or record.state != "idle"):
-        return _routed_again(record, order.origin, is_overtaken, environment)
+        order = replace(order, said_as="turn", for_turn="", is_next=True, ack=LATE_ACK)
     if not (order.is_next or order.child) and _is_full(record, environment):
         return _refused(order, "queue_full")
     return _taken(record, order)
@@ -83,23 +79,6 @@ def _is_returned(record: SessionRecord, name: str) -> bool:
     """Whether a child's result is here already: it may be sent once more when a turn has failed."""
     child = record.children.get(name)
     return child is not None and child.is_returned
-
-
-def _routed_again(
-    record: SessionRecord, message: UserMessage, is_overtaken: bool, environment: Environment
-) -> Decision:
-    """Look again what becomes of a message that was to run, since that has changed.
-
-    If it waits now, it takes its place at once, before what was said after it. Anything else is the
-    session's to decide: the message goes back there.
-    """
-    again = routing.route(record, message, environment, is_overtaken)
-    orders = [order for _, order in again.orders]
-    if not again.entries and len(orders) == 1 and isinstance(orders[0], Enqueue):
-        waits = replace(orders[0], origin=None)
-        if waits.said_as in ("queue", "steer"):
-            return enqueue(record, waits, environment)
-    return Decision(orders=(("session", Reroute(message, is_overtaken)),))
 
 
 def _taken(record: SessionRecord, order: Enqueue) -> Decision:
@@ -174,7 +153,8 @@ def enqueue_goal(record: SessionRecord, order: GoalMessage, environment: Environ
     left = [item for item in queue.live() if item.id not in gone]
     if any(item.goal and item.state in ("pending", "running") for item in left):
         return NOTHING
-    if not order.is_first and any(item.state in ("pending", "running") for item in left):
+    is_busy = any(item.state == "running" for item in left)
+    if not order.is_first and (is_busy or queue.ahead()):
         return NOTHING
     queued = e.Queued(
         f"m{queue.made + 1}",
@@ -236,7 +216,7 @@ def offer(record: SessionRecord, order: Offer) -> Decision:
 def offer_answer(record: SessionRecord, order: AnswerOffer) -> Decision:
     """Note an answer, and do with it what a person wanted done when it comes."""
     item = record.queue.items.get(order.item)
-    if item is None or item.state != "offered":
+    if item is None or item.state != "offered" or item.answer:
         return NOTHING
     answered = e.OfferAnswered(item.id, order.text)
     if item.wants == "steer" and record.running is not None and record.state == "busy":
@@ -405,10 +385,10 @@ def _stranded(record: SessionRecord, environment: Environment) -> tuple[e.Entry,
     """Take back the steers of a turn that has ended: they are messages of their own now."""
     is_person = not environment.delegation.depth
     newest = record.turns.get(record.turn)
-    past_hold = newest is not None and newest.past_hold and newest.state != "interrupted"
+    is_cut = newest is not None and newest.state == "interrupted"
     why = "the turn ended first"
     return tuple(
-        e.Requeued(item.id, why, bool(item.child) and is_person, past_hold)
+        e.Requeued(item.id, why, bool(item.child) and is_person, item.past_hold and not is_cut)
         for item in record.queue.stranded()
     )
 

@@ -67,9 +67,9 @@ def returned(
         return (("queue", AnswerOffer(child.item, text_of(child))),)
     match row.action:
         case Return.BOUNDARY:
-            return (("queue", _enqueue(record, child, "steer", row.name, record.turn)),)
+            return (("queue", _enqueue(child, "steer", row.name, record.turn)),)
         case Return.RUN:
-            return (("queue", _enqueue(record, child, "turn", row.name)),)
+            return (("queue", _enqueue(child, "turn", row.name)),)
         case Return.OFFER if child.relation != Relation.SIDE_TALK:
             return (("queue", Offer(text_of(child), child.name, child.name)),)
         case Return.OFFER | Return.KEEP:
@@ -94,13 +94,10 @@ def _result(
     )
 
 
-def _enqueue(
-    record: SessionRecord, child: ChildRecord, said_as: str, rule: str, for_turn: str = ""
-) -> Enqueue:
+def _enqueue(child: ChildRecord, said_as: str, rule: str, for_turn: str = "") -> Enqueue:
     return Enqueue(
         text=text_of(child),
         said_as=said_as,
-        epoch=record.epoch,
         user=child.name,
         rule=rule,
         for_turn=for_turn,

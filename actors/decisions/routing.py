@@ -32,7 +32,7 @@ from ...machines.messages import (
 from ...machines.orders import Enqueue
 from ...machines.policy import Policy
 from ...machines.subagent import meant
-from . import reverting, stopping
+from . import queueing, reverting, stopping
 from .decision import Decision, answer, refusal
 from .rearrangement import MOMENT
 from .standing import known, policy_of, situation
@@ -62,15 +62,10 @@ def rejection(reason: str, text: str, client_id: str) -> Decision:
     return Decision(facts=(fact,), reply={"ok": False, "reason": reason})
 
 
-def route(
-    record: SessionRecord,
-    message: UserMessage,
-    environment: Environment,
-    is_overtaken: bool = False,
-) -> Decision:
+def route(record: SessionRecord, message: UserMessage, environment: Environment) -> Decision:
     """Decide what becomes of a message, given what the session does now.
 
-    `is_overtaken`: it was to run, and a stop came first: whatever it says, it waits.
+    It is taken into the queue in the same step: nothing that is said later can come before it.
     """
     before = known(record, message.client_id)
     if before is not None:
@@ -79,15 +74,12 @@ def route(
     doing = addressed(situation(record), message.to)
     if message.intent in OVERTAKEN_INTENTS and 0 < message.said < record.overtaken:
         doing = Situation.OVERTAKEN
-    asked = message
-    if is_overtaken and doing is not Situation.FINALIZING:
-        doing, asked = Situation.OVERTAKEN, replace(message, intent=Intent.CONVERSE, matched="")
-    row, message = looked_up(environment.dispositions, asked, doing, policy)
+    row, message = looked_up(environment.dispositions, message, doing, policy)
     match row.action:
         case Action.RUN:
-            return _queue(enqueue(record, message, row, "turn", is_next=True, origin=message))
+            return _take_in(record, enqueue(message, row, "turn", is_next=True), environment)
         case Action.QUEUE:
-            return _wait(record, message, row, doing)
+            return _wait(record, message, row, doing, environment)
         case Action.STEER:
             return _steer(record, message, row, environment)
         case Action.INTERRUPT:
@@ -120,7 +112,6 @@ def addressed(doing: Situation, to: str) -> Situation:
 
 
 def enqueue(
-    record: SessionRecord,
     message: UserMessage,
     row: DispositionRow,
     said_as: str,
@@ -132,7 +123,6 @@ def enqueue(
     return Enqueue(
         text=text or message.content,
         said_as=said_as,
-        epoch=record.epoch,
         user=message.user,
         client_id=message.client_id,
         matched=message.matched,
@@ -144,12 +134,16 @@ def enqueue(
     )
 
 
-def _queue(order: Enqueue | Offer) -> Decision:
-    return Decision(orders=(("queue", order),), reply=answer())
+def _take_in(record: SessionRecord, order: Enqueue, environment: Environment) -> Decision:
+    return queueing.enqueue(record, order, environment) + Decision(reply=answer())
 
 
 def _wait(
-    record: SessionRecord, message: UserMessage, row: DispositionRow, doing: Situation
+    record: SessionRecord,
+    message: UserMessage,
+    row: DispositionRow,
+    doing: Situation,
+    environment: Environment,
 ) -> Decision:
     """Let it wait for a turn of its own; in a run, for the next agent that begins."""
     is_next = doing is Situation.INTERRUPTING
@@ -157,17 +151,8 @@ def _wait(
     if record.run is not None and record.running is not None:
         is_next, for_turn = False, record.turn
     is_late = doing is Situation.OVERTAKEN
-    return _queue(
-        enqueue(
-            record,
-            message,
-            row,
-            "queue",
-            is_next=is_next,
-            is_overtaken=is_late,
-            for_turn=for_turn,
-        )
-    )
+    order = enqueue(message, row, "queue", is_next=is_next, is_overtaken=is_late, for_turn=for_turn)
+    return _take_in(record, order, environment)
 
 
 # Steers -------------------------------------------------------------------------------------------
@@ -183,16 +168,18 @@ def _steer(
         names = _steered(record, table, Cause.STEER_NAMED, name)
         if not names:
             return rejection("no_subagent", message.content, message.client_id)
-        order = enqueue(record, message, row, "steer", for_children=names, beneath=beneath)
-        return _queue(order)
+        order = enqueue(message, row, "steer", for_children=names, beneath=beneath)
+        return _take_in(record, order, environment)
     names = _steered(record, table, row.cause)
     if names:
-        return _queue(enqueue(record, message, row, "steer", for_children=names))
+        order = enqueue(message, row, "steer", for_children=names)
+        return _take_in(record, order, environment)
     if row.cause == Cause.STEER_THROUGH:  # nobody is there any more: it is for the turn alone
         row = replace(row, cause=Cause.STEER)
     if deliver(table, row.cause, Relation.SELF).action is not Delivery.STEER:
-        return _queue(enqueue(record, message, row, "queue"))
-    return _queue(enqueue(record, message, row, "steer", for_turn=record.turn))
+        return _take_in(record, enqueue(message, row, "queue"), environment)
+    order = enqueue(message, row, "steer", for_turn=record.turn)
+    return _take_in(record, order, environment)
 
 
 def _steered(record: SessionRecord, table: Any, cause: str, name: str = "") -> tuple[str, ...]:
@@ -203,8 +190,8 @@ def _steered(record: SessionRecord, table: Any, cause: str, name: str = "") -> t
 
 def steer_waiting(
     record: SessionRecord, message: QueueChange, environment: Environment
-) -> Decision | QueueChange:
-    """Say whom a message that waits is to steer: the turn, or, while that waits, its children."""
+) -> Decision:
+    """Make a message that waits a steer: for the turn, or, while that waits, for its children."""
     table = environment.deliveries
     names: tuple[str, ...] = ()
     if message.to not in ("", "parent"):
@@ -213,7 +200,7 @@ def steer_waiting(
             return refusal(f"No subagent `{message.to}` works")
     elif not message.to and situation(record) is Situation.DELEGATING:
         names = _steered(record, table, Cause.STEER_THROUGH)
-    return replace(message, for_children=names)
+    return queueing.change(record, replace(message, for_children=names))
 
 
 # Interrupts ---------------------------------------------------------------------------------------
@@ -241,8 +228,8 @@ def _interrupt(
     if not left:
         return wish + stopped
     # the message's own receipt says it all; it runs when the turn is over
-    order = enqueue(record, message, row, "interrupt", text=left, is_next=True)
-    return wish + replace(stopped, facts=(), reply=None) + _queue(order)
+    order = enqueue(message, row, "interrupt", text=left, is_next=True)
+    return wish + replace(stopped, facts=(), reply=None) + _take_in(record, order, environment)
 
 
 def preference(
@@ -270,33 +257,30 @@ def preference(
 
 
 def side_talk(record: SessionRecord, message: SideTalk) -> Decision:
-    """Give a question beside the work its place in the queue; the child is started from there."""
+    """Give a question beside the work its place in the queue, and have a child look at it."""
     before = known(record, message.client_id)
     if before is not None:
         return Decision(facts=(before,), reply=answer())
-    return _queue(Offer(message.text, "", message.user, message.client_id, is_answered=False))
+    order = Offer(message.text, "", message.user, message.client_id, is_answered=False)
+    return queueing.offer(record, order) + Decision(reply=answer())
 
 
 # Taking back --------------------------------------------------------------------------------------
 
 
-def take_back(record: SessionRecord, now: float) -> Decision | None:
-    """Take back the newest message if it only stopped something: it waits in the queue instead.
-
-    A planned stop is called off. None if the newest message was none of those: the queue knows it.
-    """
+def take_back(record: SessionRecord, now: float, environment: Environment) -> Decision:
+    """Take back the newest message: it waits in the queue instead. A planned stop is called off."""
     planned, newest = _revoked(record, now), _newest_stop(record, now)
     off: tuple[Any, ...] = ()
     if planned:
         off = stopping.call_off(record, planned)
     if newest is None:
-        return Decision(entries=off) if off else None
+        return Decision(entries=off) + queueing.take_back(record, now)
     key = f"undo-{newest.id}"
     stopped = None if planned else record.turns.get(newest.turn)
     order = Enqueue(
         text=newest.text,
         said_as="queue",
-        epoch=record.epoch,
         user=newest.user,
         client_id=key,
         matched=newest.matched,
@@ -304,7 +288,8 @@ def take_back(record: SessionRecord, now: float) -> Decision | None:
         ack="queued",
     )
     reply = answer(id=newest.id, key=key, offered=stopped and stopped.number)
-    return Decision(entries=off, orders=(("queue", order),), reply=reply)
+    queued = queueing.enqueue(record, order, environment)
+    return Decision(entries=off) + queued + Decision(reply=reply)
 
 
 def _newest_stop(record: SessionRecord, now: float) -> CancelRecord | None:

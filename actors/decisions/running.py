@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...journal import run_entries as r
@@ -10,8 +11,8 @@ from ...machines.messages import ResumeQueue
 from ...machines.orders import Enqueue
 from ...machines.run import RUN
 from ...machines.workflow_order import Reopen
+from . import queueing
 from .decision import Decision, answer, refusal
-from .queueing import AGAIN
 
 if TYPE_CHECKING:
     from ..environment import Environment
@@ -54,10 +55,11 @@ def try_again(record: SessionRecord, environment: Environment) -> Decision:
     reopened = tuple(plan.reopened(run))
     if not reopened and plan.is_over(run):
         return refusal(f"none of its steps failed, but {run.reason}")
-    there = [item for item in record.queue.waiting() if item.purpose == AGAIN]
+    there = [item for item in record.queue.waiting() if item.purpose == queueing.AGAIN]
     if there:  # a crash came before its turn began
-        order: ResumeQueue | Enqueue = ResumeQueue(there[0].number)
+        begun = queueing.resume(record, ResumeQueue(there[0].number))
     else:
         text = f"run {run.workflow.name}"
-        order = Enqueue(text=text, said_as="turn", epoch=record.epoch, is_next=True, purpose=AGAIN)
-    return Decision(entries=reopened, orders=(("queue", order),), reply=answer())
+        order = Enqueue(text=text, said_as="turn", is_next=True, purpose=queueing.AGAIN)
+        begun = queueing.enqueue(record, order, environment)
+    return Decision(entries=reopened) + replace(begun, reply=answer())

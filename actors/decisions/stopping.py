@@ -388,7 +388,8 @@ def over(record: SessionRecord, stop: CancelRecord) -> e.Stopped | None:
     goal = record.goals.goal
     if goal is not None and Relation.GOAL in stop.reaches:
         is_pursued = goal.is_pursued and goal.epoch < stop.epoch
-        if is_pursued or any(one.judging for one in record.goals.goals.values()):
+        judged = [one for one in record.goals.goals.values() if one.judging]
+        if is_pursued or any(one.judged_since < stop.epoch for one in judged):
             return None
     return e.Stopped("", stop.killed, stop.survivors, order=stop.order, receipt=stop.id)
 

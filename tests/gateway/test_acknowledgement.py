@@ -121,8 +121,8 @@ def test_a_stop_that_comes_again_says_so() -> None:
     assert (told["ack"], told["ack_text"]) == ("already_stopping", "Already stopping.")
 
 
-def test_a_steer_that_comes_too_late_says_so() -> None:
-    """A steer for a turn that has closed its last boundary is the next turn, and not called a steer."""
+def test_a_steer_behind_the_last_answer_enters() -> None:
+    """A steer that comes while the last answer is on its way to the turn enters that turn."""
     heard: list[Event] = []
     made = program(heard, TALK)
     run(made, lambda: bool(made.ports.models))
@@ -130,8 +130,8 @@ def test_a_steer_that_comes_too_late_says_so() -> None:
     made.say(UserMessage("steer", "use tabs", Intent.EXPLICIT_STEER, client_id="c2"))
     run(made)
     told = answer(heard, "c2")
-    assert (told["as"], told["ack"]) == ("turn", "next_turn")
-    assert made.record.turns["t2"].state == "completed"
+    assert (told["as"], told["ack"]) == ("steer", "steered")
+    assert (made.record.turn, made.record.turns["t1"].step) == ("t1", 2)
 
 
 def test_a_planned_stop_is_acknowledged_by_its_row() -> None:

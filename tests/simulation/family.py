@@ -28,7 +28,7 @@ from steersman.journal import entries as e
 from steersman.journal.child_record import ChildRecord, apply_to_children, at_work, names_for
 from steersman.journal.record import SessionRecord, apply
 from steersman.machines.agent_call import AnswerAgent
-from steersman.machines.delegation import SideTalk
+from steersman.machines.delegation import CloseChild, SideTalk
 from steersman.machines.delivery import DEFAULT_DELIVERIES, Delivery, deliver
 from steersman.machines.effects import CallModel, RunTool, Summarise
 from steersman.machines.facts import StoreLost
@@ -109,13 +109,12 @@ class Home:
         reached = self._reached(entry.cause) if is_cancel else set[str]()
         apply(self.record, entry, self.record.seq + 1, 0.0)
         match entry:
-            case e.InterruptRequested(turn=turn):
-                cause = entry.cause
+            case e.InterruptRequested(receipt=receipt, turn=turn):
                 if self.is_leaving:  # then everybody is waited for at its end
                     return
-                self.stops[turn] = self.epoch, str(cause)
-                planned = self.planned.pop(entry.receipt, None)
-                self.reached[turn] = planned if planned is not None else reached
+                self.stops[turn or receipt] = self.epoch, str(entry.cause)
+                planned = self.planned.pop(receipt, None)
+                self.reached[turn or receipt] = planned if planned is not None else reached
                 self.spared.clear()
             case e.InterruptPlanned(receipt=receipt):
                 self.planned[receipt] = reached
@@ -154,6 +153,7 @@ class Home:
 class Family:
     """All sessions of a run, as they took turns; agents that are `detached` outlive a stop.
 
+    `owned` are the sessions that the program has open, `closing` those that are being let go.
     `void` are the sessions whose newest order a stop of some ancestor has overtaken: until they are
     ordered again nothing begins there, nor beneath them.
     """
@@ -164,6 +164,7 @@ class Family:
         self.parents: dict[str, tuple[str, str]] = {}
         self.void: set[str] = set()
         self.owned: set[str] = set()
+        self.closing: set[str] = set()
         self.may_run = True
 
     def see(self, session: str, happening: Happening) -> None:
@@ -172,6 +173,7 @@ class Family:
         match happening:
             case Started(seq):
                 self.owned.add(session)
+                self.closing.discard(session)
                 fresh = Home(detached=self.detached)
                 for entry in home.journal[:seq]:
                     fresh.fold(entry)
@@ -192,6 +194,8 @@ class Family:
                 self._entry(session, home, entry)
             case Passed(StoreLost()):
                 home.is_broken = True
+            case Performed(CloseChild(session=below)):
+                self.closing.add(below)
             case Performed(effect) if session != ROOT and isinstance(effect, Begins):
                 self._begin(session, happening)
             case _:
@@ -227,7 +231,7 @@ class Family:
             case e.ChildInterrupted(child=name) if "fault in the program" in entry.why:
                 self._lose(home.children[name].session)  # its actor went with the supervisor
             case e.Stopped(turn=turn):
-                left = home.reached.pop(turn, set[str]())
+                left = home.reached.pop(turn or entry.receipt, set[str]())
                 busy = {child.session for child in at_work(home.children)} & left
                 assert not busy, f"{session}: {turn or 'all'} is stopped, and {busy} are at work"
             case e.SessionFinalized() | e.SessionSuspended():
@@ -236,7 +240,7 @@ class Family:
                     is_gone = (
                         below is None or below.is_over or below.is_broken or not below.is_awake
                     )
-                    is_gone = is_gone or child.session not in self.owned
+                    is_gone = is_gone or child.session not in self.owned - self.closing
                     assert is_gone, f"{child.session} is left by {session}: {entry}"
             case _:
                 pass

@@ -9,6 +9,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pykka.messages import _ActorStop  # pyright: ignore[reportPrivateUsage]
+
+from steersman.actors.actor import Actor
 from steersman.actors.mailbox import BOUND
 from steersman.actors.simulated.happening import (
     Appended,
@@ -26,6 +29,7 @@ from steersman.actors.simulated.happening import (
 )
 from steersman.actors.simulated.ports import Chances
 from steersman.actors.simulated.program import ROOT, SimulatedProgram
+from steersman.actors.simulated.simulation import waiting_in
 from steersman.journal import entries as e
 from steersman.journal import revert_entries as r
 from steersman.journal.compaction_record import grown
@@ -45,7 +49,7 @@ from steersman.machines.messages import (
     TakeBack,
     UserMessage,
 )
-from steersman.machines.pursuit import ChangeGoal, SetGoal
+from steersman.machines.pursuit import ChangeGoal, SetGoal, StopJudging
 from steersman.machines.turn import TURN
 
 __all__ = [
@@ -79,11 +83,17 @@ def check_state(program: SimulatedProgram, is_poisoned: bool = False) -> None:
     assert len(running) <= 1, f"{len(running)} turns run"
     assert sum(item.state == "running" for item in record.queue.live()) <= 1
     most = 1 + 7 * max(1, len(program.chronicle.of))
-    assert len(program.system.living()) <= most, (
+    at_work = [actor for actor in program.system.living() if not _is_told_to_end(actor)]
+    assert len(at_work) <= most, (
         "the root; session, child supervisor, queue, turn, goal, judge, one that ends"
     )
     for mailbox in program.dispatcher.ready:
         assert max(mailbox.depth()) <= BOUND
+
+
+def _is_told_to_end(actor: Actor) -> bool:
+    waiting = [one.message for one in waiting_in(actor.mailbox)]
+    return any(isinstance(message, _ActorStop | StopJudging) for message in waiting)
 
 
 def check_letters(program: SimulatedProgram, is_poisoned: bool) -> None:
