@@ -7,6 +7,7 @@ session is at rest after a turn a judge looks, and the goal goes on, waits, paus
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pykka import ActorRef
@@ -28,7 +29,7 @@ from ..machines.pursuit import (
     StopJudging,
 )
 from ..machines.verdict import Verdict
-from .decisions import goals
+from .decisions import goals, queueing
 from .decisions.decision import Decision
 from .decisions.goals import Rest
 from .judge import Judge, Judging
@@ -115,7 +116,20 @@ class Goal(Supervisor):
         if decision.orders or any(isinstance(one, g.GoalCleared) for one in decision.entries):
             self._leave_off()
             self.are_gates_known = self.is_dirty = False
-        return self.ledger.decide(decision)
+        return self._carry_out(decision)
+
+    def _carry_out(self, decision: Decision) -> Any:
+        """Fold a decision; the message that a goal begins with is queued in the same step."""
+        reply = self.ledger.decide(replace(decision, orders=()))
+        for _, said in decision.orders:
+            self._say(said)
+        return reply
+
+    def _say(self, message: GoalMessage) -> None:
+        """Queue the message that a goal goes on with, and begin its turn if one may begin."""
+        environment = self.ledger.environment
+        self.ledger.decide(queueing.enqueue_goal(self.ledger.record, message, environment))
+        self.ledger.settle(queueing.due)
 
     # What is due ----------------------------------------------------------------------------------
 
@@ -258,7 +272,7 @@ class Goal(Supervisor):
         match verdict.kind:
             case "done" if self.ledger.record.goals.line:
                 judged = Decision(entries=(entry,))
-                self.ledger.decide(judged + goals.next_goal(self.ledger.record, goal.epoch))
+                self._carry_out(judged + goals.next_goal(self.ledger.record, goal.epoch))
             case "wait":
                 self._wait(goal, entry, verdict, at)
             case "continue":
@@ -294,8 +308,8 @@ class Goal(Supervisor):
             self._continue(goal)
 
     def _continue(self, goal: GoalRecord) -> None:
-        said = GoalMessage(goal.id, goals.continuation(goal), goal.user, after=goal.boundary)
-        self.ledger.decide(Decision(orders=(("queue", said),)))
+        said = goals.continuation(goal)
+        self._say(GoalMessage(goal.id, said, goal.user, after=goal.boundary))
 
     def _wait(self, goal: GoalRecord, entry: g.GoalJudged, verdict: Verdict, at: Rest) -> None:
         assert verdict.condition is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..machines.delegation import AnswerOffer, Offer
-from ..machines.orders import Enqueue, GoalMessage, HandBack, Inspect, TakeSteers, Wake
+from ..machines.orders import Enqueue, HandBack, Inspect, TakeSteers, Wake
 from .actor import Actor
 from .decisions import queueing
 from .decisions.decision import Decision
@@ -56,8 +56,6 @@ class Queue(Actor):
         match message:
             case Enqueue():
                 return queueing.enqueue(record, message, environment)
-            case GoalMessage():
-                return queueing.enqueue_goal(record, message, environment)
             case Offer():
                 return queueing.offer(record, message)
             case AnswerOffer():

@@ -300,10 +300,10 @@ def nothing_is_begun_for_a_stopped_goal(history: list[Happening]) -> None:
                 goal, is_stopped = entry.goal, False
             case Appended(_, e.InterruptRequested(cause="stop" | "bare_word" | "new")):
                 is_stopped = True
-            case Appended(_, e.Queued(item=item, goal=owner)) if owner:
+            case Appended(_, e.Queued(item=item, goal=owner)):
                 tagged[item] = owner
-                assert not is_stopped or owner != goal, f"{one} though it was stopped"
-            case Appended(_, e.TurnStarted(item=item, resumes="")) if item in tagged:
+                assert not owner or not is_stopped or owner != goal, f"{one} though it was stopped"
+            case Appended(_, e.TurnStarted(item=item, resumes="")) if tagged.get(item):
                 assert not is_stopped or tagged[item] != goal, f"{one} though it was stopped"
             case Performed(AskJudge() | RunGate() | AwaitCondition() as effect):
                 assert not is_stopped or effect.goal != goal, f"{one} though it was stopped"
