@@ -65,8 +65,11 @@ class Forward:
 class Actor(pykka.Actor):
     """Base of all actors. Handlers run on the dispatcher's thread and never block.
 
-    `birth` says what it is called, who supervises it, and when it is started again.
+    `birth` says what it is called, who supervises it, and when it is started again. `is_done`: it ends
+    as soon as the message is dealt with that it handles.
     """
+
+    is_done = False
 
     def __init__(self, system: ActorSystem) -> None:
         self.system = system
@@ -103,7 +106,9 @@ class Actor(pykka.Actor):
         except BaseException as error:
             self._die(error, letter="on_start")
             return
-        if not mailbox.empty():
+        if self.is_done:
+            self._stop()
+        elif not mailbox.empty():
             self.system.dispatcher.schedule(mailbox)
 
     @property
@@ -135,6 +140,9 @@ class Actor(pykka.Actor):
                     future.set_exception()
             if future is None or not isinstance(error, Exception):
                 self._die(error, letter=self.last_message)
+        else:
+            if self.is_done:
+                self._stop()
         finally:
             self.envelope = None
 
@@ -154,6 +162,10 @@ class Actor(pykka.Actor):
             case _:
                 return super()._handle_receive(message)
         return None
+
+    def stop(self) -> None:
+        """End normally once this message is dealt with; pykka's own way takes a message more."""
+        self.is_done = True
 
     def _stop(self) -> None:
         """End normally: pykka calls this for its stop message."""

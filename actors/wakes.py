@@ -23,7 +23,7 @@ _ENDING: Final = ("leaving", "finalizing")
 
 _ALL: Final[tuple[Role, ...]] = ("turn", "children", "queue", "goal", "session")
 _AFTER_WORK: Final[tuple[Role, ...]] = ("queue", "goal", "session")
-_AFTER_CHILD: Final[tuple[Role, ...]] = ("turn", "children", "queue", "goal", "session")
+_BESIDE_TURN: Final[tuple[Role, ...]] = ("children", "queue", "goal", "session")
 
 CONCERNS: Final[dict[type[e.Entry], tuple[Role, ...]]] = {
     e.Recovered: _ALL,
@@ -47,8 +47,8 @@ CONCERNS: Final[dict[type[e.Entry], tuple[Role, ...]]] = {
     e.ChildStarted: ("turn",),
     e.ChildCancelled: ("children", "session"),
     e.ChildDetached: ("turn",),
-    e.ChildInterrupted: _AFTER_CHILD,
-    e.ChildEnded: _AFTER_CHILD,
+    e.ChildInterrupted: _ALL,
+    e.ChildEnded: _ALL,
     r.RevertAsked: ("session",),
     r.RevertStarted: ("queue",),
     r.Reverted: _AFTER_WORK,
@@ -65,10 +65,19 @@ def interested(entries: Sequence[e.Entry], record: SessionRecord) -> Iterator[Ro
     """Give each actor once that has something to do after these entries."""
     names: dict[Role, None] = {}
     for entry in entries:
-        names |= dict.fromkeys(CONCERNS.get(type(entry), ()))
+        concerned = CONCERNS.get(type(entry), ())
+        if isinstance(entry, e.ChildInterrupted | e.ChildEnded) and _is_answer(entry.child, record):
+            concerned = _BESIDE_TURN
+        names |= dict.fromkeys(concerned)
     for name in names:
         if _HAS_WORK[name](record):
             yield name
+
+
+def _is_answer(child: str, record: SessionRecord) -> bool:
+    """Whether the turn is told of a child's end anyway: it is the result of a call."""
+    known = record.children.get(child)
+    return record.run is None and known is not None and bool(known.call)
 
 
 def _of_session(record: SessionRecord) -> bool:

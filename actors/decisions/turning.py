@@ -240,7 +240,8 @@ def cut_off(record: SessionRecord, partial: str, environment: Environment) -> De
     is_replaced = is_replaced and item is not None and not item.goal
     over = e.Interrupted(turn.id, cause, item.progress if item else None, words, is_replaced)
     held = stopping.holds_after(record, cause, environment)
-    stops = tuple(_stop_effect(turn, call) for call in own)
+    begun = {child.call for child in record.children.values()}  # whom the stop has reached itself
+    stops = tuple(_stop_effect(turn, call) for call in own if call.id not in begun)
     return Decision(entries=(*before, *results, over, *held), urgent=(CancelModel(turn.id), *stops))
 
 
