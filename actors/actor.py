@@ -133,7 +133,7 @@ class Actor(pykka.Actor):
         self.last_message = type(message).__name__
         self.envelope = envelope
         try:
-            self._answer(envelope, self._handle_receive(message))
+            _answer(envelope, self._handle_receive(message))
         except BaseException as error:
             if future is not None:
                 with contextlib.suppress(queue.Full):  # answered already
@@ -145,14 +145,6 @@ class Actor(pykka.Actor):
                 self._stop()
         finally:
             self.envelope = None
-
-    def _answer(self, envelope: Envelope[Any], response: Any) -> None:
-        if isinstance(response, Forward):
-            if response.message is not None:
-                envelope = type(envelope)(response.message, envelope.reply_to)
-            response.ref.actor_inbox.put(envelope)
-        elif envelope.reply_to is not None and response is not LATER:
-            envelope.reply_to.set(response)
 
     def _handle_receive(self, message: Any) -> Any:
         match message:
@@ -197,6 +189,16 @@ class Actor(pykka.Actor):
         else:
             self.system.retire(self)
         tell(self.supervisor, Down(self.name, self.actor_urn, reason, letter))
+
+
+def _answer(envelope: Envelope[Any], response: Any) -> None:
+    """Give whoever asked what a handler has returned, or have another actor do that."""
+    if isinstance(response, Forward):
+        if response.message is not None:
+            envelope = type(envelope)(response.message, envelope.reply_to)
+        response.ref.actor_inbox.put(envelope)
+    elif envelope.reply_to is not None and response is not LATER:
+        envelope.reply_to.set(response)
 
 
 def _take_address(actor: Actor, ref: ActorRef[Any] | None) -> None:

@@ -85,7 +85,9 @@ class ChildSessions:
             def report(said: ChildReport) -> None:
                 tell(self._listeners[order.session], said)  # maybe a later incarnation
 
-            return ReportingEars(order.name, runtime.ears_of_child(session, parent.id), report)
+            return ReportingEars(
+                order.name, runtime.child_setup.ears_of(session, parent.id), report
+            )
 
         lease = self._lease(order, folder)
         record = load_record(runtime.store, order.session)
@@ -132,8 +134,8 @@ class ChildSessions:
         above = parent.environment.delegation
         if order.agent.startswith(WORKFLOW):
             name = order.agent.removeprefix(WORKFLOW)
-            return self._runtime.profile_of_workflow(name, parent.profile, order.task)
-        profile = self._runtime.profile_of_child(order.agent)
+            return self._runtime.child_setup.workflow_of(name, parent.profile, order.task)
+        profile = self._runtime.child_setup.profile_of(order.agent)
         if profile.tools:  # what people wrote for agents here is for those that they call, too
             told = instructions_of(parent.record.system)
             profile = replace(profile, system=profile.system + told)

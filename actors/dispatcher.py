@@ -10,14 +10,16 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from .mailbox import Mailbox
 
-__all__ = ["Dispatcher", "LoopDispatcher"]
+__all__ = ["Dispatcher", "LoopDispatcher", "LoopThread"]
+
+T = TypeVar("T")
 
 BATCH = 32
 PASS = 64
@@ -36,6 +38,33 @@ class Dispatcher(Protocol):
     def schedule(self, mailbox: Mailbox) -> None:
         """Note that the mailbox has something; any thread."""
         ...
+
+
+class LoopThread:
+    """The asyncio loop and the thread that runs it: all actors and all ports live there."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="steersman-loop", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was not stopped yet."""
+        return self._thread.is_alive()
+
+    def run(self, work: Coroutine[Any, Any, T], timeout: float | None = 30.0) -> T:
+        """Run a coroutine on the loop and wait for it; not for the loop's own thread."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout)
+
+    def stop(self) -> None:
+        """End the loop, and wait a while for its thread."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(5.0)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
 
 
 class LoopDispatcher:

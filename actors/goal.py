@@ -43,12 +43,39 @@ if TYPE_CHECKING:
 __all__ = ["Goal"]
 
 
+class _Waiting:
+    """What a goal waits for: the `name` of a timer or condition, empty for nothing.
+
+    `made` counts them, so that one that was given up and comes all the same is told apart.
+    """
+
+    __slots__ = ("made", "name")
+
+    def __init__(self) -> None:
+        self.name, self.made = "", 0
+
+    @property
+    def kind(self) -> str:
+        """What it is: a pause, a wait or a limit; empty for nothing."""
+        return self.name.partition(" ")[0]
+
+    def begin(self, kind: str) -> str:
+        """Wait for something from now on; return its name."""
+        self.made += 1
+        self.name = f"{kind} {self.made}"
+        return self.name
+
+    def end(self) -> str:
+        """Wait for nothing any more; return what kind it was."""
+        kind, self.name = self.kind, ""
+        return kind
+
+
 class Goal(Supervisor):
     """One session's goals; `judge_type` is what it starts to look at a boundary.
 
-    `timer` names what it waits for, empty for nothing; `timers` counts them. `is_dirty`: files may
-    have changed since the boundary before the last; `are_gates_known`: nothing can have changed since
-    the gates ran.
+    `is_dirty`: files may have changed since the boundary before the last; `are_gates_known`: nothing
+    can have changed since the gates ran.
     """
 
     judge_type: type[Judge] = Judge
@@ -56,8 +83,7 @@ class Goal(Supervisor):
     def __init__(self, system: ActorSystem, ledger: Ledger) -> None:
         super().__init__(system)
         self.ledger = LedgerHandle(ledger, self, "goal")
-        self.timer = ""
-        self.timers = 0
+        self.awaited = _Waiting()
         self.is_dirty = False
         self.are_gates_known = False
 
@@ -100,7 +126,7 @@ class Goal(Supervisor):
             case ConditionMet() | TimerFired():
                 self._time_has_come(message)
             case Inspect():
-                return {"judging": "judge" in self.children, "timer": self.timer}
+                return {"judging": "judge" in self.children, "timer": self.awaited.name}
             case Down():
                 self.handle_down(message)
             case _:
@@ -143,7 +169,7 @@ class Goal(Supervisor):
             return
         goal = self._goal
         if goal is None:
-            if self.timer or goals.is_judging(record):
+            if self.awaited.name or goals.is_judging(record):
                 self._leave_off()
             return
         if record.running is not None:
@@ -153,7 +179,7 @@ class Goal(Supervisor):
 
     def _watch_turn(self, record: SessionRecord, goal: GoalRecord) -> None:
         """A turn runs: if it is not the goal's, what went on for that ends; else mind its budget."""
-        if goal.judging or (goal.turn != record.turn and self.timer.startswith("pause")):
+        if goal.judging or (goal.turn != record.turn and self.awaited.kind == "pause"):
             self._leave_off()
         turn = record.running
         if goal.turn != record.turn or turn is None:
@@ -161,7 +187,7 @@ class Goal(Supervisor):
         if goal.overdraft and turn.state == "acting":
             paused = g.GoalPaused(goal.id, "budget", goal.overdraft)
             self._pause_in_turn(goal, paused)
-        elif goal.max_seconds is not None and not self.timer.startswith("limit"):
+        elif goal.max_seconds is not None and self.awaited.kind != "limit":
             left = goal.max_seconds - (goal.seconds_total - goal.base_seconds)
             self._set_timer(goal, "limit", max(0.0, left))
 
@@ -171,7 +197,7 @@ class Goal(Supervisor):
 
     def _leave_off(self) -> None:
         """Stop judging and waiting; `JudgeDead` comes when nothing of that is left."""
-        is_waiting, self.timer = self.timer.startswith("wait"), ""
+        is_waiting = self.awaited.end() == "wait"
         judge = self.children.pop("judge", None)
         if judge is not None:
             tell(judge.ref, StopJudging(self.ledger.record.goals.current))
@@ -201,9 +227,9 @@ class Goal(Supervisor):
                 self.ledger.decide(Decision(entries=(g.GoalWoken(goal.id, "a message came"),)))
                 self._attend()
             return
-        if self.timer.startswith("pause") and not is_new:
+        if self.awaited.kind == "pause" and not is_new:
             return
-        self.timer = ""
+        self.awaited.end()
         if not is_new:
             self._go_on(goal)
         elif goal.overdraft:
@@ -274,7 +300,10 @@ class Goal(Supervisor):
                 judged = Decision(entries=(entry,))
                 self._carry_out(judged + goals.next_goal(self.ledger.record, goal.epoch))
             case "wait":
-                self._wait(goal, entry, verdict, at)
+                assert verdict.condition is not None
+                limit, name = self.ledger.environment.goals.max_wait, self.awaited.begin("wait")
+                wait = AwaitCondition(goal.id, name, verdict.condition, limit, at.ended)
+                self.ledger.decide(Decision(entries=(entry,), effects=(wait,)))
             case "continue":
                 self.ledger.decide(Decision(entries=(entry,)))
                 self._not_yet(self.ledger.record.goals.goals[goal.id], message)
@@ -311,26 +340,16 @@ class Goal(Supervisor):
         said = goals.continuation(goal)
         self._say(GoalMessage(goal.id, said, goal.user, after=goal.boundary))
 
-    def _wait(self, goal: GoalRecord, entry: g.GoalJudged, verdict: Verdict, at: Rest) -> None:
-        assert verdict.condition is not None
-        limit = self.ledger.environment.goals.max_wait
-        waiting = AwaitCondition(goal.id, self._name("wait"), verdict.condition, limit, at.ended)
-        self.ledger.decide(Decision(entries=(entry,), effects=(waiting,)))
-
     def _set_timer(self, goal: GoalRecord, what: str, seconds: float) -> None:
-        self.ledger.decide(Decision(effects=(GoalTimer(goal.id, self._name(what), seconds),)))
-
-    def _name(self, what: str) -> str:
-        self.timers += 1
-        self.timer = f"{what} {self.timers}"
-        return self.timer
+        self.ledger.decide(
+            Decision(effects=(GoalTimer(goal.id, self.awaited.begin(what), seconds),))
+        )
 
     def _time_has_come(self, message: ConditionMet | TimerFired) -> None:
         goal = self._goal
-        if goal is None or message.name != self.timer:
+        if goal is None or message.name != self.awaited.name:
             return
-        what, self.timer = self.timer.partition(" ")[0], ""
-        match what:
+        match self.awaited.end():
             case "wait" if goal.state == "waiting" and isinstance(message, ConditionMet):
                 why = "it did not happen in time" if message.is_late else "it has happened"
                 self.ledger.decide(Decision(entries=(g.GoalWoken(goal.id, why),)))

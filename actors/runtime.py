@@ -10,10 +10,10 @@ import asyncio
 import itertools
 import os
 import secrets
-import threading
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,7 +36,7 @@ from .child_sessions import ChildSessions
 from .claims import Claims
 from .commits import Commits, Token
 from .departure import Departure
-from .dispatcher import LoopDispatcher
+from .dispatcher import LoopDispatcher, LoopThread
 from .environment import Ears
 from .equipment import Equipment
 from .ledger import Ledger
@@ -48,9 +48,36 @@ from .supervisor import ChildSpec
 from .system import ActorSystem
 from .work.performer import Performer
 
-__all__ = ["Runtime"]
+__all__ = ["ChildSetup", "Runtime"]
 
 T = TypeVar("T")
+_SAID = itertools.count(1)
+"""Numbers what is said in this program."""
+
+
+def _no_profile(agent: str) -> AgentProfile:
+    raise UsageError(f"there is no agent `{agent}`", "this program was not told of any")
+
+
+def _no_workflow(name: str, above: AgentProfile, said: str) -> AgentProfile:
+    raise UsageError(f"there is no workflow `{name}`", "this program was not told of any")
+
+
+def _no_ears(session: str, parent: str) -> Ears:
+    raise UsageError(f"nobody listens to `{session}`", "this program was not told who does")
+
+
+@dataclass(slots=True)
+class ChildSetup:
+    """How the program sets up the sessions that a session starts; without it there are none.
+
+    `profile_of` takes an agent's name, `workflow_of` a workflow's, whose run includes it and what was
+    said; `ears_of` a session and its parent.
+    """
+
+    profile_of: Callable[[str], AgentProfile] = _no_profile
+    workflow_of: Callable[[str, AgentProfile, str], AgentProfile] = _no_workflow
+    ears_of: Callable[[str, str], Ears] = _no_ears
 
 
 class Runtime:
@@ -68,24 +95,19 @@ class Runtime:
     ) -> None:
         self.store = store
         self.node = f"n{os.getpid()}-{secrets.token_hex(4)}"
-        self.loop = asyncio.new_event_loop()
-        self.dispatcher = LoopDispatcher(self.loop)
-        self.system = ActorSystem(self.dispatcher, time.time)
+        self._thread = LoopThread()
+        dispatcher = LoopDispatcher(self.loop)
+        self.system = ActorSystem(dispatcher, time.time)
         self.writer: Writer[Token] = Writer(store, self._deliver)
         self.commits = Commits(self.writer.submit)
-        self.processes = ProcessHost()
-        self.toolbox = Toolbox(self.processes, grace=grace, output_limit=output_limit)
         self.sessions: dict[str, LiveSession] = {}
-        self._equipment = Equipment(
-            self.processes, self.toolbox, Claims(self.sessions), spill, visible, sandbox
+        processes = ProcessHost()
+        toolbox = Toolbox(processes, grace=grace, output_limit=output_limit)
+        self.equipment = Equipment(
+            processes, toolbox, Claims(self.sessions), spill, visible, sandbox
         )
-        self.profile_of_child: Callable[[str], AgentProfile] = _no_profile
-        self.profile_of_workflow: Callable[[str, AgentProfile, str], AgentProfile] = _no_workflow
-        self.ears_of_child: Callable[[str, str], Ears] = _no_ears
-        self._said = itertools.count(1)
-        self.dispatcher.after_pass.append(self.commits.flush)
-        self._thread = threading.Thread(target=self._run, name="steersman-loop", daemon=True)
-        self._thread.start()
+        self.child_setup = ChildSetup()
+        dispatcher.after_pass.append(self.commits.flush)
         self.root: ActorRef[Any] = Root.start(self.system)
 
     # Sessions -------------------------------------------------------------------------------------
@@ -149,10 +171,10 @@ class Runtime:
     ) -> LiveSession:
         """Give a claimed session its surroundings; its actor is not started yet."""
         session = lease.session
-        scene = self._equipment.scene(session, record, folder, profile)
+        scene = self.equipment.scene(session, record, folder, profile)
         performer = Performer(self.loop, scene, ChildSessions(self, session))
         departure = Departure(ears(session))
-        book = self._equipment.toolbook(session, record, scene, profile)
+        book = self.equipment.toolbook(session, record, scene, profile)
         environment = environment_of(profile, record, self.commits, performer, departure, book)
         ledger = Ledger(record, environment, time.time)
         live = LiveSession(session, lease, ledger, environment, performer, departure, profile, book)
@@ -225,7 +247,7 @@ class Runtime:
 
     def next_said(self) -> int:
         """Number what is said, in the order in which it is: a cancel overtakes what came before."""
-        return next(self._said)
+        return next(_SAID)
 
     def reroute(self, session: str, routes: Routes) -> None:
         """Let a session, and whoever works for it, go by other routing tables from now on."""
@@ -311,24 +333,24 @@ class Runtime:
 
     # The loop -------------------------------------------------------------------------------------
 
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop on which actors and ports live."""
+        return self._thread.loop
+
     def run(self, work: Coroutine[Any, Any, T], timeout: float | None = 30.0) -> T:
         """Run a coroutine on the loop and wait for it; not for the loop's own thread."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout)
+        return self._thread.run(work, timeout)
 
     def close(self) -> None:
         """Leave every session, end every process, make everything durable. Idempotent."""
-        if not self._thread.is_alive():
+        if not self._thread.is_running:
             return
         self.leave_all()
-        self.run(self.processes.aclose())
+        self.run(self.equipment.processes.aclose())
         self.writer.close()
         self.store.close()
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join(5.0)
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self.loop)
-        self.loop.run_forever()
+        self._thread.stop()
 
     def _deliver(self, results: list[tuple[Token, Result]]) -> None:
         def answer() -> None:
@@ -337,18 +359,6 @@ class Runtime:
 
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(answer)
-
-
-def _no_profile(agent: str) -> AgentProfile:
-    raise UsageError(f"there is no agent `{agent}`", "this program was not told of any")
-
-
-def _no_workflow(name: str, above: AgentProfile, said: str) -> AgentProfile:
-    raise UsageError(f"there is no workflow `{name}`", "this program was not told of any")
-
-
-def _no_ears(session: str, parent: str) -> Ears:
-    raise UsageError(f"nobody listens to `{session}`", "this program was not told who does")
 
 
 def _not_open(session: str) -> UnknownSession:

@@ -108,8 +108,8 @@ class Home:
             permissions=Permissions((), default_yes=True),
             delegation=DelegationPolicy(("assistant",), max_children=CHILDREN),
         )
-        self.runtime.profile_of_child = lambda name: self.profile
-        self.runtime.ears_of_child = lambda session, parent: Ears()
+        self.runtime.child_setup.profile_of = lambda name: self.profile
+        self.runtime.child_setup.ears_of = lambda session, parent: Ears()
         self.folder = folder
 
     def open(self) -> tuple[LiveSession, Ears]:

@@ -77,7 +77,7 @@ class Host:
         )
         specs = [HookSpec(one.on, one.run, one.timeout) for one in config.hooks]
         self._hooking = Hooking(specs, self.runtime, paths.state)
-        self.runtime.ears_of_child = self.narrator
+        self.runtime.child_setup.ears_of = self.narrator
         queue = config.auto_queue
         self.shelf = Shelf(self.runtime, queue.max_queue_size, self._quiet_narrator)
         if queue.persistence.enabled:
@@ -88,10 +88,16 @@ class Host:
         self._words = Words(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
         self._router = Router(config, self._words)
         self._casting = Casting(
-            paths, config, environ, wish, self._router, self.runtime.toolbox.names, self._note
+            paths,
+            config,
+            environ,
+            wish,
+            self._router,
+            self.runtime.equipment.toolbox.names,
+            self._note,
         )
-        self.runtime.profile_of_child = self._casting.profile
-        self.runtime.profile_of_workflow = self._casting.included
+        self.runtime.child_setup.profile_of = self._casting.profile
+        self.runtime.child_setup.workflow_of = self._casting.included
 
     @property
     def store(self) -> Store:

@@ -6,7 +6,7 @@ and handed to the session as one: the result of one attempt and the beginning of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...journal import entries as e
@@ -14,24 +14,24 @@ from ...journal import run_entries as r
 from ...journal.cancel_record import CancelRecord
 from ...journal.run_record import RunRecord, StepRecord
 from ...machines.delegation import Delegate, ResumeChildren
+from ...machines.effects import Effect
 from ...machines.errors import TemplateError
 from ...machines.orders import TakeSteers
-from ...machines.workflow_order import SetRunTimer
+from ...machines.results import ToolFinished
+from ...machines.workflow_order import ChildCame, SetRunTimer
 from ...workflows.flow.kind import Kind
 from ...workflows.flow.spec import AskAction, StepSpec, WorkflowSpec
 from ...workflows.flow.template import render
-from ..actor import Actor
 from ..decisions.decision import Decision
 from ..decisions.intake import taken_in
-from ..ledger import Ledger, LedgerHandle
 from .plan import Plan
 from .values import Values
-from .work import Came, command, errand
+from .work import Came, command, errand, of_child, of_command
 
 if TYPE_CHECKING:
-    from ..system import ActorSystem
+    from ..ledger import LedgerHandle
 
-__all__ = ["COMMANDS", "Attempts", "Open", "by_default"]
+__all__ = ["COMMANDS", "Attempts", "Open", "RunContext", "by_default"]
 
 COMMANDS = (Kind.RUN, Kind.SHELL)
 NOBODY = "nobody can be asked, and it has no `default`"
@@ -62,31 +62,23 @@ class Open:
         return not self.is_command and self.step.kind is not Kind.ASK
 
 
-class Attempts(Actor):
-    """What a run has in hand: `open` are the attempts that run, by their call."""
+class RunContext:
+    """What the parts of a run share: its plan and values, and what they decide about one message.
 
-    def __init__(self, system: ActorSystem, ledger: Ledger, turn: str) -> None:
-        super().__init__(system)
-        workflow = ledger.environment.workflow
+    `is_late`: the whole run took too long, and only its final steps may still begin.
+    """
+
+    def __init__(self, ledger: LedgerHandle, turn: str) -> None:
+        record, workflow = ledger.record, ledger.environment.workflow
         assert isinstance(workflow, WorkflowSpec)
-        self.ledger = LedgerHandle(ledger, self, "turn")
+        self.ledger = ledger
         self.id = turn
-        self.epoch = ledger.record.turns[turn].epoch
+        self.epoch = record.turns[turn].epoch
         self.plan = Plan(workflow)
-        place = (ledger.record.id, ledger.record.folder)
-        self.values = Values(self.plan.spec, lambda: self.run, *place)
-        self.open: dict[str, Open] = {}
-        self._rested: list[tuple[str, int]] = []
-        self._looked: dict[str, bool] = {}
-        self._errands: list[tuple[StepSpec, int]] = []
-        self._given: set[str] = set()
-        self._asked = False
-        self._said = ""
-        self._is_late = False
-        self._has_patience = True
-        self._concluded = 0
-        self._effects: list[Any] = []
-        self._urgent: list[Any] = []
+        self.values = Values(workflow, lambda: self.run, record.id, record.folder)
+        self.is_late = False
+        self._effects: list[Effect] = []
+        self._urgent: list[Effect] = []
 
     @property
     def run(self) -> RunRecord:
@@ -105,9 +97,87 @@ class Attempts(Actor):
         ]
         return found[-1] if found else None
 
+    @property
+    def may_begin(self) -> bool:
+        """Whether something may begin: the run runs, and no stop is on its way to it."""
+        return self.run.state == "running" and self.cancel is None
+
+    def values_of(self, record: StepRecord, index: int) -> dict[str, Any]:
+        """Return what a template finds that is filled in for one item of a step."""
+        return self.values.of_item(self.values.now(), record, index)
+
+    def note(self, entry: e.Entry) -> None:
+        """Journal an entry."""
+        self.ledger.decide(Decision(entries=(entry,)))
+
+    def later(self, effect: Effect) -> None:
+        """Have something done once all that is decided now is durable."""
+        self._effects.append(effect)
+
+    def at_once(self, effect: Effect) -> None:
+        """Have something stopped, or looked at for the last time, without waiting for a commit."""
+        self._urgent.append(effect)
+
+    def flush(self) -> None:
+        """Hand on what is to be done since the last time, as one."""
+        if self._effects or self._urgent:
+            effects, urgent = tuple(self._effects), tuple(self._urgent)
+            self._effects, self._urgent = [], []
+            self.ledger.decide(Decision(effects=effects, urgent=urgent))
+
+
+class Attempts:
+    """What a run has in hand: `open` are the attempts that run, by their call.
+
+    `asked`: the queue was asked for what people said, and has not answered. `concluded` counts the
+    attempts that came to an end; `killed` and `survivors` are processes of those that were stopped.
+    """
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self.open: dict[str, Open] = {}
+        self.asked = False
+        self.concluded = 0
+        self.killed: tuple[int, ...] = ()
+        self.survivors: tuple[int, ...] = ()
+        self._rested: list[tuple[str, int]] = []
+        self._errands: list[tuple[StepSpec, int]] = []
+        self._given: set[str] = set()
+        self._said = ""
+
+    def count(self, step: StepSpec | None = None) -> int:
+        """Return how many sessions wait to be sent off, of all steps or of one."""
+        return sum(step is None or one is step for one, _ in self._errands)
+
+    def sessions(self) -> int:
+        """Return how many sessions are at work or wait to be sent off."""
+        return self.count() + sum(one.is_errand for one in self.open.values())
+
+    def forget_sessions(self) -> None:
+        """Send no session off any more that waits for that."""
+        self._errands.clear()
+
+    def rested(self, step: str, index: int) -> None:
+        """The pause before another attempt is over."""
+        self._rested.append((step, index))
+
+    def next_of(self, step: StepSpec, record: StepRecord) -> int | None:
+        """Return which item of a step is to be attempted next; none if there is none."""
+        for one in self._rested:
+            if one[0] == step.id:
+                self._rested.remove(one)
+                return one[1]
+        reserved = {index for other, index in self._errands if other is step}
+        if not reserved:
+            return record.first("waiting", "interrupted")
+        return next(
+            (at for at in record.those("waiting", "interrupted") if at not in reserved), None
+        )
+
     # Beginning ------------------------------------------------------------------------------------
 
-    def _begin(self, step: StepSpec, record: StepRecord, index: int) -> None:
+    def begin(self, step: StepSpec, record: StepRecord, index: int) -> None:
+        """Begin an attempt at an item of a step."""
         if step.kind in COMMANDS:
             self._begin_command(step, record, index)
         elif isinstance(step.action, AskAction):
@@ -121,27 +191,26 @@ class Attempts(Actor):
 
     def _begin_command(self, step: StepSpec, record: StepRecord, index: int) -> None:
         call = self._start(step, record, index)
-        values = self.values.of_item(self.values.now(), record, index)
+        values = self._context.values_of(record, index)
         try:
-            self._effects.append(command(step, values, self.id, self.epoch, call))
+            self._context.later(command(step, values, self._context.id, self._context.epoch, call))
         except TemplateError as error:
-            self._conclude(self.open.pop(call), ("failed", r.WorkResult(reason=error.message)))
+            self.fail(call, error.message)
 
-    def _begin_errands(self) -> None:
+    def begin_sessions(self) -> None:
         """Send sessions of their own off, with what people said for them in the meantime."""
-        queue = self.ledger.record.queue
-        if self.cancel is not None or not self._errands:
-            self._errands.clear()
+        queue = self._context.ledger.record.queue
+        if not self._errands:
             return
-        if queue.steers(self.id):
-            if not self._asked:
-                self._asked = True
-                self.ledger.tell("queue", TakeSteers(self.id, 2))
+        if queue.steers(self._context.id):
+            if not self.asked:
+                self.asked = True
+                self._context.ledger.tell("queue", TakeSteers(self._context.id, 2))
             return
         steered = [
             item
             for item in queue.items.values()
-            if (item.state, item.turn) == ("steered", self.id)
+            if (item.state, item.turn) == ("steered", self._context.id)
             and not item.for_children
             and item.id not in self._given
         ]
@@ -153,27 +222,27 @@ class Attempts(Actor):
             self._send_off(step, index)
 
     def _send_off(self, step: StepSpec, index: int) -> None:
-        record, is_agent = self.run.steps[step.id], step.kind is Kind.AGENT
+        record, is_agent = self._context.run.steps[step.id], step.kind is Kind.AGENT
         call = self._start(step, record, index, is_child=True)
-        values = self.values.of_item(self.values.now(), record, index)
+        values = self._context.values_of(record, index)
         name = f"{step.id}-{index + 1}" if record.is_many else step.id
-        lineage = self.ledger.record.turns[self.id].lineage
-        bare = Delegate(self.id, self.epoch, call, {"name": name}, lineage)
+        lineage = self._context.ledger.record.turns[self._context.id].lineage
+        bare = Delegate(self._context.id, self._context.epoch, call, {"name": name}, lineage)
         try:
             said = self._said if is_agent else ""
-            order = errand(step, values, bare, said, self.ledger.environment.helpers)
+            order = errand(step, values, bare, said, self._context.ledger.environment.helpers)
         except TemplateError as error:
-            self._conclude(self.open.pop(call), ("failed", r.WorkResult(reason=error.message)))
+            self.fail(call, error.message)
             return
         self._said = "" if is_agent else self._said
-        self._effects.append(order)
+        self._context.later(order)
         if step.timeout:
-            self._effects.append(SetRunTimer(f"limit {call}", step.timeout, self.epoch))
+            self._context.later(SetRunTimer(f"limit {call}", step.timeout, self._context.epoch))
 
     def _note_sessions(self) -> None:
         """Note which sessions were sent off."""
         waiting = {one.call: one for one in self.open.values() if one.is_errand and not one.child}
-        for child in self.ledger.record.children.values() if waiting else ():
+        for child in self._context.ledger.record.children.values() if waiting else ():
             if child.call in waiting:
                 waiting[child.call].child = child.name
 
@@ -182,71 +251,119 @@ class Attempts(Actor):
         name = record.children[str(index)]
         call = self._start(step, record, index, is_child=True)
         self.open[call].child = name
-        child = self.ledger.record.children.get(name)
+        child = self._context.ledger.record.children.get(name)
         if child is not None and child.state == "interrupted":
             # a crash may have come between the turn and its resuming: it is still another's
-            order = ResumeChildren((child.turn,), self.id, self.ledger.record.epoch)
-            self.ledger.tell("children", order)
+            order = ResumeChildren(
+                (child.turn,), self._context.id, self._context.ledger.record.epoch
+            )
+            self._context.ledger.tell("children", order)
         if step.timeout:
-            self._effects.append(SetRunTimer(f"limit {call}", step.timeout, self.epoch))
+            self._context.later(SetRunTimer(f"limit {call}", step.timeout, self._context.epoch))
 
     def _ask(self, step: StepSpec, action: AskAction, record: StepRecord, index: int) -> None:
         call = self._start(step, record, index)
-        values = self.values.of_item(self.values.now(), record, index)
+        values = self._context.values_of(record, index)
         try:
             text = render(action.text, values)
             options = tuple(render(one, values) for one in action.options)
             default = None if action.default is None else render(action.default, values)
         except TemplateError as error:
-            self._conclude(self.open.pop(call), ("failed", r.WorkResult(reason=error.message)))
+            self.fail(call, error.message)
             return
-        if not self.ledger.environment.policy.can_ask:
-            self._conclude(self.open.pop(call), by_default(default, NOBODY))
+        if not self._context.ledger.environment.policy.can_ask:
+            self.conclude(self.open.pop(call), by_default(default, NOBODY))
             return
-        question = f"q-{self.ledger.environment.path}{call}"
-        asked = r.StepAsked(self.id, step.id, index, question, text, options, default)
+        question = f"q-{self._context.ledger.environment.path}{call}"
+        asked = r.StepAsked(self._context.id, step.id, index, question, text, options, default)
         self.open[call].asked = asked
-        self._note(asked)
+        self._context.note(asked)
         seconds = action.timeout or step.timeout
         if seconds:
-            self._effects.append(SetRunTimer(f"ask {call}", seconds, self.epoch))
+            self._context.later(SetRunTimer(f"ask {call}", seconds, self._context.epoch))
 
     def _start(self, step: StepSpec, record: StepRecord, index: int, is_child: bool = False) -> str:
         """Note that an attempt begins, and return its name."""
-        call = f"{self.id}.w{self.run.calls_made + 1}"
+        call = f"{self._context.id}.w{self._context.run.calls_made + 1}"
         attempt = record.attempts.get(str(index), 1)
         if record.state_of(index) == "resting":
             attempt += 1
-        self._note(r.ItemStarted(self.id, step.id, index, call, attempt, is_child))
+        self._context.note(r.ItemStarted(self._context.id, step.id, index, call, attempt, is_child))
         self.open[call] = Open(step, index, call)
         return call
 
+    def fail(self, call: str, reason: str) -> None:
+        """End an attempt that could not begin, or took too long."""
+        self.conclude(self.open.pop(call), ("failed", r.WorkResult(reason=reason)))
+
     # Ending ---------------------------------------------------------------------------------------
 
-    def _conclude(self, one: Open, came: Came) -> None:
+    def conclude(self, one: Open, came: Came) -> None:
         """Note how an attempt ended; one that failed may be followed by another."""
         status, result = came
-        self._concluded += 1
-        record = self.run.steps[one.step.id]
+        self.concluded += 1
+        record = self._context.run.steps[one.step.id]
         attempt = record.attempts.get(str(one.index), 1)
-        if status == "failed" and attempt <= one.step.retry.max and not self._is_late:
-            self._note(r.ItemEnded(self.id, one.step.id, one.index, "retry", result))
+        if status == "failed" and attempt <= one.step.retry.max and not self._context.is_late:
+            self._context.note(
+                r.ItemEnded(self._context.id, one.step.id, one.index, "retry", result)
+            )
             timer = f"rest {one.index} {one.step.id}"
-            self._effects.append(SetRunTimer(timer, one.step.retry.delay(attempt), self.epoch))
+            self._context.later(
+                SetRunTimer(timer, one.step.retry.delay(attempt), self._context.epoch)
+            )
             return
-        self._note(r.ItemEnded(self.id, one.step.id, one.index, status, result))
+        self._context.note(r.ItemEnded(self._context.id, one.step.id, one.index, status, result))
 
-    # Small things ---------------------------------------------------------------------------------
+    # Results --------------------------------------------------------------------------------------
 
-    def _note(self, entry: e.Entry) -> None:
-        self.ledger.decide(Decision(entries=(entry,)))
+    def finished(self, message: ToolFinished) -> None:
+        """A command has ended, or a session could not be sent off."""
+        one = self.open.pop(message.call, None)
+        if one is None:
+            return
+        is_stopped = message.status == "killed" and not self._context.is_late
+        if self._context.run.state != "running" or is_stopped:
+            self._lay_down(one, message.killed, message.survivors)
+        else:
+            self.conclude(one, _in_time(one, of_command(one.step, message)))
 
-    def _flush(self) -> None:
-        """Hand on what is to be done since the last time, as one."""
-        if self._effects or self._urgent:
-            effects, urgent = tuple(self._effects), tuple(self._urgent)
-            self._effects, self._urgent = [], []
-            self.ledger.decide(Decision(effects=effects, urgent=urgent))
+    def follow_children(self) -> bool:
+        """Take in what became of the sessions that work for steps; whether anything has."""
+        self._note_sessions()
+        has_come = False
+        for one in [one for one in self.open.values() if one.child]:
+            came = self._came(one)
+            if came is None or one.call not in self.open:
+                continue
+            has_come = True
+            del self.open[one.call]
+            if came.state == "interrupted" or self._context.run.state != "running":
+                self._lay_down(one, (), ())
+            else:
+                self.conclude(one, _in_time(one, of_child(one.step, came)))
+        return has_come
+
+    def _came(self, one: Open) -> ChildCame | None:
+        """Return what became of a step's session, once something has."""
+        child = self._context.ledger.record.children.get(one.child)
+        if child is None:
+            reason = "its session is not known any more"
+            return ChildCame(one.child, "failed", reason=reason)
+        is_anothers = child.state == "interrupted" and child.turn != self._context.id
+        is_resuming = is_anothers and self._context.may_begin
+        if child.is_at_work or is_resuming:
+            return None
+        is_achieved = bool(child.goal) and child.state == "completed"
+        goal = "achieved" if is_achieved else "failed" if child.goal else ""
+        more = {"turns": child.steps, "goal": goal, "reason": child.reason}
+        return ChildCame(child.name, child.state, child.text, child.reason, child.session, more)
+
+    def _lay_down(self, one: Open, killed: tuple[int, ...], survivors: tuple[int, ...]) -> None:
+        """Note that an attempt was stopped: it can go on, or be made again."""
+        self.killed += killed
+        self.survivors += survivors
+        self._context.note(r.ItemEnded(self._context.id, one.step.id, one.index, "interrupted"))
 
 
 def by_default(default: str | None, why: str) -> Came:
@@ -254,3 +371,10 @@ def by_default(default: str | None, why: str) -> Came:
     if default is None:
         return "failed", r.WorkResult(reason=why)
     return "ok", r.WorkResult(default, more={"by": "default"})
+
+
+def _in_time(one: Open, came: Came) -> Came:
+    """Say what an attempt came to, or that the time for it was up."""
+    status, result = came
+    is_overdue = one.overdue and status == "failed"
+    return (status, replace(result, reason=one.overdue)) if is_overdue else came

@@ -2,12 +2,13 @@
 
 A stop lets the commands that run end by themselves for a moment, since most do, and what has ended
 need not be done again. Sessions are stopped at once: they go on where they were. A second stop, or
-the end of that moment, stops the commands, too.
+the end of that moment, stops the commands, too. Nothing here waits: commands run in the ports, agents
+in sessions of their own, and what becomes of either comes back as a message.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ...journal import entries as e
 from ...journal import run_entries as r
@@ -15,13 +16,23 @@ from ...journal.cancel_record import CancelRecord
 from ...machines.conversation import ChatMessage
 from ...machines.delegation import EndChild, StopChild
 from ...machines.effects import StopTool
+from ...machines.errors import TemplateError
+from ...machines.facts import Noticed
 from ...machines.messages import Answer
-from ...machines.workflow_order import LookAfter, SetRunTimer
+from ...machines.orders import Inspect, SteerWaits, TimerFired, Wake
+from ...machines.results import ModelNoticed, ToolFinished
+from ...machines.workflow_order import LookAfter, Looked, SetRunTimer
+from ...workflows.flow.template import render
+from ..actor import Actor
 from ..decisions import stopping
 from ..decisions.decision import Decision
 from ..decisions.turning import is_dead
-from .attempt import Open, by_default
-from .loop import LATE, OVERTIME, RunLoop
+from ..ledger import Ledger, LedgerHandle
+from .attempt import Attempts, Open, RunContext, by_default
+from .steps import OVERTIME, Steps
+
+if TYPE_CHECKING:
+    from ..system import ActorSystem
 
 __all__ = ["PATIENCE", "Run", "chosen"]
 
@@ -29,43 +40,129 @@ PATIENCE: Final = 1.0
 """Seconds that commands have to end by themselves when a run is stopped."""
 INTERRUPTED: Final = "[Interrupted.]"
 NO_ANSWER: Final = "nobody answered in time"
+LATE: Final = "it took longer than {:g} s"
 
 
-class Run(RunLoop):
-    """One turn of a run: from the beginning, or from where it was interrupted, to an end."""
+class Run(Actor):
+    """One turn of a run: from the beginning, or from where it was interrupted, to an end.
 
-    _killed: tuple[int, ...] = ()
-    _survivors: tuple[int, ...] = ()
+    `has_patience`: no planned stop waits yet for commands to end.
+    """
+
+    def __init__(self, system: ActorSystem, ledger: Ledger, turn: str) -> None:
+        super().__init__(system)
+        self.context = RunContext(LedgerHandle(ledger, self, "turn"), turn)
+        self.attempts = Attempts(self.context)
+        self.steps = Steps(self.context, self.attempts)
+        self.has_patience = True
+
+    @property
+    def id(self) -> str:
+        """The turn that it is."""
+        return self.context.id
+
+    def on_start(self) -> None:
+        """Take up what was interrupted, and begin what can begin."""
+        self.context.ledger.enlist()
+        for name, index in self.context.run.unknown():
+            if self.context.plan.steps[name].idempotent:
+                self.context.note(r.ItemReopened(name, index))
+        if self.context.plan.spec.timeout:
+            self.context.later(SetRunTimer("run", self.context.plan.spec.timeout))
+        for record in list(self.context.run.steps.values()):
+            if record.state == "interrupted":
+                self.context.note(r.StepStarted(self.context.id, record.id))
+                self.steps.look(self.context.plan.steps[record.id])
+        self.steps.begin_due()
+        self._go_on()
+
+    def on_receive(self, message: Any) -> Any:
+        """Decide what a result, a timer, an answer or an interrupt means for the run."""
+        match message:
+            case ToolFinished():
+                self.attempts.finished(message)
+            case Looked(step=name):
+                self.steps.looked[name] = True
+            case Wake():
+                self.context.ledger.awake()
+                self.attempts.asked = False
+            case SteerWaits():
+                pass
+            case TimerFired(name=name):
+                self._time_is_up(name)
+            case Answer():
+                return self._answered(message)
+            case ModelNoticed(text=text):
+                self.context.ledger.environment.ears.pass_on(Noticed(text))
+            case Inspect():
+                return {"state": self.context.run.state, "open": sorted(self.attempts.open)}
+            case _:
+                return super().on_receive(message)
+        self._go_on()
+        return None
+
+    # What is due ----------------------------------------------------------------------------------
+
+    def _go_on(self) -> None:
+        """Obey a stop; begin what there is room for, end what is over; have it all done at once."""
+        self._obey_stop()
+        self.attempts.follow_children()
+        if self.context.may_begin:
+            self.steps.feed()
+            while self.attempts.follow_children():  # a session that is taken up may be over already
+                self.steps.feed()
+            self.attempts.begin_sessions()
+            if self.context.plan.is_over(self.context.run) and not self.attempts.open:
+                self._finish()
+        self.context.flush()
+        if self.context.run.state == "interrupting":
+            self._bury()
+
+    def _finish(self) -> None:
+        """End the run: with what it leaves behind, or with why it failed."""
+        fault = self.context.plan.fault(self.context.run) or (
+            OVERTIME if self.context.is_late else ""
+        )
+        text = fault
+        if not fault:
+            try:
+                output = self.context.plan.spec.output
+                text = render(output, self.context.values.now()) if output else ""
+            except TemplateError as error:
+                fault = text = f"`workflow.output` {error.message}"
+        status = "failed" if fault else "completed"
+        said = (ChatMessage("assistant", text or f"[{self.context.plan.spec.name}: done]"),)
+        self.context.note(e.TurnEnded(self.context.id, status, fault, messages=said))
+        self.context.flush()
+        self.stop()
 
     # The end by cancel ----------------------------------------------------------------------------
 
-    def _go_on(self) -> None:
-        """Obey a stop; while a planned one waits for commands, only when the last has ended."""
-        stop = self.cancel
-        if stop is not None and self.run.state == "running":
-            has_commands = any(one.is_command for one in self.open.values())
+    def _obey_stop(self) -> None:
+        """End here; while a planned stop waits for commands, only when the last has ended."""
+        stop = self.context.cancel
+        if stop is not None and self.context.run.state == "running":
+            has_commands = any(one.is_command for one in self.attempts.open.values())
             if stop.state == "planned" and has_commands:
-                if self._has_patience:
-                    self._has_patience = False
-                    self._effects.append(SetRunTimer("patience", PATIENCE, self.epoch))
+                if self.has_patience:
+                    self.has_patience = False
+                    self.context.later(SetRunTimer("patience", PATIENCE, self.context.epoch))
             else:
                 self._cut(stop)
-        super()._go_on()
-        if self.run.state == "interrupting":
-            self._bury()
 
     def _cut(self, stop: CancelRecord) -> None:
         """End here; what runs is told to stop, and its results are awaited."""
-        self._errands.clear()
-        for one in [one for one in self.open.values() if one.asked]:
-            del self.open[one.call]
-            self._note(r.ItemEnded(self.id, one.step.id, one.index, "interrupted"))
+        self.attempts.forget_sessions()
+        for one in [one for one in self.attempts.open.values() if one.asked]:
+            del self.attempts.open[one.call]
+            self.context.note(r.ItemEnded(self.context.id, one.step.id, one.index, "interrupted"))
         planned: tuple[e.Entry, ...] = ()
         if stop.state == "planned":
-            planned = (stopping.take_effect(stop, self.ledger.environment),)
-        over = e.Interrupted(self.id, stop.cause, self._checkpoint())
-        held = stopping.holds_after(self.ledger.record, stop.cause, self.ledger.environment)
-        self.ledger.decide(Decision(entries=(*planned, over, *held), urgent=tuple(self._stops())))
+            planned = (stopping.take_effect(stop, self.context.ledger.environment),)
+        over = e.Interrupted(self.context.id, stop.cause, self._checkpoint())
+        ledger = self.context.ledger
+        held = stopping.holds_after(ledger.record, stop.cause, ledger.environment)
+        ledger.decide(Decision(entries=(*planned, over, *held), urgent=tuple(self._stops())))
 
     def _stops(self) -> list[StopTool | StopChild]:
         """Order the commands that run to stop, and sessions that have not begun yet.
@@ -73,84 +170,82 @@ class Run(RunLoop):
         The stop itself reaches those that have.
         """
         return [
-            (StopTool if one.is_command else StopChild)(self.id, self.epoch, one.call)
-            for one in self.open.values()
+            (StopTool if one.is_command else StopChild)(
+                self.context.id, self.context.epoch, one.call
+            )
+            for one in self.attempts.open.values()
             if one.is_command or (one.is_errand and not one.child)
         ]
 
     def _checkpoint(self) -> dict[str, Any] | None:
         """Say how far the newest step with items is."""
-        for step in reversed(tuple(self.run.steps.values())):
+        for step in reversed(tuple(self.context.run.steps.values())):
             if step.is_many and step.state == "running":
                 return {"done": step.count("done"), "total": step.total, "unit": "item"}
         return None
 
-    def _lay_down(self, one: Open, killed: tuple[int, ...], survivors: tuple[int, ...]) -> None:
-        """Note that an attempt was stopped: it can go on, or be made again."""
-        self._killed += killed
-        self._survivors += survivors
-        self._note(r.ItemEnded(self.id, one.step.id, one.index, "interrupted"))
-
     def _bury(self) -> None:
         """When everything that was started is dead, say so, and end."""
-        if self.open or not is_dead(self.ledger.record):
+        if self.attempts.open or not is_dead(self.context.ledger.record):
             return
-        self._urgent += [LookAfter(self.id, name) for name in self._looked]
-        stop = self.cancel
-        killed, survivors = self._killed, self._survivors
+        for name in self.steps.looked:
+            self.context.at_once(LookAfter(self.context.id, name))
+        stop = self.context.cancel
+        killed, survivors = self.attempts.killed, self.attempts.survivors
         if stop is not None:
             killed, survivors = killed + stop.killed, survivors + stop.survivors
         said = (ChatMessage("assistant", INTERRUPTED),)
         order = stop.order if stop is not None else 0
-        self._note(e.Stopped(self.id, killed, survivors, said, order=order))
-        self._flush()
+        self.context.note(e.Stopped(self.context.id, killed, survivors, said, order=order))
+        self.context.flush()
         self.stop()
 
     # Time -----------------------------------------------------------------------------------------
 
     def _time_is_up(self, timer: str) -> None:
         kind, _, rest = timer.partition(" ")
-        if self.run.state != "running":
+        if self.context.run.state != "running":
             return
         match kind:
-            case "patience" if self.cancel is not None:
-                self._cut(self.cancel)
-                self._flush()
+            case "patience" if self.context.cancel is not None:
+                self._cut(self.context.cancel)
+                self.context.flush()
             case "rest":
                 index, _, name = rest.partition(" ")
-                self._rested.append((name, int(index)))
-            case "limit" | "ask" if rest in self.open:
-                self._limit(self.open[rest])
-            case "run" if self.cancel is None:
-                self._is_late = True
+                self.attempts.rested(name, int(index))
+            case "limit" | "ask" if rest in self.attempts.open:
+                self._limit(self.attempts.open[rest])
+            case "run" if self.context.cancel is None:
+                self.context.is_late = True
                 self._stop_late()
             case _:
                 pass
 
     def _stop_late(self) -> None:
         """Stop all that runs for good: the whole run took too long."""
-        for one in list(self.open.values()):
+        for one in list(self.attempts.open.values()):
             if one.asked is not None:
-                self._conclude(self.open.pop(one.call), ("failed", r.WorkResult(reason=OVERTIME)))
+                self.attempts.fail(one.call, OVERTIME)
                 continue
             one.overdue = OVERTIME
             if one.is_command:
-                self._urgent.append(StopTool(self.id, self.epoch, one.call))
+                self.context.at_once(StopTool(self.context.id, self.context.epoch, one.call))
             elif one.child:
-                self.ledger.tell("children", EndChild(one.child))
+                self.context.ledger.tell("children", EndChild(one.child))
 
     def _limit(self, one: Open) -> None:
         """A session or a person took too long."""
         if one.asked is not None:
-            self._conclude(self.open.pop(one.call), by_default(one.asked.default, NO_ANSWER))
+            del self.attempts.open[one.call]
+            self.attempts.conclude(one, by_default(one.asked.default, NO_ANSWER))
         elif one.child:
             one.overdue = LATE.format(one.step.timeout)
-            self.ledger.tell("children", EndChild(one.child))
+            self.context.ledger.tell("children", EndChild(one.child))
 
     # Answers --------------------------------------------------------------------------------------
 
     def _answered(self, message: Answer) -> dict[str, Any]:
-        found = [one for one in self.open.values() if one.asked]
+        found = [one for one in self.attempts.open.values() if one.asked]
         one = next((one for one in found if _question(one) == message.question), None)
         if one is None or one.asked is None:
             return {"ok": False, "reason": f"no question `{message.question}` is open"}
@@ -159,11 +254,11 @@ class Run(RunLoop):
         if text is None and not is_nobody:
             known = ", ".join(one.asked.options)
             return {"ok": False, "reason": f"`{message.choice}` is no answer; there are: {known}"}
-        del self.open[one.call]
+        del self.attempts.open[one.call]
         if text is None or is_nobody:
-            self._conclude(one, by_default(one.asked.default, NO_ANSWER))
+            self.attempts.conclude(one, by_default(one.asked.default, NO_ANSWER))
         else:
-            self._conclude(one, ("ok", r.WorkResult(text, more={"by": "user"})))
+            self.attempts.conclude(one, ("ok", r.WorkResult(text, more={"by": "user"})))
         self._go_on()
         return {"ok": True}
 

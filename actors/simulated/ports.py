@@ -96,7 +96,6 @@ class SimulatedPorts:
         self._offspring, self._has_room = offspring, has_room
         self._doors: dict[str, float] = {}
         self.judging = SimulatedJudging(timeline, dice, chances.verdicts)
-        self._is_closed = False
         self._timeline, self._dice, self._chances = timeline, dice, chances
         self._performed = performed
 
@@ -136,13 +135,13 @@ class SimulatedPorts:
 
     def close(self) -> None:
         """End whatever still runs."""
-        self._is_closed = self.judging.is_closed = True
+        self.judging.is_closed = True
         for turn in list(self.models):
             self._cancel(turn)
         self.tools.clear()
 
     def _later(self, seconds: float, event: Callable[[], None]) -> None:
-        self._timeline.after(seconds, lambda: None if self._is_closed else event())
+        self._timeline.after(seconds, lambda: None if self.judging.is_closed else event())
 
     # Children -------------------------------------------------------------------------------------
 

@@ -52,15 +52,15 @@ class SimulatedProgram:
     # One incarnation ------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        self.dispatcher = SimulatedDispatcher(self.plan.watch)
-        self.system = ActorSystem(self.dispatcher, self.timeline.read)
+        dispatcher = SimulatedDispatcher(self.plan.watch)
+        system = ActorSystem(dispatcher, self.timeline.read)
         self.world = World(
-            self.plan, self.store, self.timeline, self.system, self._dice, self.chronicle
+            self.plan, self.store, self.timeline, system, self._dice, self.chronicle, dispatcher
         )
         self.root = SimulatedSession(self.world, ROOT)
         opened = e.SessionOpened(ROOT, FOLDER, "assistant", "dice", "be good")
         first = None if self.root.record.seq else opened
-        self.supervisor = Root.start(self.system)
+        self.supervisor = Root.start(system)
         self.supervisor.tell(ChildSpec(ROOT, lambda: self.root.start(first), "permanent"))
         self.dispatcher.run(0, 1)
 
@@ -83,6 +83,16 @@ class SimulatedProgram:
         self._start()
 
     # What is there --------------------------------------------------------------------------------
+
+    @property
+    def system(self) -> ActorSystem:
+        """The actors of this incarnation."""
+        return self.world.system
+
+    @property
+    def dispatcher(self) -> SimulatedDispatcher:
+        """What lets the actors run."""
+        return self.world.dispatcher
 
     @property
     def history(self) -> list[Happening]:

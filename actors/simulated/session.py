@@ -43,7 +43,7 @@ from .happening import (
     Told,
 )
 from .ports import Chances, SimulatedPorts
-from .simulation import Dice, Timeline, Watch, waiting_in
+from .simulation import Dice, SimulatedDispatcher, Timeline, Watch, waiting_in
 from .toolbook import SimulatedToolbook
 from .watched_ledger import WatchedLedger
 from .writer import SimulatedWriter
@@ -91,6 +91,7 @@ class World:
     system: ActorSystem
     dice: Dice
     chronicle: Chronicle
+    dispatcher: SimulatedDispatcher
     open: dict[str, SimulatedSession] = field(default_factory=dict[str, "SimulatedSession"])
     commits: Commits = field(init=False)
     writer: SimulatedWriter = field(init=False)
@@ -137,7 +138,7 @@ class SimulatedSession:
             world.timeline, world.dice, plan.chances, self._performed, self, world.has_room
         )
         ears: Ears = self if parent is None else ReportingEars(name, self, self._report)
-        self.environment = Environment(
+        environment = Environment(
             world.commits,
             self.ports,
             ears,
@@ -151,23 +152,28 @@ class SimulatedSession:
             agent=AGENTS[0],
         )
         if plan.tables is not None:
-            plan.tables(self.environment)
-        self.ledger = self._take_up()
+            plan.tables(environment)
+        self.ledger = self._take_up(environment)
         world.open[session] = self
+
+    @property
+    def environment(self) -> Environment:
+        """What the session's actors are handed."""
+        return self.ledger.environment
 
     @property
     def record(self) -> SessionRecord:
         """The session's state, with everything that was decided until now."""
         return self.ledger.record
 
-    def _take_up(self) -> WatchedLedger:
+    def _take_up(self, environment: Environment) -> WatchedLedger:
         """Make a ledger of what the store holds, and have the actor learn what becomes of its commits."""
         record = load_record(self._world.store, self.id)
         record.id = self.id
         self.durable = record.seq
         self._note(Started(record.seq))
         self._world.commits.own(self._lease, lambda message: reply(self.ref, message), record.seq)
-        return WatchedLedger(record, self.environment, self._world.timeline.read, self._note)
+        return WatchedLedger(record, environment, self._world.timeline.read, self._note)
 
     def start(self, opened: e.SessionOpened | None = None) -> ActorRef[Any]:
         """Start the session's actor; from the second time on from what the store holds.
@@ -187,7 +193,7 @@ class SimulatedSession:
         """Forget what a dead actor knew, once all that it decided is in the store."""
         self._world.settle()
         self._note(Failed(self._kept()))
-        self.ledger = self._take_up()
+        self.ledger = self._take_up(self.environment)
 
     def _kept(self) -> tuple[Any, ...]:
         """Return the messages that wait for the next incarnation of the session's actor."""

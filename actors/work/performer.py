@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from pykka import ActorRef
@@ -64,6 +64,16 @@ class Offspring(Protocol):
         ...
 
 
+@dataclass(slots=True)
+class _RunningCall:
+    """A tool call that runs, and what passes on what comes of it; `task` awaits its end."""
+
+    run: ToolRun
+    reports: Reports
+    latest: Latest
+    task: asyncio.Task[None] | None = None
+
+
 class Performer:
     """One session's hands; `perform` never blocks.
 
@@ -77,10 +87,7 @@ class Performer:
         self._loop = loop
         self._model_work = ModelWork(loop, scene, self._task)
         self._goal_work = GoalWork(loop, scene, self._task)
-        self._runs: dict[str, ToolRun] = {}
-        self._reports: dict[str, Reports] = {}
-        self._latest: dict[str, Latest] = {}
-        self._awaited: dict[str, asyncio.Task[None]] = {}
+        self._calls: dict[str, _RunningCall] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._doors: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -119,13 +126,13 @@ class Performer:
     @property
     def pids(self) -> dict[str, int]:
         """Process ids of the commands that run now, by tool call."""
-        return {call: run.pid for call, run in tuple(self._runs.items()) if run.pid}
+        return {name: call.run.pid for name, call in tuple(self._calls.items()) if call.run.pid}
 
     async def aclose(self) -> None:
         """Stop everything that still runs, and wait for it."""
         self._model_work.close()
-        for run in self._runs.values():
-            run.stop()
+        for call in self._calls.values():
+            call.run.stop()
         for timer in self._timers:
             timer.cancel()
         self._goal_work.close()
@@ -146,8 +153,7 @@ class Performer:
             reply(reply_to, finished(effect, result))
             return
         reports = Reports(self._loop, effect.call, lambda said: reply(reply_to, said))
-        self._reports[effect.call] = reports
-        latest = self._latest[effect.call] = Latest(
+        latest = Latest(
             self._loop, lambda text: reply(reply_to, ToolPrinted(effect.turn, effect.call, text))
         )
         context = ToolContext(
@@ -162,13 +168,13 @@ class Performer:
             tell=reports.tell,
         )
         run = self._start(tool, effect, context, reply_to)
-        self._runs[effect.call] = run
+        call = self._calls[effect.call] = _RunningCall(run, reports, latest)
 
         def fault(error: BaseException) -> None:
             text = f"[{fault_of(error)}]"
             reply(reply_to, finished(effect, ToolResult("failed", text)))
 
-        self._awaited[effect.call] = self._task(self._await_run(run, effect, reply_to), fault)
+        call.task = self._task(self._await_run(run, effect, reply_to), fault)
 
     def _start(
         self, tool: Tool, effect: RunTool, context: ToolContext, reply_to: ActorRef[Any] | None
@@ -192,7 +198,8 @@ class Performer:
 
         async def work() -> None:
             if not effect.is_dry_run:  # a turn whose actor failed may have left some
-                await asyncio.gather(*self._awaited.values(), return_exceptions=True)
+                tasks = [call.task for call in self._calls.values() if call.task is not None]
+                await asyncio.gather(*tasks, return_exceptions=True)
             await give_back(self.scene.workspace, effect, lambda said: reply(reply_to, said))
 
         self._task(work(), fault)
@@ -203,16 +210,15 @@ class Performer:
         try:
             result = await run.wait()
         finally:
-            self._runs.pop(effect.call, None)
-            self._reports.pop(effect.call).close()
-            self._latest.pop(effect.call).close()
-            self._awaited.pop(effect.call, None)
+            call = self._calls.pop(effect.call)
+            call.reports.close()
+            call.latest.close()
         reply(reply_to, finished(effect, result))
 
     def _stop(self, effect: StopTool, reply_to: ActorRef[Any] | None) -> None:
-        run = self._runs.get(effect.call)
-        if run is not None:
-            run.stop()
+        call = self._calls.get(effect.call)
+        if call is not None:
+            call.run.stop()
             return
         result = ToolResult("killed", "[stopped before it started]")
         reply(reply_to, finished(effect, result))

@@ -23,7 +23,7 @@ start = ["other", "acp"]
 
 def test_another_program_has_nothing_of_the_model_before_it(begin: Begin) -> None:
     """Neither its price nor its window: what it takes, and what fits, is its own to know."""
-    profile = begin(MORE).runtime.profile_of_child
+    profile = begin(MORE).runtime.child_setup.profile_of
     thinker = profile("thinker")
     assert (thinker.price is not None, thinker.compaction.window) == (True, 5000)
     for name in ("other", "assistant"):

@@ -23,7 +23,7 @@ from steersman.machines.returning import DEFAULT_RETURNS
 from steersman.machines.routing import Key, Table
 from steersman.machines.step import Step, _engine  # pyright: ignore[reportPrivateUsage]
 
-__all__ = ["ASKED", "MOVED", "REASONS", "Coverage", "count_tables", "counted", "summary"]
+__all__ = ["ASKED", "MOVED", "REASONS", "Coverage", "Point", "count_tables", "counted", "summary"]
 
 Point = tuple[str, ...]
 """A table's name and a key of it, or a machine's name, a state, an event and a state."""

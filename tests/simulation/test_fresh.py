@@ -1,11 +1,11 @@
 """Runs that nobody has seen before, and what fixed ones come upon."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
 import pytest
-from simulation.coverage import ASKED, MOVED, Coverage, counted
+from simulation.coverage import ASKED, MOVED, Coverage, Point, counted
 from simulation.lanes import WATCH
 from simulation.seeds import play, play_fresh
 
@@ -13,7 +13,7 @@ RecordProperty = Callable[[str, Any], None]
 
 SESSIONS, GOALS = 150, 80
 CHUNKS, CHUNK = 20, 100
-FIXED_SESSIONS, FIXED_GOALS = 1_200, 400
+FIXED, MOST, AT_A_TIME = 1_200, 12_000, 400
 OVERTAKING = {("SYSTEM", "CONTROL"), ("SYSTEM", "DATA"), ("CONTROL", "DATA")}
 
 
@@ -38,19 +38,30 @@ def test_many_fresh_runs_keep_their_promises(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1_200)
 def test_what_no_run_comes_upon_has_a_reason() -> None:
-    """Fixed seeds reach each cell and transition but those of which we know why they are not."""
+    """Fixed seeds reach each cell and transition but those of which we know why they are not.
+
+    What is rare takes more seeds than others: they are played until all is found.
+    """
     coverage = Coverage()
+    for first in range(0, MOST, AT_A_TIME):
+        coverage.add(*come_upon(range(first, first + AT_A_TIME)))
+        if first + AT_A_TIME >= FIXED and not coverage.unexplained():
+            break
+    unexplained = [" ".join(point) for point in coverage.unexplained()]
+    assert not unexplained, "; ".join(unexplained)
+    assert coverage.lanes == OVERTAKING
+
+
+def come_upon(seeds: Iterable[int]) -> tuple[list[Point], list[tuple[str, str]]]:
+    """Play sessions and goals with these seeds; return what they came upon."""
     ASKED.clear()
     MOVED.clear()
     WATCH.overtook.clear()
     with counted():
-        for kind, count in (("session", FIXED_SESSIONS), ("goal", FIXED_GOALS)):
-            for seed in range(count):
+        for seed in seeds:
+            for kind in ("session", "goal"):
                 with suppress(AssertionError):  # the other tests are about the promises
                     play(kind, seed)
-    coverage.add((*ASKED, *MOVED), WATCH.overtook)
-    unexplained = [" ".join(point) for point in coverage.unexplained()]
-    assert not unexplained, "; ".join(unexplained)
-    assert coverage.lanes == OVERTAKING
+    return [*ASKED, *MOVED], list(WATCH.overtook)

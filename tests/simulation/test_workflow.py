@@ -143,10 +143,10 @@ class RunProgram(SimulatedProgram):
     """A program whose first session is a run."""
 
     def _start(self) -> None:
-        self.dispatcher = SimulatedDispatcher()
-        self.system = ActorSystem(self.dispatcher, self.timeline.read)
+        dispatcher = SimulatedDispatcher()
+        system = ActorSystem(dispatcher, self.timeline.read)
         self.world = World(
-            self.plan, self.store, self.timeline, self.system, self._dice, self.chronicle
+            self.plan, self.store, self.timeline, system, self._dice, self.chronicle, dispatcher
         )
         self.root = RootSession(self.world)
         ref = self.root.start()

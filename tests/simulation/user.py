@@ -135,10 +135,12 @@ class User:
         if op in ("", "undo"):
             mode: Any = dice.choice(("", "interrupt", "steer", "queue"))
             return PolicyChange(mode, dice.choice((None, True, False)))
-        live = [one.number for one in self.program.record.queue.live()]
+        queue = self.program.record.queue
+        live = [one.number for one in (*queue.live(), *queue.superseded())]
         number, place = dice.choice((1, 2, 3, *live, *live)), dice.choice((1, 2, 9))
         to = dice.choice(("", "", "parent", self._child() or "all"))
-        return QueueChange(op, None if op == "withdraw" else number, "said anew", place, to)
+        is_last = op == "withdraw" and dice.random() < 0.5
+        return QueueChange(op, None if is_last else number, "said anew", place, to)
 
     def _farewell(self) -> Any:
         if self._dice.random() < 0.7:
