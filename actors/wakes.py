@@ -13,6 +13,7 @@ from ..journal import entries as e
 from ..journal import goal_entries as g
 from ..journal import revert_entries as r
 from ..journal.record import SessionRecord
+from ..journal.turn_record import CALL_ENDS
 
 if TYPE_CHECKING:
     from .decisions.decision import Role
@@ -76,8 +77,11 @@ def interested(entries: Sequence[e.Entry], record: SessionRecord) -> Iterator[Ro
 
 def _is_answer(child: str, record: SessionRecord) -> bool:
     """Whether the turn is told of a child's end anyway: it is the result of a call."""
-    known = record.children.get(child)
-    return record.run is None and known is not None and bool(known.call)
+    known, turn = record.children.get(child), record.unfinished
+    if record.run is not None or known is None or turn is None:
+        return False
+    call = turn.calls.get(known.call)
+    return call is not None and call.state not in CALL_ENDS
 
 
 def _of_session(record: SessionRecord) -> bool:

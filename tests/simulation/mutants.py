@@ -3,7 +3,7 @@
 A mutant is planted as a fault is (`planting.py`). `GONE` names those whose mechanism has been removed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -70,13 +70,34 @@ def _row(table: Table[Any], action: Any, *key: str) -> Plant:
     return table._index, key, replace(table.decide(key), action=action)
 
 
+class _Answers(Mapping[Any, Any]):
+    """The answers of a machine, wherever they are kept when the mutant is planted."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    @property
+    def _kept(self) -> dict[Any, Any]:
+        return steps._engine(self._machine).answers
+
+    def __getitem__(self, question: Any) -> Any:
+        self._kept.clear()  # other tests may have filled it
+        return steps.step(self._machine, *question)
+
+    def __setitem__(self, question: Any, answer: Any) -> None:
+        self._kept[question] = answer
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._kept)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
 def _refused(machine: Machine, state: str, event: str) -> Plant:
     """Take a transition out of a machine."""
-    answers: dict[Any, Any] = steps._engine(machine).answers
-    answers.clear()  # other tests may have filled it
-    steps.step(machine, state, event)  # so that there is an answer to replace
     refusal = steps.Refusal(machine.name, state, event, "a mutant has removed it")
-    return answers, (state, event, frozenset()), refusal
+    return _Answers(machine), (state, event, frozenset()), refusal
 
 
 def _without(kind: type[e.Entry]) -> Plant:

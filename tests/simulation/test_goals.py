@@ -37,6 +37,7 @@ def test_goals_keep_their_promises_in_many_runs(first: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_every_transition_of_goal_and_judge_is_gone_through() -> None:
     """There is none in either machine that these runs do not reach, and they make no other move."""
     of_goal, of_judge = set[Move](), set[Move]()
