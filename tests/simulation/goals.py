@@ -314,8 +314,12 @@ def nothing_is_begun_for_a_stopped_goal(history: list[Happening]) -> None:
 def a_stop_stops_what_was_set_before_it(history: list[Happening], record: SessionRecord) -> None:
     """What is pursued in the end was set, or let go on, after the last stop that a person said."""
     set_since, is_resumed = set[str](), False
+    entries = [one.entry for one in history if isinstance(one, Appended)]
+    talk = {entry.client_id for entry in entries if isinstance(entry, e.Queued)}
     for one in history:
         match one:
+            case Uttered(UserMessage(client_id=key)) if key in talk:
+                pass  # at rest every word is a message
             case Uttered(SetGoal(text=text)):
                 set_since.add(text)
             case Uttered(ChangeGoal("resume")):
