@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..journal.entries import SessionOpened
 from ..journal.run_entries import WorkflowCopy
-from ..journal.session_entries import SessionOpened
 from ..machines.conversation import ChatMessage
-from ..machines.limits import Limits
-from ..machines.metering import Price
+from ..machines.limits import Limits, Price
 from ..machines.policy import CompactionPolicy, DelegationPolicy, GoalPolicy, Policy
 from ..machines.routes import STEERSMAN, Routes
 from ..ports.judging import JudgeSeat

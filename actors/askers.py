@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.record import SessionRecord
 from .actor import LATER
-from .decisions.revert_answer import answer_of
+from .decisions.reverting import answer_of
 
 if TYPE_CHECKING:
     from .actor import Actor

@@ -23,7 +23,7 @@ from ..ports.tools.permission import Permissions, Rule
 from ..ports.workspace.child_workspace import ChildWorkspace
 from .child_report import ReportingEars, last_report
 from .decisions.standing import DELEGATE, DISMISS
-from .lineage import Lineage
+from .gate import Lineage
 from .mailbox import tell
 from .runs.errand import WORKFLOW
 

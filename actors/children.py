@@ -28,6 +28,7 @@ from ..machines.delegation import (
     StartTalk,
     StopChild,
 )
+from ..machines.lifecycles import SUBAGENT
 from ..machines.messages import Answer, Finalize, Interrupt, ResumeQueue, Suspend
 from ..machines.orders import (
     ChildrenClosed,
@@ -39,7 +40,6 @@ from ..machines.orders import (
     Wake,
 )
 from ..machines.pursuit import ChangeGoal
-from ..machines.subagent import SUBAGENT
 from .actor import Forward
 from .decisions import children
 from .decisions.decision import Decision, answer

@@ -14,14 +14,13 @@ from ..machines.delivery import DEFAULT_DELIVERIES
 from ..machines.disposition import DEFAULT_DISPOSITIONS
 from ..machines.effects import PortEffect
 from ..machines.facts import Fact
-from ..machines.limits import Account
-from ..machines.metering import Price
+from ..machines.limits import Account, Price
 from ..machines.policy import CompactionPolicy, DelegationPolicy, GoalPolicy, Policy
 from ..machines.returning import DEFAULT_RETURNS
 from ..machines.routes import Routes
 from ..machines.routing import Table
 from ..workflows.flow.spec import WorkflowSpec
-from .lineage import ROOT, Lineage
+from .gate import ROOT, Lineage
 
 __all__ = ["Ears", "Environment", "Journal", "Perform", "Permit", "Toolbook"]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pykka import ActorRef
 
-from ..machines.judge import JUDGE
+from ..machines.lifecycles import JUDGE
 from ..machines.orders import Inspect
 from ..machines.pursuit import (
     AskJudge,

@@ -11,16 +11,20 @@ every machine has accepted every entry. Used on the dispatcher's thread only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from pykka import ActorRef
 
 from ..journal import entries as e
+from ..journal import goal_entries as g
+from ..journal import revert_entries as r
 from ..journal.codec import encode_entry
 from ..journal.record import SessionRecord, apply
 from ..journal.store import StoredEntry
+from ..journal.turn_record import CALL_ENDS
 from ..machines.delegation import Delegate, Dismiss, PassSteer, StopChild
 from ..machines.effects import Effect
 from ..machines.errors import StoreDamaged
@@ -29,15 +33,145 @@ from ..machines.orders import StoreBroke, Wake
 from ..machines.step import Refusal
 from .gate import admits
 from .mailbox import tell
-from .outbox import Held, Outbox
-from .wakes import interested
 
 if TYPE_CHECKING:
     from .actor import Actor
     from .decisions.decision import Decision, Role
     from .environment import Environment
 
-__all__ = ["Ledger", "LedgerHandle"]
+__all__ = ["CONCERNS", "Held", "Ledger", "LedgerHandle", "Outbox", "interested"]
+
+
+# The outbox: what was decided, and may be told and done only once it is durable -------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What may be told and done once entry `seq` is durable; results go to `reply_to`."""
+
+    seq: int
+    told: tuple[Any, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    reply_to: ActorRef[Any] | None = None
+
+
+class Outbox:
+    """One session's; `durable` is the newest entry that is known to be on disk."""
+
+    __slots__ = ("_held", "durable")
+
+    def __init__(self, durable: int) -> None:
+        self.durable = durable
+        self._held: list[Held] = []
+
+    def hold(self, held: Held) -> None:
+        """Keep it until `release`."""
+        self._held.append(held)
+
+    def release(self, seq: int) -> Iterator[Held]:
+        """Give out, in order, what waited for the entries up to `seq`."""
+        self.durable = max(self.durable, seq)
+        ready = 0
+        while ready < len(self._held) and self._held[ready].seq <= self.durable:
+            ready += 1
+        given, self._held = self._held[:ready], self._held[ready:]
+        yield from given
+
+    def clear(self) -> None:
+        """Forget everything: it will never be durable."""
+        self._held.clear()
+
+
+# Who has something to do because of an entry that somebody else decided ---------------------------
+# An actor that is woken looks at the record and does what is due; it is told nothing. So it does not
+# matter how often it is woken, or in which order: only a wake that is missing would be a fault.
+
+
+_ENDING: Final = ("leaving", "finalizing")
+
+_ALL: Final[tuple[Role, ...]] = ("turn", "children", "queue", "goal", "session")
+_AFTER_WORK: Final[tuple[Role, ...]] = ("queue", "goal", "session")
+_BESIDE_TURN: Final[tuple[Role, ...]] = ("children", "queue", "goal", "session")
+
+CONCERNS: Final[dict[type[e.Entry], tuple[Role, ...]]] = {
+    e.Recovered: _ALL,
+    e.SessionResumed: _ALL,
+    e.SessionLeaving: _ALL,
+    e.SessionFinalizing: _ALL,
+    e.InterruptRequested: _ALL,
+    e.InterruptPlanned: _ALL,
+    e.InterruptCalledOff: ("turn",),
+    e.StopNoted: ("children", "queue", "goal"),
+    e.TurnStarted: ("session", "goal"),
+    e.Answered: ("goal",),
+    e.TurnEnded: _AFTER_WORK,
+    e.Interrupted: ("session",),
+    e.Stopped: _AFTER_WORK,
+    e.Queued: ("goal",),
+    e.Withdrawn: ("goal",),
+    e.Requeued: ("goal",),
+    e.QueueReleased: ("goal",),
+    e.SteerArrived: ("queue",),
+    e.ChildStarted: ("turn",),
+    e.ChildCancelled: ("children", "session"),
+    e.ChildDetached: ("turn",),
+    e.ChildInterrupted: _ALL,
+    e.ChildEnded: _ALL,
+    r.RevertAsked: ("session",),
+    r.RevertStarted: ("queue",),
+    r.Reverted: _AFTER_WORK,
+    r.RevertRefused: _AFTER_WORK,
+    g.GoalPaused: ("queue", "session"),
+    g.GoalCleared: ("queue", "session"),
+    g.GoalJudged: ("queue",),
+    g.JudgingStopped: ("session", "queue"),
+}
+"""The entries that concern somebody besides the actor that decided them."""
+
+
+def interested(entries: Sequence[e.Entry], record: SessionRecord) -> Iterator[Role]:
+    """Give each actor once that has something to do after these entries."""
+    names: dict[Role, None] = {}
+    for entry in entries:
+        concerned = CONCERNS.get(type(entry), ())
+        if isinstance(entry, e.ChildInterrupted | e.ChildEnded) and _is_answer(entry.child, record):
+            concerned = _BESIDE_TURN
+        names |= dict.fromkeys(concerned)
+    for name in names:
+        if _HAS_WORK[name](record):
+            yield name
+
+
+def _is_answer(child: str, record: SessionRecord) -> bool:
+    """Whether the turn is told of a child's end anyway: it is the result of a call."""
+    known, turn = record.children.get(child), record.unfinished
+    if record.run is not None or known is None or turn is None:
+        return False
+    call = turn.calls.get(known.call)
+    return call is not None and call.state not in CALL_ENDS
+
+
+def _of_session(record: SessionRecord) -> bool:
+    """Whether a turn is to be started, a stop to be answered, files to be given back, or all ends."""
+    is_open = any(not stop.turn and stop.state == "stopping" for stop in record.interrupts.values())
+    is_reverting = any(revert.is_open for revert in record.reverts.values())
+    return record.state in ("busy", *_ENDING) or is_open or is_reverting
+
+
+def _of_queue(record: SessionRecord) -> bool:
+    """Whether something may have to run, to wait anew or to be taken back."""
+    live = record.queue.live()
+    return any(item.state == "pending" or item.is_next or item.goal for item in live)
+
+
+_HAS_WORK: Final[dict[Role, Callable[[SessionRecord], bool]]] = {
+    "session": _of_session,
+    "queue": _of_queue,
+    "turn": lambda record: record.unfinished is not None,
+    "children": lambda record: bool(record.children) or record.state in _ENDING,
+    "goal": lambda record: bool(record.goals.goals),
+}
 
 
 class Ledger:

@@ -20,12 +20,13 @@ from ..machines.messages import (
     QueueChange,
     QueueImport,
     Rename,
+    Revert,
+    RevertOutcome,
     UserMessage,
 )
 from ..machines.orders import Committed, Inspect, NoteEntry, StoreBroke, Wake
 from ..machines.pursuit import ChangeGoal, SetGoal
 from ..machines.results import RestoreCounted, RestoreEnded
-from ..machines.revert_order import Revert, RevertOutcome
 from .actor import Actor
 from .askers import Askers
 from .decisions import goals, queueing, reverting, routing

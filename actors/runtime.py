@@ -33,19 +33,17 @@ from ..ports.tools.sandbox import OFF, SandboxPolicy
 from ..ports.tools.toolbox import Toolbox
 from .agent_profile import AgentProfile
 from .child_sessions import ChildSessions
-from .claims import Claims
 from .commits import Commits, Token
 from .departure import Departure
 from .dispatcher import LoopDispatcher, LoopThread
 from .environment import Ears
-from .equipment import Equipment
 from .ledger import Ledger
-from .live_session import LiveSession, environment_of
+from .live_session import Equipment, LiveSession, environment_of
 from .mailbox import reply
 from .offline import OfflineSession
-from .root import Root
-from .supervisor import ChildSpec
+from .supervisor import ChildSpec, Root
 from .system import ActorSystem
+from .toolbook import Claims
 from .work.performer import Performer
 
 __all__ = ["ChildSetup", "Runtime"]

@@ -30,6 +30,8 @@ from ..machines.messages import (
     QueueImport,
     Rename,
     ResumeQueue,
+    Revert,
+    RevertOutcome,
     Suspend,
     TakeBack,
     UserMessage,
@@ -48,7 +50,6 @@ from ..machines.orders import (
 )
 from ..machines.pursuit import ChangeGoal, SetGoal
 from ..machines.results import RestoreCounted, RestoreEnded
-from ..machines.revert_order import Revert, RevertOutcome
 from ..machines.workflow_order import Reopen, TryAgain
 from .actor import Forward
 from .askers import Askers

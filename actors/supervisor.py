@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pykka import ActorRef
 
-from ..machines.child import CHILD
+from ..machines.lifecycles import CHILD
 from ..machines.orders import Down, Kill
 from ..machines.step import Refusal, step
 from .actor import Actor
@@ -24,7 +24,7 @@ from .mailbox import Mailbox
 if TYPE_CHECKING:
     from .system import ActorSystem, Restart
 
-__all__ = ["Child", "ChildSpec", "GaveUp", "Supervisor"]
+__all__ = ["Child", "ChildSpec", "GaveUp", "Root", "Supervisor"]
 
 
 class GaveUp(RuntimeError):
@@ -174,3 +174,21 @@ def _restart_when_all_are_down(supervisor: Supervisor) -> None:
                 child.spec.restart,
                 child.restarts,
             )
+
+
+# The root of the actor tree: supervisor of all sessions of a program ------------------------------
+
+
+class Root(Supervisor):
+    """The root of the tree: one session's failure never reaches another."""
+
+    strategy = "one_for_one"
+
+    def on_receive(self, message: Any) -> Any:
+        """Start sessions, and restart those that fail, from the journal."""
+        match message:
+            case ChildSpec():
+                return self.start_child(message)
+            case _:
+                self.handle_down(message)
+                return None

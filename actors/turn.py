@@ -17,6 +17,7 @@ from ..machines.agent_call import AGENT_TOOL, AgentBound, AgentCalled, AgentCall
 from ..machines.conversation import Usage
 from ..machines.delivery import ENDS, Cause, Relation, deliver
 from ..machines.facts import Noticed, OutputShown, TextStreamed, ThoughtStreamed
+from ..machines.lifecycles import TURN
 from ..machines.limits import ANSWER
 from ..machines.messages import Answer, Interrupt
 from ..machines.orders import Inspect, SteerWaits, TakeSteers, Wake
@@ -31,7 +32,6 @@ from ..machines.results import (
     ToolPrinted,
 )
 from ..machines.step import Refusal, perform, step
-from ..machines.turn import TURN
 from .actor import Actor
 from .decisions import calls, compacting, stopping, turning
 from .decisions.decision import NOTHING, Decision

@@ -19,14 +19,14 @@ from steersman.actors.dispatcher import LoopDispatcher
 from steersman.actors.environment import Environment
 from steersman.actors.ledger import Ledger
 from steersman.actors.session import Session
-from steersman.actors.simulated.toolbook import SimulatedToolbook
+from steersman.actors.simulated.session import SimulatedToolbook
 from steersman.actors.system import ActorSystem
 from steersman.journal.record import SessionRecord
 from steersman.journal.store import StoredEntry
+from steersman.machines.lifecycles import TURN
 from steersman.machines.messages import Interrupt
 from steersman.machines.policy import Policy
 from steersman.machines.step import step
-from steersman.machines.turn import TURN
 
 ACTORS = 20_000
 SESSIONS = 10_000

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from table import head, row
 
-from steersman.journal.workspace.outcome import RevertOrder
+from steersman.journal.workspace.plan import RevertOrder
 from steersman.journal.workspace.workspace import Workspace
 from steersman.ports.workspace.checkpoints import Checkpoints
 

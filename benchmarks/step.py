@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import transitions
 
+from steersman.machines.lifecycles import TURN
 from steersman.machines.step import compiled, step
-from steersman.machines.turn import TURN
 
 ROUNDS = 9
 REPEATS = 20_000

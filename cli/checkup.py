@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ..gateway.size import size_text
+from ..gateway.formats import size_text
 from ..machines.errors import SteersmanError
 from ..workflows.paths import Paths
 from .finding import Finding, Verdict

@@ -11,8 +11,8 @@ from ..machines.errors import ConfigError
 from ..workflows.config import Config, load
 from ..workflows.document import is_list, is_table
 from ..workflows.fault import dotted
-from ..workflows.folder import folder_file
 from ..workflows.paths import Paths
+from ..workflows.place import folder_file
 from ..workflows.trust import PROJECT_FILE, is_trusted
 from .page import show, show_document, warn
 from .toml import without_nulls

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TextIO
 
-from ..gateway.size import size_text
+from ..gateway.formats import size_text
 
 __all__ = ["Gauge"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..machines.goal import REASONS
+from ..machines.lifecycles import REASONS
 from ..machines.verdict import read_condition
 
 __all__ = ["GoalLines"]

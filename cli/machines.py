@@ -7,21 +7,23 @@ from dataclasses import asdict
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from ..machines.call import CALL
-from ..machines.child import CHILD
 from ..machines.errors import UsageError
-from ..machines.goal import GOAL
-from ..machines.interrupt import INTERRUPT
-from ..machines.item import ITEM
-from ..machines.judge import JUDGE
+from ..machines.lifecycles import (
+    CALL,
+    CHILD,
+    GOAL,
+    INTERRUPT,
+    ITEM,
+    JUDGE,
+    QUEUE,
+    RESTORE,
+    REVERT,
+    RUN,
+    SESSION,
+    SUBAGENT,
+    TURN,
+)
 from ..machines.machine import Machine
-from ..machines.queue import QUEUE
-from ..machines.restore import RESTORE
-from ..machines.revert import REVERT
-from ..machines.run import RUN
-from ..machines.session import SESSION
-from ..machines.subagent import SUBAGENT
-from ..machines.turn import TURN
 from ..machines.workflow_step import STEP, WORK
 from .page import show, show_document, warn
 
@@ -74,7 +76,7 @@ def show_machine(environ: Mapping[str, str], name: str, form: str, session: str)
         raise UsageError(f"there is no machine `{name}`", f"{meant}known: {', '.join(MACHINES)}")
     current = _current(environ, name, session) if session else ()
     if form == "mermaid":
-        from ..machines.mermaid import mermaid
+        from ..machines.picture import mermaid
 
         show(mermaid(machine, *current).rstrip("\n"))
     elif form == "svg":

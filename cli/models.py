@@ -8,8 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..gateway.formats import size_text
 from ..gateway.redaction import Redactor
-from ..gateway.size import size_text
 from ..machines.errors import UsageError
 from ..ports.models.catalogue import CatalogueEntry, catalogue, entry_named
 from ..ports.models.fetch import fetch, fetched

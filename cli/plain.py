@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
-from ..gateway.call_words import call_words
 from ..gateway.conversation import Conversation
 from ..gateway.events.child import is_aside
 from ..gateway.events.contract import Event
+from ..gateway.formats import call_words
 from ..gateway.host import Host
 from ..gateway.progress import progress_text
 from ..gateway.reverted import reverted_text

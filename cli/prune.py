@@ -9,10 +9,10 @@ from contextlib import closing
 from pathlib import Path
 
 from ..gateway.deletion import delete, output_of
+from ..gateway.formats import size_text
 from ..gateway.home import open_store
 from ..gateway.host import Host
 from ..gateway.retention import needs_copies
-from ..gateway.size import size_text
 from ..gateway.terminal import clean
 from ..gateway.wish import Wish
 from ..journal.sqlite import SqliteStore

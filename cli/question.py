@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..gateway.call_words import call_words
 from ..gateway.conversation import Conversation
 from ..gateway.events.contract import Event
+from ..gateway.formats import call_words
 from ..gateway.terminal import clean
 
 __all__ = ["Questions", "answered", "answering", "asked"]

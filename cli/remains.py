@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..gateway.size import size_text
+from ..gateway.formats import size_text
 from ..journal.sqlite import SqliteStore
 from ..journal.workspace.prune import size_of
 from ..ports.process.leftover import Leftover, leftovers

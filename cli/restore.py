@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..gateway.age import age
+from ..gateway.formats import age
 from ..gateway.redaction import Redactor
 from ..gateway.restorable import Restorable, can_resume, lives, restore_view
 from ..machines.errors import SteersmanError

@@ -31,11 +31,11 @@ from ..machines.routes import Routes
 from ..machines.routing import render
 from ..machines.words import Words
 from ..workflows.config import Config, load
-from ..workflows.folder import choose_for_folder
 from ..workflows.paths import Paths
+from ..workflows.place import choose_for_folder
 from ..workflows.routing import find_table, refusals, routes_of
+from ..workflows.spelling import table_names
 from ..workflows.table_file import named_table, table_text
-from ..workflows.table_name import table_names
 from .acknowledgement import acknowledgement
 from .page import show, show_document, warn
 

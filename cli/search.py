@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..gateway.formats import iso
 from ..gateway.redaction import Redactor
-from ..gateway.stamp import iso
 from ..journal.codec import decode_entry
 from ..journal.record import messages_of
 from ..journal.sqlite import SqliteStore

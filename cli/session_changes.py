@@ -13,12 +13,12 @@ from ..gateway.commands.session import clean_name
 from ..gateway.deletion import delete, family
 from ..gateway.errand import Errand
 from ..gateway.fork import fork
+from ..gateway.formats import size_text
 from ..gateway.home import find_session, named_session, open_store
 from ..gateway.host import Host
 from ..gateway.redaction import Redactor
 from ..gateway.scribe import writing
 from ..gateway.session_file import exported, imported, markdown, read_export
-from ..gateway.size import size_text
 from ..gateway.wish import Wish
 from ..journal import entries as e
 from ..journal.recovery import load_record

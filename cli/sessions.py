@@ -8,10 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..gateway.age import age
+from ..gateway.formats import age, iso, size_text
 from ..gateway.redaction import Redactor
-from ..gateway.size import size_text
-from ..gateway.stamp import iso
 from ..journal.lock import Owner
 from ..journal.store import SessionRow
 from ..workflows.paths import Paths

@@ -11,7 +11,7 @@ from ..machines.errors import SteersmanError, UsageError
 from ..workflows.document import Complaint, tell
 from ..workflows.flow.check import Checked, Surroundings, check_file
 from ..workflows.flow.library import find_workflow, list_workflows
-from ..workflows.flow.starter import starter
+from ..workflows.flow.usage import starter
 from ..workflows.paths import Paths
 from .page import show, show_document, warn
 from .table import draw_table
@@ -92,7 +92,7 @@ def _origin(origin: str, is_hidden: bool) -> str:
 
 def show_schema() -> int:
     """Print the JSON Schema of a workflow's file."""
-    from ..workflows.flow.schema import workflow_schema
+    from ..workflows.flow.usage import workflow_schema
 
     show_document(workflow_schema())
     return 0

@@ -14,7 +14,7 @@ from typing import Any
 from example import example_session, run_examples
 
 from steersman.cli.machines import MACHINES
-from steersman.cli.screen.keys import KEYS
+from steersman.cli.screen.bindings import KEYS
 from steersman.gateway.dumps.tree import tree_of
 from steersman.gateway.dumps.tree_picture import tree_picture
 from steersman.machines.delivery import DEFAULT_DELIVERIES
@@ -24,10 +24,10 @@ from steersman.machines.picture import picture
 from steersman.machines.returning import DEFAULT_RETURNS
 from steersman.machines.routing import Table
 from steersman.workflows.fault import dotted
-from steersman.workflows.flow.kind import FIELDS, ITEM_FIELDS
 from steersman.workflows.flow.sandbox import FILTERS, METHODS, TESTS
-from steersman.workflows.flow.schema import workflow_schema
-from steersman.workflows.reference import Entry, entries
+from steersman.workflows.flow.spec import FIELDS, ITEM_FIELDS
+from steersman.workflows.flow.usage import workflow_schema
+from steersman.workflows.schema import Entry, entries
 
 __all__ = [
     "PAGES",

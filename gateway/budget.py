@@ -10,8 +10,8 @@ from threading import Thread
 from ..journal.store import Store
 from ..journal.workspace.prune import Pruned, prune
 from ..machines.errors import StoreError
+from .formats import size_text
 from .retention import needs_copies
-from .size import size_text
 
 __all__ = ["Budget"]
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from ..actors.agent_profile import AgentProfile
@@ -12,23 +14,168 @@ from ..journal.record import SessionRecord
 from ..machines.agent_call import AGENT_TOOL
 from ..machines.errors import UsageError
 from ..machines.limits import Limits
-from ..machines.policy import CompactionPolicy, DelegationPolicy, Policy, RoutesChoice
+from ..machines.policy import CompactionPolicy, DelegationPolicy, GoalPolicy, Policy, RoutesChoice
+from ..ports import attachment
 from ..ports.agents.external import AgentSpec
-from ..ports.judging import JudgeSeat
+from ..ports.instructions import FEW, MOST, Instructions, has_changed, instructions_of
+from ..ports.instructions import read_instructions as read
+from ..ports.judging import INSTRUCTIONS, JudgeSeat
 from ..ports.models.choice import Choice, build, choose, probe_loopback
+from ..ports.models.model import Model
 from ..ports.models.settings import ModelConfig, model_configs
-from ..ports.tools.permission import Permissions
+from ..ports.tools.permission import Permissions, Rule
+from ..workflows.agent_definition import find_agent, load_agents
 from ..workflows.config import Config
 from ..workflows.paths import Paths
 from ..workflows.settings import AgentSettings
-from .external_agent import as_external, external_agent
-from .judge_seat import goal_policy, seat
+from .events.contract import Event
 from .permission import rules_of
 from .router import Router
 from .running import RunPlan, included_plan, plan_of, run_profile
 from .wish import Wish
 
-__all__ = ["Casting"]
+__all__ = [
+    "Casting",
+    "Opening",
+    "as_external",
+    "attachable",
+    "external_agent",
+    "goal_policy",
+    "instructions_for",
+    "is_outdated",
+    "seat",
+]
+
+
+# Waits until a session has said that it is open, so that it is the first thing anybody hears
+
+
+class Opening:
+    """Listens on the event bus; `wait` returns when a session has started, or its store failed."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._open: set[str] = set()
+
+    def hear(self, event: Event) -> None:
+        """Take note of an event; loop's thread."""
+        if event["type"] in ("session_started", "error"):
+            with self._changed:
+                self._open.add(event["session"])
+                self._changed.notify_all()
+
+    def wait(self, session: str, seconds: float = 10.0) -> bool:
+        """Block until a session is open; not for the loop's own thread. False when it is not."""
+        with self._changed:
+            return self._changed.wait_for(lambda: session in self._open, seconds)
+
+
+# What a session is told by AGENTS.md when it begins, and how much its model can read at all
+
+
+def instructions_for(
+    choice: Choice | None, folder: Path, tools: tuple[str, ...], own: Path
+) -> Instructions:
+    """Read what people wrote for agents in a folder; one without tools does nothing in it."""
+    if not _works_here(tools):
+        return Instructions()
+    return read(folder, own, FEW if _is_embedded(choice) else MOST)
+
+
+def is_outdated(record: SessionRecord, own: Path) -> bool:
+    """Whether a session that begins now would be told something else."""
+    before = instructions_of(record.system)
+    return _works_here(record.tools) and has_changed(before, Path(record.folder), own)
+
+
+def attachable(choice: Choice | None) -> int:
+    """Return how many bytes a message may bring along."""
+    return attachment.FEW if _is_embedded(choice) else attachment.MOST
+
+
+def _works_here(tools: tuple[str, ...]) -> bool:
+    return bool(tools) and AGENT_TOOL not in tools
+
+
+def _is_embedded(choice: Choice | None) -> bool:
+    return choice is not None and choice.config.provider == "local"
+
+
+# Goals as they are configured: what they go by, and who judges them -------------------------------
+
+
+def goal_policy(config: Config, choice: Choice | None) -> GoalPolicy:
+    """Return what goals go by; `choice` is the model that a judge without one of its own uses."""
+    goals = config.goals
+    own = config.models.get(config.agent(goals.judge).model)
+    provider = own.provider if own is not None else choice.config.provider if choice else ""
+    return GoalPolicy(
+        goals.max_turns,
+        goals.max_tokens,
+        goals.max_minutes,
+        goals.gates,
+        provider == "local",  # so small a model can't be trusted with a verdict
+        goals.max_judge_failures,
+        goals.max_failed_turns,
+        goals.judge_timeout,
+        goals.gate_timeout,
+        goals.backoff,
+        goals.backoff_limit,
+        goals.max_wait,
+    )
+
+
+def seat(config: Config, model: Model) -> JudgeSeat:
+    """Return who judges; an agent with words of its own is told those, and how to answer."""
+    system = config.agent(config.goals.judge).system
+    return JudgeSeat(model, f"{system}\n{INSTRUCTIONS}".strip())
+
+
+# Which agents of a session are other programs, and how they are started ---------------------------
+
+
+UNBOUNDED = 1_000_000
+"""Steps: an external agent counts its own."""
+
+
+def external_agent(
+    name: str, config: Config, paths: Paths, environ: Mapping[str, str]
+) -> AgentSpec | None:
+    """Say how to start an agent that is another program; none if it is one of ours, or none at all.
+
+    The configuration says it, or the definition of an agent of that name. Raises `UsageError` where
+    neither says how.
+    """
+    known = config.agents.get(name)
+    if known is not None and known.protocol != "acp":
+        return None
+    if known is not None and known.start:
+        return AgentSpec(name, known.start, environ)
+    agents = load_agents(paths)
+    names = {one for agent in agents.values() for one in (agent.name, *agent.aliases)}
+    if name in names and (start := find_agent(agents, name).acp):
+        return AgentSpec(name, start, environ)
+    if known is None:
+        return None
+    raise UsageError(
+        f"nothing says how to start agent `{name}`",
+        f'set `agents.{name}.start`, for example start = ["{name}", "acp"]',
+    )
+
+
+def as_external(profile: AgentProfile) -> AgentProfile:
+    """Make the profile one of an agent that has instructions, tools and limits of its own."""
+    ours = profile.permissions
+    return replace(
+        profile,
+        system="",
+        tools=(AGENT_TOOL,),
+        max_steps=UNBOUNDED,
+        permissions=Permissions((Rule(AGENT_TOOL, "*", "allow"), *ours.rules), ours.default_yes),
+        policy=replace(profile.policy, steer_while_streaming="cut"),
+        compaction=replace(profile.compaction, is_auto=False),
+    )
+
 
 STEERING = """
 While you work, the person may add a message; it then appears as `[New message from NAME] TEXT`. They \

@@ -18,6 +18,7 @@ import errno
 import json
 import os
 import secrets
+import shlex
 import socket
 import struct
 from collections.abc import Callable
@@ -29,13 +30,39 @@ from ..journal.folder import PrivateFolder
 from ..machines.errors import SteersmanError, UnknownSession
 from .events.contract import Event
 from .protocol import INVALID, NO_ANSWER, NOT_HERE, REFUSED, SOCKETS
-from .spoken import SPOKEN, spoken
 
 if TYPE_CHECKING:
     from .conversation import Conversation
     from .host import Host
 
-__all__ = ["Client", "ControlServer"]
+__all__ = ["SPOKEN", "Client", "ControlServer", "spoken"]
+
+
+# The control socket's methods that say something, in the words of the one command registry --------
+
+
+_COMMANDS = {"stop": "/stop", "goal": "/goal", "agents": "/agents", "finalize": "/finalize"}
+_WAYS = ("queue", "steer", "interrupt")
+SPOKEN = ("say", "send", *_WAYS, *_COMMANDS, "answer")
+"""`queue` without a text lists, and is none of these."""
+
+
+def spoken(method: str, params: dict[str, Any]) -> tuple[str, str]:
+    """Return what a method says, and as what. Raises `KeyError` for a parameter that is missing."""
+    match method:
+        case "interrupt" if not params.get("text"):
+            return "/stop", "auto"
+        case "queue" | "steer" | "interrupt":
+            return str(params["text"]), method
+        case "answer":
+            reason = f" {params['reason']}" if params.get("reason") else ""
+            return f"/answer {params['id']} {params['choice']}{reason}", "auto"
+        case "stop" | "goal" | "agents" | "finalize":
+            words = str(params.get("text") or shlex.join(map(str, params.get("words", ()))))
+            return f"{_COMMANDS[method]} {words}".strip(), "auto"
+        case _:
+            return str(params["text"]), str(params.get("as") or "auto")
+
 
 LINE_LIMIT = 8 * 1024 * 1024
 UNREAD_LIMIT = 8 * 1024 * 1024

@@ -21,9 +21,9 @@ from ..machines.explanation import (
     explain,
     receipts,
 )
+from ..machines.lifecycles import meant
 from ..machines.policy import Policy
 from ..machines.routes import Routes
-from ..machines.subagent import meant
 
 __all__ = [
     "as_said",

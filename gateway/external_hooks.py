@@ -17,8 +17,8 @@ from ..journal.restore import RestoreRecord
 from ..ports.hooks import HookCall, HookSpec, entry_point_hooks, run_hook
 from ..ports.process.host import ProcessHost
 from ..workflows.paths import make_private
+from .formats import iso
 from .restorable import Restorable, can_resume
-from .stamp import iso
 
 __all__ = ["tell_hooks"]
 

@@ -18,9 +18,8 @@ from ..ports.models.choice import Choice
 from ..ports.tools.sandbox import SandboxPolicy
 from ..workflows.config import Config
 from ..workflows.paths import Paths
-from .briefing import attachable, instructions_for, is_outdated
 from .budget import Budget
-from .casting import Casting
+from .casting import Casting, Opening, attachable, instructions_for, is_outdated
 from .commands.model import Models
 from .control import ControlServer
 from .conversation import Conversation
@@ -29,14 +28,12 @@ from .first_run import greeting
 from .home import open_store
 from .hooking import HookedEars, Hooking
 from .hub import Hub
-from .logbook import Logbook
-from .mirror import Mirror
-from .opening import Opening
 from .queue_file import document
 from .restorable import outlived_elsewhere
 from .router import Router
 from .running import RunPlan
 from .saved_queue import announce_other
+from .scribe import Logbook, Mirror
 from .shelf import Shelf
 from .wish import Wish
 

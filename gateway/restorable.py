@@ -19,9 +19,8 @@ from ..machines.errors import SteersmanError, UsageError
 from ..ports.agents.ancestry import is_alive, process
 from ..workflows.agent_definition import AgentDefinition, load_agents
 from ..workflows.paths import Paths
-from .age import age
+from .formats import age, iso
 from .retention import known_age
-from .stamp import iso
 
 __all__ = ["Restorable", "Resumption", "can_resume", "lives", "outlived_elsewhere", "restore_view"]
 

@@ -14,7 +14,7 @@ from ..machines.routes import Routes
 from ..machines.words import Words
 from ..workflows.routing import refusals, routes_for
 from ..workflows.settings import Settings
-from ..workflows.table_name import table_names
+from ..workflows.spelling import table_names
 from .commands.reply import Reply
 from .explaining import as_said, draw_explanation, explanation, state_of
 

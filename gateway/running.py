@@ -13,8 +13,7 @@ from ..journal.record import SessionRecord
 from ..journal.run_entries import WorkflowCopy
 from ..machines.disposition import Intent
 from ..machines.errors import SteersmanError
-from ..machines.message import Message
-from ..machines.messages import ResumeQueue, UserMessage
+from ..machines.messages import Message, ResumeQueue, UserMessage
 from ..machines.policy import DelegationPolicy
 from ..machines.workflow_order import Reopen, TryAgain
 from ..workflows.flow.spec import StepSpec, WorkflowAction, WorkflowSpec

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..machines.errors import SteersmanError, UsageError
 from ..machines.messages import QueueChange, QueueImport, ResumeQueue
-from .age import age
-from .call_words import call_words
 from .commands.reply import Reply
+from .formats import age, call_words
 from .home import find_session, refuse_run
 from .progress import item_line
 from .queue_file import SavedItem, read_file, write_file

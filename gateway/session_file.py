@@ -20,9 +20,9 @@ from ..journal.store import SessionRow, Store, StoredEntry
 from ..machines.conversation import ChatMessage
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.document import is_list, is_table
+from .formats import iso
 from .redaction import Redactor
 from .scribe import writing
-from .stamp import iso
 
 __all__ = ["exported", "imported", "markdown", "read_export"]
 

@@ -21,8 +21,8 @@ from ..journal.store import SessionRow, Store
 from ..machines.errors import StoreBusy, StoreDamaged
 from ..machines.messages import QueueChange
 from ..machines.policy import Policy
-from .age import age
 from .events.contract import Narrator, item_view
+from .formats import age
 from .retention import is_saved, outlived
 
 __all__ = ["Saved", "Shelf", "saved_queue"]

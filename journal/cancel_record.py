@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..machines.interrupt import INTERRUPT
+from ..machines.lifecycles import INTERRUPT
 from . import entries as e
 from .fold import changed, moved, remembered
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..machines.conversation import Usage
 from ..machines.delivery import Relation
-from ..machines.subagent import AT_WORK, SUBAGENT
+from ..machines.lifecycles import AT_WORK, SUBAGENT
 from . import entries as e
 from .entry import Entry
 from .fold import changed, moved

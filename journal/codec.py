@@ -14,8 +14,7 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 
 from ..machines.errors import StoreDamaged
 from .entry import Entry
-from .index_map import IndexMap
-from .log import Log
+from .log import IndexMap, Log
 
 __all__ = ["decode", "decode_entry", "encode", "encode_entry", "encode_whole", "kind_of"]
 

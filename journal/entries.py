@@ -6,45 +6,15 @@ In the store an entry is a JSON object with its `kind`; unknown fields of later 
 and missing ones take their defaults, so that old journals load.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..machines.attachment import Attachment
 from ..machines.conversation import ChatMessage, Usage
 from ..machines.policy import RoutesChoice
-from .cancel_entries import (
-    InterruptCalledOff,
-    Interrupted,
-    InterruptPlanned,
-    InterruptRequested,
-    StopNoted,
-    Stopped,
-)
-from .child_entries import (
-    ChildAdmitted,
-    ChildCancelled,
-    ChildDetached,
-    ChildEnded,
-    ChildInterrupted,
-    ChildResumed,
-    ChildStarted,
-    Kept,
-    OfferAnswered,
-    Offered,
-    OfferWanted,
-    SteerArrived,
-)
 from .entry import Entry
-from .session_entries import (
-    Recovered,
-    SessionFinalized,
-    SessionFinalizing,
-    SessionLeaving,
-    SessionOpened,
-    SessionRenamed,
-    SessionResumed,
-    SessionSuspended,
-)
+from .run_entries import WorkflowCopy
 
 __all__ = [
     "AnswerCut",
@@ -99,6 +69,314 @@ __all__ = [
     "TurnStarted",
     "Withdrawn",
 ]
+
+
+# What is journalled of an order to stop: from its receipt until everything is dead ----------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Cancel(Entry):
+    """A cancel: `reaches` are the relations that the delivery table names for its cause.
+
+    `spares` are children that go on all the same. `said` numbers what one client says; `order` is the
+    parent's epoch, where the stop comes from there, else 0. `is_replaced`: another message takes the
+    turn's place.
+    """
+
+    receipt: str
+    turn: str
+    cause: str
+    user: str = ""
+    client_id: str = ""
+    matched: str = ""
+    rule: str = ""
+    text: str = ""
+    ack: str = field(default="", kw_only=True)
+    reaches: tuple[str, ...] = field(default=(), kw_only=True)
+    spares: tuple[str, ...] = field(default=(), kw_only=True)
+    said: int = field(default=0, kw_only=True)
+    order: int = field(default=0, kw_only=True)
+    is_replaced: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptPlanned(_Cancel):
+    """A cancel was accepted that takes effect, under its receipt, when `tools` have ended."""
+
+    tools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptCalledOff(Entry):
+    """A planned cancel was taken back before the tools that it waited for had ended."""
+
+    receipt: str
+    turn: str
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptRequested(_Cancel):
+    """A cancel was accepted; `receipt` is its id, `rule` and `matched` say why it is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted(Entry):
+    """The turn has ended: it takes no further step. `checkpoint` is {done, total, unit} or none.
+
+    `is_replaced`: another message took its place.
+    """
+
+    turn: str
+    cause: str
+    checkpoint: Mapping[str, Any] | None = None
+    messages: tuple[ChatMessage, ...] = ()
+    is_replaced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped(Entry):
+    """Everything that a stop reached is dead; `killed` and `survivors` are pids.
+
+    `turn` is empty where no turn was stopped: then `receipt` names the stop. `order` as for the stop.
+    """
+
+    turn: str
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
+    messages: tuple[ChatMessage, ...] = ()
+    order: int = 0
+    receipt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StopNoted(Entry):
+    """A stop found nothing at work: what was ordered before it, and has not begun, does not begin."""
+
+    cause: str
+    reaches: tuple[str, ...] = ()
+    said: int = 0
+
+
+# What is journalled of a session's children, in the parent's journal; they have their own, too
+
+
+@dataclass(frozen=True, slots=True)
+class ChildStarted(Entry):
+    """A child was given a task: by tool call `call` of `turn`, or by a person, beside everything.
+
+    `session` is the child's own id, `epoch` the parent's when it was ordered, and `above` those of the
+    parent's ancestors, nearest first: a stop that is newer is the child's, too. `is_waiting`: as many as
+    may work do. `item` is a side talk's place in the queue.
+    `goal`: what it works for, beyond its first turn: text, gates, max_turns.
+    """
+
+    child: str
+    session: str
+    agent: str
+    task: str
+    relation: str
+    turn: str = ""
+    call: str = ""
+    epoch: int = 0
+    is_waiting: bool = False
+    item: str = ""
+    user: str = ""
+    goal: dict[str, Any] = field(default_factory=dict[str, Any])
+    above: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChildAdmitted(Entry):
+    """There is room now: a child that waited begins."""
+
+    child: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChildCancelled(Entry):
+    """A child was told to end; `is_kept`: it can be resumed together with its parent."""
+
+    child: str
+    cause: str
+    receipt: str = ""
+    is_kept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChildDetached(Entry):
+    """The turn that waited for a child ends without it: it works in the background from now on."""
+
+    child: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChildInterrupted(Entry):
+    """A child has stopped where it was, with everything it started, and can be resumed."""
+
+    child: str
+    why: str = ""
+    text: str = ""
+    steps: int = 0
+    usage: Usage = field(default_factory=Usage)
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChildResumed(Entry):
+    """An interrupted child goes on, for the turn that goes on; epochs as for `ChildStarted`."""
+
+    child: str
+    turn: str = ""
+    epoch: int = 0
+    above: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChildEnded(Entry):
+    """A child is over: `status` is completed, cancelled, failed or disconnected; `text` what it had.
+
+    `goes` is where its result goes, by the third routing table.
+    """
+
+    child: str
+    status: str
+    text: str = ""
+    reason: str = ""
+    steps: int = 0
+    usage: Usage = field(default_factory=Usage)
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
+    goes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Offered(Entry):
+    """A result has a place in the queue, and never runs by itself; of a side talk the question."""
+
+    item: str
+    number: int
+    text: str
+    child: str
+    user: str = ""
+    client_id: str = ""
+    is_answered: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class OfferAnswered(Entry):
+    """The answer to a side talk is there."""
+
+    item: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class OfferWanted(Entry):
+    """A person decided about an answer that is not there yet: steer it, or keep it, when it comes."""
+
+    item: str
+    wants: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept(Entry):
+    """A person wants what was offered to run, as a message in its turn; `past_hold` as for `Queued`."""
+
+    item: str
+    past_hold: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SteerArrived(Entry):
+    """A steer that was handed on entered a child's context, or (`turn` is empty) could not."""
+
+    item: str
+    child: str
+    turn: str = ""
+    step: int = 0
+
+
+# What is journalled of a session's life: opened, left, taken up again, over -----------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOpened(Entry):
+    """The first entry of every journal: what the model sees of it never changes after this.
+
+    `messages` is what it has seen before its first word: a side talk its parent's conversation, a fork
+    that of the session that it was `forked_from` (its id, and the entry). `workflow`: what the session
+    runs, if it is a run.
+    """
+
+    session: str
+    folder: str
+    agent: str
+    model: str
+    system: str
+    tools: tuple[str, ...] = ()
+    user: str = ""
+    parent: str = ""
+    messages: tuple[ChatMessage, ...] = ()
+    forked_from: str = ""
+    workflow: WorkflowCopy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRenamed(Entry):
+    """A person called the session something; empty: nothing any more."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionResumed(Entry):
+    """Somebody is there again."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLeaving(Entry):
+    """The program is being left; what runs is being stopped first, as far as `reaches` goes."""
+
+    cause: str = "exit"
+    reaches: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSuspended(Entry):
+    """The program was left; everything is kept."""
+
+    cause: str = "exit"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFinalizing(Entry):
+    """The session was told to end for good; what `reaches` names is being stopped first."""
+
+    cause: str
+    reaches: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFinalized(Entry):
+    """The session is over for good; `finalize` is a stable id for hooks."""
+
+    finalize: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered(Entry):
+    """A process that owned the session died; what it left was put in order, and nothing runs.
+
+    `messages` are results for the calls whose outcome is unknown. `last_active` is seconds since
+    the epoch; `items` counts what waits or was interrupted.
+    """
+
+    cause: str
+    items: int
+    last_active: float
+    messages: tuple[ChatMessage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

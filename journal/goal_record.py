@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..machines.goal import GOAL, PURSUED
+from ..machines.lifecycles import GOAL, PURSUED
 from ..machines.pursuit import GateResult
 from . import entries as e
 from . import goal_entries as g

@@ -3,14 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from ..machines.item import ITEM
-from ..machines.queue import QUEUE
+from ..machines.lifecycles import ITEM, QUEUE
 from . import entries as e
 from .fold import changed, moved, remembered
-from .item_record import ItemRecord
-from .queue_record import QueueRecord
+from .queue_record import ItemRecord, QueueRecord
 from .revert_entries import Reverted
-from .revert_news import news_of
+from .revert_record import news_of
 
 __all__ = ["ItemRecord", "QueueRecord", "apply_to_queue"]
 

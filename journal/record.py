@@ -15,9 +15,8 @@ from ..machines.context import Fill
 from ..machines.conversation import ChatMessage, Usage
 from ..machines.delivery import Relation
 from ..machines.errors import StoreDamaged
+from ..machines.lifecycles import SESSION, TURN
 from ..machines.policy import RoutesChoice
-from ..machines.session import SESSION
-from ..machines.turn import TURN
 from . import entries as e
 from .agent_entries import AgentSessionKnown
 from .cancel_record import (

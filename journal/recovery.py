@@ -7,8 +7,8 @@ session waits for a person.
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ..machines.call import CALL
 from ..machines.conversation import ChatMessage
+from ..machines.lifecycles import CALL
 from .codec import decode, decode_entry, encode
 from .compaction_record import grown
 from .entries import Recovered

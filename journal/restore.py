@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..machines.restore import RESTORE
+from ..machines.lifecycles import RESTORE
 from ..machines.step import Step, step
 from ..workflows.agent_definition import AgentDefinition
 

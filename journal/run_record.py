@@ -11,13 +11,13 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ..machines.run import RUN
+from ..machines.lifecycles import RUN
 from ..machines.workflow_step import STEP, WORK
 from . import entries as e
 from . import run_entries as r
 from .entry import Entry
 from .fold import changed, moved
-from .index_map import IndexMap
+from .log import IndexMap
 
 __all__ = ["NOTHING", "OF_RUNS", "RunRecord", "StepRecord", "apply_to_run"]
 

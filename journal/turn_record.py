@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..machines.call import CALL
 from ..machines.conversation import Usage
-from ..machines.turn import TURN
+from ..machines.lifecycles import CALL, TURN
 from . import entries as e
 from .agent_entries import CallReported
 from .fold import changed, moved

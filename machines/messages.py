@@ -1,10 +1,10 @@
 """What people and other programs say to a session: frozen values, each with its lane."""
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import ClassVar, Literal
 
 from .attachment import Attachment
-from .message import Lane, Message
 from .policy import RoutesChoice
 
 __all__ = [
@@ -21,10 +21,35 @@ __all__ = [
     "QueueImport",
     "Rename",
     "ResumeQueue",
+    "Revert",
+    "RevertOutcome",
     "Suspend",
     "TakeBack",
     "UserMessage",
 ]
+
+
+# The base of all messages between actors, and the lanes they travel in ----------------------------
+# Lanes are served SYSTEM, then CONTROL, then DATA; within a lane each sender's messages stay in order.
+# SYSTEM is the runtime's own traffic (a child is down, journal entries that were decided, commits that
+# are durable); CONTROL is what must not wait behind work (interrupt, steer, timer); DATA is everything
+# else. Only messages from outside (`is_external`) are counted against a mailbox's bound.
+
+
+class Lane(IntEnum):
+    """Service order of a mailbox, first to last."""
+
+    SYSTEM = 0
+    CONTROL = 1
+    DATA = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Base of all messages; a subclass that says nothing travels in DATA, from inside."""
+
+    lane: ClassVar[Lane] = Lane.DATA
+    is_external: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,3 +227,29 @@ class GrantLimits(Message):
     """Let this session use as much again as its limits say."""
 
     user: str = ""
+
+
+# What people may ask for when they want files as they were: messages to a session -----------------
+
+
+@dataclass(frozen=True, slots=True)
+class Revert(Message):
+    """A person wants files as they were; a running turn is stopped first.
+
+    `scope`: the newest turn that changed files (or those since turn `since`), its last change, or
+    the last revert itself (`undo`, of `paths` if any are named).
+    """
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+    scope: Literal["turn", "last", "undo"] = "turn"
+    since: str = ""
+    paths: tuple[str, ...] = ()
+    force: bool = False
+    is_dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RevertOutcome(Message):
+    """What became of revert `id`? Answered when that is known."""
+
+    id: str

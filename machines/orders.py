@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from .attachment import Attachment
-from .message import Lane, Message
+from .messages import Lane, Message
 
 __all__ = [
     "ChildrenClosed",

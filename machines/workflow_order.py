@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from .delegation import SetTimer
-from .message import Lane, Message
+from .messages import Lane, Message
 
 __all__ = ["ChildCame", "LookAfter", "LookBefore", "Looked", "Reopen", "SetRunTimer", "TryAgain"]
 

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from ..machines.attachment import Attachment
 from ..machines.errors import ToolError
+from .tools.file_tools import refuse_binary
 from .tools.permission import Decision
 from .tools.place import Place, find_place, open_file, open_folder
-from .tools.reading import refuse_binary
 from .tools.text import counted, readable, shown
 
 __all__ = ["FEW", "LARGEST", "MOST", "attach"]

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..machines.errors import ToolError
+from .tools.file_tools import refuse_binary
 from .tools.place import Place, open_file
-from .tools.reading import refuse_binary
 from .tools.text import readable, shown
 
 __all__ = [

@@ -8,16 +8,111 @@ a server that can be held to a schema is.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from ..machines.conversation import ChatMessage, Usage
-from ..machines.errors import ModelError
+from ..machines.errors import ModelError, ToolError
 from ..machines.pursuit import AskJudge, GateResult, JudgeAnswered
-from ..machines.verdict import VERDICT_SCHEMA
+from ..machines.verdict import VERDICT_SCHEMA, Condition
+from .agents.ancestry import is_alive, process
 from .models.model import Model, ModelRequest
+from .process.process import Process, Processes, ProcessResult, ProcessSpec
 
-__all__ = ["INSTRUCTIONS", "LIMIT", "JudgeSeat", "ask_judge", "brief"]
+__all__ = [
+    "INSTRUCTIONS",
+    "LIMIT",
+    "PAUSE",
+    "JudgeSeat",
+    "ask_judge",
+    "await_condition",
+    "brief",
+    "run_gate",
+]
+
+
+# Waits for what a judge named: some time, the end of a process, or a file that comes or changes
+# Looks every `PAUSE` seconds: none of the three can be waited for on every system. A process is known by
+# its start, too, for ids are used again.
+
+
+PAUSE = 0.25
+
+
+async def await_condition(
+    condition: Condition, folder: Path, limit: float, since: float = 0.0
+) -> bool:
+    """Return when it has happened; false if that took more than `limit` seconds.
+
+    A file that came or changed after `since` (seconds since the epoch; 0: from now on) has done so.
+    """
+    try:
+        async with asyncio.timeout(limit):
+            await _happens(condition, folder, since)
+    except TimeoutError:
+        return False
+    return True
+
+
+async def _happens(condition: Condition, folder: Path, since: float) -> None:
+    match condition.kind:
+        case "time":
+            await asyncio.sleep(condition.seconds)
+        case "process":
+            known = process(condition.process)
+            while known and is_alive(known[0], known[1]):
+                await asyncio.sleep(PAUSE)
+        case "file":
+            path = folder / condition.file
+            before = _look(path)
+            if before and 0 < since < before[0] / 1e9:
+                return
+            while _look(path) == before:
+                await asyncio.sleep(PAUSE)
+
+
+def _look(path: Path) -> tuple[int, int, int] | None:
+    """Tell when a file came or changed last, in nanoseconds, its size, and which one it is."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return max(found.st_mtime_ns, found.st_ctime_ns), found.st_size, found.st_ino
+
+
+# Runs a goal's gates: commands that must succeed before anybody is asked whether the goal is reached
+# A gate is a supervised process like a tool's: no shell, unless the command is one; a time limit; and
+# nothing that it started is left when it has ended.
+
+
+KEEP = 4_000
+"""Bytes of the output's head, and of its tail."""
+
+
+async def run_gate(
+    argv: tuple[str, ...],
+    folder: Path,
+    environment: Mapping[str, str],
+    timeout: float,
+    processes: Processes,
+    on_start: Callable[[Process], None],
+) -> tuple[GateResult, ProcessResult | None]:
+    """Run a gate to its end, or to its time limit in seconds; `on_start` gets what can stop it."""
+    command = shlex.join(argv)
+    spec = ProcessSpec(argv, folder, dict(environment), timeout=timeout, keep=KEEP)
+    try:
+        process = await processes.spawn(spec)
+        on_start(process)
+        result = await process.wait()
+    except ToolError as error:
+        return GateResult(command, passed=False, status="failed", output=error.message), None
+    text = (result.head + result.tail).decode(errors="replace")
+    passed = result.status == "exited" and result.exit_code == 0
+    output = result.reason if result.status == "failed" else text
+    return GateResult(command, passed, result.status, result.exit_code, output[-KEEP:]), result
+
 
 LIMIT = 12_000
 """Characters of what is shown to a judge, apart from headings."""

@@ -13,8 +13,16 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, ValidationError
 
 from ..machines.errors import UsageError
-from .declaration import Declaration, Several, known_keys
-from .document import Complaint, Document, complain, config_error, read_document
+from .document import (
+    Complaint,
+    Declaration,
+    Document,
+    Several,
+    complain,
+    config_error,
+    known_keys,
+    read_document,
+)
 from .fault import Fault, faults_of
 from .paths import Paths
 from .spelling import suggest

@@ -18,7 +18,6 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from .declaration import known_keys
 from .document import (
     Complaint,
     Document,
@@ -26,15 +25,15 @@ from .document import (
     config_error,
     is_list,
     is_table,
+    known_keys,
     parse_document,
     read_document,
 )
 from .fault import Fault, Where, dotted, faults_of
-from .folder import folder_file
 from .paths import Paths
+from .place import folder_file
 from .settings import AgentSettings, Settings
-from .spelling import suggest
-from .table_name import DEFAULT_TABLE
+from .spelling import DEFAULT_TABLE, suggest
 from .trust import PROJECT_FILE, is_trusted, withhold
 
 __all__ = [

@@ -7,29 +7,41 @@ that does, unless `routing.unsafe` says that it is meant. Mistakes are refused a
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from ..machines import check
+from ..machines.delivery import Cause
+from ..machines.disposition import ACKS, AutoQueue, BusyMode, Intent, Situation, Strategy
 from ..machines.errors import UsageError
-from ..machines.override import Override, put_in_front
+from ..machines.override import GIFTS, TARGETS, Gift, Override, put_in_front
 from ..machines.policy import RoutesChoice
 from ..machines.route_check import SAFETY, check_routes
 from ..machines.routes import Routes
-from .declaration import Declaration, Several, known_keys
-from .document import Complaint, Document, complain, config_error, is_list, read_document
+from .document import (
+    Complaint,
+    Declaration,
+    Document,
+    Several,
+    complain,
+    config_error,
+    is_list,
+    known_keys,
+    read_document,
+)
 from .fault import Fault, faults_of
-from .route import Route
 from .settings import Settings
-from .spelling import suggest
+from .spelling import DEFAULT_TABLE, OneOf, OneOrMany, UserName, suggest, table_names
 from .table_file import named_table, read_table
-from .table_name import DEFAULT_TABLE, table_names
 
 __all__ = [
     "Declared",
     "Origin",
+    "Route",
     "RouteFile",
+    "RouteGift",
+    "RouteWhen",
     "check_words",
     "compose",
     "find_table",
@@ -39,6 +51,56 @@ __all__ = [
     "rule_broken",
     "unsafe_notice",
 ]
+
+
+# `[[route]]`: a route of one's own, as it stands in a configuration or a workflow file ------------
+#     [[route]]
+#     name = "talk-through"
+#     message = "converse"
+#     when = { session = "delegating" }
+#     deliver = [{ to = "children.active", as = "steer" }]
+#     ack = "steered_child"
+#
+# What it means is `machines/override.py`'s business; here its words are checked.
+
+
+Words = tuple[str, ...]
+
+
+class RouteWhen(Declaration, frozen=True):
+    """What a route is narrowed to; what is left out may be anything."""
+
+    session: Annotated[Words, OneOrMany(tuple(Situation))] = ()
+    busy: Annotated[Words, OneOrMany(tuple(BusyMode))] = ()
+    strategy: Annotated[Words, OneOrMany(tuple(Strategy))] = ()
+    auto_queue: Annotated[Words, OneOrMany(tuple(AutoQueue))] = ()
+
+
+class RouteGift(Declaration, frozen=True):
+    """Who gets what."""
+
+    to: Annotated[Words, OneOrMany(tuple(TARGETS))]
+    what: Annotated[str, OneOf(GIFTS), Field(alias="as")]
+
+
+class Route(Declaration, frozen=True):
+    """One route, for a `message` or for a `cause`."""
+
+    name: UserName
+    message: Annotated[Words, OneOrMany(tuple(Intent))] = ()
+    cause: Annotated[Words, OneOrMany(tuple(Cause))] = ()
+    when: RouteWhen = RouteWhen.model_construct()
+    deliver: Several[RouteGift] = ()
+    ack: Annotated[str, OneOf(tuple(ACKS))] = ""
+    why: str = ""
+
+    def override(self) -> Override:
+        """Return it in the words of the tables."""
+        names = {"session": "situation"}
+        narrowed = {names.get(name, name): words for name, words in self.when if words}
+        gifts = tuple(Gift(one.to, one.what) for one in self.deliver)
+        return Override(self.name, self.message, self.cause, narrowed, gifts, self.ack, self.why)
+
 
 Origin = tuple[Document, int]
 """The file that a route stands in, and its number there."""

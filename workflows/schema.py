@@ -1,16 +1,76 @@
 """The JSON Schema of a configuration file, so that editors complete and check it."""
 
+import re
 import tomllib
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
+from .config import shipped_text
 from .fault import Where
-from .reference import entries
+from .place import locate
 from .routing import RouteFile
 from .settings import Settings
 
-__all__ = ["TomlSchema", "schema"]
+__all__ = ["Entry", "TomlSchema", "entries", "schema"]
+
+
+# What the shipped `config.toml` says about each key: the one source of the docs and of the schema
+# The file's own convention: the comment above a key or a table explains it, and a `#` without a space
+# behind it is a key that is only shown.
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A key or table with its comment; `value` is its text as written, empty for a table."""
+
+    where: Where
+    comment: str
+    value: str
+    is_example: bool
+
+
+def entries(text: str | None = None) -> list[Entry]:
+    """List all keys and tables in the order of the file; `text` is the shipped one by default."""
+    text = shipped_text() if text is None else text
+    lines = text.split("\n")
+    shown = [re.sub(r"^#(?=[^ #\n])", "", line) for line in lines]
+    tomllib.loads("\n".join(shown))  # the examples must be right, too
+    found: list[Entry] = []
+    spots = locate("\n".join(shown))
+    for where, (line, column) in spots.keys.items():
+        if column == 1 and not any(isinstance(part, int) for part in where):
+            is_example = lines[line - 1].startswith("#")
+            value = _value(shown, line) if where in spots.values else ""
+            found.append(Entry(where, _comment_above(lines, line), value, is_example))
+    return found
+
+
+def _comment_above(lines: list[str], line: int) -> str:
+    """Join the comment lines directly above a line (from 1)."""
+    start = line - 1
+    while start > 0 and lines[start - 1].startswith("# "):
+        start -= 1
+    return " ".join(text[2:].strip() for text in lines[start : line - 1])
+
+
+def _value(lines: list[str], line: int) -> str:
+    """Take the text of a value that begins on a line and may go on below it."""
+    taken = lines[line - 1].partition("=")[2].strip()
+    for following in lines[line:]:
+        if _is_whole(taken):
+            break
+        taken += "\n" + following
+    return taken
+
+
+def _is_whole(value: str) -> bool:
+    try:
+        tomllib.loads(f"value = {value}")
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
 
 
 def schema() -> dict[str, Any]:

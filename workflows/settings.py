@@ -9,10 +9,9 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
-from .declaration import Declaration, Several
+from .document import Declaration, Several
 from .fault import shown
-from .name import UserName
-from .table_name import DEFAULT_TABLE
+from .spelling import DEFAULT_TABLE, UserName
 
 __all__ = [
     "TOOLS",
@@ -321,8 +320,7 @@ class AgentSettings(Declaration, frozen=True):
 
 def _check_table(name: str) -> str:
     if name != DEFAULT_TABLE:
-        from .table_name import table_names
-        from .word import OneOf
+        from .spelling import OneOf, table_names
 
         OneOf(table_names()).check(name)
     return name

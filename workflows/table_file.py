@@ -37,13 +37,18 @@ from ..machines.disposition import (
 )
 from ..machines.routes import STEERSMAN, Routes
 from ..machines.routing import Row, Table
-from .declaration import Declaration, Several, known_keys
-from .document import Complaint, Document, complain, config_error, read_document
+from .document import (
+    Complaint,
+    Declaration,
+    Document,
+    Several,
+    complain,
+    config_error,
+    known_keys,
+    read_document,
+)
 from .fault import Fault, faults_of
-from .name import UserName
-from .spelling import suggest
-from .table_name import DEFAULT_TABLE, TABLES, table_names
-from .word import OneOf, OneOrMany
+from .spelling import DEFAULT_TABLE, TABLES, OneOf, OneOrMany, UserName, suggest, table_names
 
 __all__ = [
     "DeliveryLine",

@@ -20,10 +20,10 @@ from ...machines.delegation import (
 )
 from ...machines.delivery import ENDS, Cause, Delivery, Relation, deliver
 from ...machines.disposition import Intent
+from ...machines.lifecycles import SUBAGENT
 from ...machines.messages import UserMessage
 from ...machines.pursuit import SetGoal
 from ...machines.results import ToolFinished
-from ...machines.subagent import SUBAGENT
 from .decision import NOTHING, Decision
 from .results import returned, way_home
 

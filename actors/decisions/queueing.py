@@ -19,10 +19,10 @@ from ...machines.delegation import (
 from ...machines.delivery import Relation
 from ...machines.disposition import LATE_ACK
 from ...machines.facts import MessageKnown, MessageRejected
+from ...machines.lifecycles import RUN
 from ...machines.messages import QueueChange, QueueImport, ResumeQueue
 from ...machines.orders import Enqueue, GoalMessage, HandBack, SteerWaits, TakeSteers, Wake
 from ...machines.results import ToolFinished
-from ...machines.run import RUN
 from .decision import NOTHING, Decision, answer, refusal
 from .intake import hand_back, taken_in
 from .rearrangement import Rearranged, doing, edit, hold, import_items, keep, move, steer, withdraw

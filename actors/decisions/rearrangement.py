@@ -13,7 +13,7 @@ from ...journal import entries as e
 from ...journal.queue import ItemRecord, QueueRecord
 from ...machines.delegation import PassSteer
 from ...machines.effects import Effect
-from ...machines.item import ITEM
+from ...machines.lifecycles import ITEM
 from ...machines.messages import QueueChange, QueueImport
 from ...machines.step import Refusal, step
 from .wording import spoken

@@ -21,6 +21,7 @@ from ...machines.disposition import (
     dispose,
 )
 from ...machines.facts import Fact, MessageRejected
+from ...machines.lifecycles import meant
 from ...machines.messages import (
     Allow,
     GrantLimits,
@@ -31,7 +32,6 @@ from ...machines.messages import (
 )
 from ...machines.orders import Enqueue
 from ...machines.policy import Policy
-from ...machines.subagent import meant
 from . import queueing, reverting, stopping
 from .decision import Decision, answer, refusal
 from .rearrangement import MOMENT

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from ...journal import run_entries as r
 from ...journal.record import SessionRecord
+from ...machines.lifecycles import RUN
 from ...machines.messages import ResumeQueue
 from ...machines.orders import Enqueue
-from ...machines.run import RUN
 from ...machines.workflow_order import Reopen
 from . import queueing
 from .decision import Decision, answer, refusal

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...journal.child_record import ChildRecord, at_work, names_for
-from ...journal.item_record import ItemRecord
+from ...journal.queue_record import ItemRecord
 from ...journal.record import SessionRecord
 from ...machines.agent_call import AGENT_TOOL
 from ...machines.conversation import ToolRequest

@@ -17,8 +17,8 @@ from ...journal.child_record import at_work
 from ...journal.record import SessionRecord
 from ...machines.delivery import ENDS, Cause, Delivery, Relation, deliver
 from ...machines.facts import MessageKnown
+from ...machines.lifecycles import SESSION
 from ...machines.messages import Interrupt
-from ...machines.session import SESSION
 from ...machines.step import Refusal, step
 from .decision import NOTHING, Decision, answer
 from .rearrangement import hold

@@ -19,8 +19,7 @@ from ...machines.errors import TemplateError
 from ...machines.orders import TakeSteers
 from ...machines.results import ToolFinished
 from ...machines.workflow_order import ChildCame, SetRunTimer
-from ...workflows.flow.kind import Kind
-from ...workflows.flow.spec import AskAction, StepSpec, WorkflowSpec
+from ...workflows.flow.spec import AskAction, Kind, StepSpec, WorkflowSpec
 from ...workflows.flow.template import render
 from ..decisions.decision import Decision
 from ..decisions.intake import taken_in

@@ -9,8 +9,7 @@ from ...journal import run_entries as r
 from ...journal.run_record import StepRecord
 from ...machines.errors import TemplateError
 from ...machines.workflow_order import LookAfter, LookBefore
-from ...workflows.flow.kind import Kind
-from ...workflows.flow.spec import StepSpec
+from ...workflows.flow.spec import Kind, StepSpec
 from ...workflows.flow.template import holds, items_of
 from .attempt import COMMANDS, Attempts, RunContext
 

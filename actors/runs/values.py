@@ -9,8 +9,7 @@ from typing import Any
 from ...journal.run_entries import WorkResult
 from ...journal.run_record import RunRecord, StepRecord
 from ...machines.workflow_step import ENDED
-from ...workflows.flow.kind import FIELDS, Kind
-from ...workflows.flow.spec import Output, StepSpec, WorkflowSpec
+from ...workflows.flow.spec import FIELDS, Kind, Output, StepSpec, WorkflowSpec
 
 __all__ = ["Values", "read_output"]
 

@@ -19,8 +19,7 @@ from ...journal.store import SessionRow
 from ..actor import Actor
 from ..environment import Environment
 from ..mailbox import tell
-from ..root import Root
-from ..supervisor import ChildSpec
+from ..supervisor import ChildSpec, Root
 from ..system import ActorSystem
 from .happening import Chronicle, Happening, Uttered
 from .ports import SimulatedPorts

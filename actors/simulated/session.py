@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pykka import ActorRef
 
@@ -17,17 +17,32 @@ from ...journal.memory import MemoryStore
 from ...journal.record import SessionRecord
 from ...journal.recovery import load_record
 from ...journal.store import SessionRow
-from ...machines.delegation import ChildOpened, ChildReport, OpenChild
+from ...machines.conversation import ToolRequest
+from ...machines.delegation import (
+    ChildOpened,
+    ChildReport,
+    Delegate,
+    Dismiss,
+    OpenChild,
+    PassSteer,
+    StopChild,
+)
 from ...machines.delivery import Relation
+from ...machines.effects import CancelModel, Effect, StopTool
 from ...machines.errors import UnknownSession
 from ...machines.facts import Fact
 from ...machines.limits import Account, Limits
 from ...machines.orders import OpenSession
 from ...machines.policy import CompactionPolicy, DelegationPolicy, GoalPolicy, Policy
+from ...machines.pursuit import StopJudging
+from ...machines.step import Refusal
+from ...machines.workflow_order import LookAfter
 from ..child_report import ReportingEars, last_report
 from ..commits import Commits
-from ..environment import Ears, Environment
-from ..lineage import Lineage
+from ..decisions.standing import DELEGATE
+from ..environment import Ears, Environment, Permit
+from ..gate import Lineage
+from ..ledger import Ledger
 from ..mailbox import Mailbox, reply, tell
 from ..session import Session
 from ..system import ActorSystem
@@ -39,16 +54,119 @@ from .happening import (
     Passed,
     Performed,
     Released,
+    Sent,
     Started,
     Told,
 )
 from .ports import Chances, SimulatedPorts
 from .simulation import Dice, SimulatedDispatcher, Timeline, Watch, waiting_in
-from .toolbook import SimulatedToolbook
-from .watched_ledger import WatchedLedger
 from .writer import SimulatedWriter
 
-__all__ = ["AGENTS", "Plan", "SimulatedSession", "World"]
+if TYPE_CHECKING:
+    from ..decisions.decision import Decision, Role
+
+__all__ = [
+    "AGENTS",
+    "URGENT",
+    "Plan",
+    "SimulatedSession",
+    "SimulatedToolbook",
+    "WatchedLedger",
+    "World",
+]
+
+
+# The tools of the simulator's sessions, and what those may do with them ---------------------------
+
+
+@dataclass(slots=True)
+class SimulatedToolbook:
+    """Tools by their names: `write…` change something, `ask…` need permission, `deny…` get none.
+
+    `only_looks`: whatever is not `read` gets none, as beside the work of a parent.
+    """
+
+    allowed: set[str] = field(default_factory=set[str])
+    only_looks: bool = False
+    may_delegate: bool = True
+
+    def fault(self, request: ToolRequest) -> str:
+        """Say what is wrong with a call."""
+        if request.tool == DELEGATE and not self.may_delegate:
+            return "there is no such tool"
+        return "it makes no sense" if request.arguments.get("bad") else ""
+
+    def permit(self, request: ToolRequest) -> Permit:
+        """Look at the name."""
+        if self.only_looks:
+            return Permit("allow" if request.tool == "read" else "deny")
+        if request.tool in self.allowed:
+            return Permit("allow", "always")
+        if request.tool.startswith("ask"):
+            return Permit("ask", "ask first")
+        return Permit("deny", "never") if request.tool.startswith("deny") else Permit("allow")
+
+    def allowance(self, request: ToolRequest, pattern: str = "") -> tuple[str, str] | str:
+        """Allow the tool, whatever the pattern."""
+        return request.tool, pattern or "*"
+
+    def allow(self, tool: str, pattern: str) -> None:
+        """Remember."""
+        self.allowed.add(tool)
+
+    def disallow(self, tool: str, pattern: str) -> None:
+        """Forget."""
+        self.allowed.discard(tool)
+
+    def is_mutating(self, tool: str) -> bool:
+        """Look at the name."""
+        return tool.endswith("write")
+
+    def is_idempotent(self, tool: str) -> bool:
+        """Nothing here is."""
+        return tool == ""
+
+
+# A ledger that notes, of each effect, which entries must be durable before it may begin -----------
+
+
+URGENT = (CancelModel, StopTool, StopChild, StopJudging, LookAfter)
+"""Effects that only stop something, and wait for no commit."""
+
+
+class WatchedLedger(Ledger):
+    """`note` takes the effects that are messages; those for the ports are noted there."""
+
+    def __init__(
+        self,
+        record: SessionRecord,
+        environment: Environment,
+        now: Callable[[], float],
+        note: Callable[[Any], None],
+    ) -> None:
+        super().__init__(record, environment, now)
+        self._decided: dict[int, tuple[Effect, int]] = {}
+        self._note = note
+
+    def decide(self, role: Role, decision: Decision) -> Refusal | None:
+        """Note after which entry the decision's effects may begin; it is not read off the outbox."""
+        last = self.record.seq + len(decision.entries)
+        for effect in decision.effects:
+            self._decided[id(effect)] = effect, last
+        return super().decide(role, decision)
+
+    def decided(self, effect: Effect) -> int | None:
+        """Return the newest entry of the decision that asks for an effect."""
+        if isinstance(effect, URGENT):
+            return 0
+        known = self._decided.get(id(effect))
+        return known[1] if known is not None else None
+
+    def _perform(self, effect: Effect, reply_to: ActorRef[Any] | None) -> None:
+        if isinstance(effect, Delegate | Dismiss | StopChild | PassSteer):
+            self._note(Sent(effect, self.decided(effect)))
+        super()._perform(effect, reply_to)
+
 
 NODE = "n1"
 FOLDER = "/home"

@@ -25,12 +25,10 @@ from ...machines.pursuit import (
     RunGate,
     StopJudging,
 )
-from ...ports.condition import await_condition
-from ...ports.gate import run_gate
-from ...ports.judging import ask_judge
+from ...ports.judging import ask_judge, await_condition, run_gate
 from ...ports.process.process import Process
 from ..mailbox import reply
-from .start_task import StartTask, fault_of
+from .scene import StartTask, fault_of
 
 if TYPE_CHECKING:
     from .scene import Scene

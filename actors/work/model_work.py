@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pykka import ActorRef
@@ -17,16 +18,91 @@ from ...machines.results import (
     ModelThought,
     Summarised,
 )
-from ...ports.models.model import ModelRequest, Pause, unheard
+from ...ports.models.model import Model, ModelRequest, Pause, unheard
 from ..mailbox import reply
-from .pieces import Pieces
-from .start_task import StartTask, fault_of
-from .window_watch import WindowWatch
+from .scene import StartTask, fault_of
 
 if TYPE_CHECKING:
     from .scene import Scene
 
-__all__ = ["ModelWork"]
+__all__ = ["ModelWork", "Pieces", "WindowWatch"]
+
+
+# Streamed text, gathered so that a fast model does not flood whoever reads along ------------------
+
+
+COALESCE = 0.03
+"""Seconds for which pieces of text are gathered before they are passed on."""
+
+
+class Pieces:
+    """Gathers streamed text: the first piece goes at once, later ones every `COALESCE` seconds."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, send: Callable[[str], None]) -> None:
+        self._loop = loop
+        self._send = send
+        self._gathered: list[str] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, piece: str) -> None:
+        """Take a piece."""
+        self._gathered.append(piece)
+        if self._timer is None:
+            self.flush()
+            self._timer = self._loop.call_later(COALESCE, self._tick)
+
+    def flush(self) -> None:
+        """Pass on what has gathered."""
+        if self._gathered:
+            self._send("".join(self._gathered))
+            self._gathered.clear()
+
+    def close(self) -> None:
+        """Pass on the rest and end."""
+        self.flush()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _tick(self) -> None:
+        self._timer = None
+        if self._gathered:
+            self.flush()
+            self._timer = self._loop.call_later(COALESCE, self._tick)
+
+
+# How many tokens a model can look at: asked once, beside the first call, so that nobody waits
+
+
+PATIENCE = 0.5
+"""Seconds that an answer may wait for the window to be known."""
+
+
+class WindowWatch:
+    """Asks `model` for its window; on one loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, model: Model) -> None:
+        self._loop = loop
+        self._model = model
+        self._task: asyncio.Task[int] | None = None
+
+    def begin(self) -> None:
+        """Ask, unless that was done."""
+        if self._task is None:
+            self._task = self._loop.create_task(self._model.window())
+
+    async def known(self) -> int:
+        """Return the window, 0 while or where nobody knows it."""
+        if self._task is None:
+            return 0
+        await asyncio.wait([self._task], timeout=PATIENCE)
+        if not self._task.done() or self._task.cancelled() or self._task.exception():
+            return 0
+        return self._task.result()
+
+    def close(self) -> None:
+        """Stop asking. Idempotent."""
+        if self._task is not None:
+            self._task.cancel()
 
 
 class ModelWork:

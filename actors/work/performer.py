@@ -10,10 +10,12 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from pykka import ActorRef
 
+from ...journal.workspace.plan import Outcome, RevertOrder, Scope
+from ...journal.workspace.restore import RestoreFailed
 from ...machines.agent_call import AnswerAgent
 from ...machines.delegation import ChildLost, ChildOpened, CloseChild, OpenChild, SetTimer
 from ...machines.effects import (
@@ -27,29 +29,95 @@ from ...machines.effects import (
 )
 from ...machines.errors import SteersmanError
 from ...machines.orders import TimerFired
-from ...machines.results import (
-    ModelNoticed,
-    RestoreEnded,
-    ToolPrinted,
-)
-from ...machines.workflow_order import LookAfter, LookBefore
+from ...machines.results import ModelNoticed, RestoreCounted, RestoreEnded, ToolPrinted
+from ...machines.workflow_order import LookAfter, LookBefore, Looked
 from ...ports.agents.external import ExternalAgent
 from ...ports.judging import JudgeSeat
 from ...ports.models.model import Model
 from ...ports.tools.tool import Tool, ToolContext, ToolResult, ToolRun
 from ...ports.workspace.watched_run import WatchedRun, written_path
+from ...ports.workspace.workspace import Workspace
 from ..mailbox import reply
-from .finished import finished
-from .giving_back import give_back
 from .goal_work import GoalWork
-from .latest import Latest
-from .looking import look
 from .model_work import ModelWork
-from .reports import Reports
-from .scene import Scene
-from .start_task import fault_of
+from .reports import Latest, Reports, finished
+from .scene import Scene, StartTask, fault_of
 
-__all__ = ["Offspring", "Performer"]
+__all__ = ["Offspring", "Performer", "give_back", "look"]
+
+
+# Looks at a session's folder around a step of a run, as the performer is asked to -----------------
+
+
+def look(
+    workspace: Workspace | None,
+    effect: LookBefore | LookAfter,
+    reply_to: ActorRef[Any] | None,
+    start_task: StartTask,
+) -> None:
+    """Begin a look; the one before a step is answered, also if it could not be had."""
+    call = f"{effect.turn}.{effect.step}"
+    if isinstance(effect, LookAfter):
+        if workspace is not None:
+            workspace.end(call)
+        return
+
+    async def before() -> None:
+        notices = await workspace.begin(effect.turn, call, "run", None) if workspace else []
+        for text in notices:
+            reply(reply_to, ModelNoticed(effect.turn, effect.epoch, text))
+        reply(reply_to, Looked(effect.turn, effect.step))
+
+    def fault(error: BaseException) -> None:
+        text = f"What step `{effect.step}` changes cannot be reverted: {error}"
+        reply(reply_to, ModelNoticed(effect.turn, effect.epoch, text))
+        reply(reply_to, Looked(effect.turn, effect.step))
+
+    start_task(before(), fault)
+
+
+# Carries out a wish to have files as they were, and says to its session what became of it ---------
+
+
+async def give_back(
+    workspace: Workspace | None, effect: RestoreFiles, say: Callable[[Any], None]
+) -> None:
+    """Say how many files it is about, give them back, say what was given back and what was not."""
+    if workspace is None:
+        say(RestoreEnded(effect.id, "nothing was kept of the files of this session"))
+        return
+    order = RevertOrder(
+        effect.id,
+        cast("Scope", effect.scope),
+        effect.turns,
+        effect.since,
+        effect.paths,
+        effect.resumed,
+        effect.force,
+        effect.is_dry_run,
+    )
+    try:
+        say(RestoreCounted(effect.id, await workspace.count(order)))
+        outcome = await workspace.revert(order)
+    except (RestoreFailed, OSError) as error:
+        say(RestoreEnded(effect.id, str(error)))
+        return
+    say(_ended(effect.id, outcome))
+
+
+def _ended(name: str, outcome: Outcome) -> RestoreEnded:
+    notes = [f"what commands changed in turn {one}" for one in outcome.blind]
+    notes += [f"`{one}` is a repository of its own and is not looked at" for one in outcome.nested]
+    return RestoreEnded(
+        name,
+        "",
+        outcome.restored,
+        outcome.kept,
+        outcome.shared,
+        outcome.yours,
+        outcome.turns,
+        tuple(notes),
+    )
 
 
 class Offspring(Protocol):

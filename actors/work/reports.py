@@ -6,10 +6,53 @@ import asyncio
 from collections.abc import Callable
 
 from ...machines.agent_call import AgentSaid
+from ...machines.effects import RunTool, StopTool
 from ...machines.messages import Message
-from .pieces import Pieces
+from ...machines.results import ToolFinished
+from ...ports.tools.tool import ToolResult
+from .model_work import Pieces
 
-__all__ = ["Reports"]
+__all__ = ["Latest", "Reports", "finished"]
+
+
+# The last lines of what a command prints, told while it goes on -----------------------------------
+
+
+PATIENCE = 0.5
+"""Seconds for which a command runs before anything is told: the result of a short one says it all."""
+INTERVAL = 0.25
+"""Seconds between two tellings."""
+LINES = 10
+LONGEST = 2_000
+"""Characters that are told at most."""
+
+
+class Latest:
+    """Keeps the end of an output, and tells its last lines now and then."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, send: Callable[[str], None]) -> None:
+        self._loop = loop
+        self._send = send
+        self._from = loop.time() + PATIENCE
+        self._text = ""
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, text: str) -> None:
+        """Take in what was printed next."""
+        self._text = (self._text + text)[-LONGEST:]
+        if self._timer is None:
+            wait = max(INTERVAL, self._from - self._loop.time())
+            self._timer = self._loop.call_later(wait, self._tell)
+
+    def close(self) -> None:
+        """Say no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _tell(self) -> None:
+        self._timer = None
+        lines = self._text.rstrip("\n").split("\n")[-LINES:]
+        self._send("\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines))
 
 
 class Reports:
@@ -32,3 +75,25 @@ class Reports:
     def close(self) -> None:
         """Pass on what is left."""
         self._pieces.close()
+
+
+# What a tool call came to, as the message that its actor gets -------------------------------------
+
+
+def finished(effect: RunTool | StopTool, result: ToolResult) -> ToolFinished:
+    """Say how a call ended."""
+    return ToolFinished(
+        effect.turn,
+        effect.epoch,
+        effect.call,
+        result.status,
+        result.text,
+        result.exit_code,
+        result.bytes,
+        result.killed,
+        result.survivors,
+        result.spilled,
+        result.progress,
+        result.errors,
+        result.is_cut,
+    )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 from ...machines.context import CHARACTERS
 from ...machines.conversation import ToolSchema
@@ -14,7 +16,25 @@ from ...ports.tools.sandbox import Sandbox
 from ...ports.tools.toolbox import Toolbox
 from ...ports.workspace.workspace import Workspace
 
-__all__ = ["Scene"]
+__all__ = ["Scene", "StartTask", "fault_of"]
+
+
+# How the parts of a performer start what runs on the asyncio loop, and what is said when it breaks
+
+
+class StartTask(Protocol):
+    """Starts work as a task; what it raises is told to `fault`."""
+
+    def __call__(
+        self, work: Coroutine[Any, Any, None], fault: Callable[[BaseException], None]
+    ) -> asyncio.Task[None]:
+        """Start it."""
+        ...
+
+
+def fault_of(error: BaseException) -> str:
+    """Say that it is the program's own fault."""
+    return f"a fault in the program: {type(error).__name__}: {error}"
 
 
 @dataclass(slots=True)

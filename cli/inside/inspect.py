@@ -2,18 +2,198 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+import shutil
+import sys
+from collections import deque
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
 
+from ...gateway.dumps.change import changes
+from ...gateway.dumps.journal_view import EntryFilter, entry_line, listed
 from ...gateway.redaction import Redactor
 from ...journal.sqlite import SqliteStore
 from ...journal.store import SessionRow
-from ..page import show
+from ...machines.errors import StoreError
+from ...workflows.paths import Paths
+from ..page import can_colour, document, show, show_document, warn
 from ..stored import stored
 from .look import Look, now
-from .view import dump_at, dump_now, printed
 
-__all__ = ["inspect_session"]
+__all__ = ["dump_at", "dump_now", "inspect_session", "list_events", "printed", "show_difference"]
+
+
+# A session's dump: live, dead or at a moment, and in the form in which it is printed --------------
+
+
+ANSWER = 2.0
+"""Seconds that a live owner has to answer, before the store is asked."""
+
+
+def dump_now(environ: Mapping[str, str], store: SqliteStore, row: SessionRow) -> dict[str, Any]:
+    """Ask whoever has the session open; where nobody has, or answers, the store."""
+    owner = store.owner(row.session)
+    if owner is not None and owner.pid != os.getpid():
+        from ...gateway.remote import Remote
+
+        try:
+            state = Paths.of(environ).state
+            with closing(Remote.connect(state, row.session, owner, ANSWER)) as remote:
+                live: dict[str, Any] = remote.call("inspect")
+                return live
+        except StoreError as error:
+            warn(f"steersman: {error.message}; this is what the store holds")
+    from ...gateway.dumps.dump import dump_session
+
+    return dump_session(store, row)
+
+
+def dump_at(store: SqliteStore, row: SessionRow, moment: str) -> dict[str, Any]:
+    """Fold the session up to a moment. Raises `UsageError`."""
+    from ...gateway.dumps.dump import dump_session
+    from ...gateway.dumps.moment import seq_of
+
+    return dump_session(store, row, seq_of(store, row.session, row.seq, moment, now()))
+
+
+def printed(data: Mapping[str, Any], form: str, environ: Mapping[str, str]) -> str:
+    """Write a dump that is safe to show in a form."""
+    match form:
+        case "json":
+            return document(data)
+        case "toml":
+            from ..toml import toml_document
+
+            return toml_document(data)
+        case "svg":
+            from ...gateway.dumps.tree import tree_of
+            from ...gateway.dumps.tree_picture import tree_picture
+
+            return tree_picture(tree_of(dict(data))).rstrip("\n")
+        case _:
+            from ...gateway.dumps.tree import draw_dump
+
+            is_wide = not sys.stdout.isatty()
+            width = 0 if is_wide else shutil.get_terminal_size().columns
+            return draw_dump(dict(data), width, is_coloured=can_colour(sys.stdout, environ))
+
+
+# `steersman inspect --diff A B`: what changed in a session between two moments --------------------
+
+
+def show_difference(
+    environ: Mapping[str, str],
+    store: SqliteStore,
+    row: SessionRow,
+    moments: tuple[str, str],
+    form: str,
+) -> int:
+    """Print each field that differs between two moments."""
+    redactor = Redactor(environ)
+    before, after = (redactor.data(dump_at(store, row, one)) for one in moments)
+    found = [one for one in changes(before, after) if one["path"] not in ("seq", "updated")]
+    data = {
+        "session": row.session,
+        "from": before["seq"],
+        "to": after["seq"],
+        "changes": found,
+    }
+    if form == "json":
+        show_document(data)
+    elif form == "toml":
+        from ..toml import show_toml
+
+        show_toml(data)
+    else:
+        show("\n".join([f"from entry {data['from']} to entry {data['to']}:", *map(_line, found)]))
+    return 0
+
+
+def _line(change: dict[str, Any]) -> str:
+    before, after = (_short(change.get(name)) for name in ("before", "after"))
+    if "before" not in change:
+        return f"  + {change['path']}: {after}"
+    if "after" not in change:
+        return f"  - {change['path']}: {before}"
+    return f"  ~ {change['path']}: {before} -> {after}"
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    line = " ".join(text.split())
+    return line if len(line) <= 120 else f"{line[:119]}…"
+
+
+# `steersman inspect --events`: the journal, listed, filtered, followed ----------------------------
+
+
+def list_events(store: SqliteStore, row: SessionRow, look: Look, environ: Mapping[str, str]) -> int:
+    """Print the entries that are asked for, oldest first; with `--watch` also those that come.
+
+    A JSON document has all of them; followed, it is one object a line.
+    """
+    redactor = Redactor(environ)
+    views = _listed(store, row, look)
+    if look.form == "tree":
+        for view in views:
+            show(entry_line(redactor.data(view)))
+    elif look.watches:
+        for view in views:
+            show(document(redactor.data(view), None))
+    else:
+        data = {"session": row.session, "events": [redactor.data(view) for view in views]}
+        _print(data, look.form)
+    if look.watches:
+        _follow(environ, store, row, look)
+    return 0
+
+
+def _follow(environ: Mapping[str, str], store: SqliteStore, row: SessionRow, look: Look) -> None:
+    """Print each entry that comes after those of `row`, until Ctrl-C."""
+    from .watching import pulses
+
+    redactor = Redactor(environ)
+    only = replace(_wanted(store, row, look), upto=None)
+    seq = row.seq
+    for _ in pulses(environ, store, row.session):
+        newest = store.row(row.session).seq
+        for view in listed(store, row.session, replace(only, after=seq, upto=newest)):
+            shown = redactor.data(view)
+            show(entry_line(shown) if look.form == "tree" else document(shown, None))
+        seq = newest
+
+
+def _listed(store: SqliteStore, row: SessionRow, look: Look) -> Iterable[dict[str, Any]]:
+    found = listed(store, row.session, _wanted(store, row, look))
+    return deque(found, look.last) if look.last else found
+
+
+def _wanted(store: SqliteStore, row: SessionRow, look: Look) -> EntryFilter:
+    """Make the filter that was asked for. Raises `UsageError` for a senseless moment."""
+    after = _seq(store, row, look.since) if look.since else 0
+    is_number = look.since.strip().isdigit()
+    upto = _seq(store, row, look.until) if look.until else row.seq
+    return EntryFilter(
+        look.kinds, look.turn, look.item, after=after - 1 if is_number else after, upto=upto
+    )
+
+
+def _seq(store: SqliteStore, row: SessionRow, moment: str) -> int:
+    from ...gateway.dumps.moment import seq_of
+
+    return seq_of(store, row.session, row.seq, moment, now())
+
+
+def _print(data: dict[str, Any], form: str) -> None:
+    if form == "json":
+        show_document(data)
+        return
+    from ..toml import show_toml
+
+    show_toml(data)
 
 
 def inspect_session(environ: Mapping[str, str], look: Look) -> int:
@@ -24,16 +204,12 @@ def inspect_session(environ: Mapping[str, str], look: Look) -> int:
     with stored(environ) as store:
         row = named_session(store, look.session)
         if look.lists_events:
-            from .events import list_events
-
             return list_events(store, row, look, environ)
         if look.watches:
             from .watching import watch
 
             return watch(environ, store, row, look.form)
         if look.diff:
-            from .difference import show_difference
-
             return show_difference(environ, store, row, look.diff, look.form)
         if look.form == "mermaid":
             return _sequence(store, row, look.at)

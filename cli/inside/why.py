@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...gateway.formats import clock
 from ...gateway.redaction import Redactor
-from ...gateway.stamp import clock
 from ...machines.errors import UsageError
 from ..page import show, show_document
 from ..stored import stored

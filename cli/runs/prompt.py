@@ -20,17 +20,43 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import StdoutProxy
 
 from ...gateway.conversation import Conversation
+from ...gateway.events.contract import Event
 from ...gateway.host import Host
+from ...gateway.terminal import clean
 from ..leaving import Leaving, leave_through
 from ..printer import forget
+from ..question import answered, asked
 from ..wrapping import wrapped
 from .options import RunOptions
-from .question import answer_question, ask_text
 from .screen import RunScreen
 from .summary import summary
 from .watch import RunWatch, changes_of
 
-__all__ = ["RunKeys", "run_at_prompt"]
+__all__ = ["RunKeys", "answer_question", "ask_text", "run_at_prompt"]
+
+
+# A question of a workflow's step, as a person reads and answers it --------------------------------
+
+
+def ask_text(question: Event) -> str:
+    """Return the lines that ask; also for what an agent wants to do."""
+    if question.get("kind") != "ask":
+        return asked(question)
+    lines = [f"{question['step']} asks: {question['arguments']['text']}"]
+    default = question.get("default")
+    for number, option in enumerate(question["options"], 1):
+        lines.append(f"  {number}. {option}{' (if you say nothing)' if option == default else ''}")
+    if default is not None and default not in question["options"]:
+        lines.append(f"  (if you say nothing: {default})")
+    return clean("\n".join(lines)) + "\n"
+
+
+def answer_question(conversation: Conversation, question: Event, text: str) -> bool:
+    """Answer with what was typed; False where that is no answer, and so a message."""
+    if question.get("kind") != "ask":
+        return answered(conversation, question, text)
+    return conversation.answer(question["id"], text.strip())
+
 
 BETWEEN_WRITES = 0.03
 """Seconds for which lines are collected, so that a burst is one redraw."""

@@ -27,7 +27,7 @@ from ...journal.recovery import is_cut_off, load_record, recovered
 from ...journal.run_entries import WorkflowCopy
 from ...journal.run_record import RunRecord
 from ...machines.errors import SteersmanError, StoreBusy, UsageError
-from ...machines.run import RUN
+from ...machines.lifecycles import RUN
 from ...workflows.config import Config, load
 from ...workflows.document import parse_document
 from ...workflows.paths import Paths

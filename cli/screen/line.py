@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
@@ -13,12 +15,87 @@ from ...gateway.conversation import Conversation
 from ...gateway.events.contract import Event
 from ...machines.disposition import Intent
 from ..question import answering
-from .editing import Edited, waiting_before
-from .paste import Pastes
 from .screen import Screen
 from .speaker import Speaker
+from .status import Status
 
-__all__ = ["Line"]
+__all__ = ["Edited", "Line", "Pastes", "waiting_before"]
+
+
+# A waiting message taken back into the input line, to be worded anew ------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """Message `number` is in the line; `id` is its item, `text` what it said."""
+
+    id: str
+    number: int
+    text: str
+
+    def is_waiting(self, status: Status) -> bool:
+        """Whether it still waits: only then can it be changed."""
+        return any(one["id"] == self.id and one["state"] == "pending" for one in status.items)
+
+    def note(self, status: Status) -> str:
+        """Return what stands over the line."""
+        if self.is_waiting(status):
+            return (
+                f"Editing #{self.number}: Enter keeps it, emptied it is taken back, Esc leaves it."
+            )
+        return f"#{self.number} does not wait any more: Enter says this as a new message."
+
+
+def waiting_before(status: Status, edited: Edited | None) -> Edited | None:
+    """Return the last message that waits, or the one before that which is edited; none left: none."""
+    waiting = [one for one in status.items if one["state"] == "pending"]
+    if edited is not None:
+        at = next((at for at, one in enumerate(waiting) if one["id"] == edited.id), 0)
+        waiting = waiting[:at]
+    return _edited(waiting[-1]) if waiting else None
+
+
+def _edited(item: Event) -> Edited:
+    return Edited(item["id"], item["number"], str(item["text"]))
+
+
+# Long pastes: shown as one short word in the input line, sent whole -------------------------------
+
+
+LINES = 8
+CHARACTERS = 1_000
+"""What is longer than this is shown shortened."""
+
+_WORD = re.compile(r"\[Pasted #(\d+): [\d,]+ (?:lines|characters)\]")
+
+
+class Pastes:
+    """The long texts behind the words that stand for them."""
+
+    def __init__(self) -> None:
+        self._texts: dict[int, str] = {}
+
+    def take(self, data: str) -> str:
+        """Return what is shown for a paste: itself, or a word that stands for it."""
+        text = data.replace("\r\n", "\n").replace("\r", "\n")
+        lines = text.count("\n") + 1
+        if lines <= LINES and len(text) <= CHARACTERS:
+            return text
+        number = len(self._texts) + 1
+        self._texts[number] = text
+        size = f"{lines:,} lines" if lines > LINES else f"{len(text):,} characters"
+        return f"[Pasted #{number}: {size}]"
+
+    def whole(self, text: str) -> str:
+        """Put the pasted texts in for their words; a word that was changed is what it says."""
+        return _WORD.sub(lambda found: self._texts.get(int(found[1]), found[0]), text)
+
+    def word_before(self, text: str) -> int:
+        """Return the length of the word that a text ends with, 0 for none."""
+        for found in _WORD.finditer(text):
+            if found.end() == len(text) and int(found[1]) in self._texts:
+                return len(found[0])
+        return 0
 
 
 class Line:

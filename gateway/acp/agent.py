@@ -42,8 +42,8 @@ from ..conversation import Conversation
 from ..events.contract import Event
 from ..home import refuse_run
 from ..host import Host
-from .content import Block, prompt_text
 from .session import EditorSession
+from .update import Block, prompt_text
 
 __all__ = ["AcpAgent"]
 

@@ -10,18 +10,25 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import acp
 from acp import helpers
 from acp.helpers import ToolCallContentVariant
 from acp.schema import (
     AgentMessageChunk,
+    AudioContentBlock,
     AvailableCommand,
     AvailableCommandInput,
     ConfigOptionUpdate,
+    EmbeddedResourceContentBlock,
+    ImageContentBlock,
+    ResourceContentBlock,
     SessionConfigOptionSelect,
     SessionConfigSelectOption,
     SessionInfoUpdate,
+    TextContentBlock,
+    TextResourceContents,
     ToolCallLocation,
     ToolCallStatus,
     ToolCallUpdate,
@@ -35,14 +42,61 @@ from ..events.contract import Event
 
 __all__ = [
     "NOT_HERE",
+    "Block",
     "Telling",
     "Update",
     "busy_option",
     "commands",
     "goal_update",
     "history",
+    "prompt_text",
     "tool_call",
 ]
+
+
+# What an editor's prompt says, as the text that an agent reads ------------------------------------
+
+
+Block = (
+    TextContentBlock
+    | ImageContentBlock
+    | AudioContentBlock
+    | ResourceContentBlock
+    | EmbeddedResourceContentBlock
+)
+
+
+def prompt_text(blocks: Iterable[Block]) -> str:
+    """Write the blocks of a prompt as one text, in order; what is embedded stands behind it."""
+    said: list[str] = []
+    embedded: list[str] = []
+    for block in blocks:
+        match block:
+            case TextContentBlock():
+                said.append(block.text)
+            case ResourceContentBlock():
+                said.append(f"`{_place(block.uri)}`")
+            case EmbeddedResourceContentBlock():
+                place = _place(block.resource.uri)
+                said.append(f"`{place}`")
+                embedded.append(_embedded(place, block))
+            case ImageContentBlock() | AudioContentBlock():
+                said.append(f"[{block.type} left out: this agent reads text]")
+    return "\n\n".join(["".join(said), *embedded]).strip()
+
+
+def _embedded(place: str, block: EmbeddedResourceContentBlock) -> str:
+    held = block.resource
+    if isinstance(held, TextResourceContents):
+        return f"`{place}` holds:\n```\n{held.text}\n```"
+    return f"[`{place}` is no text, and is left out]"
+
+
+def _place(uri: str) -> str:
+    """Return the path of a file's URI; any other URI as it is."""
+    parts = urlsplit(uri)
+    return unquote(parts.path) if parts.scheme == "file" else uri
+
 
 Update = helpers.SessionUpdate | ConfigOptionUpdate
 KINDS: dict[str, ToolKind] = {

@@ -12,8 +12,8 @@ from ...journal.record import apply
 from ...journal.recovery import is_cut_off, load_record, recovered
 from ...machines.delegation import EndChild
 from ...machines.errors import UnknownSession
+from ...machines.lifecycles import AT_WORK, meant
 from ...machines.messages import Answer
-from ...machines.subagent import AT_WORK, meant
 from ..redaction import Redactor
 from .reply import Reply
 

@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from ...journal.record import SessionRecord
-from ...machines.goal import GOAL, REASONS
+from ...machines.lifecycles import GOAL, REASONS
 from ...machines.pursuit import ChangeGoal, SetGoal
 from ..events.goal import goals_view
 from .reply import Reply

@@ -8,14 +8,14 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...actors.decisions.revert_answer import answer_of, ending_of, order_of
-from ...actors.work.giving_back import give_back
+from ...actors.decisions.reverting import answer_of, ending_of, order_of
+from ...actors.work.performer import give_back
 from ...journal.record import SessionRecord
 from ...journal.revert_entries import RevertBegun
 from ...journal.revert_record import RevertRecord, apply_to_reverts
 from ...journal.workspace.workspace import FileChange
+from ...machines.messages import Revert, RevertOutcome
 from ...machines.results import RestoreCounted, RestoreEnded
-from ...machines.revert_order import Revert, RevertOutcome
 from ...ports.workspace.workspace import Workspace
 from ..reverted import reverted_text
 from .reply import Reply

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ...journal.recovery import load_record
 from ...machines.errors import SteersmanError
 from ...machines.messages import Rename
-from ..age import age
+from ..formats import age
 from ..home import find_session, refuse_run
 from ..redaction import Redactor
 from ..session_file import exported, markdown

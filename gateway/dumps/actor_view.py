@@ -9,8 +9,8 @@ from ...journal.child_record import at_work
 from ...journal.goal_record import GoalRecord
 from ...journal.record import SessionRecord
 from ...journal.run_record import RunRecord
-from ...machines.turn import TURN
-from ..stamp import iso
+from ...machines.lifecycles import TURN
+from ..formats import iso
 from .trace import Trace
 
 __all__ = ["LANES", "Live", "actors_of"]

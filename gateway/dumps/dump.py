@@ -20,7 +20,7 @@ from ...journal.log import Log
 from ...journal.record import SessionRecord
 from ...journal.store import SessionRow, Store
 from ...machines.errors import UnknownSession
-from ..stamp import iso
+from ..formats import iso
 from .actor_view import LANES, Live, actors_of
 from .trace import Trace, traced
 

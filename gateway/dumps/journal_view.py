@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ...journal.store import Store, StoredEntry
-from ..stamp import clock, iso
+from ..formats import clock, iso
 
 __all__ = ["EntryFilter", "entry_line", "entry_view", "listed"]
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from ...journal.history import entry_at, seq_at
 from ...journal.store import Store
 from ...machines.errors import UsageError
-from ..stamp import clock, iso
+from ..formats import clock, iso
 
 __all__ = ["FORMS", "parse_moment", "seq_of"]
 

@@ -6,7 +6,7 @@ from ...journal.cancel_record import CancelRecord
 from ...journal.queue import ItemRecord
 from ...journal.record import SessionRecord
 from ...journal.turn_record import TurnRecord
-from ...machines.turn import TURN
+from ...machines.lifecycles import TURN
 
 __all__ = ["outlook"]
 

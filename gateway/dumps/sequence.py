@@ -13,8 +13,8 @@ from ...journal.codec import decode_entry
 from ...journal.record import messages_of
 from ...journal.store import Store, StoredEntry
 from ...machines.errors import UsageError
-from ...machines.mermaid import label
-from ..stamp import iso
+from ...machines.picture import label
+from ..formats import iso
 
 __all__ = ["last_turn", "sequence"]
 

@@ -15,8 +15,8 @@ from ...journal.history import record_at, seq_at
 from ...journal.record import SessionRecord
 from ...journal.store import SessionRow, Store, StoredEntry
 from ...machines.errors import UsageError
-from ...machines.item import ITEM
-from ..stamp import iso
+from ...machines.lifecycles import ITEM
+from ..formats import iso
 from .outlook import outlook
 from .story_text import told
 from .trace import Trace

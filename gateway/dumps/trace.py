@@ -12,7 +12,7 @@ from ...journal.hook_entry import HookRan
 from ...journal.log import Log
 from ...journal.record import SessionRecord, apply
 from ...journal.store import Store, StoredEntry
-from ..stamp import iso
+from ..formats import iso
 
 __all__ = ["Trace", "addressee", "cause_of", "states_of", "traced"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..formats import clock, iso
 from ..progress import progress_text
-from ..stamp import clock, iso
 from .branch import Branch, cut, draw
 
 __all__ = ["draw_dump", "tree_of"]

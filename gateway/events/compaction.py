@@ -4,14 +4,82 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...journal import entries as e
+from ...journal import revert_entries as r
 from ...journal.compaction_entries import Compacted, CompactionBegun
+from ...journal.record import SessionRecord
+from ...machines.attachment import Attachment, told
 from ...machines.messages import Compact
 from ..commands.reply import Reply
 
 if TYPE_CHECKING:
     from ..conversation import Conversation
 
-__all__ = ["compact_command", "of_compaction"]
+__all__ = ["attachment_events", "compact_command", "of_compaction", "of_revert", "output_of"]
+
+
+# What is told of the files that a message brought along -------------------------------------------
+
+
+def attachment_events(attached: tuple[Attachment, ...]) -> list[dict[str, Any]]:
+    """Return a notice of what was attached and what was not; nothing where nothing was named."""
+    return [{"type": "notice", "text": told(attached)}] if attached else []
+
+
+# What a tool call's event tells of its output: enough to read, never a megabyte -------------------
+
+
+SHOWN = 16_000
+"""Characters; of more, the beginning and the end."""
+
+
+def output_of(entry: e.ToolEnded | e.ToolRefused) -> dict[str, Any]:
+    """Return `lines`, how many the model was told, and `output`, those lines, cut in the middle."""
+    text = next((one.text for one in entry.messages if one.call == entry.call), "")
+    lines = text.count("\n") + bool(text and not text.endswith("\n"))
+    return {"lines": lines, "output": _cut(text)}
+
+
+def _cut(text: str) -> str:
+    if len(text) <= SHOWN:
+        return text
+    half = SHOWN // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
+
+
+# What is told when files are given back -----------------------------------------------------------
+
+
+def of_revert(
+    entry: r.RevertBegun | r.Reverted | r.RevertRefused, record: SessionRecord
+) -> list[dict[str, Any]]:
+    """Return the events of a revert; of one that only looks there are none."""
+    known = record.reverts[entry.id]
+    if known.is_dry_run:
+        return []
+    match entry:
+        case r.RevertBegun() if entry.files and known.scope != "undo":
+            return [{"type": "notice", "text": f"Reverting file {entry.files} changes..."}]
+        case r.RevertRefused():
+            text = f"not reverted: {entry.reason}"
+            return [{"type": "error", "code": "not_reverted", "text": text, "hint": ""}]
+        case r.Reverted():
+            return [
+                {
+                    "type": "reverted",
+                    "id": entry.id,
+                    "scope": entry.scope,
+                    "turns": list(entry.turns),
+                    "restored": list(entry.restored),
+                    "kept": [path for path, _ in entry.kept],
+                    "why": dict(entry.kept),
+                    "shared": list(entry.shared),
+                    "yours": list(entry.yours),
+                    "notes": list(entry.notes),
+                }
+            ]
+        case _:
+            return []
 
 
 def of_compaction(entry: CompactionBegun | Compacted) -> list[dict[str, Any]]:

@@ -25,15 +25,12 @@ from ...machines.facts import (
     ThoughtStreamed,
 )
 from ..acknowledgement import accepted_text
-from ..commands.limits import of_limits
-from ..stamp import iso
-from .attachment import attachment_events
+from ..commands.usage import of_limits
+from ..formats import iso
 from .child import of_child
-from .compaction import of_compaction
+from .compaction import attachment_events, of_compaction, of_revert, output_of
 from .goal import of_goal
-from .revert import of_revert
 from .run import of_run
-from .tool_output import output_of
 
 __all__ = ["Event", "Narrator", "iso", "item_view", "queue_view", "translate", "usage_view"]
 

@@ -14,7 +14,7 @@ from ...journal import entries as e
 from ...journal import goal_entries as g
 from ...journal.record import SessionRecord
 from ...ports.hooks import HookCall
-from ..stamp import iso
+from ..formats import iso
 
 __all__ = ["hook_call"]
 

@@ -20,8 +20,7 @@ from .blob_store import EVERYTHING, LARGEST, BlobStore
 from .path_state import Kind, PathState, signature
 from .repository import Repository
 from .scan import Scan, is_folder, parents, scan
-from .seed import Entry, copy_index, entries, is_whole, take_from
-from .shadow_git import GitFault, ShadowGit
+from .shadow_git import Entry, GitFault, ShadowGit, copy_index, entries, is_whole, take_from
 from .side_record import SideRecord, load_side, save_side
 
 __all__ = ["Change", "Looker"]

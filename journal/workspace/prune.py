@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from .restore import load_restore
-from .seed import entries
-from .shadow_git import GitFault, ShadowGit, find_git
+from .shadow_git import GitFault, ShadowGit, entries, find_git
 
 __all__ = ["Pruned", "forget", "prune", "size_of", "sizes_of"]
 

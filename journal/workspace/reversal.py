@@ -9,9 +9,8 @@ from typing import Any
 
 from .blob_store import EVERYTHING, LARGEST, BlobStore
 from .ledger import Ledger
-from .outcome import Outcome, RevertOrder
 from .path_state import PathState, missing_parents
-from .plan import Kept, Plan, Put, Touch, chains, is_bare_folder, make_plan
+from .plan import Kept, Outcome, Plan, Put, RevertOrder, Touch, chains, is_bare_folder, make_plan
 from .restore import Restore, is_moving, load_restore
 
 __all__ = ["Reversal"]

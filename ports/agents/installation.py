@@ -19,12 +19,10 @@ from pathlib import Path
 from ...machines.errors import ConfigError, SteersmanError
 from ...workflows.agent_definition import AgentDefinition
 from ...workflows.paths import write_private
-from .entry import HookEntry, HookSyntax, wanted_entries
-from .fault import NotUnderstood
+from .entry import HookEntry, HookSyntax, NotUnderstood, wanted_entries
 from .json_hooks import ANTIGRAVITY, CLAUDE, COPILOT
 from .script_hooks import PluginHooks, ScriptHooks
-from .toml_hooks import TomlHooks
-from .yaml_hooks import YamlHooks
+from .toml_hooks import TomlHooks, YamlHooks
 
 __all__ = ["Change", "Installation"]
 

@@ -2,17 +2,209 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...workflows.agent_definition import AgentDefinition
 from ...workflows.document import is_list, is_table
-from .entry import HookEntry, HookSyntax, is_ours
-from .fault import NotUnderstood
-from .json_text import JsonFault, JsonNode, cut, insert, parse
+from .entry import HookEntry, HookSyntax, NotUnderstood, is_ours
 
-__all__ = ["ANTIGRAVITY", "CLAUDE", "COPILOT", "JsonHooks"]
+__all__ = [
+    "ANTIGRAVITY",
+    "CLAUDE",
+    "COPILOT",
+    "JsonFault",
+    "JsonHooks",
+    "JsonNode",
+    "cut",
+    "insert",
+    "parse",
+]
+
+
+# JSON as people write it, with places: what stands where, so that an edit touches nothing else
+# Comments and trailing commas are understood, since several agents allow them. Edits are insertions and
+# cuts in the text; what is not concerned stays byte for byte. The grammar is RFC 8259's, with comments.
+
+
+_BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*[\s\S]*?\*/)*")
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
+
+
+class JsonFault(Exception):
+    """The text is no JSON; `at` is the offset where that shows."""
+
+    def __init__(self, message: str, at: int) -> None:
+        super().__init__(message)
+        self.at = at
+
+
+@dataclass(slots=True)
+class JsonNode:
+    """A value and where it stands; `begin` is that of its key, where it has one."""
+
+    value: Any
+    begin: int
+    start: int
+    end: int
+    key: str = ""
+    children: list[JsonNode] = field(default_factory=list["JsonNode"])
+
+    def child(self, key: str) -> JsonNode | None:
+        """Find a member by its key; the last one counts, as everywhere."""
+        return next((one for one in reversed(self.children) if one.key == key), None)
+
+
+def parse(text: str) -> JsonNode:
+    """Read a whole text; an empty one is an empty object. Raises `JsonFault`."""
+    start = _skip(text, 0)
+    if start == len(text):
+        return JsonNode({}, start, start, start)
+    node = _value(text, start, 0)
+    rest = _skip(text, node.end)
+    if rest < len(text):
+        raise JsonFault("there is more behind the end", rest)
+    return node
+
+
+def insert(text: str, container: JsonNode, value: Any, key: str = "") -> str:
+    """Add a value as the last one of an object or a list."""
+    if container.start == container.end:  # an empty file
+        return text[: container.start] + json.dumps({key: value}, indent=2) + "\n"
+    inner = _indent(text, container)
+    written = json.dumps(value, indent=2, ensure_ascii=False)
+    head = f"{json.dumps(key)}: " if key else ""
+    if not container.children:
+        outer = _line_indent(text, container.start)
+        inner = outer + "  "
+        piece = f"\n{inner}{head}{_shift(written, inner)}"
+        rest = text[container.start + 1 : container.end - 1]
+        tail = f"\n{outer}" if not rest.strip() else ""
+        rest = "" if tail else rest
+        return text[: container.start + 1] + piece + rest + tail + text[container.end - 1 :]
+    last = container.children[-1]
+    comma = _comma(text, last.end)
+    if inner is None:
+        piece = f" {head}{json.dumps(value, ensure_ascii=False)}"
+    else:
+        piece = f"\n{inner}{head}{_shift(written, inner)}"
+    at = last.end if comma is None else comma + 1
+    line_end = text.find("\n", at)
+    behind = at  # a comment on the same line belongs to what stands before it
+    if inner is not None and 0 <= line_end <= _skip(text, at):
+        behind = line_end
+    added = "," if comma is None else ""
+    return text[:at] + added + text[at:behind] + piece + text[behind:]
+
+
+def cut(text: str, container: JsonNode, child: JsonNode) -> str:
+    """Take a value out of an object or a list, with its key and one comma."""
+    place = container.children.index(child)
+    start = _back(text, child.begin)
+    if place + 1 < len(container.children):
+        comma = _comma(text, child.end)
+        assert comma is not None
+        return text[:start] + text[comma + 1 :]
+    comma = _comma(text, child.end)  # a trailing one
+    end = child.end if comma is None else comma + 1
+    rest = text[end:]
+    if place == 0:
+        closing = _skip(text, end)
+        return text[:start] + (text[closing:] if text[end:closing].isspace() else rest)
+    before = container.children[place - 1].end
+    comma = _comma(text, before)
+    assert comma is not None
+    return text[:comma] + text[comma + 1 : start] + rest
+
+
+def _value(text: str, at: int, depth: int) -> JsonNode:
+    if depth > 100:
+        raise JsonFault("it is nested too deeply", at)
+    if text[at : at + 1] in ("{", "["):
+        return _container(text, at, depth)
+    match = _STRING.match(text, at) or _SCALAR.match(text, at)
+    if match is None:
+        raise JsonFault("a value is expected here", at)
+    return JsonNode(_loads(match[0], at), at, at, match.end())
+
+
+def _container(text: str, start: int, depth: int) -> JsonNode:
+    is_object = text[start] == "{"
+    closing = "}" if is_object else "]"
+    node = JsonNode({} if is_object else [], start, start, start)
+    at = _skip(text, start + 1)
+    while text[at : at + 1] != closing:
+        begin, key = at, ""
+        if is_object:
+            match = _STRING.match(text, at)
+            if match is None:
+                raise JsonFault("a key in quotes is expected here", at)
+            key, at = _loads(match[0], at), _skip(text, match.end())
+            if text[at : at + 1] != ":":
+                raise JsonFault("`:` is expected here", at)
+            at = _skip(text, at + 1)
+        child = _value(text, at, depth + 1)
+        child.begin, child.key = begin, key
+        node.children.append(child)
+        if is_object:
+            node.value[key] = child.value
+        else:
+            node.value.append(child.value)
+        at = _skip(text, child.end)
+        if text[at : at + 1] == ",":
+            at = _skip(text, at + 1)
+        elif text[at : at + 1] != closing:
+            raise JsonFault(f"`,` or `{closing}` is expected here", at)
+    node.end = at + 1
+    return node
+
+
+def _loads(written: str, at: int) -> Any:
+    try:
+        return json.loads(written)
+    except ValueError as error:
+        raise JsonFault("this is no JSON value", at) from error
+
+
+def _skip(text: str, at: int) -> int:
+    match = _BLANK.match(text, at)
+    return match.end() if match else at
+
+
+def _comma(text: str, at: int) -> int | None:
+    at = _skip(text, at)
+    return at if text[at : at + 1] == "," else None
+
+
+def _back(text: str, at: int) -> int:
+    """Go back over the blanks before a place, and over one end of line."""
+    start = len(text[:at].rstrip(" \t"))
+    if text[:start].endswith("\n"):
+        start -= 2 if text[:start].endswith("\r\n") else 1
+    return start
+
+
+def _line_indent(text: str, at: int) -> str:
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _indent(text: str, container: JsonNode) -> str | None:
+    """Say how far children are indented; none where all stand on one line."""
+    for child in reversed(container.children):
+        line = text[text.rfind("\n", 0, child.begin) + 1 : child.begin]
+        if not line.strip() and "\n" in text[container.start : child.begin]:
+            return line
+    return None
+
+
+def _shift(written: str, indent: str) -> str:
+    return written.replace("\n", f"\n{indent}")
+
 
 Item = Callable[[str, int], dict[str, Any]]
 

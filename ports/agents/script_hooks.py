@@ -11,8 +11,7 @@ import shlex
 from collections.abc import Sequence
 
 from ...workflows.agent_definition import AgentDefinition
-from .entry import HookEntry, HookSyntax
-from .fault import NotUnderstood
+from .entry import HookEntry, HookSyntax, NotUnderstood
 
 __all__ = ["PluginHooks", "ScriptHooks"]
 

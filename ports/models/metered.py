@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from ...machines.metering import Price
+from ...machines.limits import Price
 from .model import Model, ModelAnswer, ModelRequest, unheard
 
 __all__ = ["MeteredModel"]

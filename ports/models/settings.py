@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...machines.metering import Price
+from ...machines.limits import Price
 from ...workflows.settings import ModelSettings, Provider, Thinking, ToolDialect
 
 __all__ = ["ModelConfig", "model_configs"]

@@ -12,7 +12,7 @@ from ...machines.errors import ToolError
 from ..process.process import Processes, ProcessResult, ProcessSpec
 from .arguments import declare, fault_of
 from .place import find_place, resolve
-from .process_run import ProcessRun
+from .shell import ProcessRun
 from .text import join_ends, shown
 from .tool import ToolContext, ToolResult, ToolRun, ToolStatus
 

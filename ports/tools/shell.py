@@ -1,23 +1,149 @@
 """The tool `shell`: a command line, run by the shell in the session's folder."""
 
 import asyncio
+import codecs
 import re
 import shutil
+from collections.abc import Awaitable, Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from ...machines.errors import ToolError
-from ..process.process import Processes, ProcessResult, ProcessSpec
+from ..process.process import Process, Processes, ProcessResult, ProcessSpec
 from .arguments import declare, fault_of
-from .process_run import ProcessRun
-from .text import join_ends
+from .text import join_ends, readable
+from .thread_tool import failed
 from .tool import ToolContext, ToolResult, ToolRun, ToolStatus
 
-__all__ = ["ShellTool"]
+__all__ = ["CommandTool", "ProcessRun", "ShellTool"]
+
+
+# A tool's run that is a supervised process --------------------------------------------------------
+
+
+class ProcessRun:
+    """One supervised process as a `ToolRun`.
+
+    `prepare` makes the command; its `ToolError` becomes the result. `tell` makes the result that is
+    told, and `on_output` hears what is printed, as it comes.
+    """
+
+    def __init__(
+        self,
+        processes: Processes,
+        prepare: Callable[[], Awaitable[ProcessSpec]],
+        tell: Callable[[ProcessResult], ToolResult],
+        on_output: Callable[[str], None] | None = None,
+    ) -> None:
+        self._process: Process | None = None
+        self._is_stopped = False
+        self._tell = tell
+        self._on_output = on_output
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._task = asyncio.create_task(self._run(processes, prepare))
+
+    @property
+    def pid(self) -> int:
+        """Process id of the command, once it runs."""
+        return self._process.pid if self._process is not None else 0
+
+    async def wait(self) -> ToolResult:
+        """Return the result; nothing that it started is left then."""
+        return await asyncio.shield(self._task)
+
+    def stop(self) -> None:
+        """Begin to stop it; called again, it does not wait for anybody's manners."""
+        if self._process is not None:
+            self._process.stop(0.0 if self._is_stopped else None)
+        self._is_stopped = True
+
+    async def _run(
+        self, processes: Processes, prepare: Callable[[], Awaitable[ProcessSpec]]
+    ) -> ToolResult:
+        try:
+            spec = await prepare()
+            if self._is_stopped:
+                return ToolResult("killed", "Stopped before it started.")
+            self._process = await processes.spawn(spec, self._pass_on if self._on_output else None)
+        except ToolError as error:
+            return failed(error)
+        if self._is_stopped:  # while it was being started
+            self._process.stop()
+        result = await self._process.wait()
+        if result.status in ("failed", "lost"):
+            return failed(ToolError(result.reason))
+        return self._tell(result)
+
+    def _pass_on(self, data: bytes) -> None:
+        if self._on_output is not None:
+            self._on_output(self._decoder.decode(data))
+
+
+# A workflow's command: a program with its arguments, in the run's folder. No model has this tool
+
+
+_STATUS: dict[str, ToolStatus] = {"killed": "killed", "timed_out": "timed_out"}
+_ERRORS = 16_384
+"""Bytes of the end of standard error that are kept."""
+
+
+class CommandTool:
+    """Runs `argv` as a supervised process, with `env` added to the environment; see `Tool`.
+
+    The folder is looked at once for all commands of a step, not here for each: it counts as changing
+    nothing.
+    """
+
+    schema = declare("command", "Run a command of a workflow.", ("argv",), argv={"type": "string"})
+    is_mutating = False
+    is_idempotent = False
+
+    def __init__(self, processes: Processes, grace: float, output_limit: int) -> None:
+        self._processes = processes
+        self._grace = grace
+        self._output_limit = output_limit
+
+    def fault(self, arguments: dict[str, Any]) -> str:
+        """Find nothing wrong: a run made the arguments."""
+        return ""
+
+    def start(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun:
+        """Start the command."""
+        spec = ProcessSpec(
+            argv=tuple(arguments["argv"]),
+            cwd=Path(context.folder, arguments.get("cwd", "")),
+            environment={**context.environment, **arguments.get("env", {})},
+            timeout=arguments.get("timeout"),
+            grace=self._grace,
+            keep=self._output_limit // 2,
+            keep_errors=_ERRORS,
+        )
+
+        async def prepare() -> ProcessSpec:
+            return spec
+
+        return ProcessRun(self._processes, prepare, _told)
+
+
+def _told(result: ProcessResult) -> ToolResult:
+    """Say what it said, and nothing else."""
+    is_ok = result.exit_code == 0
+    return ToolResult(
+        _STATUS.get(result.status) or ("ok" if is_ok else "failed"),
+        join_ends(result.head, result.tail, result.total, ""),
+        result.exit_code,
+        result.total,
+        result.killed,
+        result.survivors,
+        errors=readable(result.errors),
+        is_cut=result.total > len(result.head) + len(result.tail),
+    )
+
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 _TIMEOUT = 120.0  # seconds, unless the model asks for another
-_STATUS: dict[str, ToolStatus] = {"killed": "killed", "timed_out": "timed_out"}
+_STATUS_SHELL: dict[str, ToolStatus] = {"killed": "killed", "timed_out": "timed_out"}
 
 
 class ShellTool:
@@ -63,12 +189,12 @@ class ShellTool:
         return ProcessRun(
             self._processes,
             partial(asyncio.to_thread, prepare),
-            lambda result: _told(result, timeout),
+            lambda result: _told_of_shell(result, timeout),
             context.on_output,
         )
 
 
-def _told(result: ProcessResult, timeout: float) -> ToolResult:
+def _told_of_shell(result: ProcessResult, timeout: float) -> ToolResult:
     """Say how it ended, with what it printed."""
     spilled = str(result.spilled or "")
     text = join_ends(result.head, result.tail, result.total, spilled).rstrip("\n")
@@ -85,7 +211,7 @@ def _told(result: ProcessResult, timeout: float) -> ToolResult:
         parts.append("[what it left running in the background was stopped]")
     if result.reason:
         parts.append(f"[{result.reason}]")
-    status = _STATUS.get(result.status) or ("ok" if result.exit_code == 0 else "failed")
+    status = _STATUS_SHELL.get(result.status) or ("ok" if result.exit_code == 0 else "failed")
     return ToolResult(
         status,
         "\n".join(parts),

@@ -8,18 +8,11 @@ from copy import copy
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError
 from ..process.process import Processes
-from .command import CommandTool
-from .deferring import make_defer
-from .delegating import make_delegate
-from .dismissing import make_dismiss
-from .editing import make_edit
-from .listing import make_list
-from .progress import make_progress
-from .reading import make_read
+from .file_tools import make_edit, make_list, make_read, make_write
 from .searching import SearchTool
-from .shell import ShellTool
+from .session_tools import make_defer, make_delegate, make_dismiss, make_progress
+from .shell import CommandTool, ShellTool
 from .tool import Tool
-from .writing import make_write
 
 __all__ = ["Toolbox"]
 

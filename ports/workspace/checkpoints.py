@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...journal.workspace.heartbeat import BEAT
-from ...journal.workspace.outcome import Outcome, RevertOrder
+from ...journal.workspace.plan import Outcome, RevertOrder
 from ...journal.workspace.workspace import FileChange, Workspace
 
 __all__ = ["Checkpoints"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...journal.workspace.outcome import Outcome, RevertOrder
+from ...journal.workspace.plan import Outcome, RevertOrder
 from ...journal.workspace.restore import RestoreFailed
 from ...journal.workspace.workspace import FileChange
 from .workspace import Workspace

@@ -6,7 +6,7 @@ waits for the look after the call before, too, and nobody else does.
 
 from typing import Protocol
 
-from ...journal.workspace.outcome import Outcome, RevertOrder
+from ...journal.workspace.plan import Outcome, RevertOrder
 from ...journal.workspace.workspace import FileChange
 
 __all__ = ["Workspace"]

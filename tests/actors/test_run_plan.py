@@ -3,7 +3,7 @@
 import pytest
 
 from steersman.actors.runs.plan import Plan
-from steersman.journal.index_map import IndexMap
+from steersman.journal.log import IndexMap
 from steersman.journal.run_entries import StepReopened, WorkflowCopy
 from steersman.journal.run_record import RunRecord, StepRecord, apply_to_run
 from steersman.workflows.flow.reading import parse_workflow

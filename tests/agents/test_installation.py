@@ -85,7 +85,7 @@ def read(path: Path) -> Any:
     """Read what an agent would, comments aside."""
     text = path.read_text()
     if path.suffix == ".json":
-        from steersman.ports.agents.json_text import parse
+        from steersman.ports.agents.json_hooks import parse
 
         return parse(text).value
     if path.suffix == ".yaml":

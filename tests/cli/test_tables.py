@@ -9,8 +9,8 @@ import pytest
 from steersman.cli.gauge import Gauge
 from steersman.cli.machines import MACHINES
 from steersman.cli.table import draw_table
+from steersman.gateway.formats import size_text
 from steersman.gateway.redaction import Redactor
-from steersman.gateway.size import size_text
 from steersman.machines.machine import Machine, State, Transition
 
 

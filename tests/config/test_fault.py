@@ -6,7 +6,7 @@ import pytest
 from pydantic import Field, ValidationError, model_validator
 
 from steersman.workflows.config import shipped
-from steersman.workflows.declaration import Declaration, Several
+from steersman.workflows.document import Declaration, Several
 from steersman.workflows.fault import Fault, dotted, faults_of, shown
 
 

@@ -10,8 +10,8 @@ from steersman.machines.errors import ConfigError
 from steersman.machines.policy import RoutesChoice
 from steersman.machines.routes import STEERSMAN
 from steersman.workflows.config import Config, load
-from steersman.workflows.folder import choose_for_folder, folder_file
 from steersman.workflows.paths import Paths
+from steersman.workflows.place import choose_for_folder, folder_file
 from steersman.workflows.routing import routes_for
 from steersman.workflows.trust import trust
 

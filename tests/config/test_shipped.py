@@ -6,11 +6,10 @@ from typing import Any
 
 from steersman.ports.models.settings import ModelConfig
 from steersman.workflows.config import shipped, shipped_text
-from steersman.workflows.declaration import known_keys
+from steersman.workflows.document import known_keys
 from steersman.workflows.fault import Where
-from steersman.workflows.reference import entries
 from steersman.workflows.routing import RouteFile
-from steersman.workflows.schema import schema
+from steersman.workflows.schema import entries, schema
 from steersman.workflows.settings import AgentSettings, ModelSettings, Settings
 
 NAMED = {"models": "main", "agents": "assistant"}

@@ -8,8 +8,8 @@ import pytest
 from steersman.machines.errors import ConfigError
 from steersman.machines.route_check import SAFETY, check_routes
 from steersman.workflows.document import parse_document
+from steersman.workflows.spelling import table_names
 from steersman.workflows.table_file import named_table, read_table, table_text
-from steersman.workflows.table_name import table_names
 
 HEAD = 'name = "mine"\nbase = "steersman"\n'
 

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from steersman.workflows.config import shipped_text
-from steersman.workflows.declaration import known_keys
+from steersman.workflows.document import known_keys
 from steersman.workflows.flow.library import SHIPPED_WORKFLOWS
-from steersman.workflows.flow.schema import workflow_schema
-from steersman.workflows.flow.starter import starter
+from steersman.workflows.flow.usage import starter, workflow_schema
 from steersman.workflows.flow.workflow_file import WorkflowFile
 from steersman.workflows.schema import schema
 

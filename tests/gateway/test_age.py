@@ -2,7 +2,7 @@
 
 import pytest
 
-from steersman.gateway.age import age
+from steersman.gateway.formats import age
 
 
 @pytest.mark.parametrize(

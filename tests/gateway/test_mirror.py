@@ -4,8 +4,8 @@ import threading
 import tomllib
 from pathlib import Path
 
-from steersman.gateway.mirror import Mirror
 from steersman.gateway.queue_file import document
+from steersman.gateway.scribe import Mirror
 from steersman.journal.queue import ItemRecord, QueueRecord
 
 

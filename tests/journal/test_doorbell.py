@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from steersman.journal.doorbell import Doorbell, ring
 from steersman.journal.folder import PrivateFolder
+from steersman.journal.presence import Doorbell, ring
 from steersman.machines.errors import StoreBusy
 
 

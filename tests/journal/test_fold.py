@@ -15,8 +15,7 @@ from steersman.journal.child_record import apply_to_children
 from steersman.journal.codec import decode, decode_entry, encode
 from steersman.journal.entry import Entry
 from steersman.journal.goal_record import apply_to_goals
-from steersman.journal.index_map import IndexMap
-from steersman.journal.log import Log
+from steersman.journal.log import IndexMap, Log
 from steersman.journal.queue import apply_to_queue
 from steersman.journal.record import SessionRecord, apply
 from steersman.journal.revert_record import apply_to_reverts

@@ -6,7 +6,7 @@ import pytest
 from blackbox.goal_table import REACHED
 from simulation.goal_moves import rows
 
-from steersman.machines.goal import GOAL
+from steersman.machines.lifecycles import GOAL
 from steersman.machines.step import Refusal, step
 
 MOVES = {

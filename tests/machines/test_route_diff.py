@@ -9,8 +9,8 @@ from steersman.machines.explanation import everybody, explain
 from steersman.machines.route_diff import boxes, differences, place_in_words
 from steersman.machines.routes import STEERSMAN, Routes
 from steersman.machines.routing import when
+from steersman.workflows.spelling import table_names
 from steersman.workflows.table_file import named_table
-from steersman.workflows.table_name import table_names
 
 
 @pytest.mark.parametrize("name", table_names()[1:])

@@ -4,16 +4,10 @@ from itertools import product
 
 import pytest
 
-from steersman.machines.call import CALL
-from steersman.machines.child import CHILD
 from steersman.machines.errors import MachineError
-from steersman.machines.item import ITEM
+from steersman.machines.lifecycles import CALL, CHILD, ITEM, QUEUE, SESSION, SUBAGENT, TURN
 from steersman.machines.machine import Machine, State, Transition
-from steersman.machines.queue import QUEUE
-from steersman.machines.session import SESSION
 from steersman.machines.step import Refusal, Step, compiled, step
-from steersman.machines.subagent import SUBAGENT
-from steersman.machines.turn import TURN
 
 DOOR = Machine(
     name="door",

@@ -3,10 +3,10 @@
 import pytest
 
 from steersman.machines.conversation import ChatMessage, ToolRequest, ToolSchema
+from steersman.ports.models.local import fit
 from steersman.ports.models.model import ModelRequest
 from steersman.ports.models.policy import SmallToolPolicy, paths_in
-from steersman.ports.models.retelling import retell
-from steersman.ports.models.window import fit
+from steersman.ports.models.reply import retell
 
 NAMES = {
     "read": ["path"],

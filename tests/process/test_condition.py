@@ -11,7 +11,7 @@ import pytest
 
 from steersman.machines.verdict import Condition
 from steersman.ports.agents.ancestry import is_alive, process
-from steersman.ports.condition import await_condition
+from steersman.ports.judging import await_condition
 
 NEVER = 3600.0
 """Seconds within which nothing of this ends by itself."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from steersman.machines.pursuit import GateResult
-from steersman.ports.gate import KEEP, run_gate
+from steersman.ports.judging import KEEP, run_gate
 from steersman.ports.process.host import ProcessHost
 from steersman.ports.process.process import Process
 

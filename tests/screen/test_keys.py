@@ -9,7 +9,7 @@ from stories.agent import call, says, uses
 from stories.stage import Stage
 from stories.terminal import Terminal
 
-from steersman.cli.screen.keys import KEYS
+from steersman.cli.screen.bindings import KEYS
 
 from .conftest import Open
 

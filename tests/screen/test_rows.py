@@ -12,16 +12,15 @@ from prompt_toolkit.layout.screen import Char, Screen
 from prompt_toolkit.utils import get_cwidth
 
 from steersman.cli.screen.bar import bar, duration
-from steersman.cli.screen.card import card_rows, replacing
 from steersman.cli.screen.completion import words_of
+from steersman.cli.screen.line import Pastes
 from steersman.cli.screen.look import Look, Row
-from steersman.cli.screen.markdown import Markdown
+from steersman.cli.screen.markdown import Markdown, Stream
 from steersman.cli.screen.past import Past
-from steersman.cli.screen.paste import Pastes
 from steersman.cli.screen.resizing import breaks_rows, rows_added
+from steersman.cli.screen.screen import card_rows, replacing
 from steersman.cli.screen.status import Status
-from steersman.cli.screen.stream import Stream
-from steersman.cli.screen.tool_view import ended_rows, unfolded_rows
+from steersman.cli.screen.transcript import ended_rows, unfolded_rows
 from steersman.cli.wrapping import fitted, wrapped_pieces
 
 LOOK = Look()

@@ -7,8 +7,7 @@ import pytest
 
 from steersman.cli.begun import Begun
 from steersman.cli.screen.look import Look
-from steersman.cli.screen.tool_view import running_row
-from steersman.cli.screen.transcript import Transcript
+from steersman.cli.screen.transcript import Transcript, running_row
 
 
 def accepted(name: str, number: int, how: str, text: str) -> dict[str, Any]:

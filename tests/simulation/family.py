@@ -32,9 +32,9 @@ from steersman.machines.delegation import CloseChild, SideTalk
 from steersman.machines.delivery import DEFAULT_DELIVERIES, Delivery, deliver
 from steersman.machines.effects import CallModel, RunTool, Summarise
 from steersman.machines.facts import StoreLost
+from steersman.machines.lifecycles import SUBAGENT
 from steersman.machines.messages import QueueChange, ResumeQueue, TakeBack, UserMessage
 from steersman.machines.pursuit import AskJudge, AwaitCondition, CountChanges, GoalTimer, RunGate
-from steersman.machines.subagent import SUBAGENT
 from steersman.machines.workflow_order import LookBefore
 
 __all__ = ["check_families", "check_family_at_rest", "check_talk"]

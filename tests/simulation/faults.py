@@ -13,18 +13,18 @@ from steersman.actors.children import ChildSupervisor
 from steersman.actors.decisions import children, queueing, routing, stopping, turning
 from steersman.actors.decisions.decision import Decision
 from steersman.actors.decisions.rearrangement import Rearranged
+from steersman.actors.ledger import Held, Outbox
 from steersman.actors.mailbox import tell
-from steersman.actors.outbox import Held, Outbox
 from steersman.actors.session import Session
 from steersman.journal import entries as e
 from steersman.journal import record as records
 from steersman.journal.record import SessionRecord
 from steersman.machines.delegation import ResumeChildren
 from steersman.machines.effects import RunTool, StopTool
+from steersman.machines.lifecycles import SESSION
 from steersman.machines.machine import Transition
 from steersman.machines.messages import QueueChange
 from steersman.machines.orders import ChildrenClosed
-from steersman.machines.session import SESSION
 
 __all__ = ["FAULTS", "NO_LAST_WORD", "WITHIN", "Fault", "run_with"]
 

@@ -26,8 +26,7 @@ from steersman.actors.simulated.happening import (
     Started,
     Uttered,
 )
-from steersman.actors.simulated.judging import Verdicts
-from steersman.actors.simulated.ports import Chances
+from steersman.actors.simulated.ports import Chances, Verdicts
 from steersman.actors.simulated.program import ROOT, SimulatedProgram
 from steersman.actors.simulated.session import Plan
 from steersman.actors.simulated.simulation import PriorityChooser, UniformChooser

@@ -40,7 +40,7 @@ from steersman.journal.recovery import load_record
 from steersman.machines.conversation import ChatMessage
 from steersman.machines.effects import CallModel, CancelModel, RestoreFiles, RunTool, StopTool
 from steersman.machines.facts import MessageKnown, MessageRejected, StoreLost
-from steersman.machines.item import ITEM
+from steersman.machines.lifecycles import ITEM, TURN
 from steersman.machines.messages import (
     Compact,
     Finalize,
@@ -50,7 +50,6 @@ from steersman.machines.messages import (
     UserMessage,
 )
 from steersman.machines.pursuit import ChangeGoal, SetGoal, StopJudging
-from steersman.machines.turn import TURN
 
 __all__ = [
     "HISTORY",

@@ -13,7 +13,15 @@ from steersman.machines.delegation import (
     PassSteer,
     StopChild,
 )
-from steersman.machines.messages import Compact, Finalize, Interrupt, Lane, Suspend, UserMessage
+from steersman.machines.messages import (
+    Compact,
+    Finalize,
+    Interrupt,
+    Lane,
+    Revert,
+    Suspend,
+    UserMessage,
+)
 from steersman.machines.orders import Committed, Down, Enqueue, Kill, StoreBroke, Wake
 from steersman.machines.pursuit import ConditionMet, GateEnded, JudgeAnswered
 from steersman.machines.results import (
@@ -25,7 +33,6 @@ from steersman.machines.results import (
     Summarised,
     ToolFinished,
 )
-from steersman.machines.revert_order import Revert
 
 __all__ = ["WATCH", "LaneWatch", "lane_that_it_needs"]
 

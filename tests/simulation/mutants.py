@@ -15,7 +15,7 @@ from steersman.actors import ledger, mailbox
 from steersman.actors import session as sessions
 from steersman.actors import supervisor as supervisors
 from steersman.actors.decisions import children, queueing, routing, stopping
-from steersman.actors.outbox import Held, Outbox
+from steersman.actors.ledger import Held, Outbox
 from steersman.actors.supervisor import ChildSpec, Supervisor
 from steersman.journal import entries as e
 from steersman.journal import fold
@@ -35,17 +35,13 @@ from steersman.machines.disposition import (
     Strategy,
 )
 from steersman.machines.effects import CallModel, RunTool
-from steersman.machines.item import ITEM
+from steersman.machines.lifecycles import ITEM, SESSION, SUBAGENT, TURN
 from steersman.machines.limits import Account
 from steersman.machines.machine import Machine
-from steersman.machines.message import Lane
-from steersman.machines.messages import Finalize, Interrupt, UserMessage
+from steersman.machines.messages import Finalize, Interrupt, Lane, UserMessage
 from steersman.machines.orders import Committed
 from steersman.machines.returning import DEFAULT_RETURNS, Awaited, Owner, Return
 from steersman.machines.routing import Table
-from steersman.machines.session import SESSION
-from steersman.machines.subagent import SUBAGENT
-from steersman.machines.turn import TURN
 
 __all__ = ["GONE", "MUTANTS", "Mutant"]
 

@@ -18,8 +18,7 @@ from simulation.user import POISON
 from steersman.actors.decisions import children
 from steersman.actors.decisions.decision import Decision
 from steersman.actors.simulated.happening import Appended, Durable, Performed, Told
-from steersman.actors.simulated.judging import Verdicts
-from steersman.actors.simulated.ports import Chances
+from steersman.actors.simulated.ports import Chances, Verdicts
 from steersman.actors.simulated.program import SimulatedProgram
 from steersman.actors.simulated.simulation import SimulatedDispatcher
 from steersman.actors.supervisor import ChildSpec, Supervisor

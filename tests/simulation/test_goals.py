@@ -12,8 +12,7 @@ from simulation.single import entries, has, program, run, say
 
 from steersman.actors.goal import Goal
 from steersman.journal import entries as e
-from steersman.machines.goal import GOAL
-from steersman.machines.judge import JUDGE
+from steersman.machines.lifecycles import GOAL, JUDGE
 from steersman.machines.orders import GoalOrder
 from steersman.machines.pursuit import SetGoal
 

@@ -18,11 +18,11 @@ from steersman.machines.messages import (
     PolicyChange,
     QueueChange,
     ResumeQueue,
+    Revert,
     Suspend,
     TakeBack,
     UserMessage,
 )
-from steersman.machines.revert_order import Revert
 
 __all__ = ["POISON", "User"]
 

@@ -5,8 +5,8 @@ import stat
 
 import pytest
 
+from steersman.ports.tools.file_tools import replace_file
 from steersman.ports.tools.place import Place, open_file
-from steersman.ports.tools.writing import replace_file
 
 ODD_NAMES = [
     "plain.txt",

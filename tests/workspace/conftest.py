@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.journal.workspace.outcome import Outcome, RevertOrder
+from steersman.journal.workspace.plan import Outcome, RevertOrder
 from steersman.journal.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")

@@ -11,7 +11,7 @@ from pathlib import Path
 from workspace.conftest import Agent, Content, content_of
 from workspace.test_workspace import fill, ruin
 
-from steersman.journal.workspace.outcome import RevertOrder
+from steersman.journal.workspace.plan import RevertOrder
 from steersman.journal.workspace.restore import STAGING
 from steersman.journal.workspace.workspace import Workspace
 

@@ -8,7 +8,7 @@ import pytest
 from workspace.conftest import content_of, git
 from workspace.test_workspace import fill
 
-from steersman.journal.workspace.outcome import RevertOrder
+from steersman.journal.workspace.plan import RevertOrder
 from steersman.journal.workspace.restore import RestoreFailed
 from steersman.journal.workspace.workspace import OWN_LARGEST, Workspace
 from steersman.ports.workspace.checkpoints import Checkpoints

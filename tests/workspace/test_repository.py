@@ -11,7 +11,7 @@ import pytest
 from workspace.conftest import Agent, content_of, git
 from workspace.test_workspace import fill
 
-from steersman.journal.workspace.readiness import folds_case
+from steersman.journal.workspace.workspace import folds_case
 
 NOBODY = 65534
 

@@ -3,22 +3,123 @@
 Faults stop a run; warnings are about what is probably not meant.
 """
 
-from collections.abc import Iterator, Mapping
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from ...machines.errors import TemplateError
 from ..config import Config, try_load
 from ..document import Complaint, Document, complain, config_error, read_document
-from ..fault import Fault
+from ..fault import Fault, Where
 from ..paths import Paths
-from .doubt import crowd_doubts, doubts
 from .inclusion import inclusion_faults, with_included
-from .program import program_doubts
 from .reading import read_workflow, settings_layer
-from .spec import AgentAction, JudgeAction, StepSpec, WorkflowSpec
+from .scope import TemplateUse
+from .spec import AgentAction, JudgeAction, Kind, RunAction, StepSpec, WorkflowSpec
+from .template import evaluate, is_template
 
-__all__ = ["Checked", "Surroundings", "check_file", "checked_workflow"]
+__all__ = [
+    "Checked",
+    "Surroundings",
+    "check_file",
+    "checked_workflow",
+    "crowd_doubts",
+    "doubts",
+    "program_doubts",
+]
+
+
+# Whether the programs that a workflow runs are there ----------------------------------------------
+
+
+def program_doubts(spec: WorkflowSpec, folder: Path, environ: Mapping[str, str]) -> Iterator[Fault]:
+    """Find programs that are not there now; something else may still bring them."""
+    for step in spec.steps:
+        if is_template(step.cwd):
+            continue
+        base = folder / step.cwd
+        if step.cwd and not os.path.isdir(base):
+            message, hint = f"there is no folder `{step.cwd}` now", "a step before it may make it"
+            yield Fault(("step", step.number, "cwd"), message, hint)
+        for where, program in _programs(step):
+            if not is_template(program) and not _is_there(program, base, environ):
+                place = "at this path" if "/" in program else "on the PATH"
+                hint = f"it was looked for {place}; a step before it may bring it"
+                yield Fault(where, f"there is no program `{program}` now", hint)
+
+
+def _programs(step: StepSpec) -> Iterator[tuple[Where, str]]:
+    where: Where = ("step", step.number)
+    match step.action:
+        case RunAction(words):
+            yield (*where, "run"), words[0]
+        case AgentAction(_, _, goal) if goal is not None:
+            for place, words in enumerate(goal.gates):
+                yield (*where, "goal", "gates", place), words[0]
+        case _:
+            pass
+
+
+def _is_there(program: str, folder: Path, environ: Mapping[str, str]) -> bool:
+    if "/" in program:
+        program = str(folder / program)
+    return shutil.which(program, path=environ.get("PATH")) is not None
+
+
+# What is allowed in a workflow and yet probably not meant -----------------------------------------
+
+
+def doubts(spec: WorkflowSpec, uses: Sequence[TemplateUse]) -> Iterator[Fault]:
+    """Find variables and outputs that nobody uses, and steps that can never run."""
+    paths = {reference.path[:2] for use in uses for reference in use.references}
+    for name in spec.variables:
+        if not {("vars",), ("vars", name)} & paths:
+            hint = "take it away, or use it as `{{ vars." + name + " }}`"
+            yield Fault(
+                ("workflow", "vars", name), f"nothing uses the variable `{name}`", hint, None, False
+            )
+    if ("steps",) not in paths:
+        for step in spec.steps:
+            if step.output.form != "text" and ("steps", step.id) not in paths:
+                where = ("step", step.number, "output")
+                yield Fault(
+                    where, f"nothing uses the output of step `{step.id}`", "take `output` away"
+                )
+    yield from _unreachable(spec.steps, uses)
+
+
+def crowd_doubts(spec: WorkflowSpec, most: int) -> Iterator[Fault]:
+    """Find steps that would have more sessions work at a time than `delegation.max_children` allows."""
+    for step in spec.steps:
+        if step.parallel > most and step.kind in (Kind.AGENT, Kind.JUDGE, Kind.WORKFLOW):
+            message = (
+                f"step `{step.id}` has {step.parallel} at a time, "
+                f"but no more than {most} sessions work at a time"
+            )
+            hint = f"add `[delegation]` with `max_children = {step.parallel}`, or ask for fewer"
+            yield Fault(("step", step.number, "parallel"), message, hint)
+
+
+def _unreachable(steps: Sequence[StepSpec], uses: Sequence[TemplateUse]) -> Iterator[Fault]:
+    fixed = {use.slot.where for use in uses if not use.references and not use.faults}
+    for step in steps:
+        where = ("step", step.number, "when")
+        if step.when and where in fixed and not _may_hold(step.when):
+            message = f"step `{step.id}` never runs: its condition is never true"
+            yield Fault(where, message, "a condition looks at `vars` or `steps`")
+        if step.for_each == ():
+            where = ("step", step.number, "for_each")
+            yield Fault(where, f"step `{step.id}` never runs: it has no items")
+
+
+def _may_hold(expression: str) -> bool:
+    try:
+        return bool(evaluate(expression, {}))
+    except TemplateError:
+        return True
 
 
 @dataclass(frozen=True, slots=True)

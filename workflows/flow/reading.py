@@ -5,28 +5,228 @@ there is another question (`check.py`), and one that every machine answers for i
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any, Final
 
 from pydantic import ValidationError
 
+from ...machines.errors import TemplateError
 from ..config import check_layer
-from ..declaration import known_keys
-from ..document import Complaint, Document, complain, config_error, parse_document, read_document
-from ..fault import Fault, dotted, faults_of
+from ..document import (
+    Complaint,
+    Document,
+    complain,
+    config_error,
+    is_list,
+    is_table,
+    known_keys,
+    parse_document,
+    read_document,
+)
+from ..fault import Fault, Where, dotted, faults_of, shown
 from ..spelling import suggest
 from .graph import order_faults
-from .habit import translated
-from .items import item_faults
-from .output_schema import schema_faults
 from .salvage import Salvaged, salvage, whole
 from .scope import Slot, TemplateUse, handled, read_templates, slots_of, use_faults
 from .shape import misfits, step_spec
-from .spec import WorkflowSpec
+from .spec import Kind, StepSpec, WorkflowSpec
+from .template import parse_expression
+from .usage import only_path
 from .workflow_file import WorkflowFile
 
-__all__ = ["Reading", "load_workflow", "parse_workflow", "read_workflow", "settings_layer"]
+__all__ = [
+    "Reading",
+    "item_faults",
+    "load_workflow",
+    "parse_workflow",
+    "read_workflow",
+    "schema_faults",
+    "settings_layer",
+    "translated",
+]
+
+
+# What people write in a step who know other programs' files, and how it is written here -----------
+
+
+_KEYS: Final = {
+    "after": "needs",
+    "args": "run",
+    "cmd": "run",
+    "command": "run",
+    "condition": "when",
+    "dependencies": "needs",
+    "depends_on": "needs",
+    "dir": "cwd",
+    "environment": "env",
+    "foreach": "for_each",
+    "if": "when",
+    "loop": "for_each",
+    "matrix": "for_each",
+    "name": "id",
+    "requires": "needs",
+    "retries": "retry",
+    "script": "shell",
+    "uses": "workflow",
+    "with_items": "for_each",
+    "workdir": "cwd",
+    "working_directory": "cwd",
+}
+_WAYS: Final = {
+    "ask": 'write a table, as in `ask = { text = "Go on?" }`',
+    "goal": 'write a table, as in `goal = { text = "the tests pass" }`',
+    "judge": 'write a table, as in `judge = { text = "it is right", of = "…" }`',
+    "retry": "write a table, as in `retry = { max = 3 }`",
+    "run": 'write a list, as in `run = ["ls", "-l"]`, or `shell = "ls -l"`',
+}
+
+
+def translated(fault: Fault) -> Fault:
+    """Give a fault of a step the hint that helps who knows another program's words for it."""
+    if fault.where[:1] != ("step",) or len(fault.where) != 3:
+        return fault
+    key = str(fault.where[2])
+    if fault.is_unknown and key in _KEYS:
+        meant = (*fault.where[:-1], _KEYS[key])
+        return replace(fault, hint=f"did you mean `{dotted(meant)}`?")
+    if not fault.is_unknown and key in _WAYS and " must be " in fault.message:
+        return replace(fault, hint=_WAYS[key])
+    return fault
+
+
+# Whether what a `for_each` goes through can be a list ---------------------------------------------
+
+
+def item_faults(spec: WorkflowSpec) -> Iterator[Fault]:
+    """Find a `for_each` that names something which is never a list."""
+    steps = {step.id: step for step in spec.steps}
+    for step in spec.steps:
+        if not isinstance(step.for_each, str):
+            continue
+        try:
+            path = only_path(parse_expression(step.for_each))
+        except TemplateError:
+            continue  # told where all templates are looked at
+        match path:
+            case ("vars", name) if name in (*spec.variables, *spec.required):
+                yield from _variable(step, name, spec)
+            case ("steps", name, "output") if name in steps:
+                yield from _output(step, steps[name])
+            case ("steps", name) if name in steps:
+                message = f"`for_each` goes through `steps.{name}`, which is a table"
+                yield _fault(step, message, f"did you mean `steps.{name}.output`?")
+            case _:
+                pass
+
+
+def _variable(step: StepSpec, name: str, spec: WorkflowSpec) -> Iterator[Fault]:
+    if not isinstance(spec.variables.get(name, ""), list):
+        message = f"`for_each` goes through `vars.{name}`, which is no list"
+        yield _fault(step, message, f'give it a list: `{name} = ["…"]`, or `vars.{name}.split()`')
+
+
+def _output(step: StepSpec, source: StepSpec) -> Iterator[Fault]:
+    if source.for_each is not None or source.kind is Kind.WORKFLOW:
+        return
+    if source.output.form == "text":
+        message = f"`for_each` goes through `steps.{source.id}.output`, which is a text"
+        hint = f'add `output = "lines"` to step `{source.id}`, for one item a line'
+        if source.kind in (Kind.JUDGE, Kind.ASK):
+            hint = "use a step that makes a list"
+        yield _fault(step, message, hint)
+
+
+def _fault(step: StepSpec, message: str, hint: str) -> Fault:
+    return Fault(("step", step.number, "for_each"), message, hint)
+
+
+# Whether a step's `schema` can be looked at: the words of JSON Schema that are known, and no others
+# A word that nobody looks at would promise what is not kept, so it is a fault.
+
+
+_TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
+_WORDS: Final[Mapping[str, str]] = {
+    "$schema": "text",
+    "additionalProperties": "bool",
+    "const": "",
+    "default": "",
+    "description": "text",
+    "enum": "list",
+    "examples": "list",
+    "items": "schema",
+    "maxItems": "number",
+    "maximum": "number",
+    "minItems": "number",
+    "minimum": "number",
+    "properties": "schemas",
+    "required": "texts",
+    "title": "text",
+    "type": "types",
+}
+_WANTED: Final = {
+    "bool": "true or false",
+    "list": "a list",
+    "number": "a number",
+    "schema": "a table",
+    "schemas": "a table",
+    "text": "a text in quotes",
+    "texts": "a list of texts",
+    "types": f"one of {', '.join(f'`{one}`' for one in _TYPES)}, or a list of them",
+}
+
+
+def schema_faults(step: StepSpec) -> Iterator[Fault]:
+    """Find what is wrong in a step's schema."""
+    if step.output.schema is not None:
+        yield from _faults_in(step.output.schema, ("step", step.number, "schema"))
+
+
+def _faults_in(schema: Mapping[str, Any], where: Where) -> Iterator[Fault]:
+    for word, value in schema.items():
+        place = (*where, word)
+        if word not in _WORDS:
+            near = get_close_matches(word, _WORDS, 1)
+            hint = f"did you mean `{near[0]}`? " if near else ""
+            hint += f"known: {', '.join(f'`{one}`' for one in _WORDS if one != '$schema')}"
+            message = f"`{dotted(place)}` is not a word that a schema can have here"
+            yield Fault(place, message, hint, None, False)
+        elif not _fits(_WORDS[word], value):
+            message = f"`{dotted(place)}` must be {_WANTED[_WORDS[word]]}, not {shown(value)}"
+            yield Fault(place, message)
+        elif word == "items":
+            yield from _faults_in(value, place)
+        elif word == "properties":
+            for name, inner in value.items():
+                if is_table(inner):
+                    yield from _faults_in(inner, (*place, name))
+                else:
+                    inside = (*place, name)
+                    yield Fault(inside, f"`{dotted(inside)}` must be a table, not {shown(inner)}")
+
+
+def _fits(kind: str, value: Any) -> bool:
+    match kind:
+        case "bool":
+            return isinstance(value, bool)
+        case "list":
+            return is_list(value)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "schema" | "schemas":
+            return is_table(value)
+        case "text":
+            return isinstance(value, str)
+        case "texts":
+            return is_list(value) and all(isinstance(one, str) for one in value)
+        case "types":
+            kinds = value if is_list(value) else [value]
+            return bool(kinds) and all(isinstance(one, str) and one in _TYPES for one in kinds)
+        case _:
+            return True
+
 
 _OWN = ("workflow", "step")
 _KNOWN = tuple(known_keys(WorkflowFile))

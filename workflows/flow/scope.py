@@ -9,8 +9,19 @@ from ...machines.errors import TemplateError
 from ..document import is_list, is_table
 from ..fault import Fault, Where
 from .graph import ancestors, waits_for
-from .kind import FIELDS, ITEM_FIELDS, OUTCOME_FIELDS, STATUSES, VERDICTS
-from .spec import AgentAction, AskAction, JudgeAction, RunAction, StepSpec, WorkflowAction
+from .spec import (
+    FIELDS,
+    ITEM_FIELDS,
+    OUTCOME_FIELDS,
+    STATUSES,
+    VERDICTS,
+    AgentAction,
+    AskAction,
+    JudgeAction,
+    RunAction,
+    StepSpec,
+    WorkflowAction,
+)
 from .template import is_template, parse_expression, parse_template
 from .usage import Reference, plain_references, references
 

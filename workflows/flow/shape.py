@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..fault import Fault, Where
-from .kind import Kind
 from .spec import (
     Action,
     AgentAction,
     AskAction,
     GoalSpec,
     JudgeAction,
+    Kind,
     Output,
     Retry,
     RunAction,

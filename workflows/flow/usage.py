@@ -2,11 +2,47 @@
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from jinja2 import nodes
+from pydantic.json_schema import GenerateJsonSchema
 
-__all__ = ["Reference", "only_path", "plain_references", "references"]
+from ..schema import TomlSchema, schema
+from .workflow_file import WorkflowFile
+
+__all__ = ["Reference", "only_path", "plain_references", "references", "starter", "workflow_schema"]
+
+
+# The file that `steersman workflow new` writes: explained line by line, and it runs as it is
+
+
+_FILE = Path(__file__).parent.parent / "starter.toml"
+
+
+def starter(name: str) -> str:
+    """Return it for a workflow of this name, in a file that is called after it."""
+    return _FILE.read_text(encoding="utf-8").replace("starter", name)
+
+
+# The JSON Schema of a workflow's file, so that editors complete and check it ----------------------
+
+
+def workflow_schema() -> dict[str, Any]:
+    """Describe `[workflow]` and `[[step]]`, and the tables of the configuration beside them."""
+    own = WorkflowFile.model_json_schema(schema_generator=TomlSchema)
+    settings = schema()
+    del settings["properties"]["route"]["default"]
+    return {
+        "$schema": GenerateJsonSchema.schema_dialect,
+        "title": "steersman workflow",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {**own["properties"], **settings["properties"]},
+        "required": own["required"],
+        "$defs": {**settings["$defs"], **own["$defs"]},
+    }
+
 
 _NAME: Final = r"(?!true\b|false\b|none\b|not\b)[a-z][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_]*)*"
 _PLAIN: Final = re.compile(rf"\{{\{{ ?({_NAME}) ?\}}\}}")

@@ -10,10 +10,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
-from ..declaration import Declaration, Several
-from ..document import is_list, is_table
+from ..document import Declaration, Several, is_list, is_table
 from ..fault import shown
-from ..name import UserName
+from ..spelling import UserName
 
 __all__ = [
     "ACTION_KEYS",

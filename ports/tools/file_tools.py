@@ -1,0 +1,368 @@
+"""Tools that read and change files: read, list, edit and write."""
+
+import difflib
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import islice
+from typing import Any, BinaryIO
+
+from ...machines.errors import ToolError
+from .arguments import declare, fault_of
+from .place import Place, open_file, open_folder, resolve
+from .text import clip_line, counted, readable, shown
+from .thread_tool import Stop, ThreadTool
+from .tool import ToolContext, ToolResult
+
+__all__ = [
+    "LARGEST",
+    "EditTool",
+    "difference",
+    "make_edit",
+    "make_list",
+    "make_read",
+    "make_write",
+    "refuse_binary",
+    "replace_file",
+    "replaced",
+]
+
+
+# The tool `read`: some lines of a text file -------------------------------------------------------
+
+
+_LINES = 2000  # unless `limit` says otherwise
+_LINE_BYTES = 2000  # of one line
+_SNIFF = 8192
+
+_SCHEMA = declare(
+    "read",
+    f"Read a text file. Gives at most {_LINES} lines; `offset` and `limit` choose others.",
+    ("path",),
+    path={"type": "string", "description": "path relative to the folder"},
+    offset={"type": "integer", "minimum": 1, "description": "first line, counted from 1"},
+    limit={"type": "integer", "minimum": 1, "description": "how many lines"},
+)
+
+
+def make_read(output_limit: int) -> ThreadTool:
+    """Make the tool; a result holds about `output_limit` bytes at most."""
+
+    def read(arguments: dict[str, Any], context: ToolContext, stop: Stop) -> ToolResult:
+        place = resolve(arguments["path"], context)
+        with open_file(place) as file:
+            refuse_binary(file, place)
+            offset = arguments.get("offset", 1)
+            limit = arguments.get("limit", _LINES)
+            text = _excerpt(file, place, offset, limit, output_limit, stop)
+            return ToolResult("ok", text, bytes=os.fstat(file.fileno()).st_size)
+
+    return ThreadTool(_SCHEMA, read, is_mutating=False, is_idempotent=True)
+
+
+def refuse_binary(file: BinaryIO, place: Place) -> None:
+    """Raise `ToolError` if the file does not hold text; it is at its start afterwards."""
+    is_binary = b"\0" in file.read(_SNIFF)
+    size = os.fstat(file.fileno()).st_size
+    file.seek(0)
+    if is_binary:
+        raise ToolError(f"`{shown(place.relative)}` is a binary file of {counted(size, 'byte')}")
+
+
+def _excerpt(
+    file: BinaryIO, place: Place, offset: int, limit: int, output_limit: int, stop: Stop
+) -> str:
+    taken: list[str] = []
+    size = number = 0
+    for number, line in enumerate(_lines(file, stop), 1):
+        if number < offset:
+            continue
+        if len(taken) >= limit or (taken and size + len(line) > output_limit):
+            taken.append(
+                f"[lines {offset}-{number - 1}; more follow, read on with offset {number}]"
+            )
+            break
+        taken.append(line)
+        size += len(line)
+    if taken:
+        return "\n".join(taken)
+    if number == 0:
+        return f"`{shown(place.relative)}` is empty."
+    raise ToolError(f"`{shown(place.relative)}` has only {counted(number, 'line')}")
+
+
+def _lines(file: BinaryIO, stop: Stop) -> Iterator[str]:
+    """Give the lines without their ends, long ones cut, and never hold a long one in memory."""
+    while line := file.readline(_LINE_BYTES):
+        stop.check()
+        missing = 0
+        last = line
+        while not last.endswith(b"\n") and (last := file.readline(65_536)):
+            stop.check()
+            missing += len(last)
+        text = readable(line.rstrip(b"\r\n"))
+        yield f"{text} [… {counted(missing, 'byte')} more in this line]" if missing > 1 else text
+
+
+# What a tool changes in a file, as a short diff for the model and for people ----------------------
+
+
+LARGEST = 16 * 1024 * 1024
+"""Bytes of a file that is changed, or compared, in memory."""
+_LINES_DIFFERENCE = 40
+_WIDTH = 200
+_INPUT = 2000  # changed lines beyond which making a diff would take long
+
+
+def difference(before: bytes, after: bytes) -> list[str]:
+    """Show a change as a short unified diff, without file names; nothing where it would be long."""
+    old, new = (readable(text).splitlines() for text in (before, after))
+    start = _shared(old, new)
+    end = _shared(old[start:][::-1], new[start:][::-1])
+    first = max(0, start - 2)
+    old = old[first : len(old) - max(0, end - 2)]
+    new = new[first : len(new) - max(0, end - 2)]
+    if max(len(old), len(new)) > _INPUT:
+        return []
+    rows = difflib.unified_diff(old, new, lineterm="", n=2)
+    shown_rows = [
+        _shift(row, first) if row.startswith("@@") else clip_line(row, _WIDTH)
+        for row in islice(rows, 2, 2 + _LINES_DIFFERENCE + 1)
+    ]
+    if len(shown_rows) > _LINES_DIFFERENCE:
+        shown_rows[-1] = "[… diff cut]"
+    return shown_rows
+
+
+def replaced(place: Place, data: bytes) -> list[str]:
+    """Show what writing `data` changes in a file; nothing for one that is new, or no text."""
+    try:
+        with open_file(place) as file:
+            refuse_binary(file, place)
+            if os.fstat(file.fileno()).st_size > LARGEST:
+                return []
+            return difference(file.read(), data)
+    except (OSError, ToolError):
+        return []
+
+
+def _shared(one: list[str], other: list[str]) -> int:
+    """Count how many first lines are the same."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
+def _shift(row: str, lines: int) -> str:
+    """Correct the line number in a hunk's head, since only a part of the file was compared."""
+    start = row.split("+")[1].split(" ")[0].split(",")[0]
+    return f"@@ line {int(start) + lines} @@"
+
+
+# The tool `list`: what lies in a folder -----------------------------------------------------------
+
+
+_MOST_SHOWN = 500
+_MOST_SEEN = 100_000  # of an enormous folder, before sorting
+
+_SCHEMA_LISTING = declare(
+    "list",
+    "List a folder: folders end in `/`, files are followed by their size in bytes.",
+    (),
+    path={"type": "string", "description": "path relative to the folder; `.` if not given"},
+)
+
+
+def make_list() -> ThreadTool:
+    """Make the tool."""
+    return ThreadTool(_SCHEMA_LISTING, _list, is_mutating=False, is_idempotent=True)
+
+
+def _list(arguments: dict[str, Any], context: ToolContext, stop: Stop) -> ToolResult:
+    place = resolve(arguments.get("path", "."), context)
+    name = shown(place.relative)
+    if place.path.exists() and not place.path.is_dir():
+        raise ToolError(f"`{name}` is a file", "use the tool `read`")
+    with open_folder(place.path) as folder:
+        here = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        rows = _rows(here, stop)
+    finally:
+        os.close(here)
+    if not rows:
+        return ToolResult("ok", f"`{name}` is empty.")
+    if len(rows) > _MOST_SHOWN:
+        total = f"{len(rows)}" if len(rows) < _MOST_SEEN else f"more than {_MOST_SEEN}"
+        rows[_MOST_SHOWN:] = [f"[{_MOST_SHOWN} of {total} entries shown]"]
+    return ToolResult("ok", "\n".join(rows))
+
+
+def _rows(folder: int, stop: Stop) -> list[str]:
+    with os.scandir(folder) as entries:
+        found = sorted(islice(entries, _MOST_SEEN), key=lambda entry: entry.name)
+        rows: list[str] = []
+        for entry in found:
+            stop.check()
+            rows.append(_row(entry, folder) if len(rows) < _MOST_SHOWN else "")
+        return rows
+
+
+def _row(entry: "os.DirEntry[str]", folder: int) -> str:
+    name = shown(os.fsencode(entry.name).decode(errors="backslashreplace"))
+    try:
+        if entry.is_symlink():
+            return f"{name} -> {shown(os.readlink(entry.name, dir_fd=folder))}"
+        if entry.is_dir():
+            return f"{name}/"
+        return f"{name}  {counted(entry.stat(follow_symlinks=False).st_size, 'byte')}"
+    except OSError:
+        return f"{name}  (gone, or unreadable)"
+
+
+# The tool `write`: a whole file, at once or not at all --------------------------------------------
+
+
+_SCHEMA_WRITING = declare(
+    "write",
+    "Write a text file, with the folders it needs. What the file held before is lost.",
+    ("path", "content"),
+    path={"type": "string", "description": "path relative to the folder"},
+    content={"type": "string", "description": "the whole new content"},
+)
+
+
+def make_write() -> ThreadTool:
+    """Make the tool."""
+    return ThreadTool(_SCHEMA_WRITING, _write, is_mutating=True, is_idempotent=True)
+
+
+def _write(arguments: dict[str, Any], context: ToolContext, stop: Stop) -> ToolResult:
+    place = resolve(arguments["path"], context)
+    content: str = arguments["content"]
+    data = content.encode()
+    changed = replaced(place, data)
+    is_new = replace_file(place, data)
+    lines = content.count("\n") + (content != "" and not content.endswith("\n"))
+    size = f"{counted(len(data), 'byte')}, {counted(lines, 'line')}"
+    verb = "Created" if is_new else "Replaced"
+    head = f"{verb} `{shown(place.relative)}` ({size})."
+    return ToolResult("ok", "\n".join([head, *changed]))
+
+
+def replace_file(place: Place, data: bytes) -> bool:
+    """Put `data` into a file by a rename, its mode kept; True if it is new.
+
+    Raises `ToolError` for what is no regular file or may not be written, and `OSError`.
+    """
+    with ExitStack() as stack:
+        parent = stack.enter_context(open_folder(place.path.parent, create=True))
+        mode = _mode_of(place, parent)
+        draft = f".steersman-{secrets.token_hex(8)}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        fd = os.open(draft, flags, 0o666, dir_fd=parent)
+        undo = stack.enter_context(ExitStack())
+        undo.callback(os.unlink, draft, dir_fd=parent)
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            if mode is not None:
+                os.fchmod(fd, mode)
+        os.rename(draft, place.path.name, src_dir_fd=parent, dst_dir_fd=parent)
+        undo.pop_all()
+    return mode is None
+
+
+def _mode_of(place: Place, parent: int) -> int | None:
+    """Give the permission bits of the file that is about to be replaced, none if there is none."""
+    name = shown(place.relative)
+    try:
+        found = os.stat(place.path.name or ".", dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(found.st_mode):
+        raise ToolError(f"`{name}` is a folder")
+    if not stat.S_ISREG(found.st_mode):
+        raise ToolError(f"`{name}` is not a regular file")
+    if not os.access(place.path.name, os.W_OK, dir_fd=parent):
+        raise ToolError(f"`{name}` is read-only")
+    return stat.S_IMODE(found.st_mode)
+
+
+# The tool `edit`: replace a text in a file by another, exactly ------------------------------------
+# Works on bytes, so that what is not touched stays as it is, whatever its encoding. Where a file ends
+# its lines with CR LF and the model writes LF, as it was shown, the file's way is kept.
+
+
+_SCHEMA_EDITING = declare(
+    "edit",
+    "Replace a text in a file. `old` must occur exactly once, unless `all` is true.",
+    ("path", "old", "new"),
+    path={"type": "string", "description": "path relative to the folder"},
+    old={"type": "string", "minLength": 1, "description": "the text to replace, exactly"},
+    new={"type": "string", "description": "what to put in its place"},
+    all={"type": "boolean", "description": "replace every occurrence"},
+)
+
+
+class EditTool(ThreadTool):
+    """The tool `edit`; also refuses a change that changes nothing."""
+
+    def fault(self, arguments: dict[str, Any]) -> str:
+        """Say what is wrong with the arguments; empty when nothing is."""
+        fault = fault_of(self.schema, arguments)
+        if not fault and arguments["old"] == arguments["new"]:
+            return "`old` and `new` are the same"
+        return fault
+
+
+def make_edit() -> EditTool:
+    """Make the tool. It is not idempotent: `new` may contain `old`."""
+    return EditTool(_SCHEMA_EDITING, _edit, is_mutating=True, is_idempotent=False)
+
+
+def _edit(arguments: dict[str, Any], context: ToolContext, stop: Stop) -> ToolResult:
+    place = resolve(arguments["path"], context)
+    name = shown(place.relative)
+    with open_file(place) as file:
+        refuse_binary(file, place)
+        size = os.fstat(file.fileno()).st_size
+        if size > LARGEST:
+            raise ToolError(f"`{name}` is too large to edit ({counted(size, 'byte')})")
+        before = file.read()
+    old, new = _as_in_file(before, arguments["old"].encode(), arguments["new"].encode())
+    number = before.count(old)
+    if number == 0:
+        raise ToolError(f"`old` does not occur in `{name}`", "read the file again")
+    if number > 1 and not arguments.get("all", False):
+        raise ToolError(
+            f"`old` occurs {number} times in `{name}`, in lines {_line_numbers(before, old)}",
+            "give more of its surroundings, or set `all`",
+        )
+    after = before.replace(old, new)
+    stop.check()
+    replace_file(place, after)
+    head = f"Edited `{name}` ({counted(number, 'replacement')})."
+    return ToolResult("ok", "\n".join([head, *difference(before, after)]))
+
+
+def _as_in_file(content: bytes, old: bytes, new: bytes) -> tuple[bytes, bytes]:
+    """Give `old` and `new` with the line ends of the file, or of the place if it mixes them."""
+    crlf = content.count(b"\r\n")
+    is_mixed = crlf != content.count(b"\n")
+    if crlf == 0 or (is_mixed and old in content):
+        return old, new
+    return _with_crlf(old), _with_crlf(new)
+
+
+def _with_crlf(text: bytes) -> bytes:
+    return text.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+
+
+def _line_numbers(content: bytes, old: bytes) -> str:
+    """List the lines in which `old` begins, the first few of them."""
+    numbers: list[str] = []
+    at = content.find(old)
+    while at >= 0 and len(numbers) < 10:
+        numbers.append(str(content.count(b"\n", 0, at) + 1))
+        at = content.find(old, at + len(old))
+    return ", ".join(numbers) + (", …" if at >= 0 else "")
