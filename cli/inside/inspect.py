@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import sys
 from collections import deque
 from collections.abc import Iterable, Mapping
-from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -17,68 +14,12 @@ from ...gateway.dumps.journal_view import EntryFilter, entry_line, listed
 from ...gateway.redaction import Redactor
 from ...journal.sqlite import SqliteStore
 from ...journal.store import SessionRow
-from ...machines.errors import StoreError
-from ...workflows.paths import Paths
-from ..page import can_colour, document, show, show_document, warn
+from ..page import document, show, show_document
 from ..stored import stored
 from .look import Look, now
+from .view import dump_at, dump_now, printed
 
-__all__ = ["dump_at", "dump_now", "inspect_session", "list_events", "printed", "show_difference"]
-
-
-# A session's dump: live, dead or at a moment, and in the form in which it is printed --------------
-
-
-ANSWER = 2.0
-"""Seconds that a live owner has to answer, before the store is asked."""
-
-
-def dump_now(environ: Mapping[str, str], store: SqliteStore, row: SessionRow) -> dict[str, Any]:
-    """Ask whoever has the session open; where nobody has, or answers, the store."""
-    owner = store.owner(row.session)
-    if owner is not None and owner.pid != os.getpid():
-        from ...gateway.remote import Remote
-
-        try:
-            state = Paths.of(environ).state
-            with closing(Remote.connect(state, row.session, owner, ANSWER)) as remote:
-                live: dict[str, Any] = remote.call("inspect")
-                return live
-        except StoreError as error:
-            warn(f"steersman: {error.message}; this is what the store holds")
-    from ...gateway.dumps.dump import dump_session
-
-    return dump_session(store, row)
-
-
-def dump_at(store: SqliteStore, row: SessionRow, moment: str) -> dict[str, Any]:
-    """Fold the session up to a moment. Raises `UsageError`."""
-    from ...gateway.dumps.dump import dump_session
-    from ...gateway.dumps.moment import seq_of
-
-    return dump_session(store, row, seq_of(store, row.session, row.seq, moment, now()))
-
-
-def printed(data: Mapping[str, Any], form: str, environ: Mapping[str, str]) -> str:
-    """Write a dump that is safe to show in a form."""
-    match form:
-        case "json":
-            return document(data)
-        case "toml":
-            from ..toml import toml_document
-
-            return toml_document(data)
-        case "svg":
-            from ...gateway.dumps.tree import tree_of
-            from ...gateway.dumps.tree_picture import tree_picture
-
-            return tree_picture(tree_of(dict(data))).rstrip("\n")
-        case _:
-            from ...gateway.dumps.tree import draw_dump
-
-            is_wide = not sys.stdout.isatty()
-            width = 0 if is_wide else shutil.get_terminal_size().columns
-            return draw_dump(dict(data), width, is_coloured=can_colour(sys.stdout, environ))
+__all__ = ["inspect_session", "list_events", "show_difference"]
 
 
 # `steersman inspect --diff A B`: what changed in a session between two moments --------------------

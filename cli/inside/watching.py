@@ -20,7 +20,7 @@ from ...journal.store import SessionRow
 from ...machines.errors import SteersmanError
 from ...workflows.paths import Paths
 from ..page import document, show
-from .inspect import dump_now, printed
+from .view import dump_now, printed
 
 __all__ = ["pulses", "watch"]
 

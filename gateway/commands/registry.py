@@ -17,6 +17,7 @@ from ..permission import PERMISSIONS_USAGE, permissions_command
 from ..router import routes_command
 from .agents import AGENTS_USAGE, agents_command, answer_command, smalltalk_command
 from .goal import GOAL_USAGE, goal_command
+from .limits import limits_command
 from .model import model_command
 from .queue import QUEUE_USAGE, queue_command
 from .reply import Reply
@@ -28,8 +29,9 @@ from .session import (
     rename_command,
     resume_command,
 )
+from .show import show_command
 from .steering import busy_command, receipts_command, steer_command, undo_command
-from .usage import limits_command, show_command, usage_command
+from .usage import usage_command
 
 if TYPE_CHECKING:
     from ..conversation import Conversation

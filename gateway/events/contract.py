@@ -25,7 +25,7 @@ from ...machines.facts import (
     ThoughtStreamed,
 )
 from ..acknowledgement import accepted_text
-from ..commands.usage import of_limits
+from ..commands.limits import of_limits
 from ..formats import iso
 from .child import of_child
 from .compaction import attachment_events, of_compaction, of_revert, output_of

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from .path_state import UNREADABLE, Kind, PathState, look_at, open_parent, signature
-from .restore import sync
+from .syncing import sync
 
 __all__ = ["EVERYTHING", "LARGEST", "BlobStore", "LostBlob"]
 

@@ -14,68 +14,19 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from .blob_store import EVERYTHING, LARGEST, BlobStore, LostBlob
 from .path_state import PathState, from_data, look_at, open_parent, signature, to_data
 from .plan import CHANGED_SINCE, Kept, Put
 from .side_record import save_json
+from .syncing import side_by_side, sync
 
-__all__ = [
-    "STAGING",
-    "Restore",
-    "RestoreFailed",
-    "is_moving",
-    "load_restore",
-    "reason_of",
-    "side_by_side",
-    "sync",
-]
-
-
-# Puts files and folders on disk; a file system does it faster for many at a time ------------------
-
-
-T = TypeVar("T")
-
-AT_ONCE = 16
-"""Threads; each only waits."""
-
-
-def sync(paths: Iterable[Path]) -> None:
-    """Sync each file, and the names in each folder, so that a power cut takes nothing back.
-
-    What is gone or may not be opened is passed over. Raises `OSError`.
-    """
-    side_by_side(_sync, paths)
-
-
-def side_by_side(work: Callable[[T], None], items: Iterable[T]) -> None:
-    """Do the same with many things at once, and wait for all. Raises what the first of them raises."""
-    todo = list(items)
-    if len(todo) < 2:
-        for one in todo:
-            work(one)
-        return
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        for _ in pool.map(work, todo):
-            pass
-
-
-def _sync(path: Path) -> None:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+__all__ = ["STAGING", "Restore", "RestoreFailed", "is_moving", "load_restore", "reason_of"]
 
 
 STAGING = ".steersman-revert-"

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .restore import sync
+from .syncing import sync
 
 __all__ = ["SideRecord", "load_side", "save_json", "save_side"]
 

@@ -15,10 +15,11 @@ from dataclasses import replace
 from typing import Any
 
 from ...machines.conversation import ChatMessage, Thought, Usage
+from .capacity import published_window
 from .complaint import Complaint
 from .endpoint import Endpoint, Patience, parse_base_url
-from .exchange import Exchange, count, table, tables
-from .local import published_window
+from .exchange import Exchange
+from .foreign import count, table, tables
 from .model import ModelRequest
 from .reply import Reply
 from .retry import RetryPolicy, ServerFault

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...machines.conversation import ChatMessage, ToolSchema, Usage
+from .capacity import asked_window, published_window
 from .complaint import Complaint
 from .endpoint import Endpoint, Patience, is_loopback, parse_base_url
-from .exchange import DONE, Exchange, count, table, tables
-from .local import asked_window, published_window
+from .exchange import DONE, Exchange
+from .foreign import count, table, tables
 from .model import ModelRequest
 from .reply import Reply
 from .retry import RetryPolicy

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
-from .exchange import count, table
+from .foreign import count, table
 from .retry import ServerFault
 
 __all__ = ["Complaint", "error_text", "excerpt"]

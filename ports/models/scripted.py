@@ -38,7 +38,7 @@ from typing import Any, cast
 
 from ...machines.conversation import ToolRequest, Usage
 from ...machines.errors import ConfigError, ModelError
-from .exchange import table
+from .foreign import table
 from .model import ModelAnswer, ModelRequest, unheard
 
 __all__ = ["ScriptedAnswer", "ScriptedModel", "load_script"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ...machines.conversation import ChatMessage, ToolSchema
 from ...machines.errors import ModelError
-from .exchange import table
+from .foreign import table
 from .model import Model, ModelAnswer, ModelRequest
 
 __all__ = ["Trial", "try_out"]

@@ -1,0 +1,23 @@
+"""Read JSON that others wrote: what is not of the expected shape counts as not there."""
+
+from typing import Any, cast
+
+__all__ = ["count", "table", "tables"]
+
+
+def table(value: object) -> dict[str, Any]:
+    """Return a JSON object, or an empty one."""
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
+
+
+def tables(value: object) -> list[dict[str, Any]]:
+    """Return the JSON objects of a list, or nothing."""
+    items = cast(list[object], value) if isinstance(value, list) else []
+    return [table(item) for item in items if table(item)]
+
+
+def count(value: object, *path: str) -> int:
+    """Return the whole number at the end of a path of names, or 0."""
+    for name in path:
+        value = table(value).get(name)
+    return value if isinstance(value, int) else 0
