@@ -130,7 +130,8 @@ class Actor(pykka.Actor):
 
     def _handle(self, envelope: Envelope[Any]) -> None:
         message, future = envelope.message, envelope.reply_to
-        self.last_message = type(message).__name__
+        kind = type(message).__name__
+        self.last_message = self.last_message if kind == "Inspect" else kind
         self.envelope = envelope
         try:
             _answer(envelope, self._handle_receive(message))
@@ -139,7 +140,7 @@ class Actor(pykka.Actor):
                 with contextlib.suppress(queue.Full):  # answered already
                     future.set_exception()
             if future is None or not isinstance(error, Exception):
-                self._die(error, letter=self.last_message)
+                self._die(error, letter=kind)
         else:
             if self.is_done:
                 self._stop()

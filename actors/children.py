@@ -34,7 +34,6 @@ from ..machines.orders import (
     ChildrenClosed,
     CloseChildren,
     Down,
-    Inspect,
     StoreBroke,
     TimerFired,
     Wake,
@@ -183,8 +182,6 @@ class ChildSupervisor(Supervisor):
                 for name in children.stranded(self.ledger.record):
                     self._give_back(name)
                 reply = None
-            case Inspect():
-                reply = {"at_work": [child.name for child in at_work(self.ledger.record.children)]}
             case EndChild():
                 reply = self._end_one(message)
             case Answer():

@@ -16,7 +16,7 @@ from ..journal import goal_entries as g
 from ..journal.goal_record import GoalRecord
 from ..journal.record import SessionRecord
 from ..machines.messages import Interrupt
-from ..machines.orders import Down, GoalMessage, GoalOrder, Inspect, TimerFired, Wake
+from ..machines.orders import Down, GoalMessage, GoalOrder, TimerFired, Wake
 from ..machines.pursuit import (
     AwaitCondition,
     ChangesCounted,
@@ -125,8 +125,6 @@ class Goal(Supervisor):
                 self._judge_dead(message)
             case ConditionMet() | TimerFired():
                 self._time_has_come(message)
-            case Inspect():
-                return {"judging": "judge" in self.children, "timer": self.awaited.name}
             case Down():
                 self.handle_down(message)
             case _:

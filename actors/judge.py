@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 from pykka import ActorRef
 
 from ..machines.lifecycles import JUDGE
-from ..machines.orders import Inspect
 from ..machines.pursuit import (
     AskJudge,
     ChangesCounted,
@@ -102,8 +101,6 @@ class Judge(Actor):
                 if self.state not in JUDGE.final:
                     self._fire("stop")
                     self.stop()
-            case Inspect():
-                return {"state": self.state}
             case _:
                 return super().on_receive(message)
         return None

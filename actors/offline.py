@@ -68,7 +68,7 @@ class OfflineSession(Actor):
             case NoteEntry(entry):
                 self.ledger.decide(Decision(entries=(entry,)))
             case Inspect(is_of_queue=False):
-                return inspect_session(self.ledger.whole, self.mailbox, {})
+                return inspect_session(self, self.ledger.record, {})
             case _ if self.ledger.broken:
                 return self._turn_away(message, self.ledger.broken)
             case _ if self.ledger.record.state in ("finalizing", "finalized"):

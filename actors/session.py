@@ -137,7 +137,7 @@ class Session(Supervisor):
                 self.ledger.decide(reverting.restored(self.ledger.record, message))
                 self.askers.answer(self.ledger.record)
             case Inspect(is_of_queue=False):
-                return inspect_session(self.ledger.whole, self.mailbox, self.children)
+                return inspect_session(self, self.ledger.record, self.children)
             case _ if self.ledger.broken:
                 return self._turn_away(message, self.ledger.broken)
             case _ if self._is_gone(message):

@@ -20,7 +20,7 @@ from ..machines.facts import Noticed, OutputShown, TextStreamed, ThoughtStreamed
 from ..machines.lifecycles import TURN
 from ..machines.limits import ANSWER
 from ..machines.messages import Answer, Interrupt
-from ..machines.orders import Inspect, SteerWaits, TakeSteers, Wake
+from ..machines.orders import SteerWaits, TakeSteers, Wake
 from ..machines.results import (
     ModelAnswered,
     ModelFailed,
@@ -132,9 +132,6 @@ class Turn(Actor):
             case SteerWaits():
                 if AGENT_TOOL in running_calls(self.ledger.record):
                     self.ledger.pass_on(Noticed(f"{self.ledger.environment.agent} {PATIENCE}"))
-            case Inspect():
-                turn = self._turn
-                return {"state": turn.state, "step": turn.step, "open": self._open()}
             case _:
                 return super().on_receive(message)
         return None

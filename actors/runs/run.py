@@ -19,7 +19,7 @@ from ...machines.effects import StopTool
 from ...machines.errors import TemplateError
 from ...machines.facts import Noticed
 from ...machines.messages import Answer
-from ...machines.orders import Inspect, SteerWaits, TimerFired, Wake
+from ...machines.orders import SteerWaits, TimerFired, Wake
 from ...machines.results import ModelNoticed, ToolFinished
 from ...machines.workflow_order import LookAfter, Looked, SetRunTimer
 from ...workflows.flow.template import render
@@ -94,8 +94,6 @@ class Run(Actor):
                 return self._answered(message)
             case ModelNoticed(text=text):
                 self.context.ledger.environment.ears.pass_on(Noticed(text))
-            case Inspect():
-                return {"state": self.context.run.state, "open": sorted(self.attempts.open)}
             case _:
                 return super().on_receive(message)
         self._go_on()

@@ -1,16 +1,18 @@
 """A session as data: its record, its actors, and how it came to be as it is.
 
 One builder, whether the session lives in this process, lies in the store, or is looked at as it was:
-field by field the same for the same entry, but for what only a living one has: mailboxes, restarts,
-dead letters and process ids. A stored session is folded up to one entry, so that the parts agree
-even while another process writes on. Subagents at work are dumps within the dump.
+field by field the same for the same entry, but for what only a living one can say: what its actors say
+of themselves, dead letters and process ids. Where nobody can say it, it is null or left out; who had
+the session at an earlier entry is not known either. A stored session is folded up to one entry, so that
+the parts agree even while another process writes on. Subagents at work are dumps within the dump.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...journal.child_record import at_work
@@ -21,7 +23,7 @@ from ...journal.record import SessionRecord
 from ...journal.store import SessionRow, Store
 from ...machines.errors import UnknownSession
 from ..formats import iso
-from .actor_view import LANES, Live, actors_of
+from .actor_view import Live, actors_of
 from .trace import Trace, traced
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VERSION", "Traces", "dump_live", "dump_session"]
 
-VERSION = 1
+VERSION = 2
 """Of the dump's shape: rises when a field changes its meaning or goes."""
 
 Traces = dict[str, Trace]
@@ -41,8 +43,8 @@ class _Living:
     """What only a living session has; `pids` by tool call."""
 
     actors: Live
-    pids: dict[str, int] = field(default_factory=dict[str, int])
-    letters: tuple[dict[str, Any], ...] = ()
+    pids: dict[str, int]
+    letters: list[dict[str, Any]]
 
 
 def dump_session(store: Store, row: SessionRow, seq: int | None = None) -> dict[str, Any]:
@@ -51,10 +53,11 @@ def dump_session(store: Store, row: SessionRow, seq: int | None = None) -> dict[
     `seq` is an earlier entry, up to which it is told; its subagents are then as they were until the
     next one.
     """
-    before = None
-    if seq is not None and seq < row.seq:
-        before = entry_at(store, row.session, seq + 1).time
-    return _dump_at(store, row.session, row.seq if seq is None else seq, before)
+    if seq is None:
+        return _dump_at(store, row.session, row.seq, None)
+    is_last = seq >= row.seq
+    before = math.inf if is_last else entry_at(store, row.session, seq + 1).time
+    return _dump_at(store, row.session, seq, before)
 
 
 def dump_live(runtime: Runtime, session: str, traces: Traces | None = None) -> dict[str, Any]:
@@ -73,14 +76,16 @@ def dump_live(runtime: Runtime, session: str, traces: Traces | None = None) -> d
         for one in tuple(runtime.system.dead_letters)
         if one.path.split("/")[0] == session
     ]
-    living = _Living(live["actors"], known.performer.pids if known else {}, tuple(letters))
+    living = _Living(live["actors"], known.performer.pids if known else {}, letters)
     shown = replace(record, id=session)
     return _dump(
-        runtime.store, shown, trace, living, lambda child: dump_live(runtime, child, traces)
+        runtime.store, shown, trace, lambda child: dump_live(runtime, child, traces), living
     )
 
 
 def _dump_at(store: Store, session: str, seq: int, before: float | None) -> dict[str, Any]:
+    """Fold a session up to an entry; `before` is when the next one came, none for how it is now."""
+
     def of_child(child: str) -> dict[str, Any]:
         last = store.load(child).row.seq
         if before is not None:
@@ -88,34 +93,39 @@ def _dump_at(store: Store, session: str, seq: int, before: float | None) -> dict
         return _dump_at(store, child, last, before)
 
     trace = traced(store, session, seq)
-    living = _Living({"session": {"mailbox": _mail(store, session)}})
-    return _dump(store, trace.record, trace, living, of_child)
+    return _dump(store, trace.record, trace, of_child, is_past=before is not None)
 
 
 def _dump(
     store: Store,
     record: SessionRecord,
     trace: Trace,
-    living: _Living,
     of_child: Callable[[str], dict[str, Any]],
+    living: _Living | None = None,
+    *,
+    is_past: bool = False,
 ) -> dict[str, Any]:
     trace.record.id = record.id
     data = encode_whole(replace(record, conversation=Log(), sources=Log()))
     for name in ("conversation", "sources", "spoken"):
         del data[name]
-    owner = store.owner(record.id)
+    owner = None if is_past else store.owner(record.id)
     held = {"pid": owner.pid, "since": iso(owner.started)} if owner else None
     lease = {"epoch": store.epoch(record.id), "node": owner.node if owner else "", **(held or {})}
-    _show_pids(data, living.pids)
+    is_known = living is not None or not (is_past or store.is_owned(record.id))
+    if living is not None:
+        _show_pids(data, living.pids)
     return {
         "version": VERSION,
         **data,
         "messages": record.spoken,
         "owner": held,
-        "lease": lease,
-        "actors": actors_of(trace, living.actors, is_owned=store.is_owned(record.id)),
+        "lease": None if is_past else lease,
+        "actors": actors_of(
+            trace, living.actors if living else {}, "stopped" if is_known else None
+        ),
         "transitions": list(trace.transitions),
-        "dead_letters": list(living.letters),
+        "dead_letters": living.letters if living else None,
         "hooks": list(trace.hooks),
         "subagents": dict(_subagents(record, of_child)),
     }
@@ -136,11 +146,3 @@ def _subagents(
     for child in at_work(record.children):
         with suppress(UnknownSession):  # it waits for room, or lives in another home
             yield child.name, of_child(child.session)
-
-
-def _mail(store: Store, session: str) -> dict[str, int]:
-    """Count what waits in the session's inbox, by lane."""
-    mail: dict[str, int] = dict.fromkeys(LANES, 0)
-    for posted in store.unconsumed(session):
-        mail[LANES[min(posted.lane, len(LANES) - 1)]] += 1
-    return mail

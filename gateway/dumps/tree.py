@@ -23,7 +23,7 @@ def draw_dump(data: dict[str, Any], width: int = 0, *, is_coloured: bool = False
         moved = f"{one['from'] or '(new)'} -> {one['to']}"
         line = f"  {one['seq']:>5}  {clock(one['time'])}  {one['what']}: {moved}  ({one['cause']})"
         lines.append(cut(line, width))
-    for one in data.get("dead_letters", ()):
+    for one in data.get("dead_letters") or ():
         lines.append(cut(f"actor {one['actor']} died of {one['message']}: {one['reason']}", width))
     return "\n".join(lines)
 
@@ -33,7 +33,8 @@ def tree_of(data: dict[str, Any]) -> Branch:
     actors = data.get("actors", {})
     since = actors.get("session", {}).get("since", "")
     owner, name = data.get("owner"), data.get("name", "")
-    who = f"process {owner['pid']}" if owner else "no live process owns it"
+    nobody = "no live process owns it" if data.get("lease") else "process ?"
+    who = f"process {owner['pid']}" if owner else nobody
     about = f"(entry {data.get('seq', 0)}, since {clock(since)}, {who})" if since else ""
     title = f"session {data['id']}" + (f' "{name}"' if name else "")
     twigs = [
@@ -144,12 +145,15 @@ def _children(data: dict[str, Any]) -> Iterator[Branch]:
 
 
 def _actor(name: str, actor: dict[str, Any]) -> Branch:
+    """Show what an actor says of itself, with `?` for what nobody can say."""
+    known = {key: "?" if value is None else value for key, value in actor.items()}
     mail = actor["mailbox"]
     parts = [
-        "" if actor["supervised"] == "running" else str(actor["supervised"]),
-        f"waits for {actor['waiting_for']}" if actor.get("waiting_for") else "",
-        f"mail {mail['system']}/{mail['control']}/{mail['data']}",
-        f"last {actor.get('last_message') or 'nothing yet'}",
-        f"restarted {actor['restarts']} times" if actor.get("restarts") else "",
+        f"journal: {actor['differs'] or 'nothing'}" if "differs" in actor else "",
+        {"running": "", "?": "runs ?"}.get(known["supervised"], known["supervised"]),
+        f"waits for {known['waiting_for']}" if known["waiting_for"] else "",
+        f"mail {mail['system']}/{mail['control']}/{mail['data']}" if mail else "mail ?",
+        f"last {known['last_message'] or 'nothing yet'}",
+        f"restarts {known['restarts']}" if known["restarts"] else "",
     ]
-    return Branch(f"actor {name}", actor["state"], "  ".join(part for part in parts if part))
+    return Branch(f"actor {name}", known["state"], "  ".join(part for part in parts if part))

@@ -10,7 +10,8 @@ from steersman.cli.toml import without_nulls
 
 from .driver import COMMAND, Chat, Gate, Place
 
-DIED = ("owner", "dead_letters")
+DIED = ("owner", "lease", "dead_letters")
+OF_ACTORS = ("mailbox", "restarts", "supervised", "waiting_for", "last_message")
 
 SHELL_RUNS = '[permissions]\nrules = [{ tool = "shell", match = "*", do = "allow" }]'
 WORKFLOW = """
@@ -35,18 +36,18 @@ def looked(place: Place, *arguments: str) -> dict[str, Any]:
 
 
 def lasting(data: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what dies with a process: who runs it, mailboxes, restarts, process ids, a judge."""
+    """Leave out what dies with a process: who runs it, what actors say of themselves, process ids."""
     kept = json.loads(json.dumps({name: one for name, one in data.items() if name not in DIED}))
-    kept["lease"] = data["lease"]["epoch"]
     kept["actors"].pop("judge", None)
     for actor in kept["actors"].values():
-        for name in ("mailbox", "restarts", "supervised"):
-            del actor[name]
+        assert "differs" not in actor
+        for name in OF_ACTORS:
+            actor.pop(name, None)
     for turn in kept["turns"].values():
         for call in turn["calls"].values():
             call.pop("pid", None)
     for step in kept["run"]["steps"].values() if kept.get("run") else ():
-        del step["pids"]
+        step.pop("pids", None)
     kept["subagents"] = {name: lasting(one) for name, one in data["subagents"].items()}
     return kept
 
@@ -54,9 +55,14 @@ def lasting(data: dict[str, Any]) -> dict[str, Any]:
 def agrees(place: Place, live: dict[str, Any]) -> None:
     """Check that after SIGKILL the store, and its last entry in each form, say what was live."""
     dead = looked(place)
-    assert dead["owner"] is None
+    assert (dead["owner"], dead["lease"]["epoch"]) == (None, live["lease"]["epoch"])
     assert lasting(dead) == lasting(live)
-    assert lasting(looked(place, "--at", str(live["seq"]))) == lasting(live)
+    past = looked(place, "--at", str(live["seq"]))
+    assert lasting(past) == lasting(live)
+    for data, supervised in ((dead, "stopped"), (past, None)):
+        said = [[one[name] for name in OF_ACTORS] for one in data["actors"].values()]
+        assert said == [[None, None, supervised, None, None]] * len(said)
+        assert data["dead_letters"] is None
     assert lasting(looked(place, "--at", "0s ago")) == lasting(live)
     toml = place.run("inspect", "last", "--format", "toml", "--at", str(live["seq"])).stdout
     assert lasting(tomllib.loads(toml)) == lasting(without_nulls(live))
@@ -82,6 +88,12 @@ def test_live_dead_and_past_agree(place: Place, serve, gate: Gate) -> None:
     (call,) = kid["turns"][kid["turn"]]["calls"].values()
     assert (call["state"], call["pid"]) == ("running", pid)
     assert live["owner"]["pid"] == chat.process.pid
+    past = looked(place, "--at", str(before["seq"]))
+    assert (past["owner"], past["lease"]) == (None, None)
+    tree = place.run("inspect", "last", "--at", str(before["seq"])).stdout
+    assert ", process ?)" in tree
+    assert "actor queue  open  runs ? waits for ? mail ? last ? restarts ?" in tree
+    assert live["actors"]["children"]["waiting_for"] == "kid"
     assert kid["actors"]["turn"]["waiting_for"] == f"call {call['id']}"
     chat.kill()
 
@@ -147,7 +159,7 @@ def test_a_run_agrees(place: Place, serve, gate: Gate) -> None:
     assert (fan["state"], fan["marks"], list(fan["pids"].values())) == ("running", "dr", [pid])
     assert list(agent["children"].values()) == ["agent"]
     assert live["actors"]["turn"]["machine"] == "run"
-    assert live["actors"]["turn"]["waiting_for"] == "step fan (other.sh), step agent"
+    assert live["actors"]["turn"]["waiting_for"] == "step agent, step fan (other.sh)"
     tree = place.run("inspect", "last").stdout
     for line in ("run of w  running", "step fan  running  1/2", f"process {pid}", "child agent"):
         assert line in tree

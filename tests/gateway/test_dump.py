@@ -9,10 +9,15 @@ from typing import Any
 import pytest
 
 from steersman.gateway.dumps.dump import dump_session
+from steersman.gateway.dumps.tree import draw_dump
 from steersman.gateway.host import Host
+from steersman.machines.disposition import Intent
+from steersman.machines.errors import StoreError
+from steersman.machines.messages import UserMessage
+from steersman.machines.orders import Inspect, Kill
 
 Begin = Callable[..., Host]
-ONLY_LIVE = ("mailbox", "restarts")
+ONLY_LIVE = ("mailbox", "restarts", "supervised", "waiting_for", "last_message")
 
 
 def bare(data: dict[str, Any]) -> dict[str, Any]:
@@ -21,12 +26,12 @@ def bare(data: dict[str, Any]) -> dict[str, Any]:
         name: {key: value for key, value in actor.items() if key not in ONLY_LIVE}
         for name, actor in data["actors"].items()
     }
-    return {**data, "actors": actors}
+    return {**data, "actors": actors, "dead_letters": None}
 
 
 @pytest.mark.parametrize("moment", ["idle", "busy", "held"])
 def test_live_and_stored_dumps_agree(begin: Begin, tmp_path: Path, moment: str) -> None:
-    """At the same entry each field is the same, but for mailboxes and restarts."""
+    """At the same entry each field is the same, but for what actors say of themselves."""
     if moment != "idle":
         (tmp_path / "answers.toml").write_text('[[answer]]\ntext = "never"\ndelay = inf\n')
     host = begin()
@@ -57,5 +62,45 @@ def test_the_mailboxes_are_the_living_ones(begin: Begin, tmp_path: Path) -> None
     conversation = host.begin(tmp_path)
     data = conversation.inspect()
     assert set(data["actors"]["queue"]["mailbox"]) == {"system", "control", "data"}
+    assert data["actors"]["queue"]["restarts"] == 0
+    assert data["actors"]["session"]["last_message"] == "Inspect"
     assert data["owner"] is None
     assert conversation.say("/inspect").text.startswith(f"session {conversation.session}  idle")
+
+
+def test_a_difference_to_the_journal_is_shown(
+    begin: Begin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing can be written any more, actors say what they do, and the journal is behind."""
+    (tmp_path / "answers.toml").write_text('[[answer]]\ntext = "never"\ndelay = inf\n')
+    conversation = begin().begin(tmp_path)
+    is_refused = threading.Event()
+
+    def refuse(_: Any) -> list[bool]:
+        is_refused.set()
+        raise StoreError("the disk is full", "make room")
+
+    monkeypatch.setattr(conversation.runtime.store, "commit", refuse)
+    said = UserMessage("normal", "work", Intent.CONVERSE)
+    conversation.runtime.tell(conversation.session, said)
+    assert is_refused.wait(20)
+    data = conversation.inspect()
+    session, turn = data["actors"]["session"], data["actors"]["turn"]
+    assert (session["state"], session["differs"], turn["differs"]) == ("busy", "idle", "")
+    assert "differs" not in data["actors"]["queue"]
+    tree = draw_dump(data)
+    assert "actor session  busy  journal: idle waits for turn t1" in tree
+    assert "journal: nothing" in tree
+
+
+def test_an_actor_says_how_often_it_was_restarted(begin: Begin, tmp_path: Path) -> None:
+    """One that was killed is there again, and says so, and what it was told last."""
+    conversation = begin().begin(tmp_path)
+    ref = conversation.runtime.sessions[conversation.session].ref
+    assert ref is not None
+    session: Any = ref.actor_inbox
+    session.owner.children["queue"].ref.tell(Kill(0))
+    conversation.runtime.ask(conversation.session, Inspect(is_last=True, is_of_queue=True))
+    queue = conversation.inspect()["actors"]["queue"]
+    said = [queue[name] for name in ("restarts", "last_message", "supervised")]
+    assert said == [1, "Inspect", "running"]
