@@ -29,7 +29,7 @@ from ..machines.errors import UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths
 from .acknowledgement import acknowledgement
-from .held import Held
+from .held import HeldNotice
 from .leaving import Leaving, leave_on_signals
 from .printer import Printer
 from .typed import typed_lines
@@ -122,7 +122,7 @@ def _own_output() -> TextIO:
 
 def _words() -> Callable[[Event], str]:
     """Return what says, of one session's events, what a person reads of them."""
-    held = Held()
+    held = HeldNotice()
 
     def words(event: Event) -> str:
         waits = held.hear(event)

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-__all__ = ["Held"]
+__all__ = ["HeldNotice"]
 
 
-class Held:
+class HeldNotice:
     """Follows a queue's events, and says it when more is held than before: not for what becomes less."""
 
     def __init__(self) -> None:

@@ -28,7 +28,7 @@ from ..machines.workflow_step import STEP, WORK
 from .page import show, show_document, warn
 
 if TYPE_CHECKING:
-    from ..machines.check import Fault
+    from ..machines.check import MachineFault
 
 __all__ = [
     "MACHINES",
@@ -127,7 +127,7 @@ def check_machines() -> int:
     )
 
 
-def _report(checked: Sequence[tuple[str, Sequence[Fault]]]) -> int:
+def _report(checked: Sequence[tuple[str, Sequence[MachineFault]]]) -> int:
     """Print a line for each part that was checked; exit 2 if one has faults."""
     for what, faults in checked:
         show(f"{what}: {f'{len(faults)} faults' if faults else 'ok'}")

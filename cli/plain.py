@@ -24,7 +24,7 @@ from ..gateway.terminal import clean
 from ..machines.errors import UsageError
 from .acknowledgement import acknowledgement
 from .goal_lines import GoalLines
-from .held import Held
+from .held import HeldNotice
 from .leaving import Leaving
 from .options import ChatOptions
 from .page import warn
@@ -63,7 +63,7 @@ class PlainFace:
         self._out, self._err = out, err
         self._can_utf8, self._has_bar, self._shows_queued = can_utf8, has_bar, shows_queued
         self._is_mid_line = False
-        self._held = Held()
+        self._held = HeldNotice()
         self._goal_lines = GoalLines()
 
     def hear(self, event: Event) -> None:

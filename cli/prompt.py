@@ -27,17 +27,17 @@ from .screen.bindings import Bindings
 from .screen.canvas import Canvas, SteadyOutput
 from .screen.completion import ChatCompleter
 from .screen.layout import make_app
-from .screen.line import Line
-from .screen.look import Look
+from .screen.line import InputLine
+from .screen.look import Appearance
 from .screen.mending import in_order
 from .screen.past import Past
 from .screen.screen import Screen
 from .screen.speaker import Speaker
 
-__all__ = ["Door", "Paper", "talk_at_prompt"]
+__all__ = ["Paper", "PromptExit", "talk_at_prompt"]
 
 
-class Door:
+class PromptExit:
     """How a signal leaves the prompt: the prompt ends itself, in its own loop.
 
     An exception through that loop would cancel its tasks in the middle of a drawing.
@@ -81,7 +81,7 @@ class Paper(TextIOBase):
 
 def talk_at_prompt(host: Host, open_it: Callable[[], Conversation], options: ChatOptions) -> int:
     """Talk until the person leaves."""
-    look = Look.of(os.environ)
+    look = Appearance.of(os.environ)
     with ExitStack() as stack:
         stack.enter_context(in_order(host.paths.state / "terminals"))
         screen = _screen(host, look)
@@ -99,7 +99,7 @@ def talk_at_prompt(host: Host, open_it: Callable[[], Conversation], options: Cha
         return code
 
 
-def _screen(host: Host, look: Look) -> Screen:
+def _screen(host: Host, look: Appearance) -> Screen:
     stream = sys.stdout
 
     def size() -> Size:
@@ -147,12 +147,12 @@ def _converse(
     def leave() -> None:
         door.shut()
 
-    line = Line(buffer, screen, conversation, speaker, leave, on_loop)
+    line = InputLine(buffer, screen, conversation, speaker, leave, on_loop)
     keys = Bindings(line, screen, leave)
     app = make_app(screen, buffer, keys.bindings, None, os.environ)
     app.key_processor.before_key_press += keys.note_key
     screen.canvas.app = app
-    door = Door(app)
+    door = PromptExit(app)
     with leave_through(door.leave):
         try:
             return app.run(handle_sigint=False, set_exception_handler=False)

@@ -17,7 +17,7 @@ from ..gateway.explaining import (
     draw_explanation,
     explanation,
 )
-from ..machines.check import Fault
+from ..machines.check import MachineFault
 from ..machines.classification import classify
 from ..machines.delivery import Delivery, Relation
 from ..machines.disposition import AutoQueue, BusyMode, Situation, Strategy
@@ -141,7 +141,7 @@ def check_tables(environ: Mapping[str, str], name: str) -> int:
     return 2 if faults else 0
 
 
-def _tell(kind: str, faults: Sequence[Fault]) -> None:
+def _tell(kind: str, faults: Sequence[MachineFault]) -> None:
     """Print which rule is broken, every place with its counterexample, and the next step."""
     warn(f"{SAFETY.get(kind, 'a mistake')} [{kind}]")
     for number, fault in enumerate(faults):

@@ -24,7 +24,7 @@ from .leaving import Leaving
 from .options import ChatOptions
 from .page import show
 
-__all__ = ["Door", "Log", "serve"]
+__all__ = ["RequestHandler", "RequestLog", "serve"]
 
 LOOPBACK = ("127.0.0.1", "localhost")
 LARGEST = 1 << 20
@@ -35,7 +35,7 @@ BEAT = 15.0
 """Seconds after which a silent stream says that it is alive."""
 
 
-class Log:
+class RequestLog:
     """What happened, for streams that come and go; `hear` must not block."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Log:
             return list(enumerate(self.lines[first:], self.gone + first + 1))
 
 
-class Door(BaseHTTPRequestHandler):
+class RequestHandler(BaseHTTPRequestHandler):
     """One request. Whoever has no token, or comes from a page of elsewhere, learns nothing."""
 
     protocol_version = "HTTP/1.1"
@@ -69,7 +69,7 @@ class Door(BaseHTTPRequestHandler):
     timeout = 60.0
 
     def __init__(
-        self, token: str, log: Log, lines: Lines, done: threading.Event, *rest: Any
+        self, token: str, log: RequestLog, lines: Lines, done: threading.Event, *rest: Any
     ) -> None:
         self._token, self._log, self._lines, self._done = token, log, lines, done
         super().__init__(*rest)
@@ -167,14 +167,16 @@ def _serve(
     host: Host, open_it: Callable[[], Conversation], options: ChatOptions, *, port: int
 ) -> int:
     """Be a face like the others: open the session, talk, leave."""
-    log, done, token = Log(), threading.Event(), secrets.token_urlsafe(32)
+    log, done, token = RequestLog(), threading.Event(), secrets.token_urlsafe(32)
     host.hub.subscribe(log.hear)
     conversation = open_it()
     lines = Lines(conversation)
     host.hub.subscribe(lines.hear)
     preface(host, conversation)
     try:
-        server = ThreadingHTTPServer(("127.0.0.1", port), partial(Door, token, log, lines, done))
+        server = ThreadingHTTPServer(
+            ("127.0.0.1", port), partial(RequestHandler, token, log, lines, done)
+        )
     except OSError as error:
         raise UsageError(f"port {port}: {error.strerror}", "choose another --port") from None
     server.daemon_threads = True

@@ -27,7 +27,7 @@ from steersman.workflows.fault import dotted
 from steersman.workflows.flow.sandbox import FILTERS, METHODS, TESTS
 from steersman.workflows.flow.spec import FIELDS, ITEM_FIELDS
 from steersman.workflows.flow.usage import workflow_schema
-from steersman.workflows.schema import Entry, entries
+from steersman.workflows.schema import SettingEntry, entries
 
 __all__ = [
     "PAGES",
@@ -260,12 +260,12 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _table(entry: Entry) -> str:
+def _table(entry: SettingEntry) -> str:
     comment = f"\n{entry.comment}\n" if entry.comment else ""
     return f"## `[{dotted(entry.where)}]`\n{comment}"
 
 
-def _key(entry: Entry) -> str:
+def _key(entry: SettingEntry) -> str:
     note = "# example\n" if entry.is_example else ""
     name = entry.where[-1]
     shown = f"```toml\n{note}{name} = {entry.value}\n```"

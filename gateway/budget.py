@@ -13,13 +13,13 @@ from ..machines.errors import StoreError
 from .formats import size_text
 from .retention import needs_copies
 
-__all__ = ["Budget"]
+__all__ = ["StorageLimit"]
 
 NAMED = 5
 """Sessions that are named; of more it is said how many."""
 
 
-class Budget:
+class StorageLimit:
     """What the copies of a home (`state`) may take, in bytes; `say` tells the people who are there."""
 
     def __init__(self, state: Path, store: Store, limit: int, say: Callable[[str], None]) -> None:

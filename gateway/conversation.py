@@ -27,7 +27,7 @@ from ..machines.messages import Answer, Message, UserMessage
 from ..machines.orders import Inspect
 from ..machines.words import Words
 from ..ports.attachment import MOST, attach
-from ..ports.tools.permission import Decision
+from ..ports.tools.permission import PermissionDecision
 from .commands.model import Models
 from .commands.registry import COMMANDS, Reply
 from .dumps.dump import Traces, dump_live
@@ -124,7 +124,7 @@ class Conversation:
             return ()
         folder, rules = Path(live.record.folder), live.profile.permissions
 
-        def ask(tool: str, path: str) -> Decision:
+        def ask(tool: str, path: str) -> PermissionDecision:
             return rules.decide(tool, {"path": path}, folder, live.toolbook.allowed)
 
         return attach(text, folder, ask, self.room)

@@ -18,7 +18,7 @@ from ..ports.models.choice import Choice
 from ..ports.tools.sandbox import SandboxPolicy
 from ..workflows.config import Config
 from ..workflows.paths import Paths
-from .budget import Budget
+from .budget import StorageLimit
 from .casting import Casting, Opening, attachable, instructions_for, is_outdated
 from .commands.model import Models
 from .control import ControlServer
@@ -81,7 +81,7 @@ class Host:
             folder = Path(queue.persistence.path or paths.state / "queues").expanduser()
             self._mirror = Mirror(folder, self._complain)
             self.hub.subscribe(self._copy)
-        self._budget = Budget(paths.state, store, config.checkpoints.budget, self._complain)
+        self._budget = StorageLimit(paths.state, store, config.checkpoints.budget, self._complain)
         self._words = Words(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
         self._router = Router(config, self._words)
         self._casting = Casting(

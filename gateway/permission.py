@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..machines.messages import Allow
-from ..ports.tools.permission import Decision, Permissions, Rule, misfit
+from ..ports.tools.permission import PermissionDecision, Permissions, Rule, misfit
 from ..workflows.config import Config
 from .commands.reply import Reply
 from .redaction import Redactor
@@ -94,7 +94,7 @@ def explained(
     return data, "\n".join([*tried, _verdict(tool, text, decision, permissions.default_yes)])
 
 
-def _verdict(tool: str, text: str, decision: Decision, is_yes: bool) -> str:
+def _verdict(tool: str, text: str, decision: PermissionDecision, is_yes: bool) -> str:
     where = f" of {decision.source}" if decision.source else ""
     out = ", which leads outside the folder" if decision.is_outside else ""
     by_flag = decision.do == "allow" and is_yes and decision.rule.endswith(": ask")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..journal.ledger import Ledger
+from ..journal.ledger import AgentLedger
 from ..journal.restore import RestoreBook, RestoreRecord
 from ..machines.errors import SteersmanError, UsageError
 from ..ports.agents.ancestry import is_alive, process
@@ -38,7 +38,7 @@ class Restorable:
 
     def __init__(self, paths: Paths, hours: float) -> None:
         self.agents = load_agents(paths)
-        self.ledger = Ledger(paths.state, self.agents)
+        self.ledger = AgentLedger(paths.state, self.agents)
         self._hours = hours
 
     def kept(self, now: float) -> list[RestoreRecord]:

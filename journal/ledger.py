@@ -22,7 +22,7 @@ from ..workflows.paths import make_private, write_private
 from .restore import RestoreBook, RestoreRecord, Sign
 from .spool import append, file_of
 
-__all__ = ["Ledger"]
+__all__ = ["AgentLedger"]
 
 _PATIENCE = 10.0
 _PAUSE = 0.01
@@ -31,7 +31,7 @@ _NEWEST = 50
 _OF_TURNS = ("prompt-submit", "agent-response", "notification", "session-end", "heard")
 
 
-class Ledger:
+class AgentLedger:
     """All that external agents said in one home."""
 
     def __init__(self, state: Path, agents: Mapping[str, AgentDefinition]) -> None:

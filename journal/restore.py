@@ -18,7 +18,7 @@ from ..machines.lifecycles import RESTORE
 from ..machines.step import Step, step
 from ..workflows.agent_definition import AgentDefinition
 
-__all__ = ["KEPT", "Process", "RestoreBook", "RestoreRecord", "Sign"]
+__all__ = ["KEPT", "AgentProcess", "RestoreBook", "RestoreRecord", "Sign"]
 
 _KEPT_BY_US = ("heard", "outlive", "settle")
 KEPT = ("working", "waiting", "stale")
@@ -27,7 +27,7 @@ _SHELLS = frozenset(("bash", "dash", "env", "fish", "nice", "setsid", "sh", "tim
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class AgentProcess:
     """A process of an agent: its id, its start in ticks since boot (0: unknown), its names."""
 
     pid: int
@@ -39,7 +39,7 @@ class Process:
         """Whether it only starts others; a shell that runs a script is a program."""
         return len(self.names) == 1 and self.names[0].lstrip("-") in _SHELLS
 
-    def is_same(self, other: "Process | None") -> bool:
+    def is_same(self, other: "AgentProcess | None") -> bool:
         """Whether this is the very same process; ids alone are used again."""
         return other is not None and (self.pid, self.start) == (other.pid, other.start)
 
@@ -58,8 +58,8 @@ class Sign:
     cwd: str = ""
     transcript: str = ""
     why: str = ""
-    told: Process | None = None
-    chain: tuple[Process, ...] = ()
+    told: AgentProcess | None = None
+    chain: tuple[AgentProcess, ...] = ()
     terminal: str = ""
     pane: str = ""
     inherited: tuple[tuple[str, str], ...] = ()
@@ -98,7 +98,7 @@ class RestoreRecord:
     transcript: str = ""
     terminal: str = ""
     pane: str = ""
-    process: Process | None = None
+    process: AgentProcess | None = None
     opened: float = 0.0
     updated: float = 0.0
     last_boundary: float = 0.0
@@ -172,7 +172,7 @@ class RestoreBook:
 
     # Whose sign it is -----------------------------------------------------------------------------
 
-    def _owner(self, sign: Sign, agent: AgentDefinition) -> Process | None:
+    def _owner(self, sign: Sign, agent: AgentDefinition) -> AgentProcess | None:
         """Find the agent's process: told, or by its name, or the first that is no shell.
 
         Only the two nearest can be meant: what is farther up is what the agent itself runs in.
@@ -187,7 +187,9 @@ class RestoreBook:
                 break
         return next(iter(near or sign.chain), None)
 
-    def _record(self, sign: Sign, owner: Process | None, is_sure: bool) -> RestoreRecord | None:
+    def _record(
+        self, sign: Sign, owner: AgentProcess | None, is_sure: bool
+    ) -> RestoreRecord | None:
         """Find the record that a sign is about, or begin one; none for a sign of nobody.
 
         Without an id only a process that is surely the agent's own can tell.
@@ -208,7 +210,7 @@ class RestoreBook:
         name = f"@{owner.pid}-{owner.start}"
         return self.records.setdefault((sign.agent, name), RestoreRecord(sign.agent, name))
 
-    def _named(self, sign: Sign, owner: Process | None) -> RestoreRecord | None:
+    def _named(self, sign: Sign, owner: AgentProcess | None) -> RestoreRecord | None:
         key = (sign.agent, sign.session)
         known = self.records.get(key)
         is_over = known is not None and not known.is_kept
@@ -239,7 +241,7 @@ class RestoreBook:
                     record.previous = (*old.previous, old.session)
                     record.last_boundary = old.last_boundary
 
-    def _outer(self, sign: Sign, owner: Process | None) -> str:
+    def _outer(self, sign: Sign, owner: AgentProcess | None) -> str:
         """Name the session whose process is above the speaker's own, or whose name it inherited."""
         for one in sign.chain:
             for other in self.records.values():
@@ -257,7 +259,7 @@ class RestoreBook:
         return ""
 
     def _is_left_behind(
-        self, record: RestoreRecord, agent: AgentDefinition, sign: Sign, owner: Process | None
+        self, record: RestoreRecord, agent: AgentDefinition, sign: Sign, owner: AgentProcess | None
     ) -> bool:
         """Whether a program that is no agent says what it inherited, its parents being gone.
 
@@ -269,7 +271,7 @@ class RestoreBook:
     # What it does ---------------------------------------------------------------------------------
 
     def _move(
-        self, record: RestoreRecord, agent: AgentDefinition, sign: Sign, owner: Process | None
+        self, record: RestoreRecord, agent: AgentDefinition, sign: Sign, owner: AgentProcess | None
     ) -> bool:
         facts = {
             name
@@ -297,7 +299,7 @@ def _inherited(agent: AgentDefinition, sign: Sign) -> str:
     return next((value for name, value in sign.inherited if name == agent.session_env), "")
 
 
-def _is_nested(record: RestoreRecord, owner: Process | None, sign: Sign) -> bool:
+def _is_nested(record: RestoreRecord, owner: AgentProcess | None, sign: Sign) -> bool:
     """Whether the speaker runs below the process that the record belongs to, and is another."""
     process = record.process
     if process is None or owner is None or owner.is_same(process) or record.is_resuming:
@@ -307,13 +309,13 @@ def _is_nested(record: RestoreRecord, owner: Process | None, sign: Sign) -> bool
     return bool(place and own) and own[0] < place[0]
 
 
-def _open(record: RestoreRecord, sign: Sign, owner: Process | None) -> None:
+def _open(record: RestoreRecord, sign: Sign, owner: AgentProcess | None) -> None:
     record.generation += 1
     record.opened = record.updated = sign.time
     record.was_known = False
 
 
-def _bind(record: RestoreRecord, sign: Sign, owner: Process | None) -> None:
+def _bind(record: RestoreRecord, sign: Sign, owner: AgentProcess | None) -> None:
     """Keep what is known of where it runs: the newest word counts, silence changes nothing."""
     record.cwd = record.cwd or sign.cwd
     record.transcript = sign.transcript or record.transcript
@@ -323,18 +325,18 @@ def _bind(record: RestoreRecord, sign: Sign, owner: Process | None) -> None:
     record.is_resuming = sign.event == "resume"
 
 
-def _note_boundary(record: RestoreRecord, sign: Sign, owner: Process | None) -> None:
+def _note_boundary(record: RestoreRecord, sign: Sign, owner: AgentProcess | None) -> None:
     record.last_boundary = max(record.last_boundary, sign.time)
 
 
-def _tear_down(record: RestoreRecord, sign: Sign, owner: Process | None) -> None:
+def _tear_down(record: RestoreRecord, sign: Sign, owner: AgentProcess | None) -> None:
     """End a record: the one way, whichever event asked for it."""
     record.finalize = f"finalize-{record.agent}-{record.session}-{record.generation}"
     record.cause = sign.why or sign.event.replace("_", "-")
     record.process = None
 
 
-_EFFECTS: Mapping[str, Callable[[RestoreRecord, Sign, Process | None], None]] = {
+_EFFECTS: Mapping[str, Callable[[RestoreRecord, Sign, AgentProcess | None], None]] = {
     "open": _open,
     "bind": _bind,
     "note_boundary": _note_boundary,
@@ -342,6 +344,6 @@ _EFFECTS: Mapping[str, Callable[[RestoreRecord, Sign, Process | None], None]] = 
 }
 
 
-def _process(data: Any) -> Process:
+def _process(data: Any) -> AgentProcess:
     pid, start, names = data
-    return Process(int(pid), int(start), tuple(str(names).split()))
+    return AgentProcess(int(pid), int(start), tuple(str(names).split()))

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from .machine import Machine, Transition
 
-__all__ = ["Fault", "check"]
+__all__ = ["MachineFault", "check"]
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class MachineFault:
     """One finding: `kind` is a fixed word per rule, `where` the place, `message` a sentence.
 
     `hint` names the next step, where the message does not imply it.
@@ -32,7 +32,7 @@ class Fault:
         return f"{self.machine}: {self.where}: {self.message} [{self.kind}]"
 
 
-def check(machine: Machine) -> tuple[Fault, ...]:
+def check(machine: Machine) -> tuple[MachineFault, ...]:
     """Find everything that is wrong with a machine; unknown states are reported alone.
 
     The other rules follow the rows from state to state, so they wait until all states are known.
@@ -58,8 +58,10 @@ Finding = tuple[str, str, str]
 Rule = Callable[[Machine], Iterable[Finding]]
 
 
-def _faults(machine: Machine, rules: Sequence[Rule]) -> tuple[Fault, ...]:
-    return tuple(Fault(machine.name, *finding) for rule in rules for finding in rule(machine))
+def _faults(machine: Machine, rules: Sequence[Rule]) -> tuple[MachineFault, ...]:
+    return tuple(
+        MachineFault(machine.name, *finding) for rule in rules for finding in rule(machine)
+    )
 
 
 def _undeclared_states(machine: Machine) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Final
 
-from .check import Fault
+from .check import MachineFault
 from .delivery import ENDS, FINAL, STEERS, Cause, Delivery, DeliveryRow, Relation, never_asked
 from .disposition import (
     ACK_USES,
@@ -49,7 +49,7 @@ HINTS: Final = {
 """The next step for each kind of fault, where the fault itself has no better one."""
 
 
-def check_promises(dispositions: Dispositions, deliveries: Deliveries) -> tuple[Fault, ...]:
+def check_promises(dispositions: Dispositions, deliveries: Deliveries) -> tuple[MachineFault, ...]:
     """Find what the two tables promise and nothing does, and what they say and do not do."""
     return tuple(
         chain(
@@ -61,9 +61,9 @@ def check_promises(dispositions: Dispositions, deliveries: Deliveries) -> tuple[
     )
 
 
-def fault(table: str, kind: str, where: str, message: str, hint: str = "") -> Fault:
+def fault(table: str, kind: str, where: str, message: str, hint: str = "") -> MachineFault:
     """Return a fault; its hint is that of its kind, unless it has a better one."""
-    return Fault(table, kind, where, message, hint or HINTS[kind])
+    return MachineFault(table, kind, where, message, hint or HINTS[kind])
 
 
 def given(deliveries: Deliveries, cause: str) -> dict[str, Delivery]:
@@ -75,7 +75,7 @@ def given(deliveries: Deliveries, cause: str) -> dict[str, Delivery]:
 # What runs is what the table promises -------------------------------------------------------------
 
 
-def _not_carried_out(deliveries: Deliveries) -> Iterator[Fault]:
+def _not_carried_out(deliveries: Deliveries) -> Iterator[MachineFault]:
     """Report deliveries that nothing at run time carries out; one fault for each row."""
     reported = set[str]()
     for cause, relation in deliveries.keys():
@@ -113,7 +113,7 @@ def _why_not(deliveries: Deliveries, cause: str, relation: str, action: Delivery
     return ""
 
 
-def _never_raised(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[Fault]:
+def _never_raised(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[MachineFault]:
     """Report rows that spare only those for whom nothing asks."""
     raised = {*Cause, *(row.cause for row in dispositions.rows)}
     decided: dict[str, list[Key]] = {}
@@ -149,7 +149,7 @@ def _is_needed(table: Table[Any], name: str, keys: Iterable[Key]) -> bool:
     return any(key not in others for key in keys)
 
 
-def _never_said(dispositions: Dispositions) -> Iterator[Fault]:
+def _never_said(dispositions: Dispositions) -> Iterator[MachineFault]:
     """Report rows for combinations of intent and situation that never arise."""
     decided: dict[str, list[Key]] = {}
     arising = set[str]()
@@ -171,7 +171,7 @@ def _never_said(dispositions: Dispositions) -> Iterator[Fault]:
 # Acknowledgements ---------------------------------------------------------------------------------
 
 
-def _untrue_acks(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[Fault]:
+def _untrue_acks(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[MachineFault]:
     """Report acknowledgements that contradict what is done, or are missing; one fault for each row."""
     reported = set[str]()
     reach = {row.name: given(deliveries, row.cause) for row in dispositions.rows}

@@ -12,7 +12,7 @@ from typing import Final
 from .delivery import Relation
 from .routing import Row, Table, when
 
-__all__ = ["DEFAULT_RETURNS", "Awaited", "Owner", "Return", "ReturnRow", "give_back"]
+__all__ = ["DEFAULT_RETURNS", "Awaited", "Return", "ReturnRow", "SessionOwner", "give_back"]
 
 
 class Awaited(StrEnum):
@@ -25,7 +25,7 @@ class Awaited(StrEnum):
     OVER = "over"  # the parent ends for good
 
 
-class Owner(StrEnum):
+class SessionOwner(StrEnum):
     """Whose session the parent is."""
 
     PERSON = "person"
@@ -57,7 +57,7 @@ DEFAULT_RETURNS: Final = Table(
     {
         "relation": (*_CHILDREN, Relation.SIDE_TALK),
         "parent": tuple(Awaited),
-        "owner": tuple(Owner),
+        "owner": tuple(SessionOwner),
     },
     (
         ReturnRow(
@@ -86,7 +86,7 @@ DEFAULT_RETURNS: Final = Table(
         ),
         ReturnRow(
             "next-message",
-            when(parent=(Awaited.IDLE, Awaited.ENDING), owner=Owner.AGENT),
+            when(parent=(Awaited.IDLE, Awaited.ENDING), owner=SessionOwner.AGENT),
             Return.RUN,
             "An agent that works for another goes on with what its own children found.",
         ),

@@ -32,7 +32,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from typing import Any, Final
 
-from .check import Fault
+from .check import MachineFault
 from .delivery import ENDS, Cause, Delivery, DeliveryRow, Relation
 from .disposition import Action, DispositionRow, Intent, Situation, Strategy
 from .promise_check import BELOW, check_promises, fault, given
@@ -115,7 +115,7 @@ Dispositions = Table[DispositionRow]
 Deliveries = Table[DeliveryRow]
 
 
-def check_routes(dispositions: Dispositions, deliveries: Deliveries) -> tuple[Fault, ...]:
+def check_routes(dispositions: Dispositions, deliveries: Deliveries) -> tuple[MachineFault, ...]:
     """Find everything that is wrong with the two tables together."""
     return tuple(
         chain(
@@ -135,12 +135,12 @@ def check_routes(dispositions: Dispositions, deliveries: Deliveries) -> tuple[Fa
     )
 
 
-def check_table(table: Table[Any]) -> tuple[Fault, ...]:
+def check_table(table: Table[Any]) -> tuple[MachineFault, ...]:
     """Find holes and dead rows of one table, whatever it decides."""
     return (*_holes(table), *_dead_rows(table))
 
 
-def _holes(table: Table[Any]) -> Iterator[Fault]:
+def _holes(table: Table[Any]) -> Iterator[MachineFault]:
     """Report the first combination without a row, and how many more there are."""
     holes = [key for key in table.keys() if table.find(key) is None]
     if holes:
@@ -149,7 +149,7 @@ def _holes(table: Table[Any]) -> Iterator[Fault]:
         yield fault(table.name, "hole", "table", message)
 
 
-def _dead_rows(table: Table[Any]) -> Iterator[Fault]:
+def _dead_rows(table: Table[Any]) -> Iterator[MachineFault]:
     """Report rows that decide nothing; a shipped row may well be dead because of an override."""
     overrides, shipped = table.rows[: table.overrides], table.rows[table.overrides :]
     for layer in (overrides, shipped):
@@ -160,7 +160,7 @@ def _dead_rows(table: Table[Any]) -> Iterator[Fault]:
                 yield fault(table.name, "dead-row", f"row `{row.name}`", message)
 
 
-def _talk_that_kills(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[Fault]:
+def _talk_that_kills(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[MachineFault]:
     """Follow every conversational message to whatever it causes; one fault for each row."""
     victims = {cause: _victim(deliveries, cause) for cause in deliveries.space["cause"]}
     for key, row in _first_talk(dispositions):
@@ -223,7 +223,7 @@ def _next_cause(action: Delivery) -> Cause:
             return Cause.TURN_END
 
 
-def _cancels_that_spare(deliveries: Deliveries) -> Iterator[Fault]:
+def _cancels_that_spare(deliveries: Deliveries) -> Iterator[MachineFault]:
     """Report descendants that a limit forgets without saying why."""
     for cause in deliveries.space["cause"]:
         if cause in CANCELS:
@@ -243,7 +243,7 @@ def _cancels_that_spare(deliveries: Deliveries) -> Iterator[Fault]:
                 yield fault(deliveries.name, "spared", f"row `{row.name}`", message)
 
 
-def _unheard_cancels(deliveries: Deliveries) -> Iterator[Fault]:
+def _unheard_cancels(deliveries: Deliveries) -> Iterator[MachineFault]:
     """Report whoever goes on although a person wants work to stop; no reason excuses that."""
     for cause in CANCELS:
         for relation in (Relation.SELF, *BELOW, Relation.GOAL):
@@ -253,7 +253,7 @@ def _unheard_cancels(deliveries: Deliveries) -> Iterator[Fault]:
                 yield fault(deliveries.name, "unheard", f"row `{row.name}`", message)
 
 
-def _unheard_messages(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[Fault]:
+def _unheard_messages(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[MachineFault]:
     """Report messages that want work to stop, and leave some of it running; one for each row."""
     reported = set[str]()
     for key in dispositions.keys():
@@ -289,7 +289,7 @@ def _left_alone(deliveries: Deliveries, cause: str) -> str:
     return ""
 
 
-def _dropped_control(dispositions: Dispositions) -> Iterator[Fault]:
+def _dropped_control(dispositions: Dispositions) -> Iterator[MachineFault]:
     """Report control messages that are refused while they could still be heard."""
     reported = set[str]()
     for key in dispositions.keys():
@@ -308,7 +308,7 @@ def _dropped_control(dispositions: Dispositions) -> Iterator[Fault]:
         yield fault(dispositions.name, "dropped-control", f"row `{row.name}`", message)
 
 
-def _empty_words(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[Fault]:
+def _empty_words(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[MachineFault]:
     """Report rows whose action and cause do not fit each other."""
     wanted: dict[Action, tuple[Delivery, ...]] = {
         Action.INTERRUPT: ENDS,
@@ -329,7 +329,7 @@ def _empty_words(dispositions: Dispositions, deliveries: Deliveries) -> Iterator
         yield fault(dispositions.name, "inert", f"row `{row.name}`", message)
 
 
-def _impossible(dispositions: Dispositions) -> Iterator[Fault]:
+def _impossible(dispositions: Dispositions) -> Iterator[MachineFault]:
     """Report rows that ask for what cannot be done; one fault for each."""
     reported = set[str]()
     for key in dispositions.keys():
@@ -359,7 +359,7 @@ def is_heard(situation: str, reach: Collection[str]) -> bool:
     return Relation.SELF in reach or there.get(Situation(situation)) in reach
 
 
-def _lost_steers(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[Fault]:
+def _lost_steers(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[MachineFault]:
     """Report steers that nobody may be there to take in; one fault for each row."""
     reported = set[str]()
     for key in dispositions.keys():
@@ -374,7 +374,7 @@ def _lost_steers(dispositions: Dispositions, deliveries: Deliveries) -> Iterator
             yield fault(dispositions.name, "lost", f"row `{row.name}`", message)
 
 
-def _lost_named_steers(deliveries: Deliveries) -> Iterator[Fault]:
+def _lost_named_steers(deliveries: Deliveries) -> Iterator[MachineFault]:
     """Report children that may be named in a steer, and do not take it in."""
     for relation in BELOW:
         row = deliveries.find((Cause.STEER_NAMED, relation))

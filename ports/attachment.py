@@ -18,7 +18,7 @@ from pathlib import Path
 from ..machines.attachment import Attachment
 from ..machines.errors import ToolError
 from .tools.file_tools import refuse_binary
-from .tools.permission import Decision
+from .tools.permission import PermissionDecision
 from .tools.place import Place, find_place, open_file, open_folder
 from .tools.text import counted, readable, shown
 
@@ -37,7 +37,7 @@ _CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
 _AFTER = ".,;:!?)]}>*_"
 """What may stand behind a name without being part of it."""
 
-Ask = Callable[[str, str], Decision]
+Ask = Callable[[str, str], PermissionDecision]
 """What the permission rules say to a tool that looks at a path."""
 
 

@@ -183,7 +183,7 @@ def _complain(origin: Origin, key: str, message: str, hint: str = "") -> list[Co
     return complain(document, [Fault(where, message, hint)])
 
 
-def _blamed(fault: check.Fault, overrides: Sequence[Override]) -> int:
+def _blamed(fault: check.MachineFault, overrides: Sequence[Override]) -> int:
     """Find the route whose row a fault names; the first, where it names none of them."""
     told = f"{fault.where} {fault.message}"
     for number, one in enumerate(overrides):
@@ -192,13 +192,13 @@ def _blamed(fault: check.Fault, overrides: Sequence[Override]) -> int:
     return 0
 
 
-def rule_broken(fault: check.Fault) -> str:
+def rule_broken(fault: check.MachineFault) -> str:
     """Say which rule a fault breaks, with its counterexample."""
     rule = SAFETY.get(fault.kind)
     return f"{rule}; but {fault.message}" if rule else fault.message
 
 
-def _hint(fault: check.Fault) -> str:
+def _hint(fault: check.MachineFault) -> str:
     return "`unsafe = true` in `[routing]` accepts that" if fault.kind in SAFETY else fault.hint
 
 

@@ -13,7 +13,7 @@ from .place import locate
 from .routing import RouteFile
 from .settings import Settings
 
-__all__ = ["Entry", "TomlSchema", "entries", "schema"]
+__all__ = ["SettingEntry", "TomlSchema", "entries", "schema"]
 
 
 # What the shipped `config.toml` says about each key: the one source of the docs and of the schema
@@ -22,7 +22,7 @@ __all__ = ["Entry", "TomlSchema", "entries", "schema"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SettingEntry:
     """A key or table with its comment; `value` is its text as written, empty for a table."""
 
     where: Where
@@ -31,19 +31,19 @@ class Entry:
     is_example: bool
 
 
-def entries(text: str | None = None) -> list[Entry]:
+def entries(text: str | None = None) -> list[SettingEntry]:
     """List all keys and tables in the order of the file; `text` is the shipped one by default."""
     text = shipped_text() if text is None else text
     lines = text.split("\n")
     shown = [re.sub(r"^#(?=[^ #\n])", "", line) for line in lines]
     tomllib.loads("\n".join(shown))  # the examples must be right, too
-    found: list[Entry] = []
+    found: list[SettingEntry] = []
     spots = locate("\n".join(shown))
     for where, (line, column) in spots.keys.items():
         if column == 1 and not any(isinstance(part, int) for part in where):
             is_example = lines[line - 1].startswith("#")
             value = _value(shown, line) if where in spots.values else ""
-            found.append(Entry(where, _comment_above(lines, line), value, is_example))
+            found.append(SettingEntry(where, _comment_above(lines, line), value, is_example))
     return found
 
 

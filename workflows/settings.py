@@ -17,9 +17,9 @@ __all__ = [
     "TOOLS",
     "AfterInterrupt",
     "AgentSettings",
-    "AutoQueue",
+    "AutoQueueSettings",
     "BusyInputMode",
-    "Checkpoints",
+    "CheckpointSettings",
     "Compaction",
     "Delegation",
     "Goals",
@@ -31,10 +31,10 @@ __all__ = [
     "ModelSettings",
     "OnParentInterrupt",
     "PermissionRule",
-    "Permissions",
+    "PermissionSettings",
     "Persistence",
     "Provider",
-    "Restore",
+    "RestoreSettings",
     "Routing",
     "SandboxMode",
     "Settings",
@@ -159,7 +159,7 @@ class Persistence(Declaration, frozen=True):
     retention_hours: Annotated[float, Field(ge=0)]
 
 
-class AutoQueue(Declaration, frozen=True):
+class AutoQueueSettings(Declaration, frozen=True):
     """What happens to a message that comes while the agent works."""
 
     enabled: bool
@@ -224,7 +224,7 @@ class PermissionRule(Declaration, frozen=True):
     do: Verb
 
 
-class Permissions(Declaration, frozen=True):
+class PermissionSettings(Declaration, frozen=True):
     """Rules in order; the first that matches decides, and `ask` where none does."""
 
     rules: Several[PermissionRule]
@@ -252,13 +252,13 @@ class HookSettings(Declaration, frozen=True):
     timeout: Annotated[float, Field(gt=0, le=3600)] = 10.0
 
 
-class Restore(Declaration, frozen=True):
+class RestoreSettings(Declaration, frozen=True):
     """How long sessions of external agents are kept."""
 
     retention_hours: Annotated[float, Field(ge=0)]
 
 
-class Checkpoints(Declaration, frozen=True):
+class CheckpointSettings(Declaration, frozen=True):
     """The copies of files that `/revert` gives back."""
 
     budget: _Size
@@ -341,15 +341,15 @@ class Settings(Declaration, frozen=True):
     interrupt_at: InterruptAt
     steer_while_streaming: SteerWhileStreaming
     default_agent: str
-    auto_queue: AutoQueue
+    auto_queue: AutoQueueSettings
     goals: Goals
     delegation: Delegation
     compaction: Compaction
     limits: UsageLimits
-    permissions: Permissions
+    permissions: PermissionSettings
     tools: ToolSettings
-    restore: Restore
-    checkpoints: Checkpoints
+    restore: RestoreSettings
+    checkpoints: CheckpointSettings
     hooks: Several[HookSettings]
     routing: Routing
     models: dict[UserName, ModelSettings] = Field(default_factory=dict[str, ModelSettings])

@@ -13,7 +13,7 @@ from ...machines.delegation import AnswerOffer, Offer
 from ...machines.delivery import Relation
 from ...machines.orders import Enqueue
 from ...machines.results import ToolFinished
-from ...machines.returning import Awaited, Owner, Return, ReturnRow, give_back
+from ...machines.returning import Awaited, Return, ReturnRow, SessionOwner, give_back
 from .decision import Order
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ STILL_AT_IT = "[I am still working on this.]"
 
 def way_home(record: SessionRecord, child: ChildRecord, environment: Environment) -> ReturnRow:
     """Ask the table where the result of a child goes, given what its parent does."""
-    owner = Owner.AGENT if environment.delegation.depth else Owner.PERSON
+    owner = SessionOwner.AGENT if environment.delegation.depth else SessionOwner.PERSON
     return give_back(environment.returns, child.relation, _awaited(record, child), owner)
 
 

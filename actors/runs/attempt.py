@@ -23,7 +23,7 @@ from ...workflows.flow.spec import AskAction, Kind, StepSpec, WorkflowSpec
 from ...workflows.flow.template import render
 from ..decisions.decision import Decision
 from ..decisions.intake import taken_in
-from .plan import Plan
+from .plan import RunPlan
 from .values import Values
 from .work import Came, command, errand, of_child, of_command
 
@@ -73,7 +73,7 @@ class RunContext:
         self.ledger = ledger
         self.id = turn
         self.epoch = record.turns[turn].epoch
-        self.plan = Plan(workflow)
+        self.plan = RunPlan(workflow)
         self.values = Values(workflow, lambda: self.run, record.id, record.folder)
         self.is_late = False
         self._effects: list[Effect] = []

@@ -12,7 +12,7 @@ from ...machines.workflow_step import ENDED, STEP
 from ...workflows.flow.graph import levels, waits_for
 from ...workflows.flow.spec import StepSpec, WorkflowSpec
 
-__all__ = ["Due", "Plan"]
+__all__ = ["Due", "RunPlan"]
 
 Verdict = Literal["ask", "block"]
 
@@ -26,7 +26,7 @@ class Due:
     need: str = ""
 
 
-class Plan:
+class RunPlan:
     """One workflow's order of steps. Knows nothing of time, ports or actors."""
 
     def __init__(self, spec: WorkflowSpec) -> None:

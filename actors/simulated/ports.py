@@ -58,7 +58,7 @@ from .simulation import Dice, Timeline
 __all__ = [
     "Chances",
     "ModelCall",
-    "Offspring",
+    "SimulatedChildren",
     "SimulatedJudging",
     "SimulatedPorts",
     "ToolCall",
@@ -167,7 +167,7 @@ class Chances:
     verdicts: Verdicts = field(default_factory=Verdicts)
 
 
-class Offspring(Protocol):
+class SimulatedChildren(Protocol):
     """Opens and closes the sessions of one session's children."""
 
     def open_child(self, order: OpenChild, supervisor: ActorRef[Any]) -> ChildOpened:
@@ -191,7 +191,7 @@ class SimulatedPorts:
         dice: Dice,
         chances: Chances,
         performed: Callable[[PortEffect], None],
-        offspring: Offspring,
+        offspring: SimulatedChildren,
         has_room: Callable[[], bool],
     ) -> None:
         self.models: dict[str, ModelCall] = {}

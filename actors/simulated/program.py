@@ -23,7 +23,7 @@ from ..supervisor import ChildSpec, Root
 from ..system import ActorSystem
 from .happening import Chronicle, Happening, Uttered
 from .ports import SimulatedPorts
-from .session import FOLDER, Plan, SimulatedSession, World
+from .session import FOLDER, SimulatedSession, SimulationPlan, World
 from .simulation import Chooser, Dice, SimulatedDispatcher, Timeline
 from .writer import SimulatedWriter
 
@@ -35,7 +35,7 @@ ROOT = "s1"
 class SimulatedProgram:
     """One program with one session that nobody's child is. Made with the same dice it never differs."""
 
-    def __init__(self, plan: Plan, dice: Dice, chooser: Chooser) -> None:
+    def __init__(self, plan: SimulationPlan, dice: Dice, chooser: Chooser) -> None:
         self.plan = plan
         self.timeline = Timeline()
         self.chronicle = Chronicle()

@@ -68,9 +68,9 @@ if TYPE_CHECKING:
 __all__ = [
     "AGENTS",
     "URGENT",
-    "Plan",
     "SimulatedSession",
     "SimulatedToolbook",
+    "SimulationPlan",
     "WatchedLedger",
     "World",
 ]
@@ -174,7 +174,7 @@ AGENTS = ("assistant", "scout")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SimulationPlan:
     """What a run is like, apart from what people say: settings, odds, planted faults.
 
     `haste` is how often time may go on, from 0 to 1, while somebody still has something to do.
@@ -203,7 +203,7 @@ class Plan:
 class World:
     """What the sessions of one incarnation share; `open` are those that it owns, by id."""
 
-    plan: Plan
+    plan: SimulationPlan
     store: MemoryStore
     timeline: Timeline
     system: ActorSystem

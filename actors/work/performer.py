@@ -36,21 +36,21 @@ from ...ports.judging import JudgeSeat
 from ...ports.models.model import Model
 from ...ports.tools.tool import Tool, ToolContext, ToolResult, ToolRun
 from ...ports.workspace.watched_run import WatchedRun, written_path
-from ...ports.workspace.workspace import Workspace
+from ...ports.workspace.workspace import WorkspacePort
 from ..mailbox import reply
 from .goal_work import GoalWork
 from .model_work import ModelWork
 from .reports import Latest, Reports, finished
 from .scene import Scene, StartTask, fault_of
 
-__all__ = ["Offspring", "Performer", "give_back", "look"]
+__all__ = ["ChildOpener", "Performer", "give_back", "look"]
 
 
 # Looks at a session's folder around a step of a run, as the performer is asked to -----------------
 
 
 def look(
-    workspace: Workspace | None,
+    workspace: WorkspacePort | None,
     effect: LookBefore | LookAfter,
     reply_to: ActorRef[Any] | None,
     start_task: StartTask,
@@ -80,7 +80,7 @@ def look(
 
 
 async def give_back(
-    workspace: Workspace | None, effect: RestoreFiles, say: Callable[[Any], None]
+    workspace: WorkspacePort | None, effect: RestoreFiles, say: Callable[[Any], None]
 ) -> None:
     """Say how many files it is about, give them back, say what was given back and what was not."""
     if workspace is None:
@@ -120,7 +120,7 @@ def _ended(name: str, outcome: Outcome) -> RestoreEnded:
     )
 
 
-class Offspring(Protocol):
+class ChildOpener(Protocol):
     """Opens and closes the sessions of one session's children; to open blocks, both may raise."""
 
     def open(self, order: OpenChild, supervisor: ActorRef[Any]) -> ChildOpened:
@@ -148,7 +148,9 @@ class Performer:
     `_doors`: a child's session is opened and closed one after another, in the order of the orders.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, scene: Scene, offspring: Offspring) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, scene: Scene, offspring: ChildOpener
+    ) -> None:
         self.scene = scene
         self.offspring = offspring
         self._timers = set[asyncio.TimerHandle]()

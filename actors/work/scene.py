@@ -14,7 +14,7 @@ from ...ports.judging import JudgeSeat
 from ...ports.models.model import Model
 from ...ports.tools.sandbox import Sandbox
 from ...ports.tools.toolbox import Toolbox
-from ...ports.workspace.workspace import Workspace
+from ...ports.workspace.workspace import WorkspacePort
 
 __all__ = ["Scene", "StartTask", "fault_of"]
 
@@ -48,7 +48,7 @@ class Scene:
     folder: Path
     spill_folder: Path
     environment: dict[str, str]
-    workspace: Workspace | None = None
+    workspace: WorkspacePort | None = None
     hidden: tuple[tuple[str, bool], ...] = ()
     sandbox: Sandbox | None = None
 

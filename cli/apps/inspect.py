@@ -53,9 +53,9 @@ def inspect(
     Example: steersman inspect last --at "5m ago"
     """
     from ..inside.inspect import inspect_session
-    from ..inside.look import Look
+    from ..inside.look import InspectOptions
 
-    look = Look(
+    look = InspectOptions(
         session,
         form,
         at,

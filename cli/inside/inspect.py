@@ -16,7 +16,7 @@ from ...journal.sqlite import SqliteStore
 from ...journal.store import SessionRow
 from ..page import document, show, show_document
 from ..stored import stored
-from .look import Look, now
+from .look import InspectOptions, now
 from .view import dump_at, dump_now, printed
 
 __all__ = ["inspect_session", "list_events", "show_difference"]
@@ -71,7 +71,9 @@ def _short(value: Any) -> str:
 # `steersman inspect --events`: the journal, listed, filtered, followed ----------------------------
 
 
-def list_events(store: SqliteStore, row: SessionRow, look: Look, environ: Mapping[str, str]) -> int:
+def list_events(
+    store: SqliteStore, row: SessionRow, look: InspectOptions, environ: Mapping[str, str]
+) -> int:
     """Print the entries that are asked for, oldest first; with `--watch` also those that come.
 
     A JSON document has all of them; followed, it is one object a line.
@@ -92,7 +94,9 @@ def list_events(store: SqliteStore, row: SessionRow, look: Look, environ: Mappin
     return 0
 
 
-def _follow(environ: Mapping[str, str], store: SqliteStore, row: SessionRow, look: Look) -> None:
+def _follow(
+    environ: Mapping[str, str], store: SqliteStore, row: SessionRow, look: InspectOptions
+) -> None:
     """Print each entry that comes after those of `row`, until Ctrl-C."""
     from .watching import pulses
 
@@ -107,12 +111,12 @@ def _follow(environ: Mapping[str, str], store: SqliteStore, row: SessionRow, loo
         seq = newest
 
 
-def _listed(store: SqliteStore, row: SessionRow, look: Look) -> Iterable[dict[str, Any]]:
+def _listed(store: SqliteStore, row: SessionRow, look: InspectOptions) -> Iterable[dict[str, Any]]:
     found = listed(store, row.session, _wanted(store, row, look))
     return deque(found, look.last) if look.last else found
 
 
-def _wanted(store: SqliteStore, row: SessionRow, look: Look) -> EntryFilter:
+def _wanted(store: SqliteStore, row: SessionRow, look: InspectOptions) -> EntryFilter:
     """Make the filter that was asked for. Raises `UsageError` for a senseless moment."""
     after = _seq(store, row, look.since) if look.since else 0
     is_number = look.since.strip().isdigit()
@@ -137,7 +141,7 @@ def _print(data: dict[str, Any], form: str) -> None:
     show_toml(data)
 
 
-def inspect_session(environ: Mapping[str, str], look: Look) -> int:
+def inspect_session(environ: Mapping[str, str], look: InspectOptions) -> int:
     """Print what every part of a session does, did, or did last. Raises `UsageError`."""
     look.require_sense()
     from ...gateway.home import named_session

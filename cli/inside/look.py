@@ -7,13 +7,13 @@ from datetime import datetime
 
 from ...machines.errors import UsageError
 
-__all__ = ["FORMATS", "Look", "now"]
+__all__ = ["FORMATS", "InspectOptions", "now"]
 
 FORMATS = ("tree", "toml", "json", "mermaid", "svg")
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class InspectOptions:
     """What to look at, and how: `diff` are two moments, `kinds` and what follows filter events."""
 
     session: str

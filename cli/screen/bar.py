@@ -6,13 +6,13 @@ from prompt_toolkit.utils import get_cwidth
 
 from ...gateway.progress import progress_text
 from ..wrapping import fitted
-from .look import Look
-from .status import Goal, Spent, Status
+from .look import Appearance
+from .status import GoalStatus, Spent, Status
 
 __all__ = ["bar", "duration"]
 
 
-def bar(status: Status, now: float, width: int, look: Look, asks: int = 0) -> str:
+def bar(status: Status, now: float, width: int, look: Appearance, asks: int = 0) -> str:
     """Return one row of at most `width` columns; `asks` is how many questions wait for an answer."""
     parts = _parts(status, now, asks)
     between = look.plain(" · ")
@@ -70,7 +70,7 @@ def _names(children: set[str]) -> str:
     return ", ".join(sorted(children))
 
 
-def _goal(goal: Goal) -> str:
+def _goal(goal: GoalStatus) -> str:
     if goal.state in ("", "cleared"):
         return ""
     turns = f" {goal.used}/{goal.most}" if goal.most else f" {goal.used}"

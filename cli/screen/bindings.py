@@ -12,8 +12,8 @@ from prompt_toolkit.filters import Condition, has_completions, is_searching
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from .line import Line
-from .look import Look
+from .line import InputLine
+from .look import Appearance
 from .screen import Screen
 
 __all__ = ["KEYS", "Bindings", "Key", "keys_text"]
@@ -56,7 +56,7 @@ KEYS = (
 )
 
 
-def keys_text(look: Look, width: int) -> str:
+def keys_text(look: Appearance, width: int) -> str:
     """Return the table for a terminal."""
     broad = max(len(one.name) for one in KEYS)
     rows = [f"{one.name:<{broad}}  {one.what}" for one in KEYS]
@@ -73,7 +73,7 @@ AGAIN = 2.0
 class Bindings:
     """Each method whose name is in the table is called with its key press."""
 
-    def __init__(self, line: Line, screen: Screen, leave: Callable[[], None]) -> None:
+    def __init__(self, line: InputLine, screen: Screen, leave: Callable[[], None]) -> None:
         self._line = line
         self._screen = screen
         self._leave = leave

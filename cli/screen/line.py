@@ -19,14 +19,14 @@ from .screen import Screen
 from .speaker import Speaker
 from .status import Status
 
-__all__ = ["Edited", "Line", "Pastes", "waiting_before"]
+__all__ = ["EditedText", "InputLine", "Pastes", "waiting_before"]
 
 
 # A waiting message taken back into the input line, to be worded anew ------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class EditedText:
     """Message `number` is in the line; `id` is its item, `text` what it said."""
 
     id: str
@@ -46,7 +46,7 @@ class Edited:
         return f"#{self.number} does not wait any more: Enter says this as a new message."
 
 
-def waiting_before(status: Status, edited: Edited | None) -> Edited | None:
+def waiting_before(status: Status, edited: EditedText | None) -> EditedText | None:
     """Return the last message that waits, or the one before that which is edited; none left: none."""
     waiting = [one for one in status.items if one["state"] == "pending"]
     if edited is not None:
@@ -55,8 +55,8 @@ def waiting_before(status: Status, edited: Edited | None) -> Edited | None:
     return _edited(waiting[-1]) if waiting else None
 
 
-def _edited(item: Event) -> Edited:
-    return Edited(item["id"], item["number"], str(item["text"]))
+def _edited(item: Event) -> EditedText:
+    return EditedText(item["id"], item["number"], str(item["text"]))
 
 
 # Long pastes: shown as one short word in the input line, sent whole -------------------------------
@@ -98,7 +98,7 @@ class Pastes:
         return 0
 
 
-class Line:
+class InputLine:
     """What a person says, from the first key to the session; used in the prompt's thread.
 
     `leave` ends the prompt, `on_loop` runs something in the prompt's thread.
@@ -120,7 +120,7 @@ class Line:
         self._leave = leave
         self._on_loop = on_loop
         self._pastes = Pastes()
-        self._edited: Edited | None = None
+        self._edited: EditedText | None = None
 
     # Sending ------------------------------------------------------------------------------------
 
@@ -199,7 +199,7 @@ class Line:
         self._show_note()
         return True
 
-    def _reword(self, edited: Edited, text: str) -> None:
+    def _reword(self, edited: EditedText, text: str) -> None:
         if text == edited.text:
             return
         command = f"/queue edit {edited.number} {text}"

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-__all__ = ["ADDED", "BAD", "CODE", "DIM", "GOOD", "HEAD", "REMOVED", "Look", "Piece", "Row"]
+__all__ = ["ADDED", "BAD", "CODE", "DIM", "GOOD", "HEAD", "REMOVED", "Appearance", "Piece", "Row"]
 
 Piece = tuple[str, str]
 Row = list[Piece]
@@ -52,14 +52,14 @@ _PLAIN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Appearance:
     """What a terminal can show: signs beyond ASCII, colours."""
 
     can_utf8: bool = True
     has_colour: bool = True
 
     @classmethod
-    def of(cls, environ: Mapping[str, str]) -> Look:
+    def of(cls, environ: Mapping[str, str]) -> Appearance:
         """Look at the standard output and at NO_COLOR (https://no-color.org)."""
         encoding = (sys.stdout.encoding or "").lower().replace("-", "")
         return cls(encoding == "utf8", not environ.get("NO_COLOR"))

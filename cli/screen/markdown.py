@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 
 from ..wrapping import wrapped_pieces
-from .look import CODE, DIM, HEAD, Look, Piece, Row
+from .look import CODE, DIM, HEAD, Appearance, Piece, Row
 
 __all__ = ["Line", "Markdown", "Span", "Stream"]
 
@@ -57,7 +57,7 @@ class Line:
 class Markdown:
     """Knows whether the next line is code."""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: Appearance) -> None:
         self._look = look
         self._fence = ""
 
@@ -148,7 +148,7 @@ LIVE = 5
 class Stream:
     """Text in, rows out; nothing is given out twice, nothing is left behind at `finish`."""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: Appearance) -> None:
         self._markdown = Markdown(look)
         self._text = ""
         self._rest: str | None = None

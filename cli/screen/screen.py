@@ -18,7 +18,7 @@ from ..question import Questions
 from ..wrapping import wrapped, wrapped_pieces
 from .bar import bar
 from .canvas import Canvas
-from .look import DIM, HEAD, Look, Row
+from .look import DIM, HEAD, Appearance, Row
 from .status import Status
 from .transcript import Transcript, diff_rows
 
@@ -35,7 +35,7 @@ MOST = 8
 
 
 def card_rows(
-    question: Event, count: int, who: str, width: int, look: Look, change: str = ""
+    question: Event, count: int, who: str, width: int, look: Appearance, change: str = ""
 ) -> list[Row]:
     """Return the card: who asks for what, and the keys; `count` is how many questions are open.
 
@@ -70,7 +70,7 @@ def replacing(question: Event, folder: Path) -> str:
             return ""
 
 
-def _what(question: Event, change: str, width: int, look: Look) -> list[Row]:
+def _what(question: Event, change: str, width: int, look: Appearance) -> list[Row]:
     diff = diff_rows({**question, "call": ""}, change, width, look, MOST)
     shown = ("path",) if diff else tuple(question["arguments"])
     told = [str(question["arguments"].get(name, "")) for name in shown]
@@ -90,7 +90,7 @@ ECHOED = 12
 class Screen:
     """One chat's terminal; `hear` is called in the runtime's thread, the rest in the prompt's."""
 
-    def __init__(self, canvas: Canvas, look: Look, *, shows_queued: bool = True) -> None:
+    def __init__(self, canvas: Canvas, look: Appearance, *, shows_queued: bool = True) -> None:
         self.canvas = canvas
         self.look = look
         self.status = Status()

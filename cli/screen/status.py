@@ -9,7 +9,7 @@ from typing import Any
 from ...gateway.events.child import is_aside
 from ...gateway.events.contract import Event
 
-__all__ = ["Goal", "Spent", "Status"]
+__all__ = ["GoalStatus", "Spent", "Status"]
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class Spent:
 
 
 @dataclass(slots=True)
-class Goal:
+class GoalStatus:
     """The standing goal, as its last event told it."""
 
     state: str = ""
@@ -51,7 +51,7 @@ class Status:
     progress: Event | None = None
     items: list[Event] = field(default_factory=list[Event])
     children: set[str] = field(default_factory=set[str])
-    goal: Goal = field(default_factory=Goal)
+    goal: GoalStatus = field(default_factory=GoalStatus)
     spent: Spent = field(default_factory=Spent)
     names: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -103,7 +103,7 @@ class Status:
                 self.items = event["items"]
             case "goal":
                 used, most = event.get("turns_used") or 0, event.get("max_turns") or 0
-                self.goal = Goal(event.get("state") or "", used, most)
+                self.goal = GoalStatus(event.get("state") or "", used, most)
             case "result" if event["name"] == "model" and event["ok"]:
                 self.model = event["data"]["model"]
             case _:
@@ -113,4 +113,4 @@ class Status:
         self.is_busy = self.is_stopping = False
         self.items, self.progress = [], None
         self.children.clear()
-        self.goal, self.spent = Goal(), Spent()
+        self.goal, self.spent = GoalStatus(), Spent()

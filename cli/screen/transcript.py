@@ -17,7 +17,7 @@ from ..begun import Begun
 from ..plain import PlainFace
 from ..wrapping import fitted, wrapped, wrapped_pieces
 from .bar import duration
-from .look import ADDED, BAD, CODE, DIM, GOOD, HEAD, REMOVED, Look, Piece, Row
+from .look import ADDED, BAD, CODE, DIM, GOOD, HEAD, REMOVED, Appearance, Piece, Row
 from .markdown import Stream
 
 __all__ = ["Transcript", "brief", "diff_rows", "ended_rows", "running_row", "unfolded_rows"]
@@ -40,7 +40,7 @@ def brief(arguments: dict[str, Any]) -> str:
     return "  ".join(fitted(clean(one[:500]), 120, "...") for one in call_words(arguments))
 
 
-def running_row(call: Event, seconds: float, width: int, look: Look) -> Row:
+def running_row(call: Event, seconds: float, width: int, look: Appearance) -> Row:
     """Return the row of a call that runs."""
     timed = f" {int(seconds)} s" if seconds < 60 else f" {duration(int(seconds))}"
     name = call["tool"]
@@ -53,7 +53,9 @@ def running_row(call: Event, seconds: float, width: int, look: Look) -> Row:
     ]
 
 
-def ended_rows(call: Event, end: Event, seconds: float | None, width: int, look: Look) -> list[Row]:
+def ended_rows(
+    call: Event, end: Event, seconds: float | None, width: int, look: Appearance
+) -> list[Row]:
     """Return the rows of a call that ended: what, its result, time and size; and the diff of an edit.
 
     `seconds` is none for a call that never started.
@@ -75,7 +77,9 @@ def ended_rows(call: Event, end: Event, seconds: float | None, width: int, look:
     return [*rows, *diff_rows(call, end.get("output") or "", width, look)] if is_good else rows
 
 
-def diff_rows(call: Event, output: str, width: int, look: Look, most: int = DIFF_ROWS) -> list[Row]:
+def diff_rows(
+    call: Event, output: str, width: int, look: Appearance, most: int = DIFF_ROWS
+) -> list[Row]:
     """Return what an edit or a write changes, coloured and cut; none for other tools."""
     lines = list(_changed(call, output))
     rows = [_diff_row(line, width, look) for line in lines[:most]]
@@ -84,7 +88,7 @@ def diff_rows(call: Event, output: str, width: int, look: Look, most: int = DIFF
     return rows
 
 
-def unfolded_rows(call: Event, end: Event, width: int, look: Look) -> list[Row]:
+def unfolded_rows(call: Event, end: Event, width: int, look: Appearance) -> list[Row]:
     """Return a call with all that it was given and all that is known of its output."""
     rows: list[Row] = [[(HEAD, f"{call['tool']} "), (DIM, call["call"])]]
     for name, value in call["arguments"].items():
@@ -100,7 +104,7 @@ def unfolded_rows(call: Event, end: Event, width: int, look: Look) -> list[Row]:
     return rows
 
 
-def _middle_out(lines: list[str], most: int, look: Look) -> list[str]:
+def _middle_out(lines: list[str], most: int, look: Appearance) -> list[str]:
     if len(lines) <= most:
         return lines
     half = most // 2
@@ -151,7 +155,7 @@ def _changed(call: Event, output: str) -> Iterator[str]:
         yield from (f"+{line}" for line in str(arguments.get("new", "")).splitlines())
 
 
-def _diff_row(line: str, width: int, look: Look) -> Row:
+def _diff_row(line: str, width: int, look: Appearance) -> Row:
     style = {"+": ADDED, "-": REMOVED, "@": CODE}.get(line[:1], DIM)
     text = fitted("  " + clean(line).expandtabs(4), width, look.sign("…"))
     piece: Piece = (style, text)
@@ -175,7 +179,7 @@ class Transcript:
 
     def __init__(
         self,
-        look: Look,
+        look: Appearance,
         width: Callable[[], int],
         emit: Callable[[list[str]], None],
         *,

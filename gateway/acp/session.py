@@ -26,7 +26,7 @@ from ..events.contract import Event
 from ..host import Host
 from .update import NOT_HERE, Telling, Update, busy_option, commands, goal_update, history
 
-__all__ = ["EditorSession", "Outcome", "Prompts"]
+__all__ = ["EditorSession", "PromptOutcome", "Prompts"]
 
 
 # The prompts that an editor waits for, and what each becomes --------------------------------------
@@ -39,7 +39,7 @@ ENDS: dict[str, StopReason] = {"completed": "end_turn", "interrupted": "cancelle
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PromptOutcome:
     """How a prompt ended: `fault` says why its turn failed, or why it was not taken in."""
 
     stop_reason: StopReason
@@ -52,11 +52,11 @@ class _Waiting:
     """One prompt: the queue item that it is, and the turn that took it in."""
 
     accepted: asyncio.Future[str]
-    ended: asyncio.Future[Outcome]
+    ended: asyncio.Future[PromptOutcome]
     item: str = ""
     turn: str = ""
 
-    def end(self, outcome: Outcome) -> None:
+    def end(self, outcome: PromptOutcome) -> None:
         if not self.ended.done():
             self.ended.set_result(outcome)
 
@@ -77,7 +77,7 @@ class Prompts:
         """Return as what a message was taken in: turn, queue, steer …, or rejected."""
         return await self._waiting[key].accepted
 
-    async def ended(self, key: str) -> Outcome:
+    async def ended(self, key: str) -> PromptOutcome:
         """Return how a message ended."""
         try:
             return await self._waiting[key].ended
@@ -107,7 +107,7 @@ class Prompts:
                 self._look_at(event)
             case "session_suspended" | "session_finalized":
                 for one in self._all():
-                    one.end(Outcome("cancelled"))
+                    one.end(PromptOutcome("cancelled"))
             case _:
                 pass
 
@@ -117,12 +117,14 @@ class Prompts:
             return
         if event["type"] == "rejected":
             hint = f"; {event['hint']}" if event.get("hint") else ""
-            one.end(Outcome("end_turn", fault=f"not taken in: {event['reason']}{hint}"))
+            one.end(PromptOutcome("end_turn", fault=f"not taken in: {event['reason']}{hint}"))
             one.accepted.set_result("rejected")
             return
         one.accepted.set_result(event["as"])
         if event["number"] is None or event["as"] == "side_talk":
-            one.end(Outcome("end_turn"))  # a stop, or a talk beside: nothing of its own to wait for
+            one.end(
+                PromptOutcome("end_turn")
+            )  # a stop, or a talk beside: nothing of its own to wait for
         else:
             one.item = event["id"]
 
@@ -130,7 +132,7 @@ class Prompts:
         self._turn = ""
         status = event["status"]
         fault = str(event.get("reason") or status) if status not in ENDS else ""
-        outcome = Outcome(ENDS.get(status, "end_turn"), event["usage"], fault)
+        outcome = PromptOutcome(ENDS.get(status, "end_turn"), event["usage"], fault)
         for one in self._all():
             if event["item"] == one.item or event["turn"] == one.turn:
                 one.end(outcome)
@@ -141,7 +143,7 @@ class Prompts:
         for one in self._all():
             is_gone = one.item and not one.turn and one.item not in there
             if is_gone or (one.item and event.get("is_parked")):
-                one.end(Outcome("cancelled"))
+                one.end(PromptOutcome("cancelled"))
 
     def _of_item(self, item: str) -> list[_Waiting]:
         return [one for one in self._all() if one.item == item]
@@ -179,11 +181,11 @@ class EditorSession:
 
     # What the editor says -------------------------------------------------------------------------
 
-    async def prompt(self, text: str) -> Outcome:
+    async def prompt(self, text: str) -> PromptOutcome:
         """Say something and wait until it is done. Raises `RequestError`."""
         key = await self._say(text)
         if not key:
-            return Outcome("end_turn")
+            return PromptOutcome("end_turn")
         outcome = await self._prompts.ended(key)
         if outcome.fault:
             raise RequestError(-32603, outcome.fault)

@@ -16,7 +16,7 @@ from ...journal.revert_record import RevertRecord, apply_to_reverts
 from ...journal.workspace.workspace import FileChange
 from ...machines.messages import Revert, RevertOutcome
 from ...machines.results import RestoreCounted, RestoreEnded
-from ...ports.workspace.workspace import Workspace
+from ...ports.workspace.workspace import WorkspacePort
 from ..reverted import reverted_text
 from .reply import Reply
 
@@ -165,7 +165,7 @@ def diff_command(conversation: Conversation, argument: str) -> Reply:
     return Reply(True, data, "\n".join(lines) or "No file was changed.")
 
 
-def _workspace(conversation: Conversation) -> Workspace | None:
+def _workspace(conversation: Conversation) -> WorkspacePort | None:
     live = conversation.runtime.sessions.get(conversation.session)
     return live.performer.scene.workspace if live is not None else None
 

@@ -17,7 +17,7 @@ from typing import Any
 from .path_state import PathState, from_data, to_data
 from .plan import Touch
 
-__all__ = ["Ledger", "OpenCall", "number_of"]
+__all__ = ["ChangeLedger", "OpenCall", "number_of"]
 
 Names = list[tuple[str, str]]
 """Touches by call and path."""
@@ -38,7 +38,7 @@ class OpenCall:
     window: int = 0
 
 
-class Ledger:
+class ChangeLedger:
     """One session's changes of files, oldest first.
 
     `open` are the calls that run now, by name; `left` are those that a process left which died.

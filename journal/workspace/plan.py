@@ -14,10 +14,10 @@ from typing import Literal
 from .path_state import UNREADABLE, PathState
 
 __all__ = [
-    "Kept",
+    "KeptFile",
     "Outcome",
-    "Plan",
     "Put",
+    "RestorePlan",
     "RevertOrder",
     "Scope",
     "Touch",
@@ -115,7 +115,7 @@ class Put:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptFile:
     """A path that stays as it is, and why."""
 
     path: str
@@ -123,11 +123,11 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RestorePlan:
     """What to do. `shared` changed while a command ran; `yours` goes back to a person's version."""
 
     puts: tuple[Put, ...] = ()
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[KeptFile, ...] = ()
     shared: tuple[str, ...] = ()
     yours: tuple[str, ...] = ()
 
@@ -189,10 +189,10 @@ def count_changed(touches: Iterable[Touch]) -> int:
 
 def make_plan(
     touches: Iterable[Touch], now: Mapping[str, PathState | None], *, force: bool = False
-) -> Plan:
+) -> RestorePlan:
     """Plan how the paths of these touches go back; `now` has what each of them holds."""
     puts: list[Put] = []
-    kept: list[Kept] = []
+    kept: list[KeptFile] = []
     shared: list[str] = []
     yours: list[str] = []
     for path, chain in chains(touches).items():
@@ -200,7 +200,7 @@ def make_plan(
         base = chain.first if force else chain.base
         why = _obstacle(chain, base, current, force=force)
         if why:
-            kept.append(Kept(path, why))
+            kept.append(KeptFile(path, why))
         elif current != base:
             put = Put(path, current, base)
             puts.append(put)
@@ -208,7 +208,7 @@ def make_plan(
                 shared.append(path)
             if chain.is_broken and not force:
                 yours.append(path)
-    return Plan(tuple(puts), tuple(kept), tuple(shared), tuple(yours))
+    return RestorePlan(tuple(puts), tuple(kept), tuple(shared), tuple(yours))
 
 
 def _obstacle(

@@ -22,7 +22,7 @@ from typing import Any
 
 from .blob_store import EVERYTHING, LARGEST, BlobStore, LostBlob
 from .path_state import PathState, from_data, look_at, open_parent, signature, to_data
-from .plan import CHANGED_SINCE, Kept, Put
+from .plan import CHANGED_SINCE, KeptFile, Put
 from .side_record import save_json
 from .syncing import side_by_side, sync
 
@@ -51,7 +51,7 @@ class Restore:
     name: str
     file: Path
     puts: list[Put]
-    kept: list[Kept] = field(default_factory=list[Kept])
+    kept: list[KeptFile] = field(default_factory=list[KeptFile])
     rescue: dict[str, PathState | None] = field(default_factory=dict[str, PathState | None])
     about: dict[str, Any] = field(default_factory=dict[str, Any])
     phase: str = "staging"
@@ -115,7 +115,7 @@ class Restore:
     def refuse(self, path: str, why: str) -> None:
         """Leave a path as it is after all."""
         self.puts = [one for one in self.puts if one.path != path]
-        self.kept.append(Kept(path, why))
+        self.kept.append(KeptFile(path, why))
 
     # Before anything changes ----------------------------------------------------------------------
 
@@ -235,7 +235,7 @@ class Restore:
 
     def _leave(self, put: Put, why: str) -> None:
         if all(one.path != put.path for one in self.kept):
-            self.kept.append(Kept(put.path, why))
+            self.kept.append(KeptFile(put.path, why))
         self.rescue.pop(put.path, None)
 
     def _staging(self, root: Path) -> Path:
@@ -279,7 +279,7 @@ def load_restore(file: Path) -> Restore:
         data["name"],
         file,
         [Put(path, from_data(now), from_data(target)) for path, now, target in data["puts"]],
-        [Kept(path, why) for path, why in data["kept"]],
+        [KeptFile(path, why) for path, why in data["kept"]],
         {path: from_data(state) for path, state in data["rescue"]},
         data["about"],
         data["phase"],

@@ -8,9 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from .blob_store import EVERYTHING, LARGEST, BlobStore
-from .ledger import Ledger
+from .ledger import ChangeLedger
 from .path_state import PathState, missing_parents
-from .plan import Kept, Outcome, Plan, Put, RevertOrder, Touch, chains, is_bare_folder, make_plan
+from .plan import (
+    KeptFile,
+    Outcome,
+    Put,
+    RestorePlan,
+    RevertOrder,
+    Touch,
+    chains,
+    is_bare_folder,
+    make_plan,
+)
 from .restore import Restore, is_moving, load_restore
 
 __all__ = ["Reversal"]
@@ -24,7 +34,7 @@ class Reversal:
     """
 
     def __init__(self, place: Path, session: str, folder: Path, blobs: BlobStore) -> None:
-        self.ledger = Ledger(place / f"ledger-{session}.jsonl")
+        self.ledger = ChangeLedger(place / f"ledger-{session}.jsonl")
         self.is_entered = True
         self._place, self._session = place, session
         self._folder, self._blobs = folder, blobs
@@ -91,7 +101,7 @@ class Reversal:
         ]
         missing = [one for one in order.paths if one not in {put.path for put in done}]
         plan = self._plan(touches, order)
-        kept = (*plan.kept, *(Kept(one, "the last revert did not touch it") for one in missing))
+        kept = (*plan.kept, *(KeptFile(one, "the last revert did not touch it") for one in missing))
         about: dict[str, Any] = {"scope": "undo", "names": [], "turns": restore.about["turns"]}
         about["undoes"] = restore.name
         return self._carry_out(order, replace(plan, kept=kept), about)
@@ -112,7 +122,7 @@ class Reversal:
         newest = sorted(files, key=lambda one: one.stat().st_mtime_ns, reverse=True)
         return [load_restore(one) for one in newest]
 
-    def _plan(self, touches: list[Touch], order: RevertOrder) -> Plan:
+    def _plan(self, touches: list[Touch], order: RevertOrder) -> RestorePlan:
         found = chains(touches)
         now: dict[str, PathState | None] = {}
         for path, chain in found.items():
@@ -131,7 +141,7 @@ class Reversal:
 
     # Doing it -------------------------------------------------------------------------------------
 
-    def _carry_out(self, order: RevertOrder, plan: Plan, about: dict[str, Any]) -> Outcome:
+    def _carry_out(self, order: RevertOrder, plan: RestorePlan, about: dict[str, Any]) -> Outcome:
         about |= {"shared": list(plan.shared), "yours": list(plan.yours)}
         restore = Restore(
             order.id, self._file(order.id), list(plan.puts), list(plan.kept), about=about

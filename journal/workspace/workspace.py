@@ -17,7 +17,7 @@ from pathlib import Path
 
 from .blob_store import BlobStore
 from .heartbeat import Heartbeat
-from .ledger import Ledger, OpenCall, number_of
+from .ledger import ChangeLedger, OpenCall, number_of
 from .looker import Looker
 from .path_state import PathState, missing_parents
 from .plan import Outcome, RevertOrder, Touch, count_changed
@@ -272,7 +272,7 @@ class Workspace:
         return self._opened
 
     @property
-    def _ledger(self) -> Ledger:
+    def _ledger(self) -> ChangeLedger:
         return self._reversal.ledger
 
     def _ready_looker(self) -> Looker | None:

@@ -16,12 +16,12 @@ from typing import Any
 
 from ...machines.conversation import ChatMessage, Thought, Usage
 from .capacity import published_window
-from .complaint import Complaint
+from .complaint import ServerComplaint
 from .endpoint import Endpoint, Patience, parse_base_url
 from .exchange import Exchange
 from .foreign import count, table, tables
 from .model import ModelRequest
-from .reply import Reply
+from .reply import AnswerBuilder
 from .retry import RetryPolicy, ServerFault
 from .served import ServedModel
 
@@ -65,7 +65,7 @@ class AnthropicModel(ServedModel):
         url = f"{address.removesuffix('/v1')}/v1/messages"
         self._thinking = "" if thinking == "off" else thinking
         headers = {"anthropic-version": _VERSION, **({"x-api-key": key} if key else {})}
-        complaint = Complaint(url, model, key, key_env)
+        complaint = ServerComplaint(url, model, key, key_env)
         endpoint = Endpoint(complaint, headers, patience or Patience())
         exchange = Exchange(endpoint, retry or RetryPolicy(), _take_in)
         limit = max_tokens or _MAX_TOKENS
@@ -156,7 +156,7 @@ def _wire_tool(name: str, description: str, schema: dict[str, Any]) -> dict[str,
     return {"name": name, "description": description, "input_schema": schema}
 
 
-def _take_in(event: dict[str, Any], reply: Reply, complaint: Complaint) -> None:
+def _take_in(event: dict[str, Any], reply: AnswerBuilder, complaint: ServerComplaint) -> None:
     """Take in one event of a stream; kinds that are not known are passed over, as the API asks."""
     index = count(event, "index")
     match event.get("type"):
@@ -183,12 +183,12 @@ def _take_in(event: dict[str, Any], reply: Reply, complaint: Complaint) -> None:
             raise complaint.nonsense(json.dumps(event))
 
 
-def _stop(message: dict[str, Any], reply: Reply) -> None:
+def _stop(message: dict[str, Any], reply: AnswerBuilder) -> None:
     reason = str(message.get("stop_reason") or "")
     reply.stop_reason = _STOPS.get(reason, reason) or reply.stop_reason
 
 
-def _start_block(index: int, block: dict[str, Any], reply: Reply) -> None:
+def _start_block(index: int, block: dict[str, Any], reply: AnswerBuilder) -> None:
     given = json.dumps(block["input"]) if block.get("input") else ""  # mostly it comes in pieces
     if block.get("type") == "tool_use" and block.get("name") == _FORM:
         reply.form = index
@@ -204,7 +204,7 @@ def _start_block(index: int, block: dict[str, Any], reply: Reply) -> None:
         reply.keep_thought(index, sealed=str(block.get("data") or ""))
 
 
-def _take_in_delta(index: int, delta: dict[str, Any], reply: Reply) -> None:
+def _take_in_delta(index: int, delta: dict[str, Any], reply: AnswerBuilder) -> None:
     match delta:
         case {"type": "text_delta", "text": str(text)}:
             reply.add_text(text)
@@ -220,7 +220,7 @@ def _take_in_delta(index: int, delta: dict[str, Any], reply: Reply) -> None:
             return
 
 
-def _fault(event: dict[str, Any], complaint: Complaint) -> ServerFault:
+def _fault(event: dict[str, Any], complaint: ServerComplaint) -> ServerFault:
     status = _STATUS.get(str(table(event.get("error")).get("type")))
     body = json.dumps(event, ensure_ascii=False)
     return complaint.status(status, body) if status else complaint.said(body)

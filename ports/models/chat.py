@@ -11,12 +11,12 @@ from typing import Any
 
 from ...machines.conversation import ChatMessage, ToolSchema, Usage
 from .capacity import asked_window, published_window
-from .complaint import Complaint
+from .complaint import ServerComplaint
 from .endpoint import Endpoint, Patience, is_loopback, parse_base_url
 from .exchange import DONE, Exchange
 from .foreign import count, table, tables
 from .model import ModelRequest
-from .reply import Reply
+from .reply import AnswerBuilder
 from .retry import RetryPolicy
 from .served import ServedModel
 
@@ -54,7 +54,7 @@ class ChatModel(ServedModel):
         if thinking not in ("", "off"):
             self._extra["reasoning_effort"] = thinking
         headers = {"authorization": f"Bearer {key}"} if key else {}
-        complaint = Complaint(url, model, key, key_env)
+        complaint = ServerComplaint(url, model, key, key_env)
         endpoint = Endpoint(complaint, headers, patience or Patience())
         exchange = Exchange(endpoint, retry or RetryPolicy(), _take_in)
         super().__init__(exchange, model, host, name, temperature, max_tokens)
@@ -123,7 +123,7 @@ def _wire_tool(schema: ToolSchema) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _take_in(value: dict[str, Any], reply: Reply, complaint: Complaint) -> None:
+def _take_in(value: dict[str, Any], reply: AnswerBuilder, complaint: ServerComplaint) -> None:
     """Take in one chunk of a stream, or a whole answer, which differs only in a name."""
     if value is DONE:
         reply.stop_reason = reply.stop_reason or "stop"
@@ -144,7 +144,7 @@ def _take_in(value: dict[str, Any], reply: Reply, complaint: Complaint) -> None:
         reply.usage = _usage(usage, reply.reasoning_pieces)
 
 
-def _take_in_delta(delta: dict[str, Any], reply: Reply) -> None:
+def _take_in_delta(delta: dict[str, Any], reply: AnswerBuilder) -> None:
     thought = delta.get("reasoning_content") or delta.get("reasoning")
     if isinstance(thought, str):  # the name depends on the server
         reply.think(thought)

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 from .foreign import count, table
 from .retry import ServerFault
 
-__all__ = ["Complaint", "error_text", "excerpt"]
+__all__ = ["ServerComplaint", "error_text", "excerpt"]
 
 _SHOWN = 200  # characters of a server's own words
 _BUSY = {
@@ -57,7 +57,7 @@ def error_text(body: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
+class ServerComplaint:
     """Who is complained about; `key` is only kept to black it out."""
 
     url: str

@@ -14,7 +14,7 @@ from typing import Any, cast
 from ...machines.conversation import ChatMessage, ToolRequest, ToolSchema
 from ...machines.errors import ModelError
 from .model import Model, ModelAnswer, ModelRequest, unheard
-from .policy import Offer
+from .policy import ToolOffer
 
 __all__ = ["JsonDialect", "SayStream", "action_schema", "parse_action", "translate"]
 
@@ -44,7 +44,9 @@ class JsonDialect:
     `choose` says which tools to offer for a request; by default all that it has.
     """
 
-    def __init__(self, inner: Model, choose: Callable[[ModelRequest], Offer] | None = None) -> None:
+    def __init__(
+        self, inner: Model, choose: Callable[[ModelRequest], ToolOffer] | None = None
+    ) -> None:
         self._inner = inner
         self._choose = choose or _offer_all
         self.name = inner.name
@@ -85,11 +87,11 @@ class JsonDialect:
         await self._inner.aclose()
 
 
-def _offer_all(request: ModelRequest) -> Offer:
-    return Offer(request.tools)
+def _offer_all(request: ModelRequest) -> ToolOffer:
+    return ToolOffer(request.tools)
 
 
-def translate(request: ModelRequest, offer: Offer) -> ModelRequest:
+def translate(request: ModelRequest, offer: ToolOffer) -> ModelRequest:
     """Return the request that asks for the same without native tools."""
     tools = "".join(
         f"- {tool.name}: {tool.description} Arguments: {json.dumps(tool.parameters)}\n"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ...machines.errors import ConfigError
-from .complaint import Complaint
+from .complaint import ServerComplaint
 from .retry import parse_retry_after
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Endpoint:
     """Posts JSON to one URL and hands out the pieces of the answer; used on one asyncio loop."""
 
     def __init__(
-        self, complaint: Complaint, headers: Mapping[str, str], patience: Patience
+        self, complaint: ServerComplaint, headers: Mapping[str, str], patience: Patience
     ) -> None:
         self.complaint = complaint
         self._headers = dict(headers)

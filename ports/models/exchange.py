@@ -9,10 +9,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any, cast
 
-from .complaint import Complaint
+from .complaint import ServerComplaint
 from .endpoint import Endpoint
 from .model import ModelAnswer, unheard
-from .reply import Reply
+from .reply import AnswerBuilder
 from .retry import RetryPolicy, ServerFault, with_retries
 
 __all__ = ["DONE", "Exchange", "TakeIn", "json_objects"]
@@ -31,7 +31,7 @@ _ENOUGH = 5  # bytes that tell an event stream from anything else
 
 
 async def json_objects(
-    pieces: AsyncIterator[bytes], complaint: Complaint
+    pieces: AsyncIterator[bytes], complaint: ServerComplaint
 ) -> AsyncGenerator[dict[str, Any], None]:
     """Yield each JSON object of the body as soon as it is whole; `[DONE]` is `DONE` and ends it.
 
@@ -72,7 +72,7 @@ async def json_objects(
         yield _object(event, complaint)
 
 
-def _object(text: bytes, complaint: Complaint) -> dict[str, Any]:
+def _object(text: bytes, complaint: ServerComplaint) -> dict[str, Any]:
     try:
         value: Any = json.loads(text)
     except (ValueError, RecursionError):
@@ -96,7 +96,7 @@ def _text(data: bytes) -> str:
 
 _REFUSALS = ("refusal", "content_filter")
 
-TakeIn = Callable[[dict[str, Any], Reply, Complaint], None]
+TakeIn = Callable[[dict[str, Any], AnswerBuilder, ServerComplaint], None]
 
 
 class Exchange:
@@ -118,7 +118,7 @@ class Exchange:
         """Send `body` and return the whole answer. Raises `ServerFault`."""
 
         async def attempt() -> ModelAnswer:
-            reply = Reply(on_text, on_thought)
+            reply = AnswerBuilder(on_text, on_thought)
             await self._receive(body, reply)
             return reply.answer(call_prefix)
 
@@ -132,7 +132,7 @@ class Exchange:
         """Close the connections. Idempotent."""
         await self._endpoint.aclose()
 
-    async def _receive(self, body: dict[str, Any], reply: Reply) -> None:
+    async def _receive(self, body: dict[str, Any], reply: AnswerBuilder) -> None:
         complaint = self._endpoint.complaint
         try:
             async with (

@@ -14,7 +14,7 @@ from typing import Any
 from ...machines.conversation import ChatMessage, ToolSchema
 from .model import ModelRequest
 
-__all__ = ["Offer", "SmallToolPolicy", "paths_in"]
+__all__ = ["SmallToolPolicy", "ToolOffer", "paths_in"]
 
 _PATH = re.compile(
     r"(?<![\w@:/.])(?:~|\.{1,2})?/?(?:[\w+-][\w.+-]*/)*[\w+-][\w+-]*(?:\.[A-Za-z]\w{0,9})+(?![\w/@(])"
@@ -42,7 +42,7 @@ _RUN = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ToolOffer:
     """The tools to offer; `must_act` forbids to speak instead."""
 
     tools: tuple[ToolSchema, ...] = ()
@@ -52,19 +52,19 @@ class Offer:
 class SmallToolPolicy:
     """Chooses from the offered tools by the newest user message; remembers nothing."""
 
-    def offer(self, request: ModelRequest) -> Offer:
+    def offer(self, request: ModelRequest) -> ToolOffer:
         """Return what to offer for this request."""
         text, done = _newest(request.messages)
         known = {tool.name: tool for tool in request.tools}
         wished = [wish for wish in _wishes(text) if wish[0] in known and not _is_done(wish, done)]
         if wished:
             tool, arguments = wished[0]
-            return Offer((_narrowed(known[tool], arguments),), must_act=True)
+            return ToolOffer((_narrowed(known[tool], arguments),), must_act=True)
         if done:
-            return Offer()
+            return ToolOffer()
         words = set(re.findall(r"\w+", text.lower()))
         named = [tool for tool in request.tools if tool.name in words and tool.name not in _PLAIN]
-        return Offer(tuple(named[:2]))
+        return ToolOffer(tuple(named[:2]))
 
 
 # Names that are everyday words as well: they are offered by what is wished, not by being named.

@@ -13,7 +13,7 @@ from typing import Any, cast
 from ...machines.conversation import ChatMessage, Thought, ToolRequest, Usage
 from .model import ModelAnswer, unheard
 
-__all__ = ["Reply", "parse_arguments", "retell"]
+__all__ = ["AnswerBuilder", "parse_arguments", "retell"]
 
 
 _SHOWN = 120  # characters of faulty arguments that the model is told
@@ -30,7 +30,7 @@ class _Call:
 
 
 @dataclass(slots=True)
-class Reply:
+class AnswerBuilder:
     """Collects one answer; `is_begun` as soon as anything that counts as an answer has come.
 
     Thoughts don't: who fails while it thinks may be asked again. `form` is the index of the block that

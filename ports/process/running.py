@@ -11,7 +11,7 @@ from .link import Loss
 from .process import ProcessResult, ProcessSpec
 from .wire import Frames, frame
 
-__all__ = ["Output", "RunningProcess", "Trickle", "UnstartedProcess"]
+__all__ = ["OutputBuffer", "RunningProcess", "Trickle", "UnstartedProcess"]
 
 
 # What a command prints: its head and tail in memory, the whole in a file, bounded everywhere
@@ -21,7 +21,7 @@ _STREAM_SECONDS = 0.03  # pieces are collected that long, as model text is
 _STREAM_BYTES = 16_384  # of a piece; what a flood brings beyond is left out of the stream
 
 
-class Output:
+class OutputBuffer:
     """Keeps `keep` bytes of head and of tail, and writes all to `spill` once it outgrows them.
 
     The file holds at most `spill_limit` bytes. It is made, never opened: an existing file or
@@ -165,7 +165,7 @@ class RunningProcess:
         self._keep_errors = spec.keep_errors
         self._loss = loss
         self._frames = Frames()
-        self._output = Output(spec.keep, spec.spill, spec.spill_limit)
+        self._output = OutputBuffer(spec.keep, spec.spill, spec.spill_limit)
         self._trickle = Trickle(on_output) if on_output else None
         self._grace = spec.grace
         self.pid = 0

@@ -21,7 +21,7 @@ import sys
 import time
 
 from . import tree
-from .supervisor import Supervisor, wake_on_child
+from .supervisor import ProcessSupervisor, wake_on_child
 from .wire import TOKEN, frame
 
 __all__ = ["Spawner", "main"]
@@ -116,7 +116,7 @@ class Spawner:
             os.close(self._wake)
             control = _socket.socket(fileno=fds[0])
             stdin, errors = (*fds[2:], *(0, fds[1])[len(fds[2:]) :])
-            Supervisor(control).run(fds[1], stdin, errors)
+            ProcessSupervisor(control).run(fds[1], stdin, errors)
             code = 0
         finally:
             os._exit(code)

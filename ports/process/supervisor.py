@@ -28,7 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["Supervisor", "wake_on_child"]
+__all__ = ["ProcessSupervisor", "wake_on_child"]
 
 _LEFTOVER_GRACE = 0.05  # seconds for what still runs when the command itself has exited
 _ASK_AGAIN = 0.02  # seconds between looks for newborns that have not been asked yet
@@ -47,7 +47,7 @@ def wake_on_child() -> int:
     return wake_in
 
 
-class Supervisor:
+class ProcessSupervisor:
     """Runs one command to its end; `control` is the socket to the runtime."""
 
     def __init__(self, control: _socket.socket) -> None:

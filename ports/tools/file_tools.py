@@ -13,7 +13,7 @@ from ...machines.errors import ToolError
 from .arguments import declare, fault_of
 from .place import Place, open_file, open_folder, resolve
 from .text import clip_line, counted, readable, shown
-from .thread_tool import Stop, ThreadTool
+from .thread_tool import StopFlag, ThreadTool
 from .tool import ToolContext, ToolResult
 
 __all__ = [
@@ -50,7 +50,7 @@ _SCHEMA = declare(
 def make_read(output_limit: int) -> ThreadTool:
     """Make the tool; a result holds about `output_limit` bytes at most."""
 
-    def read(arguments: dict[str, Any], context: ToolContext, stop: Stop) -> ToolResult:
+    def read(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
         place = resolve(arguments["path"], context)
         with open_file(place) as file:
             refuse_binary(file, place)
@@ -72,7 +72,7 @@ def refuse_binary(file: BinaryIO, place: Place) -> None:
 
 
 def _excerpt(
-    file: BinaryIO, place: Place, offset: int, limit: int, output_limit: int, stop: Stop
+    file: BinaryIO, place: Place, offset: int, limit: int, output_limit: int, stop: StopFlag
 ) -> str:
     taken: list[str] = []
     size = number = 0
@@ -93,7 +93,7 @@ def _excerpt(
     raise ToolError(f"`{shown(place.relative)}` has only {counted(number, 'line')}")
 
 
-def _lines(file: BinaryIO, stop: Stop) -> Iterator[str]:
+def _lines(file: BinaryIO, stop: StopFlag) -> Iterator[str]:
     """Give the lines without their ends, long ones cut, and never hold a long one in memory."""
     while line := file.readline(_LINE_BYTES):
         stop.check()
@@ -179,7 +179,7 @@ def make_list() -> ThreadTool:
     return ThreadTool(_SCHEMA_LISTING, _list, is_mutating=False, is_idempotent=True)
 
 
-def _list(arguments: dict[str, Any], context: ToolContext, stop: Stop) -> ToolResult:
+def _list(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
     place = resolve(arguments.get("path", "."), context)
     name = shown(place.relative)
     if place.path.exists() and not place.path.is_dir():
@@ -198,7 +198,7 @@ def _list(arguments: dict[str, Any], context: ToolContext, stop: Stop) -> ToolRe
     return ToolResult("ok", "\n".join(rows))
 
 
-def _rows(folder: int, stop: Stop) -> list[str]:
+def _rows(folder: int, stop: StopFlag) -> list[str]:
     with os.scandir(folder) as entries:
         found = sorted(islice(entries, _MOST_SEEN), key=lambda entry: entry.name)
         rows: list[str] = []
@@ -237,7 +237,7 @@ def make_write() -> ThreadTool:
     return ThreadTool(_SCHEMA_WRITING, _write, is_mutating=True, is_idempotent=True)
 
 
-def _write(arguments: dict[str, Any], context: ToolContext, stop: Stop) -> ToolResult:
+def _write(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
     place = resolve(arguments["path"], context)
     content: str = arguments["content"]
     data = content.encode()
@@ -320,7 +320,7 @@ def make_edit() -> EditTool:
     return EditTool(_SCHEMA_EDITING, _edit, is_mutating=True, is_idempotent=False)
 
 
-def _edit(arguments: dict[str, Any], context: ToolContext, stop: Stop) -> ToolResult:
+def _edit(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
     place = resolve(arguments["path"], context)
     name = shown(place.relative)
     with open_file(place) as file:

@@ -35,7 +35,7 @@ from .place import find_place
 __all__ = [
     "SESSION",
     "Allowances",
-    "Decision",
+    "PermissionDecision",
     "Permissions",
     "Rule",
     "exact_rule",
@@ -64,7 +64,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class PermissionDecision:
     """What to do, the rule that says so and where it stands, and whether it leads outside."""
 
     do: Verb
@@ -121,14 +121,14 @@ class Permissions:
 
     def decide(
         self, tool: str, arguments: dict[str, Any], folder: Path, allowed: Iterable[Rule] = ()
-    ) -> Decision:
+    ) -> PermissionDecision:
         """Decide one call. Never raises: what makes no sense is asked about, and fails later."""
         subject = _subject(tool, arguments, folder)
         rule = _first(subject, tool, (*self.rules, _FALLBACK)) or _FALLBACK
         if rule.do == "ask":
             rule = _first(subject, tool, allowed) or rule
         do: Verb = "allow" if rule.do == "ask" and self.default_yes else rule.do
-        return Decision(do, str(rule), subject.is_outside, rule.source)
+        return PermissionDecision(do, str(rule), subject.is_outside, rule.source)
 
     def hidden(self) -> tuple[tuple[str, bool], ...]:
         """Give what a search passes over: patterns of paths in order, true for one that hides.

@@ -3,7 +3,7 @@
 from typing import Any
 
 from .arguments import declare, fault_of
-from .thread_tool import Stop, ThreadTool
+from .thread_tool import StopFlag, ThreadTool
 from .tool import ToolContext, ToolResult
 
 __all__ = ["ProgressTool", "make_defer", "make_delegate", "make_dismiss", "make_progress"]
@@ -31,7 +31,7 @@ def make_defer() -> ThreadTool:
     return ThreadTool(_SCHEMA, _nothing, is_mutating=False, is_idempotent=False)
 
 
-def _nothing(arguments: dict[str, Any], context: ToolContext, stop: Stop) -> ToolResult:
+def _nothing(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
     """Say that outside a turn there is no message that could be handed back."""
     return ToolResult("failed", "[nothing was handed back: no turn took a message in]")
 
@@ -63,7 +63,7 @@ def make_delegate() -> ThreadTool:
     return ThreadTool(_SCHEMA_DELEGATING, _delegate, is_mutating=False, is_idempotent=False)
 
 
-def _delegate(arguments: dict[str, Any], context: ToolContext, stop: Stop) -> ToolResult:
+def _delegate(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
     return ToolResult("failed", "[delegate was not run: nobody here has subagents]")
 
 
@@ -91,7 +91,7 @@ def make_dismiss() -> ThreadTool:
     return ThreadTool(_SCHEMA_DISMISSING, _nobody, is_mutating=False, is_idempotent=False)
 
 
-def _nobody(arguments: dict[str, Any], context: ToolContext, stop: Stop) -> ToolResult:
+def _nobody(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
     return ToolResult("failed", "[dismiss was not run: nobody here has subagents]")
 
 
@@ -125,7 +125,7 @@ def make_progress() -> ProgressTool:
     return ProgressTool(_SCHEMA_PROGRESS, _progress, is_mutating=False, is_idempotent=True)
 
 
-def _progress(arguments: dict[str, Any], context: ToolContext, stop: Stop) -> ToolResult:
+def _progress(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
     done, total = arguments["done"], arguments["total"]
     unit, note = arguments.get("unit", ""), arguments.get("note", "")
     text = f"Noted: {done} of {total} {unit}".rstrip() + "."

@@ -11,16 +11,16 @@ from .arguments import fault_of
 from .text import shown
 from .tool import ToolContext, ToolResult
 
-__all__ = ["Stop", "Stopped", "ThreadRun", "ThreadTool", "failed"]
+__all__ = ["StopFlag", "ThreadRun", "ThreadTool", "ToolStopped", "failed"]
 
-Work = Callable[[dict[str, Any], ToolContext, "Stop"], ToolResult]
+Work = Callable[[dict[str, Any], ToolContext, "StopFlag"], ToolResult]
 
 
-class Stopped(Exception):
+class ToolStopped(Exception):
     """Raised inside a worker by `Stop.check`; never leaves the run."""
 
 
-class Stop:
+class StopFlag:
     """A wish to stop that a worker looks at between two pieces of its work."""
 
     def __init__(self) -> None:
@@ -31,9 +31,9 @@ class Stop:
         self._event.set()
 
     def check(self) -> None:
-        """Raise `Stopped` if somebody asked for it."""
+        """Raise `ToolStopped` if somebody asked for it."""
         if self._event.is_set():
-            raise Stopped
+            raise ToolStopped
 
 
 class ThreadTool:
@@ -63,7 +63,7 @@ class ThreadRun:
     def __init__(
         self, work: Work, arguments: dict[str, Any], context: ToolContext, fault: str
     ) -> None:
-        self._stop = Stop()
+        self._stop = StopFlag()
         self._task = asyncio.create_task(self._run(work, arguments, context, fault))
 
     @property
@@ -94,12 +94,12 @@ def failed(error: ToolError) -> ToolResult:
 
 
 def _work_or_say_why(
-    work: Work, arguments: dict[str, Any], context: ToolContext, stop: Stop
+    work: Work, arguments: dict[str, Any], context: ToolContext, stop: StopFlag
 ) -> ToolResult:
     try:
         stop.check()
         return work(arguments, context, stop)
-    except Stopped:
+    except ToolStopped:
         return ToolResult("killed", "Stopped before it was done.")
     except ToolError as error:
         return failed(error)

@@ -7,19 +7,19 @@ from collections.abc import Callable
 from ...journal.workspace.plan import Outcome, RevertOrder
 from ...journal.workspace.restore import RestoreFailed
 from ...journal.workspace.workspace import FileChange
-from .workspace import Workspace
+from .workspace import WorkspacePort
 
 __all__ = ["ChildWorkspace"]
 
 
 class ChildWorkspace:
-    """Enters a child's calls with those of the session above it; see the protocol `Workspace`.
+    """Enters a child's calls with those of the session above it; see the protocol `WorkspacePort`.
 
     `turn_of` says which turn of the session above the child works for now: a child that is resumed
     may work for another. Beneath a child the same holds, so that all is the turn of the root.
     """
 
-    def __init__(self, above: Workspace, session: str, turn_of: Callable[[], str]) -> None:
+    def __init__(self, above: WorkspacePort, session: str, turn_of: Callable[[], str]) -> None:
         self._above = above
         self._session = session
         self._turn_of = turn_of

@@ -10,7 +10,7 @@ from typing import Any
 from ...machines.errors import ToolError
 from ..tools.place import find_place
 from ..tools.tool import ToolResult, ToolRun
-from .workspace import Workspace
+from .workspace import WorkspacePort
 
 __all__ = ["WatchedRun", "written_path"]
 
@@ -22,7 +22,7 @@ class WatchedRun:
 
     def __init__(
         self,
-        workspace: Workspace,
+        workspace: WorkspacePort,
         about: tuple[str, str, str, str | None],
         start: Callable[[], ToolRun],
         told: Callable[[str], None],
@@ -48,7 +48,7 @@ class WatchedRun:
 
     async def _run(
         self,
-        workspace: Workspace,
+        workspace: WorkspacePort,
         about: tuple[str, str, str, str | None],
         start: Callable[[], ToolRun],
         told: Callable[[str], None],

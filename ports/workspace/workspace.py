@@ -9,10 +9,10 @@ from typing import Protocol
 from ...journal.workspace.plan import Outcome, RevertOrder
 from ...journal.workspace.workspace import FileChange
 
-__all__ = ["Workspace"]
+__all__ = ["WorkspacePort"]
 
 
-class Workspace(Protocol):
+class WorkspacePort(Protocol):
     """One session's folder; see `journal.workspace` for what the words mean."""
 
     async def begin(self, turn: str, call: str, tool: str, path: str | None) -> list[str]:

@@ -7,7 +7,7 @@ from pykka.messages import ProxyCall
 from simulation.single import TALK, TOOLS, entries, facts, has, performed, program, run, say
 
 from steersman.actors.simulated.program import SimulatedProgram
-from steersman.actors.simulated.session import Plan
+from steersman.actors.simulated.session import SimulationPlan
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.effects import CallModel, CancelModel, StopTool
@@ -142,7 +142,7 @@ def test_a_steer_enters_before_the_cut() -> None:
 
 def test_an_interrupt_that_comes_too_late_still_holds() -> None:
     """A stop that misses a turn by a moment keeps what waits from starting."""
-    plan = Plan(Policy(busy_mode="queue"), TALK, haste=0.0, longest_batch=1)
+    plan = SimulationPlan(Policy(busy_mode="queue"), TALK, haste=0.0, longest_batch=1)
     first = {"": 0, "queue": 1, "children": 2, "turn": 3, "writer": 4, "time": 5}
     made = SimulatedProgram(
         plan, Random(7), lambda names: min(range(len(names)), key=lambda at: first[names[at]])
@@ -224,7 +224,7 @@ def test_the_last_entry_is_the_last() -> None:
 
 def test_what_is_said_before_the_session_is_open_waits() -> None:
     """CONTROL may overtake the opening; it is obeyed after it."""
-    plan = Plan(chances=TALK, haste=0.0, longest_batch=1)
+    plan = SimulationPlan(chances=TALK, haste=0.0, longest_batch=1)
     made = SimulatedProgram(plan, Random(7), lambda names: 0)
     say(made, "stop", Intent.INTERRUPT_BARE)
     run(made)

@@ -9,7 +9,7 @@ import pytest
 
 from steersman.actors.simulated.ports import Chances
 from steersman.actors.simulated.program import SimulatedProgram
-from steersman.actors.simulated.session import Plan
+from steersman.actors.simulated.session import SimulationPlan
 from steersman.gateway.events.contract import Event, Narrator
 from steersman.machines.disposition import (
     DEFAULT_DISPOSITIONS,
@@ -28,7 +28,7 @@ ROWS = [row for row in DEFAULT_DISPOSITIONS.rows if row.action is not Action.COM
 
 def program(heard: list[Event], chances: Chances, **settings: Any) -> SimulatedProgram:
     """Begin a program whose events are gathered; its first message is told to work."""
-    plan = Plan(Policy(**settings), chances, haste=0.0, longest_batch=1)
+    plan = SimulationPlan(Policy(**settings), chances, haste=0.0, longest_batch=1)
     made = SimulatedProgram(plan, Random(7), session_first)
     made.environment.ears = Narrator("s1", heard.append, lambda: 0.0)
     made.say(UserMessage("normal", "work", Intent.CONVERSE, client_id="c1"))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 
-from steersman.gateway.budget import Budget
+from steersman.gateway.budget import StorageLimit
 from steersman.journal.memory import MemoryStore
 from steersman.journal.store import Commit, SessionRow, StoredEntry
 
@@ -43,7 +43,7 @@ def test_what_can_be_resumed_or_is_open_keeps_its_copies(tmp_path: Path) -> None
     store = home(tmp_path, row("cut", interrupted=1), row("live"), row("over"))
     assert store.claim("live", "node") is not None
     said: SimpleQueue[str] = SimpleQueue()
-    budget = Budget(tmp_path, store, 1, said.put)
+    budget = StorageLimit(tmp_path, store, 1, said.put)
     budget.keep()
     told = said.get(timeout=10.0)
     assert told.startswith("Copies of files took 3 kB")
@@ -56,7 +56,7 @@ def test_what_can_be_resumed_or_is_open_keeps_its_copies(tmp_path: Path) -> None
 def test_whoever_leaves_waits_for_no_further_deletion(tmp_path: Path) -> None:
     """From the close on nothing goes, and nothing is said of it."""
     said: SimpleQueue[str] = SimpleQueue()
-    budget = Budget(tmp_path, home(tmp_path, row("over")), 1, said.put)
+    budget = StorageLimit(tmp_path, home(tmp_path, row("over")), 1, said.put)
     budget.close()
     budget.keep()
     budget.close()
@@ -69,7 +69,7 @@ def test_a_store_that_cannot_be_read_is_told_and_ends_nothing(tmp_path: Path) ->
     store = home(tmp_path, row("over"))
     store.close()
     said: SimpleQueue[str] = SimpleQueue()
-    budget = Budget(tmp_path, store, 1, said.put)
+    budget = StorageLimit(tmp_path, store, 1, said.put)
     budget.keep()
     budget.close()
     assert said.get_nowait().startswith("copies of files cannot be kept within")

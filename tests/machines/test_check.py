@@ -6,7 +6,7 @@ import pkgutil
 import pytest
 
 import steersman.machines
-from steersman.machines.check import Fault, check
+from steersman.machines.check import MachineFault, check
 from steersman.machines.machine import Machine, State, Transition
 
 
@@ -152,7 +152,7 @@ X = State("x", "")
 )
 def test_a_planted_fault_is_found(faulty: Machine, expected: list[tuple[str, str, str]]) -> None:
     """The fault is found, alone, with its place and a sentence."""
-    assert check(faulty) == tuple(Fault("planted", *each) for each in expected)
+    assert check(faulty) == tuple(MachineFault("planted", *each) for each in expected)
 
 
 @pytest.mark.parametrize(
@@ -205,5 +205,5 @@ def test_every_shipped_machine_is_sound() -> None:
 
 def test_a_fault_reads_as_one_line() -> None:
     """A report needs no more than printing the faults."""
-    fault = Fault("door", "dead-end", "state `open`", "no event leads out")
+    fault = MachineFault("door", "dead-end", "state `open`", "no event leads out")
     assert str(fault) == "door: state `open`: no event leads out [dead-end]"

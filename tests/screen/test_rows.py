@@ -14,7 +14,7 @@ from prompt_toolkit.utils import get_cwidth
 from steersman.cli.screen.bar import bar, duration
 from steersman.cli.screen.completion import words_of
 from steersman.cli.screen.line import Pastes
-from steersman.cli.screen.look import Look, Row
+from steersman.cli.screen.look import Appearance, Row
 from steersman.cli.screen.markdown import Markdown, Stream
 from steersman.cli.screen.past import Past
 from steersman.cli.screen.resizing import breaks_rows, rows_added
@@ -23,7 +23,7 @@ from steersman.cli.screen.status import Status
 from steersman.cli.screen.transcript import ended_rows, unfolded_rows
 from steersman.cli.wrapping import fitted, wrapped_pieces
 
-LOOK = Look()
+LOOK = Appearance()
 ANSWER = """# Ownership
 
 Every value has **one owner**, and `its scope` says *when* it ends; this goes on for more than a row.

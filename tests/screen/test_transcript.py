@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from steersman.cli.begun import Begun
-from steersman.cli.screen.look import Look
+from steersman.cli.screen.look import Appearance
 from steersman.cli.screen.transcript import Transcript, running_row
 
 
@@ -51,7 +51,7 @@ def test_whose_turn_begins(events: list[dict[str, Any]], told: str) -> None:
 def test_a_stopped_call_is_named() -> None:
     """A call that dies after its turn's end is shown with what it was; a report that never ran isn't."""
     rows = list[str]()
-    transcript = Transcript(Look(), lambda: 80, rows.extend)
+    transcript = Transcript(Appearance(), lambda: 80, rows.extend)
     call = {"turn": "t1", "call": "t1.s1.c1", "tool": "shell"}
     transcript.hear(started("m1", 1))
     transcript.hear({"type": "tool_started", **call, "arguments": {"command": "sleep 60"}})
@@ -70,5 +70,5 @@ def test_a_call_runs_for_whole_seconds() -> None:
     """A running call counts seconds, from the first."""
     call = {"tool": "shell", "arguments": {"command": "make"}}
     for seconds, told in ((0, "0 s"), (7, "7 s"), (65, "1 min 5 s")):
-        row = "".join(text for _, text in running_row(call, seconds, 80, Look()))
+        row = "".join(text for _, text in running_row(call, seconds, 80, Appearance()))
         assert row == f"… shell make {told}"

@@ -8,7 +8,7 @@ from simulation.invariants import check_history, check_liveness, check_replay
 from steersman.actors.simulated.happening import Appended
 from steersman.actors.simulated.ports import Chances
 from steersman.actors.simulated.program import SimulatedProgram
-from steersman.actors.simulated.session import Plan
+from steersman.actors.simulated.session import SimulationPlan
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import Interrupt, UserMessage
@@ -27,7 +27,7 @@ def session_first(names: Sequence[str]) -> int:
 
 def interrupt_while_steers_enter() -> SimulatedProgram:
     """Stop a turn just when a steer has entered at the end of its answer, and nothing was asked yet."""
-    plan = Plan(Policy(), TALK, haste=0.0, longest_batch=1)
+    plan = SimulationPlan(Policy(), TALK, haste=0.0, longest_batch=1)
     program = SimulatedProgram(plan, Random(7), session_first)
     try:
         program.say(UserMessage("normal", "work", Intent.CONVERSE, client_id="c1"))

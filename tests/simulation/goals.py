@@ -28,7 +28,7 @@ from steersman.actors.simulated.happening import (
 )
 from steersman.actors.simulated.ports import Chances, Verdicts
 from steersman.actors.simulated.program import ROOT, SimulatedProgram
-from steersman.actors.simulated.session import Plan
+from steersman.actors.simulated.session import SimulationPlan
 from steersman.actors.simulated.simulation import PriorityChooser, UniformChooser
 from steersman.journal import entries as e
 from steersman.journal import goal_entries as g
@@ -88,7 +88,7 @@ class GoalScenario:
             gate_fails=dice.choice((0.0, 0.5)),
             longest=dice.choice((0.1, 3.0)),
         )
-        self.plan = Plan(
+        self.plan = SimulationPlan(
             policy,
             Chances(
                 calls=0.6 if is_calm else dice.choice((0.0, 0.4)),

@@ -40,7 +40,7 @@ from steersman.machines.limits import Account
 from steersman.machines.machine import Machine
 from steersman.machines.messages import Finalize, Interrupt, Lane, UserMessage
 from steersman.machines.orders import Committed
-from steersman.machines.returning import DEFAULT_RETURNS, Awaited, Owner, Return
+from steersman.machines.returning import DEFAULT_RETURNS, Awaited, Return, SessionOwner
 from steersman.machines.routing import Table
 
 __all__ = ["GONE", "MUTANTS", "Mutant"]
@@ -190,7 +190,7 @@ MUTANTS: dict[str, Mutant] = {
                 Return.RUN,
                 Relation.BACKGROUND_CHILD,
                 Awaited.IDLE,
-                Owner.PERSON,
+                SessionOwner.PERSON,
             ),
         ),
         corners.test_a_result_that_nobody_waits_for_is_offered,

@@ -22,7 +22,7 @@ from steersman.actors.session import Session
 from steersman.actors.simulated.happening import Appended, Crashed, Poisoned
 from steersman.actors.simulated.ports import Chances
 from steersman.actors.simulated.program import ROOT, SimulatedProgram
-from steersman.actors.simulated.session import AGENTS, Plan
+from steersman.actors.simulated.session import AGENTS, SimulationPlan
 from steersman.actors.simulated.simulation import PriorityChooser, UniformChooser
 from steersman.actors.simulated.writer import Failure
 from steersman.journal import entries as e
@@ -50,7 +50,7 @@ class Scenario:
             interrupt_at=dice.choice(("now", "boundary")),
             steer_while_streaming=dice.choice(("wait", "cut")),
         )
-        self.plan = Plan(
+        self.plan = SimulationPlan(
             policy,
             Chances(
                 calls=dice.choice((0.4, 0.9)),

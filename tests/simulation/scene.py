@@ -12,7 +12,7 @@ from simulation.single import run
 from steersman.actors.simulated import session as surroundings
 from steersman.actors.simulated.ports import ModelCall, SimulatedPorts, ToolCall
 from steersman.actors.simulated.program import SimulatedProgram
-from steersman.actors.simulated.session import AGENTS, Plan
+from steersman.actors.simulated.session import AGENTS, SimulationPlan
 from steersman.journal.record import SessionRecord
 from steersman.machines.conversation import ToolRequest
 from steersman.machines.effects import CallModel, RunTool
@@ -69,9 +69,9 @@ def delegation(**settings: Any) -> DelegationPolicy:
 def scene(
     chooser: Chooser = ANY_ORDER, plan: dict[str, Any] | None = None, **policy: Any
 ) -> Iterator[SimulatedProgram]:
-    """Make a program with quiet ports; `plan` are fields of its `Plan`, `policy` those of its policy."""
+    """Make a program with quiet ports; `plan` are fields of its plan, `policy` those of its policy."""
     settings = {"delegation": delegation(), **(plan or {})}
-    made_plan = Plan(Policy(**policy), haste=0.0, longest_batch=1, **settings)
+    made_plan = SimulationPlan(Policy(**policy), haste=0.0, longest_batch=1, **settings)
     with planted(surroundings, "SimulatedPorts", QuietPorts):
         made = SimulatedProgram(made_plan, Random(7), chooser)
         try:

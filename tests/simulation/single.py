@@ -8,7 +8,7 @@ from steersman.actors.session import Session
 from steersman.actors.simulated.happening import Appended, Passed, Performed
 from steersman.actors.simulated.ports import Chances
 from steersman.actors.simulated.program import SimulatedProgram
-from steersman.actors.simulated.session import Plan
+from steersman.actors.simulated.session import SimulationPlan
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import UserMessage
@@ -24,7 +24,9 @@ def program(
     chances: Chances = TALK, session_type: type[Session] = Session, seed: int = 7, **settings: Any
 ) -> SimulatedProgram:
     """Begin a program that takes its time last; `settings` are its policy's."""
-    plan = Plan(Policy(**settings), chances, haste=0.0, longest_batch=1, session_type=session_type)
+    plan = SimulationPlan(
+        Policy(**settings), chances, haste=0.0, longest_batch=1, session_type=session_type
+    )
     return SimulatedProgram(plan, Random(seed), lambda names: 0)
 
 

@@ -8,7 +8,7 @@ from simulation.user import User
 from steersman.actors.simulated.happening import Appended
 from steersman.actors.simulated.ports import Chances
 from steersman.actors.simulated.program import SimulatedProgram
-from steersman.actors.simulated.session import Plan
+from steersman.actors.simulated.session import SimulationPlan
 from steersman.actors.simulated.simulation import PriorityChooser, UniformChooser
 from steersman.journal.compaction_entries import Compacted
 from steersman.machines.messages import Compact
@@ -25,7 +25,7 @@ def run(seed: int) -> set[str]:
     dice = Random(seed)
     crash = dice.choice((None, dice.randrange(3, 60)))
     policy = CompactionPolicy(window=dice.choice((0, 12, 40)), keep=dice.choice((0.0, 0.3)))
-    plan = Plan(chances=Chances(model_fails=0.2), compaction=policy, crash_at=crash)
+    plan = SimulationPlan(chances=Chances(model_fails=0.2), compaction=policy, crash_at=crash)
     chooser = (UniformChooser, PriorityChooser)[seed % 2](dice)
     program = SimulatedProgram(plan, dice, chooser)
     User(program, dice, 12)

@@ -9,7 +9,7 @@ from steersman.actors.mailbox import reply
 from steersman.actors.runs.run import Run
 from steersman.actors.simulated.ports import Chances, SimulatedPorts, ToolCall
 from steersman.actors.simulated.program import ROOT, SimulatedProgram
-from steersman.actors.simulated.session import FOLDER, Plan, SimulatedSession, World
+from steersman.actors.simulated.session import FOLDER, SimulatedSession, SimulationPlan, World
 from steersman.actors.simulated.simulation import (
     PriorityChooser,
     SimulatedDispatcher,
@@ -186,7 +186,9 @@ def played(seed: int) -> tuple[RunProgram, int]:
     """Run the graph with this seed's order, stops and crashes; say how often it failed in between."""
     dice = random.Random(seed)
     chooser = UniformChooser(dice) if seed % 2 else PriorityChooser(dice)
-    plan = Plan(chances=Chances(calls=0.0, model_fails=0.0), crash_at=dice.randrange(4, 80))
+    plan = SimulationPlan(
+        chances=Chances(calls=0.0, model_fails=0.0), crash_at=dice.randrange(4, 80)
+    )
     program = RunProgram(plan, dice, chooser)
     stop_at, failures = dice.randrange(0, 4_000), 0
     program.say(BEGIN)

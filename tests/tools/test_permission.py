@@ -4,7 +4,7 @@ import pytest
 
 from steersman.ports.tools.permission import (
     Allowances,
-    Decision,
+    PermissionDecision,
     Permissions,
     Rule,
     exact_rule,
@@ -145,16 +145,16 @@ def test_paths(tmp_path, rules, tool, path, do):
 @pytest.mark.parametrize("tool", ["read", "write", "shell", "delegate", "fly"])
 def test_without_rules(tmp_path, tool):
     """What no rule covers is asked about, whatever it is."""
-    assert Permissions().decide(tool, {}, tmp_path) == Decision("ask", '* "*": ask')
+    assert Permissions().decide(tool, {}, tmp_path) == PermissionDecision("ask", '* "*": ask')
 
 
 def test_decision(tmp_path):
     """A decision says which rule it comes from, and whether the call leads outside."""
     permissions = Permissions([GIT])
-    assert permissions.decide("shell", {"command": "git status"}, tmp_path) == Decision(
+    assert permissions.decide("shell", {"command": "git status"}, tmp_path) == PermissionDecision(
         "allow", 'shell "git status*": allow'
     )
-    assert permissions.decide("read", {"path": "/etc/hosts"}, tmp_path) == Decision(
+    assert permissions.decide("read", {"path": "/etc/hosts"}, tmp_path) == PermissionDecision(
         "ask", '* "*": ask', is_outside=True
     )
 

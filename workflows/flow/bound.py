@@ -13,7 +13,7 @@ from ...machines.errors import TemplateError
 __all__ = [
     "MAX_CHARACTERS",
     "MAX_ITEMS",
-    "Budget",
+    "TemplateBudget",
     "check_number",
     "check_size",
     "json_of",
@@ -31,7 +31,7 @@ _MAX_BITS: Final = 4096
 _CHARACTERS_A_TICK: Final = 1024
 
 
-class Budget:
+class TemplateBudget:
     """Work left for one template; an item looked at costs 1, and so do some characters."""
 
     def __init__(self) -> None:

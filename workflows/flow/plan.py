@@ -19,7 +19,7 @@ from .spec import (
 )
 from .template import items_of, render
 
-__all__ = ["Plan", "PlannedStep", "draw_plan", "plan_data", "plan_mermaid", "plan_of"]
+__all__ = ["PlannedStep", "StepLevels", "draw_plan", "plan_data", "plan_mermaid", "plan_of"]
 
 _WIDTH = 72  # characters of what a step does
 
@@ -52,7 +52,7 @@ class PlannedStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class StepLevels:
     """Steps by level: those of one may run side by side, and each needs some of the one before.
 
     `last` are the levels of the steps at the end, whatever comes before.
@@ -68,7 +68,7 @@ class Plan:
         return tuple(one for level in (*self.levels, *self.last) for one in level)
 
 
-def plan_of(spec: WorkflowSpec, variables: Mapping[str, Any]) -> Plan:
+def plan_of(spec: WorkflowSpec, variables: Mapping[str, Any]) -> StepLevels:
     """Put the steps of a checked workflow in order; `variables` are all of the run's."""
     steps = {step.id: step for step in spec.steps}
     values = {"vars": variables}
@@ -80,7 +80,7 @@ def plan_of(spec: WorkflowSpec, variables: Mapping[str, Any]) -> Plan:
         for step in spec.steps
         if step.is_final
     }
-    return Plan(spec.name, _planned(usual, steps, values), _planned(final, steps, values))
+    return StepLevels(spec.name, _planned(usual, steps, values), _planned(final, steps, values))
 
 
 def _planned(
@@ -139,7 +139,7 @@ def _filled(text: str, values: Mapping[str, Any]) -> str:
     return re.sub(r"\{\{[^{}]*\}\}", fill, text)
 
 
-def draw_plan(plan: Plan) -> str:
+def draw_plan(plan: StepLevels) -> str:
     """Write a plan as text: a line a step, under the number of its level."""
     width = max(len(one.step.id) for one in plan.steps)
     lines = [f"{plan.name}: {len(plan.steps)} steps"]
@@ -159,7 +159,7 @@ def _level(name: str, level: tuple[PlannedStep, ...], width: int) -> list[str]:
     return lines
 
 
-def plan_data(plan: Plan) -> dict[str, Any]:
+def plan_data(plan: StepLevels) -> dict[str, Any]:
     """Return a plan as data that JSON can hold."""
     numbered = [(number, level) for number, level in enumerate((*plan.levels, *plan.last), 1)]
     return {
@@ -181,7 +181,7 @@ def plan_data(plan: Plan) -> dict[str, Any]:
     }
 
 
-def plan_mermaid(plan: Plan) -> str:
+def plan_mermaid(plan: StepLevels) -> str:
     """Draw a plan as a Mermaid flowchart: solid arrows for needs, dotted ones to the end."""
     names = {one.step.id: f"s{one.step.number}" for one in plan.steps}
     needed = {need for one in plan.steps for need in one.step.needs}

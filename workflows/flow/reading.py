@@ -30,7 +30,7 @@ from ..fault import Fault, Where, dotted, faults_of, shown
 from ..spelling import suggest
 from .graph import order_faults
 from .salvage import Salvaged, salvage, whole
-from .scope import Slot, TemplateUse, handled, read_templates, slots_of, use_faults
+from .scope import TemplatePlace, TemplateUse, handled, read_templates, slots_of, use_faults
 from .shape import misfits, step_spec
 from .spec import Kind, StepSpec, WorkflowSpec
 from .template import parse_expression
@@ -363,7 +363,7 @@ def _template_uses(spec: WorkflowSpec) -> list[TemplateUse]:
     """List all templates of a workflow with what they refer to."""
     slots = [slot for step in spec.steps for slot in slots_of(step)]
     if spec.output:
-        slots.append(Slot(("workflow", "output"), spec.output, None))
+        slots.append(TemplatePlace(("workflow", "output"), spec.output, None))
     return list(read_templates(slots))
 
 

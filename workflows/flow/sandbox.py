@@ -21,7 +21,7 @@ from ..document import is_list, is_table
 from .bound import (
     MAX_CHARACTERS,
     MAX_ITEMS,
-    Budget,
+    TemplateBudget,
     check_number,
     check_size,
     json_of,
@@ -58,7 +58,7 @@ TESTS: Final = (
 
 
 def _spend(context: Context, *values: Any) -> list[Any]:
-    budget: Budget = context.resolve_or_missing(BUDGET)
+    budget: TemplateBudget = context.resolve_or_missing(BUDGET)
     return [budget.weigh(value) for value in values]
 
 

@@ -27,7 +27,7 @@ from .usage import Reference, plain_references, references
 
 __all__ = [
     "RUN_FIELDS",
-    "Slot",
+    "TemplatePlace",
     "TemplateUse",
     "fields_of",
     "handled",
@@ -44,7 +44,7 @@ RUN_FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class TemplatePlace:
     """A place in the file where a template or an expression stands; `step` is None in `[workflow]`."""
 
     where: Where
@@ -58,26 +58,26 @@ class Slot:
 class TemplateUse:
     """A slot and all that it refers to; a fault instead where it is no template."""
 
-    slot: Slot
+    slot: TemplatePlace
     references: tuple[Reference, ...] = ()
     faults: tuple[Fault, ...] = field(default=())
 
 
-def slots_of(step: StepSpec) -> Iterator[Slot]:
+def slots_of(step: StepSpec) -> Iterator[TemplatePlace]:
     """List all places of a step that are filled in."""
     where = ("step", step.number)
     if step.when:
-        yield Slot((*where, "when"), step.when, step, is_expression=True)
+        yield TemplatePlace((*where, "when"), step.when, step, is_expression=True)
     if isinstance(step.for_each, str):
-        yield Slot((*where, "for_each"), step.for_each, step, is_expression=True)
+        yield TemplatePlace((*where, "for_each"), step.for_each, step, is_expression=True)
     elif step.for_each is not None:
         for place, text in _texts(list(step.for_each), (*where, "for_each")):
-            yield Slot(place, text, step)
+            yield TemplatePlace(place, text, step)
     has_item = step.for_each is not None
     for place, text in [*_action_texts(step, where), *_texts(dict(step.env), (*where, "env"))]:
-        yield Slot(place, text, step, has_item=has_item)
+        yield TemplatePlace(place, text, step, has_item=has_item)
     if step.cwd:
-        yield Slot((*where, "cwd"), step.cwd, step, has_item=has_item)
+        yield TemplatePlace((*where, "cwd"), step.cwd, step, has_item=has_item)
 
 
 def _action_texts(step: StepSpec, where: Where) -> Iterator[tuple[Where, str]]:
@@ -114,7 +114,7 @@ def _texts(value: Any, where: Where) -> Iterator[tuple[Where, str]]:
             yield from _texts(inner, (*where, number))
 
 
-def read_templates(slots: Sequence[Slot]) -> Iterator[TemplateUse]:
+def read_templates(slots: Sequence[TemplatePlace]) -> Iterator[TemplateUse]:
     """Parse what there is to parse; equal texts once."""
     seen: dict[tuple[str, bool], tuple[Reference, ...]] = {}
     for slot in slots:
@@ -129,14 +129,14 @@ def read_templates(slots: Sequence[Slot]) -> Iterator[TemplateUse]:
             yield TemplateUse(slot, (), (_fault(slot, error.message, error.hint, error.line),))
 
 
-def _references(slot: Slot) -> list[Reference]:
+def _references(slot: TemplatePlace) -> list[Reference]:
     plain = plain_references(slot.text, is_expression=slot.is_expression)
     if plain is not None:
         return plain
     return references((parse_expression if slot.is_expression else parse_template)(slot.text))
 
 
-def _fault(slot: Slot, message: str, hint: str, line: int = 1) -> Fault:
+def _fault(slot: TemplatePlace, message: str, hint: str, line: int = 1) -> Fault:
     place = f" (line {line} of it)" if line > 1 else ""
     name = next(part for part in reversed(slot.where) if isinstance(part, str))
     return Fault(slot.where, f"`{name}` {message}{place}", hint)
@@ -182,7 +182,7 @@ class _There:
     variables: Sequence[str]
 
 
-def _name_faults(slot: Slot, reference: Reference) -> Iterator[Fault]:
+def _name_faults(slot: TemplatePlace, reference: Reference) -> Iterator[Fault]:
     name, *_ = reference.path
     if name in ("item", "index"):
         if not slot.has_item:
@@ -197,14 +197,14 @@ def _name_faults(slot: Slot, reference: Reference) -> Iterator[Fault]:
     yield _fault(slot, f"uses `{name}`, which is not there", hint, reference.line)
 
 
-def _variable_faults(slot: Slot, reference: Reference, there: _There) -> Iterator[Fault]:
+def _variable_faults(slot: TemplatePlace, reference: Reference, there: _There) -> Iterator[Fault]:
     if len(reference.path) > 1 and reference.path[1] not in there.variables:
         name = reference.path[1]
         hint = _meant("vars", name, there.variables) or "add it to `[workflow.vars]`"
         yield _fault(slot, f"uses `vars.{name}`, which is not there", hint, reference.line)
 
 
-def _step_faults(slot: Slot, reference: Reference, there: _There) -> Iterator[Fault]:
+def _step_faults(slot: TemplatePlace, reference: Reference, there: _There) -> Iterator[Fault]:
     if len(reference.path) < 2:
         return
     name = reference.path[1]
@@ -223,7 +223,7 @@ def _step_faults(slot: Slot, reference: Reference, there: _There) -> Iterator[Fa
         yield from _field_faults(slot, reference, there.steps[name])
 
 
-def _field_faults(slot: Slot, reference: Reference, step: StepSpec) -> Iterator[Fault]:
+def _field_faults(slot: TemplatePlace, reference: Reference, step: StepSpec) -> Iterator[Fault]:
     field, fields = reference.path[2], fields_of(step)
     if field not in fields:
         near = get_close_matches(field, fields, 1)
@@ -239,14 +239,14 @@ def _field_faults(slot: Slot, reference: Reference, step: StepSpec) -> Iterator[
         yield _fault(slot, message, hint, reference.line)
 
 
-def _run_faults(slot: Slot, reference: Reference, there: _There) -> Iterator[Fault]:
+def _run_faults(slot: TemplatePlace, reference: Reference, there: _There) -> Iterator[Fault]:
     name, *rest = reference.path
     if rest and rest[0] not in RUN_FIELDS[name]:
         hint = f"it has {_listed(list(RUN_FIELDS[name]))}"
         yield _fault(slot, f"uses `{name}.{rest[0]}`, which is not there", hint, reference.line)
 
 
-_CHECKS: Final[Mapping[str, Callable[[Slot, Reference, _There], Iterator[Fault]]]] = {
+_CHECKS: Final[Mapping[str, Callable[[TemplatePlace, Reference, _There], Iterator[Fault]]]] = {
     "vars": _variable_faults,
     "steps": _step_faults,
     "run": _run_faults,

@@ -18,7 +18,7 @@ from jinja2.runtime import Undefined
 
 from ...machines.errors import TemplateError
 from ..document import is_list, is_table
-from .bound import MAX_CHARACTERS, MAX_ITEMS, Budget, plain, refuse_size, text_of
+from .bound import MAX_CHARACTERS, MAX_ITEMS, TemplateBudget, plain, refuse_size, text_of
 from .sandbox import BUDGET, ENVIRONMENT, bounded
 
 __all__ = [
@@ -77,7 +77,7 @@ def render(text: str, values: Mapping[str, Any]) -> str:
     chunks: list[str] = []
     size = 0
     try:
-        for chunk in template.generate({**values, BUDGET: Budget()}):
+        for chunk in template.generate({**values, BUDGET: TemplateBudget()}):
             size += len(chunk)
             if size > MAX_CHARACTERS:
                 refuse_size(MAX_CHARACTERS, "characters")
@@ -118,7 +118,7 @@ def evaluate(expression: str, values: Mapping[str, Any]) -> Any:
     """Return what an expression is: plain data. Raises `TemplateError`."""
     template = _compiled_expression(expression)
     try:
-        context = template.new_context({**values, BUDGET: Budget()})
+        context = template.new_context({**values, BUDGET: TemplateBudget()})
         for _ in template.root_render_func(context):
             pass
         found = context.vars[_RESULT]
