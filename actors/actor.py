@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from .system import ActorSystem
 
-__all__ = ["LATER", "Actor", "Flag", "Forward"]
-
 
 class Flag:
     """A stop flag with the part of `threading.Event` that pykka uses, at a tenth of its size."""

@@ -14,8 +14,6 @@ from ..ports.judging import JudgeSeat
 from ..ports.tools.permission import Permissions
 from ..workflows.flow.spec import WorkflowSpec
 
-__all__ = ["AgentProfile"]
-
 
 @dataclass(frozen=True, slots=True)
 class AgentProfile:

@@ -11,8 +11,6 @@ from .decisions.reverting import answer_of
 if TYPE_CHECKING:
     from .actor import Actor
 
-__all__ = ["Askers"]
-
 
 class Askers:
     """Those who asked an actor what became of a revert, by its id."""

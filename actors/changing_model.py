@@ -10,8 +10,6 @@ from .agent_profile import AgentProfile
 if TYPE_CHECKING:
     from .live_session import LiveSession
 
-__all__ = ["change_model"]
-
 
 async def change_model(live: LiveSession, profile: AgentProfile) -> None:
     """Take the model over from `profile`, with all that depends on it; run on the actors' own loop.

@@ -18,8 +18,6 @@ from ..machines.facts import Fact, MessageKnown, MessageRejected, StoreLost
 from ..machines.returning import Return
 from .environment import Ears
 
-__all__ = ["ReportingEars", "last_report"]
-
 MARKS = ("[Interrupted", "[No answer", "[The program")
 COMES = (Return.ANSWER, Return.BOUNDARY, Return.RUN)
 """The ways of a result with which a session goes on by itself."""

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from .live_session import LiveSession
     from .runtime import Runtime
 
-__all__ = ["ChildSessions"]
 
 LOOKS = ("read", "list", "search")
 """What a side talk may do; everything else of its parent's tools is denied to it."""

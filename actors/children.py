@@ -50,7 +50,6 @@ from .supervisor import Child, ChildSpec, GaveUp, Supervisor
 if TYPE_CHECKING:
     from .system import ActorSystem
 
-__all__ = ["ChildSupervisor", "Relay", "Slot"]
 
 WRAP_UP = (
     "You are asked to end now. Begin nothing new: sum up in one answer what you have done and found, "

@@ -16,8 +16,6 @@ from ..journal.store import Commit, Lease, SessionRow, StoredEntry
 from ..machines.errors import SteersmanError
 from ..machines.orders import Committed, StoreBroke
 
-__all__ = ["Commits", "Owned", "Submit", "Token", "row_of"]
-
 SNAPSHOT_EVERY = 100
 SHARE = 4
 """A run's snapshot is taken when entries for an eighth of its items, at two each, have come."""

@@ -10,8 +10,6 @@ from ..journal.record import SessionRecord
 from ..machines.facts import Fact, StoreLost
 from .environment import Ears
 
-__all__ = ["Departure"]
-
 
 class Departure:
     """Ears that pass everything on, and notice when a session's last word is durable."""

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 if TYPE_CHECKING:
     from .mailbox import Mailbox
 
-__all__ = ["Dispatcher", "LoopDispatcher", "LoopThread"]
 
 T = TypeVar("T")
 

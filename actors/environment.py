@@ -22,8 +22,6 @@ from ..machines.routing import Table
 from ..workflows.flow.spec import WorkflowSpec
 from .gate import ROOT, Lineage
 
-__all__ = ["Ears", "Environment", "Journal", "Perform", "Permit", "Toolbook"]
-
 
 class Journal(Protocol):
     """Takes entries that are folded already; a `Committed` comes back when they are durable."""

@@ -44,8 +44,6 @@ from ..machines.workflow_order import LookAfter, LookBefore
 if TYPE_CHECKING:
     from .ledger import Ledger
 
-__all__ = ["ROOT", "Lineage", "admits", "goal_may_act", "turn_may_act"]
-
 
 # The sessions above one, as the gate in front of its effects sees them at this moment -------------
 # Every stop raises the epoch of the session it is given to, and marks with it each child that it reaches.

@@ -40,8 +40,6 @@ from .supervisor import Child, ChildSpec, Supervisor
 if TYPE_CHECKING:
     from .system import ActorSystem
 
-__all__ = ["Goal"]
-
 
 class _Waiting:
     """What a goal waits for: the `name` of a timer or condition, empty for nothing.

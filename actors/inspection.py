@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from .actor import Actor
     from .supervisor import Child
 
-__all__ = ["inspect_session"]
 
 Account = tuple[str, str]
 """What an actor says it does: its state, and what it waits for, empty for nothing."""

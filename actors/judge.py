@@ -35,7 +35,6 @@ from .ledger import Ledger, LedgerHandle
 if TYPE_CHECKING:
     from .system import ActorSystem
 
-__all__ = ["EFFECTS", "Judge", "Judging"]
 
 GATES_PASSED = "every gate succeeds"
 NEWEST = 60

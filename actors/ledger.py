@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from .decisions.decision import Decision, Role
     from .environment import Environment
 
-__all__ = ["CONCERNS", "Held", "Ledger", "LedgerHandle", "Outbox", "interested"]
-
 
 # The outbox: what was decided, and may be told and done only once it is durable -------------------
 

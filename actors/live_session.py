@@ -29,9 +29,6 @@ from .toolbook import Claims, SessionToolbook
 from .work.performer import Performer
 from .work.scene import Scene
 
-__all__ = ["Equipment", "LiveSession", "account_of", "environment_of"]
-
-
 # A session's account, as its journal has it -------------------------------------------------------
 
 

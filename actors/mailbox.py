@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from .dispatcher import Dispatcher
 
-__all__ = ["BOUND", "Mailbox", "lane_of", "reply", "tell"]
 
 BOUND = 1_000
 """Messages from outside that a lane holds at most."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..journal import entries as e
-from ..journal.queue import ItemRecord
+from ..journal.queue_record import ItemRecord
 from ..journal.recovery import closing_messages
 from ..machines.delegation import SideTalk
 from ..machines.disposition import Intent, Situation
@@ -37,8 +37,6 @@ from .ledger import Ledger, LedgerHandle
 
 if TYPE_CHECKING:
     from .system import ActorSystem
-
-__all__ = ["OfflineSession"]
 
 
 class OfflineSession(Actor):

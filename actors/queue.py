@@ -18,8 +18,6 @@ from .ledger import Ledger, LedgerHandle
 if TYPE_CHECKING:
     from .system import ActorSystem
 
-__all__ = ["Queue"]
-
 
 class Queue(Actor):
     """One session's queue. What waits is in the record; here is who decides about it."""

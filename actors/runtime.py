@@ -46,8 +46,6 @@ from .system import ActorSystem
 from .toolbook import Claims
 from .work.performer import Performer
 
-__all__ = ["ChildSetup", "Runtime"]
-
 T = TypeVar("T")
 _SAID = itertools.count(1)
 """Numbers what is said in this program."""

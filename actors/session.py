@@ -78,8 +78,6 @@ if TYPE_CHECKING:
     from .environment import Environment
     from .system import ActorSystem
 
-__all__ = ["Session"]
-
 
 class Session(Supervisor):
     """One session, as people and other programs speak to it. The types are what it starts.

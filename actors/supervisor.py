@@ -24,8 +24,6 @@ from .mailbox import Mailbox
 if TYPE_CHECKING:
     from .system import ActorSystem, Restart
 
-__all__ = ["Child", "ChildSpec", "GaveUp", "Root", "Supervisor"]
-
 
 class GaveUp(RuntimeError):
     """A child failed more often than its supervisor's intensity allows."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .actor import Actor
     from .dispatcher import Dispatcher
 
-__all__ = ["ActorSystem", "Birth", "DeadLetter", "Restart"]
 
 logger = logging.getLogger("steersman")
 REMEMBERED_LETTERS = 100

@@ -17,9 +17,6 @@ from ..ports.tools.place import find_place
 from ..ports.tools.toolbox import Toolbox
 from .environment import Permit
 
-__all__ = ["Claimant", "Claims", "SessionToolbook"]
-
-
 # Who changes which file: no two sessions of a program write to the same one at a time -------------
 # A claim begins with a call that changes a file and ends with its turn. Whoever comes second is told, and
 # does not wait: two that waited for each other would do so for ever. A session that waits for another

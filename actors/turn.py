@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from .environment import Environment
     from .system import ActorSystem
 
-__all__ = ["EFFECTS", "CallBudget", "Turn"]
 
 PATIENCE = "takes nothing in while it works: it is told when its answer is there, in the same turn."
 NO_ANSWER = "[No answer: the model call failed.]"

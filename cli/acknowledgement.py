@@ -4,8 +4,6 @@ from typing import Any
 
 from ..gateway.acknowledgement import accepted_text, plain
 
-__all__ = ["acknowledgement"]
-
 
 def acknowledgement(
     event: dict[str, Any], *, can_utf8: bool = True, shows_queued: bool = True

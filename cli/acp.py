@@ -34,8 +34,6 @@ from .leaving import Leaving, leave_on_signals
 from .printer import Printer
 from .typed import typed_lines
 
-__all__ = ["serve_editor"]
-
 LAST_SECONDS = 2.0
 """For the answers that are still due when the editor has gone."""
 

@@ -11,8 +11,6 @@ from .page import show, show_document
 from .queue import find_begun, say_to
 from .stored import stored
 
-__all__ = ["end_agent", "list_agents"]
-
 
 def list_agents(environ: Mapping[str, str], session: str, *, as_json: bool) -> int:
     """Print a session's subagents and theirs from the store, also while another process runs it."""

@@ -25,8 +25,6 @@ from .apps.sessions import sessions
 from .apps.workflow import workflow
 from .parameter import Json
 
-__all__ = ["app", "run"]
-
 app = typer.Typer(
     name="steersman",
     help="Talk to an agent while it works; nothing you say is lost.\n\n"

@@ -32,8 +32,6 @@ from .options import ChatOptions, Face
 from .page import warn
 from .stored import stored
 
-__all__ = ["AttachedHost", "attach"]
-
 GOING = 2.0
 """Seconds that an owner which hung up may take to be gone."""
 LAST = 6

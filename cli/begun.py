@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..gateway.events.contract import Event
 
-__all__ = ["Begun"]
-
 
 class Begun:
     """Follows a session's events, and gives the words of a message whose turn begins after a wait.

@@ -20,8 +20,6 @@ from .leaving import Leaving, leave_on_signals
 from .options import ChatOptions, Face
 from .stored import stored
 
-__all__ = ["chat", "face_of"]
-
 
 def chat(options: ChatOptions, environ: Mapping[str, str], given: Face | None = None) -> int:
     """Run a chat and return its exit code; `given` is a face other than the options say."""

@@ -20,8 +20,6 @@ from .page import can_colour
 from .remains import disk_finding, leftover_findings
 from .stored import state_word, stored
 
-__all__ = ["check_up"]
-
 _OLDEST_PYTHON = (3, 11)
 _OLDEST_SQLITE = (3, 51, 3)  # earlier ones may corrupt a log that two processes write
 _PROGRAMS = (

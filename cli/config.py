@@ -17,8 +17,6 @@ from ..workflows.trust import PROJECT_FILE, is_trusted
 from .page import show, show_document, warn
 from .toml import without_nulls
 
-__all__ = ["check_config", "show_config", "show_paths", "show_schema", "value_text"]
-
 _WIDTH = 80  # columns of a list that stays on one line
 
 

@@ -7,8 +7,6 @@ from pathlib import Path
 from ..journal.sqlite import SqliteStore
 from ..journal.workspace.prune import size_of, sizes_of
 
-__all__ = ["disk_use"]
-
 
 def disk_use(store: SqliteStore, state: Path) -> dict[str, int]:
     """Return the bytes of each session, by its id."""

@@ -9,8 +9,6 @@ from ..gateway.redaction import Redactor
 from .checkup import check_up
 from .page import show, show_document
 
-__all__ = ["examine"]
-
 
 def examine(environ: Mapping[str, str], *, as_json: bool) -> int:
     """Look at this machine and print what was found; exit 1 only if something is bad."""

@@ -26,8 +26,6 @@ from .printer import Printer
 from .question import Questions, answered, asked
 from .typed import typed_lines
 
-__all__ = ["talk_in_lines"]
-
 AGAIN = 2.0
 """Seconds within which a second Ctrl-C leaves."""
 

@@ -16,7 +16,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn  # importing it takes longer than all the rest
 
-__all__ = ["emit"]
 
 EVENTS = (
     "session-start",

@@ -7,8 +7,6 @@ from ..gateway.conversation import Conversation
 from ..journal.store import SessionRow
 from ..machines.errors import StoreError
 
-__all__ = ["farewell"]
-
 
 def farewell(conversation: Conversation | Attached, *, is_kept: bool = True) -> str:
     """Say it of a session that was just let go of; `is_kept` is false where nothing is on disk."""

@@ -4,8 +4,6 @@ from pathlib import Path
 
 from ..machines.errors import UsageError
 
-__all__ = ["work_folder"]
-
 
 def work_folder(named: Path) -> Path:
     """Return it whole, without links. Raises `UsageError` where there is none."""

@@ -7,8 +7,6 @@ from typing import TextIO
 
 from ..gateway.formats import size_text
 
-__all__ = ["Gauge"]
-
 _PAUSE = 0.1  # seconds between two rewritings
 _STEP = 25  # percent between two lines where nothing can be rewritten
 

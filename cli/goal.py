@@ -14,8 +14,6 @@ from .page import show, show_document
 from .queue import find_begun, say_to
 from .stored import stored
 
-__all__ = ["change_goal", "set_goal", "show_goal"]
-
 
 def set_goal(
     environ: Mapping[str, str],

@@ -7,8 +7,6 @@ from typing import Any
 from ..machines.lifecycles import REASONS
 from ..machines.verdict import read_condition
 
-__all__ = ["GoalLines"]
-
 SHOWN = 120
 """Characters of a goal's text that a line shows."""
 

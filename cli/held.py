@@ -2,8 +2,6 @@
 
 from typing import Any
 
-__all__ = ["HeldNotice"]
-
 
 class HeldNotice:
     """Follows a queue's events, and says it when more is held than before: not for what becomes less."""

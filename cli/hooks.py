@@ -17,8 +17,6 @@ from ..workflows.paths import Paths
 from .page import show, show_document, warn
 from .table import draw_table
 
-__all__ = ["install_hooks", "list_hooks", "tell", "uninstall_hooks"]
-
 _HEAD = ("AGENT", "HOOKS", "A SESSION ENDS BY", "CONFIGURATION")
 
 

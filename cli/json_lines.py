@@ -17,8 +17,6 @@ from .printer import Printer
 from .settling import Settling
 from .typed import typed_lines
 
-__all__ = ["Lines", "preface", "speak_utf8", "talk_json"]
-
 CHOICES = ("auto", "queue", "steer", "interrupt")
 
 

@@ -11,8 +11,6 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["Leaving", "leave_on_signals", "leave_through"]
-
 TWICE = 0.05
 """Seconds within which a second signal is the first again: some tell a process and its group."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

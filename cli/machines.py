@@ -30,12 +30,6 @@ from .page import show, show_document, warn
 if TYPE_CHECKING:
     from ..machines.check import MachineFault
 
-__all__ = [
-    "MACHINES",
-    "check_machines",
-    "list_machines",
-    "show_machine",
-]
 
 OF_A_SESSION = (SESSION, QUEUE, ITEM, TURN, CALL, INTERRUPT, GOAL, JUDGE)
 FORMATS = ("mermaid", "svg", "toml")

@@ -8,8 +8,6 @@ from types import FrameType
 
 from .. import __version__
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Run the command line and exit."""

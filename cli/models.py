@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ..ports.models.settings import ModelConfig
     from ..ports.models.trial import Trial
 
-__all__ = ["check_model", "chosen", "fetch_model", "list_models", "missing_weights"]
-
 
 def list_models(environ: Mapping[str, str], *, as_json: bool) -> int:
     """Print configured models, the catalogue, and what a chat here would use."""

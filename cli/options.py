@@ -9,8 +9,6 @@ from pathlib import Path
 from ..gateway.conversation import Conversation
 from ..gateway.host import Host
 
-__all__ = ["ChatOptions", "Face"]
-
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:

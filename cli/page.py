@@ -13,8 +13,6 @@ import sys
 from collections.abc import Mapping
 from typing import Any, TextIO
 
-__all__ = ["can_colour", "document", "escaped", "show", "show_document", "warn"]
-
 # Controls that JSON leaves as they are, line and direction marks, and halves of characters.
 _UNSAFE = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 

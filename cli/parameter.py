@@ -4,8 +4,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Json", "Number", "NumberOrLast", "Of", "Session"]
-
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Session = Annotated[
     str, typer.Argument(metavar="ID", help="A session's id, a unique begin of one, or `last`.")

@@ -14,8 +14,6 @@ from ..workflows.paths import Paths
 from ..workflows.settings import TOOLS
 from .page import show, show_document, warn
 
-__all__ = ["explain_permission", "list_permissions"]
-
 
 def list_permissions(environ: Mapping[str, str], *, as_json: bool) -> int:
     """Print the rules of this folder, each with its file. Raises `ConfigError`."""

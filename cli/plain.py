@@ -32,8 +32,6 @@ from .printer import Printer
 from .settling import Settling
 from .typed import comes_soon, typed_lines
 
-__all__ = ["PlainFace", "Sink", "talk_plain", "with_piped"]
-
 PATIENCE = 2.0
 """Seconds in which a pipe that nobody watches has to say something."""
 MOST_PIPED = 1024 * 1024

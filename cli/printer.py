@@ -10,8 +10,6 @@ import signal
 import threading
 from typing import TextIO
 
-__all__ = ["Printer", "forget"]
-
 
 def forget(*descriptors: int) -> None:
     """Let whatever is still written there, also by Python's own end, go nowhere and raise nothing."""

@@ -34,8 +34,6 @@ from .screen.past import Past
 from .screen.screen import Screen
 from .screen.speaker import Speaker
 
-__all__ = ["Paper", "PromptExit", "talk_at_prompt"]
-
 
 class PromptExit:
     """How a signal leaves the prompt: the prompt ends itself, in its own loop.

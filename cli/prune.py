@@ -22,8 +22,6 @@ from ..workflows.config import load
 from ..workflows.paths import Paths
 from .page import show, show_document
 
-__all__ = ["prune_sessions"]
-
 
 def prune_sessions(environ: Mapping[str, str], *, with_finalized: bool, as_json: bool) -> int:
     """Delete what outlived sessions left: saved queues, outputs, snapshots, copies of files.

@@ -9,8 +9,6 @@ from ..gateway.events.contract import Event
 from ..gateway.formats import call_words
 from ..gateway.terminal import clean
 
-__all__ = ["Questions", "answered", "answering", "asked"]
-
 CHOICES = {
     **{"y": "allow", "yes": "allow", "a": "always", "always": "always"},
     **{"n": "deny", "no": "deny"},

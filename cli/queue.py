@@ -19,16 +19,6 @@ from ..workflows.paths import Paths
 from .page import show, show_document, warn
 from .stored import stored
 
-__all__ = [
-    "WAYS_TO_SAY",
-    "change_queue",
-    "find_begun",
-    "list_queue",
-    "list_saved",
-    "say_to",
-    "stop_session",
-]
-
 WAYS_TO_SAY = ("auto", "queue", "steer", "interrupt")
 FILES = ("export", "import")
 

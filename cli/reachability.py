@@ -13,8 +13,6 @@ from urllib.parse import urlsplit
 from ..ports.models.settings import ModelConfig
 from .finding import Finding
 
-__all__ = ["reach"]
-
 _PATIENCE = 2.0  # seconds until a model server has accepted a connection
 _NAMING = 1.0  # seconds more, for finding its address
 

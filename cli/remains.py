@@ -14,8 +14,6 @@ from ..workflows.paths import Paths
 from .disk import disk_use
 from .finding import Finding
 
-__all__ = ["disk_finding", "leftover_findings"]
-
 _LARGEST = 3  # sessions that are named
 _ENDING = 2.0  # seconds in which the helpers of a program that just died end by themselves
 _LOOK_AGAIN = 0.1

@@ -8,8 +8,6 @@ from ..journal.run_record import RunRecord
 from ..machines.errors import UsageError
 from ..workflows.flow.spec import WorkflowSpec
 
-__all__ = ["chosen_work", "unknown_work"]
-
 Work = tuple[str, int]
 
 

@@ -19,8 +19,6 @@ from ..workflows.routing import find_table, routes_for
 from .page import show, show_document
 from .stored import stored
 
-__all__ = ["replay_session"]
-
 
 def replay_session(environ: Mapping[str, str], session: str, under: str, *, as_json: bool) -> int:
     """Print what would have been different under another table. Nothing is changed."""

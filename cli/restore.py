@@ -17,8 +17,6 @@ from ..workflows.paths import Paths
 from .page import show, show_document, warn
 from .table import draw_table
 
-__all__ = ["forget_record", "list_records", "run_record"]
-
 _HEAD = ("SESSION", "AGENT", "STATE", "LAST EVENT", "STOPPED AT", "RESUME WITH")
 
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 
 from .queue import say_to
 
-__all__ = ["revert_session"]
-
 
 def revert_session(
     environ: Mapping[str, str],

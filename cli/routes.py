@@ -39,16 +39,6 @@ from ..workflows.table_file import named_table, table_text
 from .acknowledgement import acknowledgement
 from .page import show, show_document, warn
 
-__all__ = [
-    "Dry",
-    "check_tables",
-    "diff_tables",
-    "explain_text",
-    "list_tables",
-    "show_table",
-    "use_for_folder",
-]
-
 FORMS = ("text", "toml")
 WAYS = ("auto", "queue", "steer", "interrupt")
 _LEAD = re.compile(r" *\d+[* ] \S+ +| *[a-z_]+: | +")

@@ -15,8 +15,6 @@ from ..machines.errors import SteersmanError, UsageError
 from .page import show, show_document, warn
 from .stored import stored
 
-__all__ = ["search_sessions"]
-
 AROUND = 40
 """Characters that are shown on both sides of what was found."""
 

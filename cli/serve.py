@@ -24,8 +24,6 @@ from .leaving import Leaving
 from .options import ChatOptions
 from .page import show
 
-__all__ = ["RequestHandler", "RequestLog", "serve"]
-
 LOOPBACK = ("127.0.0.1", "localhost")
 LARGEST = 1 << 20
 """Bytes that a message may have."""

@@ -28,15 +28,6 @@ from ..workflows.paths import Paths
 from .page import document, show, show_document, warn
 from .stored import stored
 
-__all__ = [
-    "delete_session",
-    "export_session",
-    "finalize_session",
-    "fork_session",
-    "import_session",
-    "rename_session",
-]
-
 FORMATS = ("markdown", "json")
 
 

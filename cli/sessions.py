@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ..journal.record import SessionRecord
     from ..machines.conversation import ChatMessage
 
-__all__ = ["list_sessions", "show_session"]
 
 _HEAD = ("ID", "NAME", "STATE", "LAST ACTIVE", "AGENT", "WAITING", "INTERRUPTED", "FOLDER")
 

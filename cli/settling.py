@@ -8,8 +8,6 @@ from ..gateway.conversation import Conversation
 from ..gateway.events.child import is_aside
 from ..gateway.events.contract import Event
 
-__all__ = ["Settling"]
-
 ENDINGS = frozenset(
     {
         "turn_ended",

@@ -9,8 +9,6 @@ from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow
 from ..workflows.paths import Paths
 
-__all__ = ["state_word", "stored"]
-
 
 @contextmanager
 def stored(environ: Mapping[str, str]) -> Generator[SqliteStore]:

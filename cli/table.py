@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 
 from .page import can_colour
 
-__all__ = ["draw_table"]
-
 _GAP = "  "
 _LEAST = 12  # columns that the last one keeps, however narrow the terminal
 

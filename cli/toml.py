@@ -10,8 +10,6 @@ import tomli_w
 from ..workflows.document import is_list, is_table
 from .page import escaped, show
 
-__all__ = ["show_toml", "toml_document", "without_nulls"]
-
 
 def show_toml(data: Mapping[str, Any]) -> None:
     """Print TOML; it reads back as the same data, but for nulls."""

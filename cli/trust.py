@@ -14,8 +14,6 @@ from ..workflows.trust import PROJECT_FILE, forget, guarded, is_trusted, trust, 
 from .config import value_text
 from .page import show, show_document
 
-__all__ = ["forget_folder", "list_trusted", "trust_folder"]
-
 
 def trust_folder(environ: Mapping[str, str], folder: Path, *, is_yes: bool) -> int:
     """Show what a folder's file would be allowed, and allow it; a person at a terminal is asked first.

@@ -11,8 +11,6 @@ import signal
 import sys
 from collections.abc import Iterator
 
-__all__ = ["comes_soon", "typed_lines"]
-
 CHUNK = 1 << 16
 
 

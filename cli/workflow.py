@@ -16,8 +16,6 @@ from ..workflows.paths import Paths
 from .page import show, show_document, warn
 from .table import draw_table
 
-__all__ = ["begin_workflow", "check_workflow", "show_schema", "show_workflows"]
-
 
 def check_workflow(environ: Mapping[str, str], name: str, *, as_json: bool) -> int:
     """Print what is wrong as `FILE:LINE:COL: message`, and return 2 if that stops it from running.

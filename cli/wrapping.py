@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from prompt_toolkit.utils import get_cwidth
 
-__all__ = ["fitted", "wrapped", "wrapped_pieces"]
-
 Piece = tuple[str, str]
 
 

@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from unicodedata import east_asian_width
 
-__all__ = ["TEXTS", "accepted_text", "cut", "plain"]
-
 CUT = 40
 SIGNS = {"📥 ": "", "🤖 ": "", "⚠️ ": "", "⏳ ": "", "—": "-"}
 """What our own texts have beyond ASCII, and what stands for it where there is no UTF-8."""

@@ -18,22 +18,20 @@ from ..journal.codec import decode
 from ..journal.entries import QuestionAsked, ToolIntended
 from ..journal.goal_record import GoalsRecord
 from ..journal.lock import Owner
-from ..journal.queue import QueueRecord
+from ..journal.queue_record import QueueRecord
 from ..journal.record import SessionRecord
 from ..machines.classification import Classification, classify
 from ..machines.disposition import Intent
 from ..machines.errors import SteersmanError
 from ..machines.messages import Answer
 from ..machines.words import Words
-from .commands.registry import COMMANDS, Reply
+from .commands.registry import COMMANDS
+from .commands.reply import Reply
 from .conversation import TYPES
 from .events.contract import Event, Narrator, queue_view, translate
 from .events.goal import goals_view
 from .hub import Hub
 from .remote import Remote
-
-__all__ = ["Attached", "how_it_is"]
-
 
 # What somebody who comes to a running session is told first: how it is, as events, from its dump
 

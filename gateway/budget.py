@@ -13,8 +13,6 @@ from ..machines.errors import StoreError
 from .formats import size_text
 from .retention import needs_copies
 
-__all__ = ["StorageLimit"]
-
 NAMED = 5
 """Sessions that are named; of more it is said how many."""
 

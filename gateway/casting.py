@@ -34,19 +34,6 @@ from .router import Router
 from .running import RunPlan, included_plan, plan_of, run_profile
 from .wish import Wish
 
-__all__ = [
-    "Casting",
-    "Opening",
-    "as_external",
-    "attachable",
-    "external_agent",
-    "goal_policy",
-    "instructions_for",
-    "is_outdated",
-    "seat",
-]
-
-
 # Waits until a session has said that it is open, so that it is the first thing anybody hears
 
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from .conversation import Conversation
     from .host import Host
 
-__all__ = ["SPOKEN", "Client", "ControlServer", "spoken"]
-
 
 # The control socket's methods that say something, in the words of the one command registry --------
 

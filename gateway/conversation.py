@@ -17,7 +17,8 @@ from typing import Any
 
 from ..actors.runtime import Runtime
 from ..journal.codec import decode
-from ..journal.record import ItemRecord, SessionRecord
+from ..journal.queue_record import ItemRecord
+from ..journal.record import SessionRecord
 from ..machines.attachment import Attachment
 from ..machines.classification import Classification, addressee, classify
 from ..machines.delegation import SideTalk
@@ -29,14 +30,13 @@ from ..machines.words import Words
 from ..ports.attachment import MOST, attach
 from ..ports.tools.permission import PermissionDecision
 from .commands.model import Models
-from .commands.registry import COMMANDS, Reply
+from .commands.registry import COMMANDS
+from .commands.reply import Reply
 from .dumps.dump import Traces, dump_live
 from .events.contract import Narrator, queue_view
 from .redaction import Redactor
 from .router import Router
 from .shelf import Shelf
-
-__all__ = ["Conversation"]
 
 _SLASH = re.compile(r"/[A-Za-z][A-Za-z-]*(\s|$)")
 

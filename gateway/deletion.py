@@ -14,8 +14,6 @@ from ..journal.store import SessionRow
 from ..journal.workspace.prune import forget, size_of
 from .scribe import claimed
 
-__all__ = ["delete", "family", "output_of"]
-
 
 def family(rows: list[SessionRow], session: str) -> list[str]:
     """Return a session and all that are beneath it, parents first."""

@@ -24,7 +24,6 @@ from .remote import Remote
 if TYPE_CHECKING:
     from .events.contract import Event
 
-__all__ = ["Errand"]
 
 PATIENCE = 5.0
 """Seconds that one owner may take to open its socket, or to let go."""

@@ -25,16 +25,6 @@ from ..machines.lifecycles import meant
 from ..machines.policy import Policy
 from ..machines.routes import Routes
 
-__all__ = [
-    "as_said",
-    "cause_explanation",
-    "company_of",
-    "draw_explanation",
-    "explanation",
-    "named",
-    "state_of",
-]
-
 COMMAND_CAUSES = {
     "stop": Cause.STOP,
     "new": Cause.NEW,

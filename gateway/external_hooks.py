@@ -20,8 +20,6 @@ from ..workflows.paths import make_private
 from .formats import iso
 from .restorable import Restorable, can_resume
 
-__all__ = ["tell_hooks"]
-
 
 def tell_hooks(
     restorable: Restorable, state: Path, specs: Sequence[HookSpec], environ: Mapping[str, str]

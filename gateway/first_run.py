@@ -13,8 +13,6 @@ from ..ports.tools.permission import Permissions
 from ..ports.tools.sandbox import SandboxPolicy, bubblewrap
 from ..workflows.paths import Paths, write_private
 
-__all__ = ["greeting", "screen", "touch_line"]
-
 TRIES = (
     ("read", {"path": "."}, "read here"),
     ("write", {"path": "x"}, "write here"),

@@ -14,8 +14,6 @@ from ..journal.store import SessionRow, Store
 from ..machines.errors import UsageError
 from .scribe import writing
 
-__all__ = ["end_of_turn", "fork"]
-
 
 def fork(store: Store, row: SessionRow, turn: str, now: float) -> str:
     """Make a session from the conversation of another; `turn` is empty for all of it.

@@ -4,9 +4,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["age", "call_words", "clock", "iso", "size_text"]
-
-
 # How long ago, in words ---------------------------------------------------------------------------
 
 

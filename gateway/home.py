@@ -8,8 +8,6 @@ from ..journal.store import SessionRow
 from ..machines.errors import UnknownSession, UsageError
 from ..workflows.paths import Paths, make_private
 
-__all__ = ["find_session", "named_session", "open_store", "refuse_run"]
-
 
 def open_store(paths: Paths, *, read_only: bool = False) -> SqliteStore:
     """Open the home's store. Raises `StoreError`."""

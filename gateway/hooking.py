@@ -37,8 +37,6 @@ from ..workflows.paths import make_private, write_private
 from .events.lifecycle import hook_call
 from .redaction import Redactor
 
-__all__ = ["HookedEars", "Hooking"]
-
 WAITING = 200
 """Calls that may wait for a session; one more is skipped, and that is journalled."""
 LAST = ("session_suspend", "session_finalize")

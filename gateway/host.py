@@ -37,8 +37,6 @@ from .scribe import Logbook, Mirror
 from .shelf import Shelf
 from .wish import Wish
 
-__all__ = ["Host"]
-
 
 class Host:
     """One process's sessions, models and event bus."""

@@ -5,8 +5,6 @@ from collections.abc import Callable
 
 from .events.contract import Event
 
-__all__ = ["Hub", "Listener"]
-
 Listener = Callable[[Event], None]
 """Called on the loop's thread for each event: must hand it on at once and not block."""
 

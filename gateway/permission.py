@@ -20,14 +20,6 @@ from .redaction import Redactor
 if TYPE_CHECKING:
     from .conversation import Conversation
 
-__all__ = [
-    "PERMISSIONS_USAGE",
-    "draw_rules",
-    "explained",
-    "permissions_command",
-    "rules_of",
-    "rules_view",
-]
 
 PERMISSIONS_USAGE = "[explain TOOL [TEXT] | allow TOOL PATTERN | forget N]"
 ARGUMENT = {"shell": "command"}

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["item_line", "progress_text"]
-
 
 def item_line(item: Mapping[str, Any]) -> str:
     """Write an item on one line, whatever lines its words have: number, state, words, progress."""

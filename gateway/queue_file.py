@@ -24,13 +24,11 @@ from typing import Any
 
 import tomli_w
 
-from ..journal.record import QueueRecord
+from ..journal.queue_record import QueueRecord
 from ..machines.attachment import Attachment
 from ..machines.errors import ConfigError
 from ..workflows.document import is_list, is_table
 from .progress import progress_text
-
-__all__ = ["SavedItem", "document", "parse", "read_file", "write", "write_file"]
 
 WAITING = ("pending", "interrupted", "running")
 LIMIT = 8 * 1024 * 1024

@@ -14,8 +14,6 @@ from typing import Any, TypeGuard
 from ..workflows.document import is_table
 from .terminal import clean
 
-__all__ = ["Redactor"]
-
 _MARK = "…"
 _NAME = r"[A-Z0-9_]*(?:API_?KEY|ACCESS_KEY|TOKEN|SECRET|PASSWORD|PASSWD)"
 _VARIABLE = re.compile(rf"{_NAME}", re.IGNORECASE)

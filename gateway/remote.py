@@ -17,8 +17,6 @@ from .protocol import NOT_HERE, SOCKETS
 if TYPE_CHECKING:
     from .events.contract import Event
 
-__all__ = ["Remote"]
-
 
 class Remote:
     """A connection to the process that owns a session; `timeout` in seconds for each answer."""

@@ -35,8 +35,6 @@ from ..machines.routes import Routes
 from ..machines.words import Words
 from .explaining import state_of
 
-__all__ = ["Deviation", "Moment", "Replay", "moments", "replay"]
-
 NOT_ROUTED = ("", "taken-back")
 """What stands for the row where no table was asked: an import, a reading that was taken back.
 

@@ -22,8 +22,6 @@ from ..workflows.paths import Paths
 from .formats import age, iso
 from .retention import known_age
 
-__all__ = ["Restorable", "Resumption", "can_resume", "lives", "outlived_elsewhere", "restore_view"]
-
 
 @dataclass(frozen=True, slots=True)
 class Resumption:

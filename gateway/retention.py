@@ -12,8 +12,6 @@ from itertools import pairwise
 
 from ..journal.store import SessionRow, Store
 
-__all__ = ["LEAP", "is_saved", "known_age", "needs_copies", "outlived"]
-
 LEAP = 60 * 86_400.0
 
 

@@ -6,8 +6,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["reverted_text"]
-
 NAMED = 10
 """Paths that are listed where their number says enough."""
 MOST = 100

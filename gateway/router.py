@@ -21,7 +21,6 @@ from .explaining import as_said, draw_explanation, explanation, state_of
 if TYPE_CHECKING:
     from .conversation import Conversation
 
-__all__ = ["Router", "routes_command"]
 
 USAGE = "/routes [use NAME [--unsafe] | explain TEXT]"
 

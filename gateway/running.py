@@ -20,18 +20,6 @@ from ..workflows.flow.spec import StepSpec, WorkflowAction, WorkflowSpec
 from ..workflows.paths import Paths
 from ..workflows.settings import Settings
 
-__all__ = [
-    "RunPlan",
-    "Works",
-    "included_plan",
-    "plan_of",
-    "resume_run",
-    "run_profile",
-    "start_run",
-    "try_again",
-    "was_taken_back",
-]
-
 Works = tuple[tuple[str, int], ...]
 """Work of unknown outcome: pairs of a step and the index of an item."""
 

@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from .conversation import Conversation
     from .shelf import Saved, Shelf
 
-__all__ = [
-    "announce",
-    "announce_other",
-    "queue_discard",
-    "queue_export",
-    "queue_import",
-    "queue_restore",
-    "queue_resume_saved",
-    "take_session",
-]
 
 WAYS = ("--merge", "--replace", "--keep")
 

@@ -25,9 +25,6 @@ from ..machines.errors import ConfigError, LeaseLost, StoreBusy
 from ..workflows.paths import Paths, make_private
 from .redaction import Redactor
 
-__all__ = ["Logbook", "Mirror", "Scribe", "claimed", "log_path", "writing"]
-
-
 # Keeps `<path>/<session>.toml` like the queue it mirrors: soon after each commit, atomically
 # A thread of its own writes; of several changes in a row only the newest is written. A mirror that
 # cannot be written is told once and never harms the session.

@@ -24,8 +24,6 @@ from .formats import iso
 from .redaction import Redactor
 from .scribe import writing
 
-__all__ = ["exported", "imported", "markdown", "read_export"]
-
 FORMAT, VERSION = "steersman-session", 1
 LIMIT = 256 * 1024 * 1024
 """Bytes of a file that is taken in."""

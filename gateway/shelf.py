@@ -14,7 +14,7 @@ from typing import Any
 
 from ..actors.agent_profile import AgentProfile
 from ..actors.runtime import Runtime
-from ..journal.queue import ItemRecord
+from ..journal.queue_record import ItemRecord
 from ..journal.record import SessionRecord
 from ..journal.recovery import load_record
 from ..journal.store import SessionRow, Store
@@ -24,8 +24,6 @@ from ..machines.policy import Policy
 from .events.contract import Narrator, item_view
 from .formats import age
 from .retention import is_saved, outlived
-
-__all__ = ["Saved", "Shelf", "saved_queue"]
 
 CUT = 40
 

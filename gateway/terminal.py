@@ -2,8 +2,6 @@
 
 import re
 
-__all__ = ["clean"]
-
 _SEQUENCE = re.compile(
     r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # OSC, to its end
     r"|\x1b[PX^_][^\x1b]*(?:\x1b\\)?"  # DCS, SOS, PM, APC

@@ -5,8 +5,6 @@ from typing import Any
 
 from .entry import Entry
 
-__all__ = ["AgentSessionKnown", "CallReported"]
-
 
 @dataclass(frozen=True, slots=True)
 class AgentSessionKnown(Entry):

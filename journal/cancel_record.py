@@ -13,17 +13,6 @@ from .fold import changed, moved, remembered
 if TYPE_CHECKING:
     from .record import SessionRecord
 
-__all__ = [
-    "CANCEL_ENDS",
-    "CancelRecord",
-    "finish_cancels",
-    "follow_cancels",
-    "move_cancel",
-    "raise_epoch",
-    "take_cancel",
-    "tell_of_child",
-    "tell_of_dead_child",
-]
 
 Stop = (
     e.InterruptPlanned | e.InterruptRequested | e.StopNoted | e.SessionLeaving | e.SessionFinalizing

@@ -10,8 +10,6 @@ from .connection import Connection
 from .encoding import decode
 from .store import StoredEntry
 
-__all__ = ["delete_session", "read_nodes", "read_sizes", "search_entries", "thin_snapshots"]
-
 _OF_SESSION = ("entries", "snapshots", "inbox")
 
 

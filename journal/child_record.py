@@ -15,8 +15,6 @@ from . import entries as e
 from .entry import Entry
 from .fold import changed, moved
 
-__all__ = ["ChildRecord", "apply_to_children", "at_work", "names_for"]
-
 REMEMBERED_CHILDREN = 50
 EVENT_OF_STATUS = {
     "completed": "complete",

@@ -16,8 +16,6 @@ from ..machines.errors import StoreDamaged
 from .entry import Entry
 from .log import IndexMap, Log
 
-__all__ = ["decode", "decode_entry", "encode", "encode_entry", "encode_whole", "kind_of"]
-
 T = TypeVar("T")
 PLAIN = frozenset((str, int, float, bool, type(None)))
 LEAVES = (Any, str, int, float, bool)
@@ -59,7 +57,7 @@ def _types() -> dict[str, type[Entry]]:
         revert_entries,
         run_entries,
     )
-    found = (getattr(place, name) for place in places for name in place.__all__)
+    found = [one for place in places for one in vars(place).values() if isinstance(one, type)]
     return {kind_of(one): one for one in found if issubclass(one, Entry) and one is not Entry}
 
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from ..machines.conversation import ChatMessage, Usage
 from .entry import Entry
 
-__all__ = ["Compacted", "CompactionBegun"]
-
 
 @dataclass(frozen=True, slots=True)
 class CompactionBegun(Entry):

@@ -14,8 +14,6 @@ from .turn_record import move_turn
 if TYPE_CHECKING:
     from .record import SessionRecord
 
-__all__ = ["apply_compaction", "grown"]
-
 
 def grown(conversation: Log[ChatMessage], entry: Entry) -> Log[ChatMessage]:
     """Return a conversation with what an entry holds of it; the same one if it holds nothing."""

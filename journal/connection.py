@@ -6,8 +6,6 @@ from typing import Any
 
 import apsw
 
-__all__ = ["Connection", "Value"]
-
 Value = str | int | float | None
 
 

@@ -24,8 +24,6 @@ from .folder import PrivateFolder
 from .lock import Lock
 from .schema import check_readable, check_version, migrate
 
-__all__ = ["FILE", "Database"]
-
 FILE = "journal.db"
 _OPENING = "journal"  # journal.lock: held while a process opens, and the model of all file modes
 _CHECKPOINT_PAGES = 2000  # of 4 KiB: a log of about 8 MB

@@ -13,8 +13,6 @@ from ..machines.errors import MachineError, StoreDamaged
 from .identifier import check_identifier
 from .store import Commit, Lease, SessionRow
 
-__all__ = ["EncodedCommit", "decode", "decode_row", "encode", "encode_commit", "encode_row"]
-
 _PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _ESCAPED = json.JSONEncoder(separators=(",", ":"))
 _ROW_FIELDS = tuple(field.name for field in fields(SessionRow))

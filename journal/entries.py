@@ -13,63 +13,8 @@ from typing import Any
 from ..machines.attachment import Attachment
 from ..machines.conversation import ChatMessage, Usage
 from ..machines.policy import RoutesChoice
-from .entry import Entry
+from .entry import Entry as Entry
 from .run_entries import WorkflowCopy
-
-__all__ = [
-    "AnswerCut",
-    "Answered",
-    "ChildAdmitted",
-    "ChildCancelled",
-    "ChildDetached",
-    "ChildEnded",
-    "ChildInterrupted",
-    "ChildResumed",
-    "ChildStarted",
-    "Deferred",
-    "Edited",
-    "Entry",
-    "InterruptCalledOff",
-    "InterruptPlanned",
-    "InterruptRequested",
-    "Interrupted",
-    "Kept",
-    "LateResult",
-    "ModelCallFailed",
-    "ModelCalled",
-    "Moved",
-    "OfferAnswered",
-    "OfferWanted",
-    "Offered",
-    "PolicyChanged",
-    "ProgressMade",
-    "QuestionAnswered",
-    "QuestionAsked",
-    "QueueHeld",
-    "QueueReleased",
-    "Queued",
-    "Recovered",
-    "Requeued",
-    "SessionFinalized",
-    "SessionFinalizing",
-    "SessionLeaving",
-    "SessionOpened",
-    "SessionRenamed",
-    "SessionResumed",
-    "SessionSuspended",
-    "SteerAddressed",
-    "SteerArrived",
-    "Steered",
-    "StopNoted",
-    "Stopped",
-    "ToolEnded",
-    "ToolIntended",
-    "ToolRefused",
-    "TurnEnded",
-    "TurnStarted",
-    "Withdrawn",
-]
-
 
 # What is journalled of an order to stop: from its receipt until everything is dead ----------------
 

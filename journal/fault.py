@@ -2,8 +2,6 @@
 
 from ..machines.errors import MachineError, StoreError, UnknownSession
 
-__all__ = ["missing_message", "session_exists", "unknown_session"]
-
 
 def unknown_session(session: str) -> UnknownSession:
     """Make the error for an id that no session has."""

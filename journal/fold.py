@@ -14,8 +14,6 @@ from ..machines.errors import StoreDamaged
 from ..machines.machine import Machine
 from ..machines.step import Refusal, step
 
-__all__ = ["changed", "moved", "remembered"]
-
 Part = TypeVar("Part")
 REMEMBERED_CLIENTS = 500
 

@@ -15,8 +15,6 @@ from typing import Self
 
 from ..machines.errors import StoreError
 
-__all__ = ["PrivateFolder"]
-
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _DESCRIPTORS = Path("/proc/self/fd")
 

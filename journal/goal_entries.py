@@ -7,19 +7,6 @@ from ..machines.conversation import Usage
 from ..machines.pursuit import GateResult
 from .entry import Entry
 
-__all__ = [
-    "GoalBegun",
-    "GoalCleared",
-    "GoalJudged",
-    "GoalPaused",
-    "GoalResumed",
-    "GoalSet",
-    "GoalTurnFailed",
-    "GoalWoken",
-    "JudgingBegun",
-    "JudgingStopped",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class GoalSet(Entry):

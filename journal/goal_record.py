@@ -17,8 +17,6 @@ from . import entries as e
 from . import goal_entries as g
 from .fold import changed, moved
 
-__all__ = ["GoalRecord", "GoalsRecord", "VerdictRecord", "apply_to_goals"]
-
 REMEMBERED_GOALS = 20
 REMEMBERED_VERDICTS = 5
 VERDICT_EVENTS = {

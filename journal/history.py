@@ -10,8 +10,6 @@ from .codec import decode, decode_entry
 from .record import SessionRecord, apply, messages_of
 from .store import Store, StoredEntry
 
-__all__ = ["entry_at", "record_at", "seq_at"]
-
 
 def record_at(store: Store, session: str, seq: int) -> SessionRecord:
     """Fold a session up to entry `seq`, from the nearest snapshot on."""

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from .entry import Entry
 
-__all__ = ["HookRan"]
-
 
 @dataclass(frozen=True, slots=True)
 class HookRan(Entry):

@@ -4,8 +4,6 @@ import re
 
 from ..machines.errors import UsageError
 
-__all__ = ["check_client_id", "check_identifier"]
-
 _ALLOWED = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _CLIENT_ID_BYTES = 256
 

@@ -22,8 +22,6 @@ from ..workflows.paths import make_private, write_private
 from .restore import RestoreBook, RestoreRecord, Sign
 from .spool import append, file_of
 
-__all__ = ["AgentLedger"]
-
 _PATIENCE = 10.0
 _PAUSE = 0.01
 _THIN_AT = 256 * 1024

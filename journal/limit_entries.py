@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from .entry import Entry
 
-__all__ = ["LimitReached", "LimitsGranted"]
-
 
 @dataclass(frozen=True, slots=True)
 class LimitReached(Entry):

@@ -11,8 +11,6 @@ from .limit_entries import LimitsGranted
 if TYPE_CHECKING:
     from .record import SessionRecord
 
-__all__ = ["apply_limits"]
-
 
 def apply_limits(record: SessionRecord, entry: Entry) -> None:
     """Fold one entry into what a session has used and may use; others leave it alone."""

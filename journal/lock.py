@@ -16,8 +16,6 @@ from dataclasses import asdict, dataclass
 from ..machines.errors import StoreBusy
 from .folder import PrivateFolder
 
-__all__ = ["Lock", "Owner"]
-
 _PAUSE = 0.001  # seconds between two looks at a lock that only a probe holds
 _PATIENCE = 2.0  # seconds; a probe holds the lock for microseconds
 

@@ -20,8 +20,6 @@ from .identifier import check_client_id, check_identifier
 from .lock import Owner
 from .store import Commit, Lease, Loaded, Posted, SessionRow, Snapshot, StoredEntry
 
-__all__ = ["MemoryStore", "SimulatedCrash"]
-
 
 class SimulatedCrash(Exception):
     """The store died here, as asked for; it answers every later call with the same."""

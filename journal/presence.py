@@ -14,9 +14,6 @@ from .folder import PrivateFolder
 from .lock import Lock, Owner
 from .store import Lease
 
-__all__ = ["Doorbell", "Presence", "ring"]
-
-
 # A doorbell per node: a Unix datagram socket that says "look at your inboxes", and nothing else
 # What was said lies in the store, so a lost or doubled ring does no harm: who waits looks after each
 # ring and after each timeout. A socket whose owner died is removed by the first who rings in vain.

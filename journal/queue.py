@@ -10,8 +10,6 @@ from .queue_record import ItemRecord, QueueRecord
 from .revert_entries import Reverted
 from .revert_record import news_of
 
-__all__ = ["ItemRecord", "QueueRecord", "apply_to_queue"]
-
 REMEMBERED_ITEMS = 50
 ITEM_ENDS = ITEM.final
 

@@ -6,9 +6,6 @@ from typing import Any
 
 from ..machines.attachment import Attachment
 
-__all__ = ["ItemRecord", "QueueRecord"]
-
-
 # One message of a session's queue, as data --------------------------------------------------------
 
 

@@ -38,7 +38,8 @@ from .goal_record import GoalsRecord, apply_to_goals
 from .limit_record import apply_limits
 from .log import Log
 from .permission_entries import AllowanceForgotten, AllowanceGiven
-from .queue import ItemRecord, QueueRecord, apply_to_queue
+from .queue import apply_to_queue
+from .queue_record import QueueRecord
 from .revert_entries import RevertAsked
 from .revert_record import RevertRecord, apply_to_reverts
 from .run_record import OF_RUNS, RunRecord, apply_to_run
@@ -51,18 +52,6 @@ from .turn_record import (
     move_calls,
     move_turn,
 )
-
-__all__ = [
-    "CancelRecord",
-    "ChildRecord",
-    "ItemRecord",
-    "QueueRecord",
-    "SessionRecord",
-    "apply",
-    "apply_to_children",
-    "apply_to_queue",
-    "messages_of",
-]
 
 REMEMBERED_TURNS = 50
 _CHILD_HALTS = (e.ChildInterrupted, e.ChildEnded)

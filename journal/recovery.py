@@ -17,8 +17,6 @@ from .record import SessionRecord, apply
 from .store import Loaded, Snapshot, Store
 from .turn_record import CallRecord
 
-__all__ = ["closing_messages", "fold", "is_cut_off", "load_record", "recovered", "snapshot"]
-
 UNKNOWN = (
     "[Unknown outcome: the program died while this call ran. It may or may not have had its effect. "
     "It was not run again.]"

@@ -18,8 +18,6 @@ from ..machines.lifecycles import RESTORE
 from ..machines.step import Step, step
 from ..workflows.agent_definition import AgentDefinition
 
-__all__ = ["KEPT", "AgentProcess", "RestoreBook", "RestoreRecord", "Sign"]
-
 _KEPT_BY_US = ("heard", "outlive", "settle")
 KEPT = ("working", "waiting", "stale")
 """States in which a session can be resumed."""

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from .entries import Entry
 
-__all__ = ["RevertAsked", "RevertBegun", "RevertRefused", "RevertStarted", "Reverted"]
-
 
 @dataclass(frozen=True, slots=True)
 class RevertAsked(Entry):

@@ -11,9 +11,6 @@ from .entries import Entry
 from .fold import changed, moved
 from .revert_entries import Reverted
 
-__all__ = ["RevertRecord", "apply_to_reverts", "news_of"]
-
-
 # What the model is told when files that it changed were given back --------------------------------
 
 

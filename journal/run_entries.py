@@ -8,18 +8,6 @@ from typing import Any
 
 from .entry import Entry
 
-__all__ = [
-    "ItemEnded",
-    "ItemReopened",
-    "ItemStarted",
-    "StepAsked",
-    "StepEnded",
-    "StepReopened",
-    "StepStarted",
-    "WorkResult",
-    "WorkflowCopy",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class WorkflowCopy:

@@ -19,8 +19,6 @@ from .entry import Entry
 from .fold import changed, moved
 from .log import IndexMap
 
-__all__ = ["NOTHING", "OF_RUNS", "RunRecord", "StepRecord", "apply_to_run"]
-
 OF_RUNS: Final = (r.ItemStarted, r.ItemEnded, r.StepStarted, r.StepEnded)
 """Entries that are about nothing but a run: most of a large run's journal, and folded nowhere else."""
 NOTHING: Final = r.WorkResult(exit_code=0)

@@ -15,15 +15,6 @@ from collections.abc import Sequence
 from ..machines.errors import StoreDamaged, StoreError, StoreTooNew, StoreTooOld
 from .connection import Connection
 
-__all__ = [
-    "APPLICATION_ID",
-    "MIGRATIONS",
-    "NEVER_RELEASED",
-    "check_readable",
-    "check_version",
-    "migrate",
-]
-
 APPLICATION_ID = 0x53545253  # "STRS"
 
 NEVER_RELEASED = 1

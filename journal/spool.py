@@ -12,8 +12,6 @@ import fcntl
 import os
 from _blake2 import blake2b
 
-__all__ = ["UNNAMED", "append", "file_of"]
-
 UNNAMED = "unnamed"
 """Stands for the id of a session that does not tell its id."""
 

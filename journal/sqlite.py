@@ -29,8 +29,6 @@ from .lock import Owner
 from .presence import Presence
 from .store import Commit, Lease, Loaded, Posted, SessionRow, Snapshot, StoredEntry
 
-__all__ = ["SqliteStore"]
-
 _PAGE = 500  # entries read at once, so that no reader holds the log for long
 
 

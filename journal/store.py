@@ -13,17 +13,6 @@ from typing import Any, Protocol
 
 from .lock import Owner
 
-__all__ = [
-    "Commit",
-    "Lease",
-    "Loaded",
-    "Posted",
-    "SessionRow",
-    "Snapshot",
-    "Store",
-    "StoredEntry",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class StoredEntry:

@@ -11,22 +11,6 @@ from .encoding import EncodedCommit, decode, decode_row, encode_row
 from .fault import missing_message, session_exists, unknown_session
 from .store import Posted, SessionRow, Snapshot, StoredEntry
 
-__all__ = [
-    "clear_owner",
-    "insert_message",
-    "insert_session",
-    "last_seq",
-    "raise_epoch",
-    "read_entries",
-    "read_epoch",
-    "read_inbox",
-    "read_row",
-    "read_rows",
-    "read_snapshot",
-    "unread_sessions",
-    "write_commits",
-]
-
 _SNAPSHOTS_KEPT = 3
 _SNAPSHOT_GAP = 1000  # entries; of older snapshots the first in each stretch of so many is kept
 LAST = (1 << 63) - 1  # greater than any sequence number

@@ -13,18 +13,6 @@ from .agent_entries import CallReported
 from .fold import changed, moved
 from .limit_entries import LimitReached
 
-__all__ = [
-    "CALL_ENDS",
-    "OF_TURNS",
-    "TURN_ENDS",
-    "CallRecord",
-    "TurnRecord",
-    "apply_to_turn",
-    "lose_calls",
-    "move_calls",
-    "move_turn",
-]
-
 EVENT_OF_STATUS = {"ok": "succeed", "failed": "fail", "timed_out": "time_out", "killed": "kill"}
 EVENT_OF_REFUSAL = {"denied": "deny", "failed": "reject", "skipped": "stop"}
 OF_TURNS = (e.ModelCalled, e.QuestionAsked, e.ToolIntended, e.ToolRefused, CallReported)

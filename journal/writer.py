@@ -15,8 +15,6 @@ from typing import Generic, TypeVar
 from ..machines.errors import MachineError, SteersmanError, StoreBusy, StoreError, UsageError
 from .store import Commit, Store
 
-__all__ = ["Deliver", "Result", "Writer"]
-
 Token = TypeVar("Token")
 
 Result = bool | SteersmanError

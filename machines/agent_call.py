@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from .conversation import ToolRequest
 from .messages import Message
 
-__all__ = ["AGENT_TOOL", "AgentBound", "AgentCallEnded", "AgentCalled", "AgentSaid", "AnswerAgent"]
-
 AGENT_TOOL = "agent"
 """The tool of a session whose agent is another program."""
 

@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Attachment", "rendered", "told"]
-
 _TICKS = re.compile(r"`+")
 
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from .machine import Machine, Transition
 
-__all__ = ["MachineFault", "check"]
-
 
 @dataclass(frozen=True, slots=True)
 class MachineFault:

@@ -15,8 +15,6 @@ from .disposition import Intent
 from .prose import Token
 from .words import Match, WordKind, Words
 
-__all__ = ["Classification", "Revert", "addressee", "classify"]
-
 Revert = Literal["", "turn", "last"]
 
 _EXPLICIT: Final = {

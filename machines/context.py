@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 
 from .conversation import ChatMessage
 
-__all__ = ["CHARACTERS", "Fill", "cut_points", "filled", "older", "pruned", "tokens_of"]
-
 CHARACTERS = 4  # of a token: English prose has more, code fewer
 EACH = 4  # tokens around every message
 LEFT_OUT = "[left out to make room: {} characters of this result]"

@@ -7,8 +7,6 @@ Names of the usage fields follow OpenTelemetry's `gen_ai.usage.*` attributes.
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["ChatMessage", "Role", "Thought", "ToolRequest", "ToolSchema", "Usage"]
-
 Role = Literal["user", "assistant", "tool"]
 
 

@@ -11,27 +11,6 @@ from .attachment import Attachment
 from .conversation import ChatMessage, Usage
 from .messages import Lane, Message
 
-__all__ = [
-    "AnswerOffer",
-    "ChildLost",
-    "ChildOpened",
-    "ChildReport",
-    "CloseChild",
-    "Delegate",
-    "Dismiss",
-    "EndChild",
-    "Offer",
-    "OpenChild",
-    "PassSteer",
-    "Recall",
-    "ReportKind",
-    "ResumeChildren",
-    "SetTimer",
-    "SideTalk",
-    "StartTalk",
-    "StopChild",
-]
-
 ReportKind = Literal["ended", "stopped", "closed", "steered", "missed"]
 
 

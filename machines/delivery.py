@@ -20,21 +20,6 @@ from typing import Final
 
 from .routing import Row, Table, when
 
-__all__ = [
-    "ASKED_BY",
-    "DEFAULT_DELIVERIES",
-    "ENDS",
-    "FINAL",
-    "NEVER_ASKED",
-    "STEERS",
-    "Cause",
-    "Delivery",
-    "DeliveryRow",
-    "Relation",
-    "deliver",
-    "never_asked",
-]
-
 
 class Cause(StrEnum):
     """Why something is to be told."""

@@ -19,25 +19,6 @@ from typing import Final
 from .delivery import Cause
 from .routing import Row, Table, when
 
-__all__ = [
-    "ACKNOWLEDGED",
-    "ACKS",
-    "ACK_USES",
-    "DEFAULT_DISPOSITIONS",
-    "LATE_ACK",
-    "NEVER_SAID",
-    "OVERTAKEN_INTENTS",
-    "AckUse",
-    "Action",
-    "AutoQueue",
-    "BusyMode",
-    "DispositionRow",
-    "Intent",
-    "Situation",
-    "Strategy",
-    "dispose",
-]
-
 
 class Intent(StrEnum):
     """What a message is, by its words or by the sender's explicit choice."""

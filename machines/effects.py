@@ -13,17 +13,6 @@ from .delegation import CloseChild, Delegate, Dismiss, OpenChild, PassSteer, Set
 from .pursuit import GoalEffect
 from .workflow_order import LookAfter, LookBefore
 
-__all__ = [
-    "CallModel",
-    "CancelModel",
-    "Effect",
-    "PortEffect",
-    "RestoreFiles",
-    "RunTool",
-    "StopTool",
-    "Summarise",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class CallModel:

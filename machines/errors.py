@@ -21,25 +21,6 @@ A rejected command is a typed reply and part of the protocol; these are for what
 got wrong. The message says what happened and where, the hint says the next step.
 """
 
-__all__ = [
-    "AdmissionRefused",
-    "ConfigError",
-    "LeaseLost",
-    "MachineError",
-    "ModelError",
-    "SteersmanError",
-    "StoreBusy",
-    "StoreDamaged",
-    "StoreError",
-    "StoreFailed",
-    "StoreTooNew",
-    "StoreTooOld",
-    "TemplateError",
-    "ToolError",
-    "UnknownSession",
-    "UsageError",
-]
-
 
 class SteersmanError(Exception):
     """Base of all errors that a person may see; `hint` is the next step, in one sentence."""

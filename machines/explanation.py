@@ -13,18 +13,6 @@ from .delivery import Cause, Delivery, DeliveryRow, Relation
 from .disposition import DispositionRow
 from .routes import Routes
 
-__all__ = [
-    "CAUSES",
-    "RELATIONS",
-    "SITUATIONS",
-    "Companion",
-    "Explanation",
-    "Receipt",
-    "everybody",
-    "explain",
-    "receipts",
-]
-
 RELATIONS: Final[Mapping[str, str]] = {
     Relation.SELF: "the turn",
     Relation.PARENT: "the parent",

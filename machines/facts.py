@@ -2,17 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = [
-    "Fact",
-    "MessageKnown",
-    "MessageRejected",
-    "Noticed",
-    "OutputShown",
-    "StoreLost",
-    "TextStreamed",
-    "ThoughtStreamed",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class TextStreamed:

@@ -7,8 +7,6 @@ Known are `type`, `enum`, `const`, `required`, `properties`, `additionalProperti
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-__all__ = ["misfit"]
-
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,),
     "array": (list,),

@@ -5,27 +5,6 @@ from typing import Final
 
 from .machine import Machine, State, Transition
 
-__all__ = [
-    "AT_WORK",
-    "CALL",
-    "CHILD",
-    "GOAL",
-    "INTERRUPT",
-    "ITEM",
-    "JUDGE",
-    "PURSUED",
-    "QUEUE",
-    "REASONS",
-    "RESTORE",
-    "REVERT",
-    "RUN",
-    "SESSION",
-    "SUBAGENT",
-    "TURN",
-    "meant",
-]
-
-
 # The machine of a supervised child, after OTP's supervisor behaviour ------------------------------
 
 

@@ -11,9 +11,6 @@ from dataclasses import dataclass, field
 
 from .conversation import Usage
 
-__all__ = ["Account", "Limits", "Price"]
-
-
 # What a model call costs. Prices are configured; nothing here knows any ---------------------------
 
 

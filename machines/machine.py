@@ -9,8 +9,6 @@ guards, and effects that are asked for by name and performed by somebody else.
 
 from dataclasses import dataclass
 
-__all__ = ["Machine", "State", "Transition"]
-
 
 @dataclass(frozen=True, slots=True)
 class State:

@@ -7,28 +7,6 @@ from typing import ClassVar, Literal
 from .attachment import Attachment
 from .policy import RoutesChoice
 
-__all__ = [
-    "Allow",
-    "Answer",
-    "Compact",
-    "Finalize",
-    "GrantLimits",
-    "Interrupt",
-    "Lane",
-    "Message",
-    "PolicyChange",
-    "QueueChange",
-    "QueueImport",
-    "Rename",
-    "ResumeQueue",
-    "Revert",
-    "RevertOutcome",
-    "Suspend",
-    "TakeBack",
-    "UserMessage",
-]
-
-
 # The base of all messages between actors, and the lanes they travel in ----------------------------
 # Lanes are served SYSTEM, then CONTROL, then DATA; within a lane each sender's messages stay in order.
 # SYSTEM is the runtime's own traffic (a child is down, journal entries that were decided, commits that

@@ -10,26 +10,6 @@ from typing import Any, ClassVar
 from .attachment import Attachment
 from .messages import Lane, Message
 
-__all__ = [
-    "ChildrenClosed",
-    "CloseChildren",
-    "Committed",
-    "Down",
-    "Enqueue",
-    "GoalMessage",
-    "GoalOrder",
-    "HandBack",
-    "Inspect",
-    "Kill",
-    "NoteEntry",
-    "OpenSession",
-    "SteerWaits",
-    "StoreBroke",
-    "TakeSteers",
-    "TimerFired",
-    "Wake",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Wake(Message):

@@ -21,8 +21,6 @@ from .route_check import POSSIBLE, is_heard
 from .routes import Routes
 from .routing import Row, Table
 
-__all__ = ["GIFTS", "TARGETS", "Gift", "Misfit", "Override", "put_in_front"]
-
 _CHILDREN: Final = (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD)
 
 TARGETS: Final[Mapping[str, tuple[Relation, ...]]] = {

@@ -12,9 +12,6 @@ from typing import Final
 
 from .machine import Machine, Transition
 
-__all__ = ["Arrow", "Layout", "label", "lay_out", "mermaid", "picture"]
-
-
 # A machine as a Mermaid state diagram, made from the same rows that run ---------------------------
 # Text only: editors, code forges and documentation tools draw it. Syntax:
 # https://mermaid.js.org/syntax/stateDiagram.html

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["CompactionPolicy", "DelegationPolicy", "GoalPolicy", "Policy", "RoutesChoice"]
-
 
 @dataclass(frozen=True, slots=True)
 class CompactionPolicy:

@@ -23,8 +23,6 @@ from .disposition import (
 )
 from .routing import Key, Table
 
-__all__ = ["BELOW", "HINTS", "check_promises", "fault", "given"]
-
 Dispositions = Table[DispositionRow]
 Deliveries = Table[DeliveryRow]
 

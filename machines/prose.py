@@ -13,8 +13,6 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-__all__ = ["Token", "normalized", "tokens", "unspaced"]
-
 _SHOWN: Final = "\0"
 """Stands for a passage that is shown; no keyboard makes it."""
 

@@ -15,26 +15,6 @@ from .conversation import ChatMessage, Usage
 from .messages import Lane, Message
 from .verdict import Condition, Verdict
 
-__all__ = [
-    "AskJudge",
-    "AwaitCondition",
-    "ChangeGoal",
-    "ChangesCounted",
-    "ConditionMet",
-    "CountChanges",
-    "GateEnded",
-    "GateResult",
-    "GoalEffect",
-    "GoalTimer",
-    "JudgeAnswered",
-    "JudgeDead",
-    "Judged",
-    "RunGate",
-    "SetGoal",
-    "StopJudging",
-]
-
-
 # From people --------------------------------------------------------------------------------------
 
 

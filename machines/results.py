@@ -5,19 +5,6 @@ from dataclasses import dataclass, field
 from .conversation import Thought, ToolRequest, Usage
 from .messages import Message
 
-__all__ = [
-    "ModelAnswered",
-    "ModelFailed",
-    "ModelNoticed",
-    "ModelText",
-    "ModelThought",
-    "RestoreCounted",
-    "RestoreEnded",
-    "Summarised",
-    "ToolFinished",
-    "ToolPrinted",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ModelText(Message):

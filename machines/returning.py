@@ -12,8 +12,6 @@ from typing import Final
 from .delivery import Relation
 from .routing import Row, Table, when
 
-__all__ = ["DEFAULT_RETURNS", "Awaited", "Return", "ReturnRow", "SessionOwner", "give_back"]
-
 
 class Awaited(StrEnum):
     """How the parent stands to a child that has just ended."""

@@ -38,18 +38,6 @@ from .disposition import Action, DispositionRow, Intent, Situation, Strategy
 from .promise_check import BELOW, check_promises, fault, given
 from .routing import Key, Table
 
-__all__ = [
-    "CANCELS",
-    "CONTROL",
-    "CONVERSATIONAL",
-    "LIMITS",
-    "POSSIBLE",
-    "SAFETY",
-    "check_routes",
-    "check_table",
-    "is_heard",
-]
-
 SAFETY: Final = {
     "kills-child": "talk never stops a child",
     "spared": "whoever a limit spares is spared for a reason",

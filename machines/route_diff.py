@@ -16,8 +16,6 @@ from .explanation import CAUSES, RELATIONS, SITUATIONS, Explanation, Receipt, ev
 from .routes import Routes
 from .routing import Key
 
-__all__ = ["EXAMPLES", "Box", "Difference", "apart", "boxes", "differences", "place_in_words"]
-
 Box = Mapping[str, tuple[str, ...]]
 """Some values of each dimension; one that is left out may have any."""
 

@@ -12,8 +12,6 @@ from .delivery import DEFAULT_DELIVERIES, Delivery, DeliveryRow, Relation
 from .disposition import DEFAULT_DISPOSITIONS, DispositionRow
 from .routing import Table
 
-__all__ = ["STEERSMAN", "Routes"]
-
 
 @dataclass(frozen=True)
 class Routes:

@@ -16,8 +16,6 @@ from typing import Any, Generic, TypeVar
 
 from .errors import MachineError
 
-__all__ = ["Key", "Row", "Table", "render", "when"]
-
 Key = tuple[str, ...]
 """One combination: a value for each dimension, in the table's order."""
 

@@ -22,8 +22,6 @@ import transitions
 from .errors import MachineError
 from .machine import Machine, Transition
 
-__all__ = ["Refusal", "Step", "compiled", "perform", "step"]
-
 
 @dataclass(frozen=True, slots=True)
 class Step:

@@ -14,18 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
 
-__all__ = [
-    "SOME_SECONDS",
-    "VERDICTS",
-    "VERDICT_SCHEMA",
-    "Condition",
-    "Unusable",
-    "Verdict",
-    "VerdictKind",
-    "read_condition",
-    "read_verdict",
-]
-
 VerdictKind = Literal["done", "continue", "wait", "impossible"]
 VERDICTS: Final[tuple[VerdictKind, ...]] = ("done", "continue", "wait", "impossible")
 

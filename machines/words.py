@@ -13,8 +13,6 @@ from functools import cached_property
 
 from .prose import Token, tokens, unspaced
 
-__all__ = ["FILLER_WORDS", "INTERRUPT_WORDS", "Match", "WordKind", "Words"]
-
 INTERRUPT_WORDS = (
     *("stop", "cancel", "abort", "revert", "undo", "quit", "exit", "halt"),
     *("scratch that", "nevermind", "no wait"),

@@ -6,9 +6,6 @@ from typing import Any, ClassVar
 from .delegation import SetTimer
 from .messages import Lane, Message
 
-__all__ = ["ChildCame", "LookAfter", "LookBefore", "Looked", "Reopen", "SetRunTimer", "TryAgain"]
-
-
 # Effects ------------------------------------------------------------------------------------------
 
 

@@ -10,8 +10,6 @@ that followed from its end are reset, as if they had never begun.
 
 from .machine import Machine, State, Transition
 
-__all__ = ["ENDED", "STEP", "WORK"]
-
 ENDED = ("done", "failed", "skipped", "blocked")
 """The states of a step that has ended, as far as this attempt at the run goes."""
 

@@ -22,8 +22,6 @@ from .tools.permission import PermissionDecision
 from .tools.place import Place, find_place, open_file, open_folder
 from .tools.text import counted, readable, shown
 
-__all__ = ["FEW", "LARGEST", "MOST", "attach"]
-
 LARGEST = 64 * 1024
 """Bytes of one file; of what is longer the beginning is attached."""
 MOST = 256 * 1024

@@ -21,8 +21,6 @@ from ..machines.errors import ToolError
 from .process.process import Processes, ProcessSpec
 from .tools.environment import clean_environment
 
-__all__ = ["HookCall", "HookResult", "HookSpec", "entry_point_hooks", "run_entry_point", "run_hook"]
-
 GROUP = "steersman.hooks"
 KEEP = 2048
 """Bytes of the output's head, and of its tail."""

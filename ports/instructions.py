@@ -18,16 +18,6 @@ from .tools.file_tools import refuse_binary
 from .tools.place import Place, open_file
 from .tools.text import readable, shown
 
-__all__ = [
-    "CHANGED",
-    "FEW",
-    "MOST",
-    "Instructions",
-    "has_changed",
-    "instructions_of",
-    "read_instructions",
-]
-
 NAME = "AGENTS.md"
 MOST = 32 * 1024
 """Bytes of all files together."""

@@ -21,18 +21,6 @@ from .agents.ancestry import is_alive, process
 from .models.model import Model, ModelRequest
 from .process.process import Process, Processes, ProcessResult, ProcessSpec
 
-__all__ = [
-    "INSTRUCTIONS",
-    "LIMIT",
-    "PAUSE",
-    "JudgeSeat",
-    "ask_judge",
-    "await_condition",
-    "brief",
-    "run_gate",
-]
-
-
 # Waits for what a judge named: some time, the end of a process, or a file that comes or changes
 # Looks every `PAUSE` seconds: none of the three can be waited for on every system. A process is known by
 # its start, too, for ids are used again.

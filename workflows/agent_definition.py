@@ -27,17 +27,6 @@ from .fault import Fault, faults_of
 from .paths import Paths
 from .spelling import suggest
 
-__all__ = [
-    "BUILT_IN",
-    "AgentDefinition",
-    "AgentHooks",
-    "AgentPayload",
-    "EventName",
-    "find_agent",
-    "load_agents",
-    "read_agent",
-]
-
 BUILT_IN = Path(__file__).parent / "agents"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*_(SESSION|THREAD)_ID")

@@ -36,18 +36,6 @@ from .settings import AgentSettings, Settings
 from .spelling import DEFAULT_TABLE, suggest
 from .trust import PROJECT_FILE, is_trusted, withhold
 
-__all__ = [
-    "COMMAND_LINE",
-    "SHIPPED",
-    "Config",
-    "check_layer",
-    "check_project",
-    "load",
-    "shipped",
-    "shipped_text",
-    "try_load",
-]
-
 SHIPPED = "shipped config.toml"
 COMMAND_LINE = "command line"
 IN_FRONT: tuple[Where, ...] = (("permissions", "rules"), ("route",))

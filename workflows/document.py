@@ -13,22 +13,6 @@ from ..machines.errors import ConfigError
 from .fault import SECRET, Fault, Where
 from .place import locate
 
-__all__ = [
-    "Complaint",
-    "Declaration",
-    "Document",
-    "Several",
-    "complain",
-    "config_error",
-    "is_list",
-    "is_table",
-    "known_keys",
-    "parse_document",
-    "read_document",
-    "tell",
-]
-
-
 # The ground of all that people declare in TOML: models that take only what they know --------------
 # Nothing is converted on the way in, except a TOML array into a tuple and a whole number into a float,
 # and an unknown key is a fault. What is wrong is said by `fault.faults_of`. Building is put off until

@@ -11,8 +11,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-__all__ = ["SECRET", "Fault", "UnknownWord", "Where", "dotted", "faults_of", "shown"]
-
 Where = tuple[str | int, ...]
 SECRET = re.compile(
     r"\bkey\b|(api|access|private|secret)[_-]?key|(\b|_)token\b|secret|password", re.IGNORECASE

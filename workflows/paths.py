@@ -7,8 +7,6 @@ from pathlib import Path
 
 from ..machines.errors import ConfigError
 
-__all__ = ["Paths", "make_private", "write_private"]
-
 _HINT = "set STEERSMAN_HOME to a folder of your own"
 
 

@@ -16,9 +16,6 @@ from typing import Any
 from .fault import Where
 from .paths import Paths, write_private
 
-__all__ = ["Places", "Spot", "choose_for_folder", "folder_file", "locate"]
-
-
 # What a person chose for one folder, without writing into it --------------------------------------
 # One small file per folder in the state folder, as for trust. It is a layer of the configuration:
 # after the project's own file, before the one that `STEERSMAN_CONFIG` names.

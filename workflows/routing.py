@@ -35,24 +35,6 @@ from .settings import Settings
 from .spelling import DEFAULT_TABLE, OneOf, OneOrMany, UserName, suggest, table_names
 from .table_file import named_table, read_table
 
-__all__ = [
-    "Declared",
-    "Origin",
-    "Route",
-    "RouteFile",
-    "RouteGift",
-    "RouteWhen",
-    "check_words",
-    "compose",
-    "find_table",
-    "refusals",
-    "routes_for",
-    "routes_of",
-    "rule_broken",
-    "unsafe_notice",
-]
-
-
 # `[[route]]`: a route of one's own, as it stands in a configuration or a workflow file ------------
 #     [[route]]
 #     name = "talk-through"

@@ -13,9 +13,6 @@ from .place import locate
 from .routing import RouteFile
 from .settings import Settings
 
-__all__ = ["SettingEntry", "TomlSchema", "entries", "schema"]
-
-
 # What the shipped `config.toml` says about each key: the one source of the docs and of the schema
 # The file's own convention: the comment above a key or a table explains it, and a `#` without a space
 # behind it is a key that is only shown.

@@ -13,42 +13,6 @@ from .document import Declaration, Several
 from .fault import shown
 from .spelling import DEFAULT_TABLE, UserName
 
-__all__ = [
-    "TOOLS",
-    "AfterInterrupt",
-    "AgentSettings",
-    "AutoQueueSettings",
-    "BusyInputMode",
-    "CheckpointSettings",
-    "Compaction",
-    "Delegation",
-    "Goals",
-    "HookEvent",
-    "HookSettings",
-    "InterruptAt",
-    "InterruptStrategy",
-    "ModelPrice",
-    "ModelSettings",
-    "OnParentInterrupt",
-    "PermissionRule",
-    "PermissionSettings",
-    "Persistence",
-    "Provider",
-    "RestoreSettings",
-    "Routing",
-    "SandboxMode",
-    "Settings",
-    "SteerWhileStreaming",
-    "Thinking",
-    "ToolDialect",
-    "ToolName",
-    "ToolSettings",
-    "UsageLimits",
-    "Verb",
-    "WhenFull",
-    "parse_size",
-]
-
 BusyInputMode = Literal["interrupt", "steer", "queue"]
 InterruptStrategy = Literal["keyword", "always", "never"]
 InterruptAt = Literal["now", "boundary"]

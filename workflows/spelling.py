@@ -17,18 +17,6 @@ from pydantic import (
 from .document import is_table
 from .fault import Fault, UnknownWord, Where, dotted
 
-__all__ = [
-    "ALIASES",
-    "DEFAULT_TABLE",
-    "TABLES",
-    "OneOf",
-    "OneOrMany",
-    "UserName",
-    "suggest",
-    "table_names",
-]
-
-
 # Names that people give to what they declare ------------------------------------------------------
 
 

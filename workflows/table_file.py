@@ -50,15 +50,6 @@ from .document import (
 from .fault import Fault, faults_of
 from .spelling import DEFAULT_TABLE, TABLES, OneOf, OneOrMany, UserName, suggest, table_names
 
-__all__ = [
-    "DeliveryLine",
-    "DispositionLine",
-    "TableFile",
-    "named_table",
-    "read_table",
-    "table_text",
-]
-
 _OWN_CAUSE = "route."
 _HEAD = ("name", "doc", "base")
 

@@ -18,18 +18,6 @@ from .document import is_table
 from .fault import Where, dotted
 from .paths import Paths, write_private
 
-__all__ = [
-    "GUARDED",
-    "PROJECT_FILE",
-    "Trusted",
-    "forget",
-    "guarded",
-    "is_trusted",
-    "trust",
-    "trusted",
-    "withhold",
-]
-
 PROJECT_FILE = "steersman.toml"
 
 GUARDED: tuple[Where, ...] = (

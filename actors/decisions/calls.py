@@ -27,8 +27,6 @@ from .turning import refused
 if TYPE_CHECKING:
     from ..environment import Environment, Permit
 
-__all__ = ["agent_called", "agent_told", "answered", "begin", "next_calls"]
-
 
 def next_calls(turn: TurnRecord, environment: Environment) -> list[CallRecord]:
     """Return the calls that start now: none while others run, several if they change nothing."""

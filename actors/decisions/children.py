@@ -30,30 +30,6 @@ from .results import returned, way_home
 if TYPE_CHECKING:
     from ..environment import Environment
 
-__all__ = [
-    "CLOSES",
-    "NOT_STARTED",
-    "admit",
-    "cancel",
-    "delegate",
-    "ended",
-    "first_message",
-    "give_back",
-    "is_kept",
-    "is_timed_out",
-    "let_go",
-    "lose",
-    "opening",
-    "result",
-    "resumable",
-    "say_to_child",
-    "stop_call",
-    "stopped",
-    "stranded",
-    "talk",
-    "to_be_cancelled",
-    "unreturned",
-]
 
 NOT_STARTED = "[It was stopped before it started.]"
 LOST = "a fault in the program ended it"

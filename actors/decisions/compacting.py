@@ -28,20 +28,6 @@ from .turning import Ending, fill_of
 if TYPE_CHECKING:
     from ..environment import Environment
 
-__all__ = [
-    "NOTHING_NEW",
-    "Room",
-    "asked",
-    "begin",
-    "compacted",
-    "filled_tokens",
-    "gives_up",
-    "has_news",
-    "is_worth_it",
-    "overflows",
-    "purpose",
-    "room",
-]
 
 COMPACTION = "compaction"
 """The purpose of an item that says nothing to the model: the conversation is to be summed up."""

@@ -9,8 +9,6 @@ from ...journal.entry import Entry
 from ...machines.effects import Effect
 from ...machines.facts import Fact
 
-__all__ = ["NOTHING", "Decision", "Order", "Role", "answer", "refusal"]
-
 Role = Literal["session", "queue", "turn", "children", "goal"]
 """One of a session's actors."""
 

@@ -21,29 +21,6 @@ from .standing import DELEGATE, is_reverting, last_word, workers
 if TYPE_CHECKING:
     from ..environment import Environment
 
-__all__ = [
-    "NOT_OPEN",
-    "Rest",
-    "continuation",
-    "digest",
-    "earlier_verdicts",
-    "is_at_rest",
-    "is_judging",
-    "is_repeated",
-    "is_stopped",
-    "judged",
-    "next_goal",
-    "obstacle",
-    "offline",
-    "order",
-    "pause_before",
-    "paused_by_stop",
-    "rest",
-    "rest_turn",
-    "stopped_by",
-    "what_is_spent",
-    "withdrawn",
-]
 
 MOST_IN_LINE = 20
 MOST_OUTPUT = 2_000

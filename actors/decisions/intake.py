@@ -10,13 +10,11 @@ import re
 from collections.abc import Sequence
 
 from ...journal import entries as e
-from ...journal.queue import ItemRecord, QueueRecord
+from ...journal.queue_record import ItemRecord, QueueRecord
 from ...machines.conversation import ToolRequest
 from ...machines.orders import HandBack
 from .rearrangement import Rearranged
 from .wording import words
-
-__all__ = ["HAND_BACK", "hand_back", "handing_back", "taken_in"]
 
 HAND_BACK = "defer"
 """The tool by which a model gives a message back; the queue carries it out."""

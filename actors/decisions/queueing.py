@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...journal import entries as e
-from ...journal.queue import ItemRecord
+from ...journal.queue_record import ItemRecord
 from ...journal.record import SessionRecord
 from ...machines.conversation import ChatMessage
 from ...machines.delegation import (
@@ -34,21 +34,6 @@ from .wording import chosen, with_news
 if TYPE_CHECKING:
     from ..environment import Environment
 
-__all__ = [
-    "AGAIN",
-    "change",
-    "due",
-    "enqueue",
-    "enqueue_goal",
-    "give_back",
-    "offer",
-    "offer_answer",
-    "recall",
-    "resume",
-    "take_back",
-    "take_in",
-    "take_steers",
-]
 
 AGAIN = "again"
 """The purpose of an item that nobody said: a failed run is to be tried again."""

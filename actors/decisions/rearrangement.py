@@ -10,27 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...journal import entries as e
-from ...journal.queue import ItemRecord, QueueRecord
+from ...journal.queue_record import ItemRecord, QueueRecord
 from ...machines.delegation import PassSteer
 from ...machines.effects import Effect
 from ...machines.lifecycles import ITEM
 from ...machines.messages import QueueChange, QueueImport
 from ...machines.step import Refusal, step
 from .wording import spoken
-
-__all__ = [
-    "MOMENT",
-    "Rearranged",
-    "doing",
-    "edit",
-    "hold",
-    "import_items",
-    "keep",
-    "move",
-    "steer",
-    "take_back",
-    "withdraw",
-]
 
 MOMENT = 10.0
 """Seconds for which the reading of a message can be taken back."""

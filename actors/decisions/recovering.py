@@ -15,8 +15,6 @@ from . import reverting
 from .decision import NOTHING, Decision
 from .standing import DELEGATE, DISMISS
 
-__all__ = ["stopping_effects", "take_up", "turn_failed"]
-
 
 def take_up(record: SessionRecord) -> Decision:
     """Put in order what a dead owner left. Nothing runs by itself."""

@@ -19,7 +19,6 @@ from .decision import Order
 if TYPE_CHECKING:
     from ..environment import Environment
 
-__all__ = ["returned", "seed", "text_of", "way_home"]
 
 STATUS = {"completed": "ok", "failed": "failed", "disconnected": "failed"}
 STILL_AT_IT = "[I am still working on this.]"

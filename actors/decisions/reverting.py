@@ -24,19 +24,6 @@ from .standing import resumed_turns, workers
 if TYPE_CHECKING:
     from ..environment import Environment
 
-__all__ = [
-    "answer_of",
-    "before_turn",
-    "begin",
-    "ending_of",
-    "offline",
-    "order_of",
-    "restored",
-    "revert",
-    "take_up",
-    "wish",
-]
-
 
 # A revert in the words of the ports, of the journal, and of whoever asked for it ------------------
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, assert_never
 
 from ...journal import entries as e
+from ...journal.cancel_record import CancelRecord
 from ...journal.entry import Entry
 from ...journal.limit_entries import LimitsGranted
 from ...journal.permission_entries import AllowanceForgotten, AllowanceGiven
-from ...journal.record import CancelRecord, SessionRecord
+from ...journal.record import SessionRecord
 from ...machines.delegation import Offer, SideTalk
 from ...machines.delivery import Cause, Delivery, Relation, deliver
 from ...machines.disposition import (
@@ -40,17 +41,6 @@ from .standing import known, policy_of, situation
 if TYPE_CHECKING:
     from ..environment import Environment
 
-__all__ = [
-    "addressed",
-    "enqueue",
-    "looked_up",
-    "preference",
-    "rejection",
-    "route",
-    "side_talk",
-    "steer_waiting",
-    "take_back",
-]
 
 SAYS_MORE = (Intent.CONVERSE, Intent.STEER_WORD, Intent.INTERRUPT_MORE)
 BY_WORDS = (Cause.BARE_WORD, Cause.MORE_WORD, Cause.MESSAGE)

@@ -17,8 +17,6 @@ from .decision import Decision, answer, refusal
 if TYPE_CHECKING:
     from ..environment import Environment
 
-__all__ = ["obstacle", "reopen", "try_again"]
-
 
 def obstacle(record: SessionRecord, environment: Environment) -> str:
     """Say why a run cannot go on as it is; empty if it can, and for a session that is no run."""

@@ -15,26 +15,6 @@ from ...machines.disposition import Situation
 from ...machines.facts import MessageKnown
 from ...machines.policy import Policy
 
-__all__ = [
-    "DELEGATE",
-    "DISMISS",
-    "before_turn",
-    "has_agent",
-    "is_asked_here",
-    "is_revert_wanted",
-    "is_reverting",
-    "is_waiting_for_child",
-    "known",
-    "last_word",
-    "policy_of",
-    "request_of",
-    "resumed_turns",
-    "running_calls",
-    "situation",
-    "waiting_steers",
-    "workers",
-]
-
 DELEGATE = "delegate"
 """The tool that is no process but a child session."""
 DISMISS = "dismiss"

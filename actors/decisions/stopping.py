@@ -27,25 +27,6 @@ from .standing import DELEGATE, is_revert_wanted, running_calls
 if TYPE_CHECKING:
     from ..environment import Environment
 
-__all__ = [
-    "ENDS",
-    "Stop",
-    "call_off",
-    "end",
-    "ended_turn",
-    "has_reached",
-    "holds_after",
-    "interrupt",
-    "is_settled",
-    "leave",
-    "over",
-    "planned_stop",
-    "reached_children",
-    "reaches",
-    "running_tools",
-    "stop",
-    "take_effect",
-]
 
 DOWNWARD = (
     Relation.SELF,

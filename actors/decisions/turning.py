@@ -25,26 +25,6 @@ from .standing import DELEGATE, DISMISS
 if TYPE_CHECKING:
     from ..environment import Environment
 
-__all__ = [
-    "CUT_SHORT",
-    "Ending",
-    "answered",
-    "awaited",
-    "buried",
-    "call_model",
-    "cut_for_steer",
-    "cut_off",
-    "detached",
-    "ended",
-    "fill_of",
-    "is_dead",
-    "late",
-    "model_failed",
-    "most_tokens",
-    "refused",
-    "stop_of",
-    "tool_ended",
-]
 
 GO_ON = "[The new message was taken back. Go on where you were cut off.]"
 CUT_SHORT = "The answer was cut short at the limit of tokens: say `continue`, or raise max_tokens."

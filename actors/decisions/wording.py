@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ...journal.queue import ItemRecord
+from ...journal.queue_record import ItemRecord
 from ...machines.attachment import rendered
-
-__all__ = ["chosen", "opening", "spoken", "with_news", "words"]
-
 
 LEAD = re.compile(r"^(?=[ \t]*\[((New message|Result) from |Asked beside the work:))", re.MULTILINE)
 

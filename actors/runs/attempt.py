@@ -30,7 +30,6 @@ from .work import Came, command, errand, of_child, of_command
 if TYPE_CHECKING:
     from ..ledger import LedgerHandle
 
-__all__ = ["COMMANDS", "Attempts", "Open", "RunContext", "by_default"]
 
 COMMANDS = (Kind.RUN, Kind.SHELL)
 NOBODY = "nobody can be asked, and it has no `default`"

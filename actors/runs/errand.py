@@ -9,8 +9,6 @@ from typing import Any, Final, cast
 
 from ...machines.errors import UsageError
 
-__all__ = ["WORKFLOW", "given_in", "included"]
-
 WORKFLOW: Final = "workflow "
 """How the name of an agent begins that is no agent but another workflow."""
 

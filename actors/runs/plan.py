@@ -12,8 +12,6 @@ from ...machines.workflow_step import ENDED, STEP
 from ...workflows.flow.graph import levels, waits_for
 from ...workflows.flow.spec import StepSpec, WorkflowSpec
 
-__all__ = ["Due", "RunPlan"]
-
 Verdict = Literal["ask", "block"]
 
 

@@ -34,7 +34,6 @@ from .steps import OVERTIME, Steps
 if TYPE_CHECKING:
     from ..system import ActorSystem
 
-__all__ = ["PATIENCE", "Run", "chosen"]
 
 PATIENCE: Final = 1.0
 """Seconds that commands have to end by themselves when a run is stopped."""

@@ -13,8 +13,6 @@ from ...workflows.flow.spec import Kind, StepSpec
 from ...workflows.flow.template import holds, items_of
 from .attempt import COMMANDS, Attempts, RunContext
 
-__all__ = ["OVERTIME", "Steps"]
-
 OVERTIME = "the run took longer than its `timeout`"
 
 

@@ -11,8 +11,6 @@ from ...journal.run_record import RunRecord, StepRecord
 from ...machines.workflow_step import ENDED
 from ...workflows.flow.spec import FIELDS, Kind, Output, StepSpec, WorkflowSpec
 
-__all__ = ["Values", "read_output"]
-
 _COMMANDS = (Kind.RUN, Kind.SHELL)
 
 

@@ -26,8 +26,6 @@ from ...workflows.flow.template import render, render_value, render_words
 from .errand import WORKFLOW, included
 from .values import read_output
 
-__all__ = ["COMMAND", "Came", "command", "errand", "of_child", "of_command"]
-
 COMMAND = "command"
 """The tool by which a step's commands run; no model has it."""
 JUDGING = """Judge whether this holds:

@@ -12,23 +12,6 @@ from ...journal import entries as e
 from ...machines.effects import Effect
 from ...machines.facts import Fact
 
-__all__ = [
-    "Appended",
-    "Chronicle",
-    "Crashed",
-    "Durable",
-    "Failed",
-    "Happening",
-    "Passed",
-    "Performed",
-    "Poisoned",
-    "Released",
-    "Sent",
-    "Started",
-    "Told",
-    "Uttered",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Uttered:

@@ -55,17 +55,6 @@ from ..decisions.standing import DELEGATE
 from ..mailbox import reply
 from .simulation import Dice, Timeline
 
-__all__ = [
-    "Chances",
-    "ModelCall",
-    "SimulatedChildren",
-    "SimulatedJudging",
-    "SimulatedPorts",
-    "ToolCall",
-    "Verdicts",
-]
-
-
 # Gates, judges and conditions for the simulator: they roll dice, and some are late, or of no use
 
 

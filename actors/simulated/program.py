@@ -27,8 +27,6 @@ from .session import FOLDER, SimulatedSession, SimulationPlan, World
 from .simulation import Chooser, Dice, SimulatedDispatcher, Timeline
 from .writer import SimulatedWriter
 
-__all__ = ["ROOT", "SimulatedProgram"]
-
 ROOT = "s1"
 
 

@@ -65,16 +65,6 @@ from .writer import SimulatedWriter
 if TYPE_CHECKING:
     from ..decisions.decision import Decision, Role
 
-__all__ = [
-    "AGENTS",
-    "URGENT",
-    "SimulatedSession",
-    "SimulatedToolbook",
-    "SimulationPlan",
-    "WatchedLedger",
-    "World",
-]
-
 
 # The tools of the simulator's sessions, and what those may do with them ---------------------------
 

@@ -22,16 +22,6 @@ if TYPE_CHECKING:
 
     from ..actor import Actor
 
-__all__ = [
-    "Chooser",
-    "Dice",
-    "PriorityChooser",
-    "SimulatedDispatcher",
-    "Timeline",
-    "UniformChooser",
-    "Watch",
-    "waiting_in",
-]
 
 T = TypeVar("T")
 

@@ -15,8 +15,6 @@ from ...machines.errors import MachineError, StoreError
 from ..commits import Token
 from .simulation import Dice
 
-__all__ = ["Failure", "SimulatedWriter"]
-
 Failure = Literal["full", "lost", "wrong"]
 """Why nothing of a session is written any more: no room, no lease, or a commit that contradicts."""
 

@@ -33,8 +33,6 @@ from .scene import StartTask, fault_of
 if TYPE_CHECKING:
     from .scene import Scene
 
-__all__ = ["GoalWork"]
-
 
 class GoalWork:
     """One session's goals' hands; `perform` never blocks. `_gate` is the gate that runs."""

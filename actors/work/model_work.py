@@ -25,8 +25,6 @@ from .scene import StartTask, fault_of
 if TYPE_CHECKING:
     from .scene import Scene
 
-__all__ = ["ModelWork", "Pieces", "WindowWatch"]
-
 
 # Streamed text, gathered so that a fast model does not flood whoever reads along ------------------
 

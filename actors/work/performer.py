@@ -43,9 +43,6 @@ from .model_work import ModelWork
 from .reports import Latest, Reports, finished
 from .scene import Scene, StartTask, fault_of
 
-__all__ = ["ChildOpener", "Performer", "give_back", "look"]
-
-
 # Looks at a session's folder around a step of a run, as the performer is asked to -----------------
 
 

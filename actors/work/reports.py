@@ -12,9 +12,6 @@ from ...machines.results import ToolFinished
 from ...ports.tools.tool import ToolResult
 from .model_work import Pieces
 
-__all__ = ["Latest", "Reports", "finished"]
-
-
 # The last lines of what a command prints, told while it goes on -----------------------------------
 
 

@@ -16,9 +16,6 @@ from ...ports.tools.sandbox import Sandbox
 from ...ports.tools.toolbox import Toolbox
 from ...ports.workspace.workspace import WorkspacePort
 
-__all__ = ["Scene", "StartTask", "fault_of"]
-
-
 # How the parts of a performer start what runs on the asyncio loop, and what is said when it breaks
 
 

@@ -9,8 +9,6 @@ import typer
 
 from ..parameter import Json, Session
 
-__all__ = ["agents"]
-
 agents = typer.Typer(
     help="See and end a session's subagents.\n\nExample: steersman agents list last",
     no_args_is_help=True,

@@ -8,8 +8,6 @@ import typer
 
 from ..parameter import Json
 
-__all__ = ["config"]
-
 config = typer.Typer(
     help="Show and check the configuration.\n\nExample: steersman config show",
     no_args_is_help=True,

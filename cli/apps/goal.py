@@ -9,8 +9,6 @@ import typer
 
 from ..parameter import Json, Of
 
-__all__ = ["goal"]
-
 goal = typer.Typer(
     help="See and change what a session works for.\n\nExample: steersman goal status",
     no_args_is_help=True,

@@ -9,8 +9,6 @@ import typer
 
 from ..parameter import Json
 
-__all__ = ["hooks"]
-
 hooks = typer.Typer(
     help="Let other agents report, so that their sessions can be restored.\n\n"
     "Example: steersman hooks install claude",

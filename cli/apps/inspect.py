@@ -9,8 +9,6 @@ import typer
 
 from ..parameter import Json, Session
 
-__all__ = ["attach", "inspect", "why"]
-
 
 def inspect(
     session: Session = "last",

@@ -9,8 +9,6 @@ import typer
 
 from ..parameter import Json
 
-__all__ = ["machines"]
-
 machines = typer.Typer(
     help="Show and check the state machines.\n\nExample: steersman machines show turn",
     no_args_is_help=True,

@@ -9,8 +9,6 @@ import typer
 
 from ..parameter import Json
 
-__all__ = ["models"]
-
 models = typer.Typer(
     help="List, check and fetch language models.\n\nExample: steersman models list",
     no_args_is_help=True,

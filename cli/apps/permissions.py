@@ -9,8 +9,6 @@ import typer
 
 from ..parameter import Json
 
-__all__ = ["permissions"]
-
 permissions = typer.Typer(
     help="See what tools may do here without asking, and try a call.\n\n"
     'Example: steersman permissions explain "git status"',

@@ -11,8 +11,6 @@ import typer
 from ...machines.errors import UsageError
 from ..parameter import Json, Number, NumberOrLast, Of, Session
 
-__all__ = ["queue", "send", "stop"]
-
 SHORTEST_ID = 6
 """Digits from which on a word names a session, and no longer a message."""
 

@@ -9,8 +9,6 @@ import typer
 
 from ..parameter import Json
 
-__all__ = ["restore"]
-
 restore = typer.Typer(
     help="Resume sessions of other agents.\n\nExample: steersman restore list",
     no_args_is_help=True,

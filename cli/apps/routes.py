@@ -10,8 +10,6 @@ import typer
 
 from ..parameter import Json, Session
 
-__all__ = ["routes"]
-
 routes = typer.Typer(
     help="Show, check, compare and choose the routing tables.\n\n"
     'Example: steersman routes explain "how is it going?" --children 2',

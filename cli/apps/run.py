@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["run_file"]
-
 
 def run_file(
     file: Annotated[

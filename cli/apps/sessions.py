@@ -10,8 +10,6 @@ import typer
 
 from ..parameter import Json, Session
 
-__all__ = ["sessions"]
-
 sessions = typer.Typer(
     help="List, read and resume sessions.\n\nExample: steersman sessions list",
     no_args_is_help=True,

@@ -9,8 +9,6 @@ import typer
 
 from ..parameter import Json
 
-__all__ = ["workflow"]
-
 workflow = typer.Typer(
     help="Check, list and begin workflows; `steersman run` runs one.\n\n"
     "Example: steersman workflow check job.toml",

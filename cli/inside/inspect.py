@@ -19,9 +19,6 @@ from ..stored import stored
 from .look import InspectOptions, now
 from .view import dump_at, dump_now, printed
 
-__all__ = ["inspect_session", "list_events", "show_difference"]
-
-
 # `steersman inspect --diff A B`: what changed in a session between two moments --------------------
 
 

@@ -7,8 +7,6 @@ from datetime import datetime
 
 from ...machines.errors import UsageError
 
-__all__ = ["FORMATS", "InspectOptions", "now"]
-
 FORMATS = ("tree", "toml", "json", "mermaid", "svg")
 
 

@@ -16,8 +16,6 @@ from ...workflows.paths import Paths
 from ..page import can_colour, document, warn
 from .look import now
 
-__all__ = ["dump_at", "dump_now", "printed"]
-
 ANSWER = 2.0
 """Seconds that a live owner has to answer, before the store is asked."""
 

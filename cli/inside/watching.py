@@ -22,8 +22,6 @@ from ...workflows.paths import Paths
 from ..page import document, show
 from .view import dump_now, printed
 
-__all__ = ["pulses", "watch"]
-
 PAUSE = 0.25
 """Seconds between two pictures."""
 LOOK = 0.5

@@ -11,8 +11,6 @@ from ...machines.errors import UsageError
 from ..page import show, show_document
 from ..stored import stored
 
-__all__ = ["FORMATS", "tell_why"]
-
 FORMATS = ("text", "json", "toml", "mermaid")
 
 

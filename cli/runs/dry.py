@@ -7,8 +7,6 @@ from ...gateway.terminal import clean
 from ...workflows.flow.plan import draw_plan, plan_data, plan_mermaid, plan_of
 from ..page import show, show_document
 
-__all__ = ["show_plan"]
-
 
 def show_plan(run: RunPlan, *, as_json: bool) -> int:
     """Print the plan; nothing runs."""

@@ -16,8 +16,6 @@ from ..printer import Printer
 from .options import RunOptions
 from .watch import RunWatch, changes_of
 
-__all__ = ["run_json"]
-
 CHUNK = 1 << 16
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from ...gateway.conversation import Conversation
 from ...gateway.host import Host
 
-__all__ = ["RunFace", "RunOptions"]
-
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:

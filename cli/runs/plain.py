@@ -16,8 +16,6 @@ from .options import RunOptions
 from .summary import failure_line, summary
 from .watch import RunWatch, changes_of
 
-__all__ = ["run_plain"]
-
 
 def run_plain(host: Host, open_it: Callable[[], Conversation], options: RunOptions) -> int:
     """Run to the end."""

@@ -32,9 +32,6 @@ from .screen import RunScreen
 from .summary import summary
 from .watch import RunWatch, changes_of
 
-__all__ = ["RunKeys", "answer_question", "ask_text", "run_at_prompt"]
-
-
 # A question of a workflow's step, as a person reads and answers it --------------------------------
 
 

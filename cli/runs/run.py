@@ -36,8 +36,6 @@ from ..leaving import Leaving, leave_on_signals
 from ..reopening import chosen_work, unknown_work
 from .options import RunFace, RunOptions
 
-__all__ = ["run_workflow"]
-
 
 def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
     """Run a workflow, go on with one, or say what would be done; return the exit code."""

@@ -15,8 +15,6 @@ from ..acknowledgement import acknowledgement
 from ..question import Questions
 from .summary import elapsed_text, failure_line
 
-__all__ = ["RunScreen", "bar"]
-
 WIDTH = 24
 """Columns of a bar."""
 MOST_NOW = 4

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["elapsed_text", "failure_line", "item_text", "summary"]
-
 MOST_FILES = 8
 
 

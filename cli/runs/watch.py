@@ -14,8 +14,6 @@ from ...machines.messages import Interrupt
 from ..leaving import Leaving, leave_through
 from ..settling import Settling
 
-__all__ = ["RunWatch", "changes_of"]
-
 LONG, SHORT = 5.0, 0.5
 """Seconds between two looks at a run that goes on, whose record is large, and at one that has ended."""
 _CODES = {"succeeded": 0, "failed": 1, "interrupted": 130}

@@ -9,8 +9,6 @@ from ..wrapping import fitted
 from .look import Appearance
 from .status import GoalStatus, Spent, Status
 
-__all__ = ["bar", "duration"]
-
 
 def bar(status: Status, now: float, width: int, look: Appearance, asks: int = 0) -> str:
     """Return one row of at most `width` columns; `asks` is how many questions wait for an answer."""

@@ -16,9 +16,6 @@ from .line import InputLine
 from .look import Appearance
 from .screen import Screen
 
-__all__ = ["KEYS", "Bindings", "Key", "keys_text"]
-
-
 # The keys of the chat, in one place: the bindings, `?` and the docs are made from this ------------
 
 

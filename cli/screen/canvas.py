@@ -18,8 +18,6 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 from ..printer import forget
 
-__all__ = ["Canvas", "SteadyOutput"]
-
 BETWEEN = 0.03
 """Seconds between two drawings that nobody's key asked for; what comes in between is one of them."""
 AT_ONCE = 400

@@ -12,8 +12,6 @@ from prompt_toolkit.document import Document
 from ...gateway.commands.registry import COMMANDS
 from .status import Status
 
-__all__ = ["ChatCompleter", "words_of"]
-
 MOST_FILES = 40
 _LAST = re.compile(r"(?:^|\s)(\S*)$")
 _NUMBERED = re.compile(r"/queue\s+(?:edit|move|pop|steer|keep|resume)\s+(#?\d*)$")

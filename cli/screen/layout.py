@@ -28,8 +28,6 @@ from prompt_toolkit.widgets import SearchToolbar
 from .resizing import ChatApplication, breaks_rows
 from .screen import Screen
 
-__all__ = ["make_app"]
-
 MENU = 6
 """Rows of the menu."""
 INPUT = 10

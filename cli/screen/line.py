@@ -19,9 +19,6 @@ from .screen import Screen
 from .speaker import Speaker
 from .status import Status
 
-__all__ = ["EditedText", "InputLine", "Pastes", "waiting_before"]
-
-
 # A waiting message taken back into the input line, to be worded anew ------------------------------
 
 

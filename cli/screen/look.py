@@ -10,8 +10,6 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-__all__ = ["ADDED", "BAD", "CODE", "DIM", "GOOD", "HEAD", "REMOVED", "Appearance", "Piece", "Row"]
-
 Piece = tuple[str, str]
 Row = list[Piece]
 

@@ -13,9 +13,6 @@ from dataclasses import dataclass, field
 from ..wrapping import wrapped_pieces
 from .look import CODE, DIM, HEAD, Appearance, Piece, Row
 
-__all__ = ["Line", "Markdown", "Span", "Stream"]
-
-
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*)[^`]*$")
 _HEADING = re.compile(r"(#{1,6})\s+")
 _BULLET = re.compile(r"(\s*)([-*+])(\s+)(?=\S)")

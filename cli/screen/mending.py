@@ -22,8 +22,6 @@ from typing import Any
 from ...ports.process.tree import is_running
 from ...workflows.paths import make_private, write_private
 
-__all__ = ["RESET", "in_order", "mend"]
-
 RESET = "\x1b[?2004l\x1b[?25h\x1b[?7h\x1b[0m"
 """No bracketed paste, a cursor, lines that wrap, plain letters (xterm control sequences)."""
 

@@ -12,8 +12,6 @@ from prompt_toolkit.history import History
 from ...gateway.redaction import Redactor
 from ...workflows.paths import make_private, write_private
 
-__all__ = ["Past"]
-
 KEPT = 2_000
 """Entries; the file is cut to these when it has grown to twice as many."""
 LONGEST = 10_000

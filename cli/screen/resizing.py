@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from prompt_toolkit.application import Application
 from prompt_toolkit.layout.screen import Screen
 
-__all__ = ["ChatApplication", "breaks_rows", "rows_added"]
-
 _BREAKING = (
     "TMUX",
     "VTE_VERSION",

@@ -22,9 +22,6 @@ from .look import DIM, HEAD, Appearance, Row
 from .status import Status
 from .transcript import Transcript, diff_rows
 
-__all__ = ["CHOICES_LINE", "Screen", "card_rows", "replacing", "settled_line"]
-
-
 # A question of the agent as a card above the input line; it waits while everything else goes on
 
 

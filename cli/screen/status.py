@@ -9,8 +9,6 @@ from typing import Any
 from ...gateway.events.child import is_aside
 from ...gateway.events.contract import Event
 
-__all__ = ["GoalStatus", "Spent", "Status"]
-
 
 @dataclass(slots=True)
 class Spent:

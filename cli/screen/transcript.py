@@ -20,9 +20,6 @@ from .bar import duration
 from .look import ADDED, BAD, CODE, DIM, GOOD, HEAD, REMOVED, Appearance, Piece, Row
 from .markdown import Stream
 
-__all__ = ["Transcript", "brief", "diff_rows", "ended_rows", "running_row", "unfolded_rows"]
-
-
 # Tool calls on the screen: one row each when they end, a diff below an edit, all of it on demand
 
 

@@ -45,8 +45,6 @@ from ..host import Host
 from .session import EditorSession
 from .update import Block, prompt_text
 
-__all__ = ["AcpAgent"]
-
 T = TypeVar("T")
 BLOCKS: TypeAdapter[list[Block]] = TypeAdapter(list[Block])
 GOAL_ACTIONS = ("set", "pause", "resume", "clear")

@@ -20,14 +20,12 @@ from acp.schema import (
 )
 
 from ...machines.messages import Interrupt
-from ..commands.registry import COMMANDS, Reply
+from ..commands.registry import COMMANDS
+from ..commands.reply import Reply
 from ..conversation import Conversation
 from ..events.contract import Event
 from ..host import Host
 from .update import NOT_HERE, Telling, Update, busy_option, commands, goal_update, history
-
-__all__ = ["EditorSession", "PromptOutcome", "Prompts"]
-
 
 # The prompts that an editor waits for, and what each becomes --------------------------------------
 # A prompt is answered when its message is done: at the end of the turn that it began or entered, at once

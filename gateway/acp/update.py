@@ -40,20 +40,6 @@ from ...machines.conversation import ChatMessage
 from ..commands.registry import COMMANDS
 from ..events.contract import Event
 
-__all__ = [
-    "NOT_HERE",
-    "Block",
-    "Telling",
-    "Update",
-    "busy_option",
-    "commands",
-    "goal_update",
-    "history",
-    "prompt_text",
-    "tool_call",
-]
-
-
 # What an editor's prompt says, as the text that an agent reads ------------------------------------
 
 

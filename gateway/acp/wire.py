@@ -8,8 +8,6 @@ import json
 from collections.abc import Callable
 from typing import Any, cast
 
-__all__ = ["LineTransport"]
-
 
 class LineTransport:
     """A transport of the protocol's library; lives on one asyncio loop.

@@ -22,15 +22,6 @@ if TYPE_CHECKING:
     from ...journal.store import Store
     from ..conversation import Conversation
 
-__all__ = [
-    "AGENTS_USAGE",
-    "agents_command",
-    "agents_of",
-    "answer_command",
-    "draw_agents",
-    "smalltalk_command",
-    "stored_state",
-]
 
 State = Callable[[str], dict[str, Any]]
 

@@ -15,7 +15,6 @@ from .reply import Reply
 if TYPE_CHECKING:
     from ..conversation import Conversation
 
-__all__ = ["GOAL_USAGE", "draw_goal", "goal_command", "goal_data"]
 
 GOAL_USAGE = (
     "[[--gate COMMAND] [--turns N] [--tokens N] [--minutes N] TEXT"

@@ -11,7 +11,6 @@ from .reply import Reply
 if TYPE_CHECKING:
     from ..conversation import Conversation
 
-__all__ = ["limits_command", "of_limits"]
 
 MORE = "`/limits more` grants as much again, `/queue resume` goes on"
 

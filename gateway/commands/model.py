@@ -18,8 +18,6 @@ from .reply import Reply
 if TYPE_CHECKING:
     from ..conversation import Conversation
 
-__all__ = ["Models", "model_command"]
-
 
 @dataclass(frozen=True, slots=True)
 class Models:

@@ -25,7 +25,6 @@ from .reply import Reply
 if TYPE_CHECKING:
     from ..conversation import Conversation
 
-__all__ = ["QUEUE_USAGE", "QUEUE_VERBS", "queue_command"]
 
 QUEUE_USAGE = (
     "[list [--all]|add TEXT|edit N TEXT|move N POS|pop [N]|clear|steer N [@NAME]|keep [N]|hold"

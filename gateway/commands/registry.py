@@ -36,8 +36,6 @@ from .usage import usage_command
 if TYPE_CHECKING:
     from ..conversation import Conversation
 
-__all__ = ["COMMANDS", "Command", "Reply", "find"]
-
 
 Run = Callable[["Conversation", str], Reply]
 

@@ -23,7 +23,6 @@ from .reply import Reply
 if TYPE_CHECKING:
     from ..conversation import Conversation
 
-__all__ = ["REVERT_USAGE", "diff_command", "revert_command"]
 
 REVERT_USAGE = "[last|undo [PATH]] [--to TURN] [--force] [--dry-run]"
 PATIENCE = 600.0

@@ -22,14 +22,6 @@ if TYPE_CHECKING:
     from ...journal.store import SessionRow
     from ..conversation import Conversation
 
-__all__ = [
-    "clean_name",
-    "export_command",
-    "finalize_command",
-    "history_command",
-    "rename_command",
-    "resume_command",
-]
 
 LONGEST_NAME = 80
 SHOWN = 20

@@ -11,7 +11,6 @@ from .reply import Reply
 if TYPE_CHECKING:
     from ..conversation import Conversation
 
-__all__ = ["show_command"]
 
 LISTED = 20
 """Calls that are listed, the newest last."""

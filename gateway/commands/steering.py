@@ -13,7 +13,6 @@ from .reply import Reply
 if TYPE_CHECKING:
     from ..conversation import Conversation
 
-__all__ = ["busy_command", "receipts", "receipts_command", "steer_command", "undo_command"]
 
 BusyMode = Literal["interrupt", "steer", "queue"]
 MODES: dict[str, BusyMode] = {"interrupt": "interrupt", "steer": "steer", "queue": "queue"}

@@ -16,8 +16,6 @@ from .reply import Reply
 if TYPE_CHECKING:
     from ..conversation import Conversation
 
-__all__ = ["cost_text", "usage_command", "usage_line"]
-
 
 def usage_command(conversation: Conversation, argument: str) -> Reply:
     """Show the newest turn, the session, its subagents, and all of it together."""

@@ -10,8 +10,6 @@ from ...journal.record import SessionRecord
 from ..formats import iso
 from .trace import Trace
 
-__all__ = ["Live", "actors_of"]
-
 Live = Mapping[str, Mapping[str, Any]]
 """What actors that live say of themselves, by name; see `actors/inspection.py`."""
 

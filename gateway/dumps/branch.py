@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from ..terminal import clean
 
-__all__ = ["Branch", "cut", "draw", "width_of"]
-
 _COLOURS = {
     "green": ("running", "busy", "working", "acting", "calling", "open", "active"),
     "yellow": ("pending", "held", "waiting", "asking", "stopping", "interrupting", "offered"),

@@ -7,8 +7,6 @@ from typing import Any
 
 from ...workflows.document import is_list, is_table
 
-__all__ = ["changes"]
-
 _PASSING = ("transitions", "hooks", "last_messages", "last_message", "order")
 """What grows with every entry, or is said by other fields."""
 

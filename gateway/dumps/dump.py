@@ -29,7 +29,6 @@ from .trace import Trace, traced
 if TYPE_CHECKING:
     from ...actors.runtime import Runtime
 
-__all__ = ["VERSION", "Traces", "dump_live", "dump_session"]
 
 VERSION = 2
 """Of the dump's shape: rises when a field changes its meaning or goes."""

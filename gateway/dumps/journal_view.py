@@ -11,8 +11,6 @@ from typing import Any
 from ...journal.store import Store, StoredEntry
 from ..formats import clock, iso
 
-__all__ = ["EntryFilter", "entry_line", "entry_view", "listed"]
-
 _SHOWN = 200  # characters of a value
 
 

@@ -14,8 +14,6 @@ from ...journal.store import Store
 from ...machines.errors import UsageError
 from ..formats import clock, iso
 
-__all__ = ["FORMS", "parse_moment", "seq_of"]
-
 FORMS = "`48` (an entry), `14:03`, `yesterday 14:03`, `tue 14:03`, `5m ago`, `2026-11-17T14:03`"
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from ...journal.cancel_record import CancelRecord
-from ...journal.queue import ItemRecord
+from ...journal.queue_record import ItemRecord
 from ...journal.record import SessionRecord
 from ...journal.turn_record import TurnRecord
 from ...machines.lifecycles import TURN
-
-__all__ = ["outlook"]
 
 Outlook = tuple[str, str]
 """A sentence, and what to do next, empty if nothing."""

@@ -16,8 +16,6 @@ from ...machines.errors import UsageError
 from ...machines.picture import label
 from ..formats import iso
 
-__all__ = ["last_turn", "sequence"]
-
 _PAGE = 500  # entries read at once, from the newest back
 _CUT = 60  # characters of a text
 _NAMES = {"P": "actor P as person", "Q": "participant Q as queue", "M": "participant M as model"}

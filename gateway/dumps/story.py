@@ -21,8 +21,6 @@ from .outlook import outlook
 from .story_text import told
 from .trace import Trace
 
-__all__ = ["Story", "story_of"]
-
 _TAKEN_IN = ("queued", "deferred", "offered")
 _ORDERS = ("interrupt_requested", "interrupt_planned")
 _OF_WAITING = (

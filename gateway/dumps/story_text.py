@@ -6,8 +6,6 @@ from typing import Any
 
 from ...machines.disposition import DEFAULT_DISPOSITIONS
 
-__all__ = ["told"]
-
 _WHY = {row.name: row.doc for row in DEFAULT_DISPOSITIONS.rows}
 _PLAIN = {
     "model_called": "the model was asked, step {step}",

@@ -14,8 +14,6 @@ from ...journal.record import SessionRecord, apply
 from ...journal.store import Store, StoredEntry
 from ..formats import iso
 
-__all__ = ["Trace", "addressee", "cause_of", "states_of", "traced"]
-
 TRACED = 200
 """Entries at the end that are looked at for transitions."""
 SHOWN = 20

@@ -9,8 +9,6 @@ from ..formats import clock, iso
 from ..progress import progress_text
 from .branch import Branch, cut, draw
 
-__all__ = ["draw_dump", "tree_of"]
-
 _TEXT = 80  # characters of a message
 
 

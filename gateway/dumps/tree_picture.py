@@ -8,8 +8,6 @@ from html import escape
 from ..terminal import clean
 from .branch import Branch, cut, width_of
 
-__all__ = ["tree_picture"]
-
 ROW, INDENT, CHAR, PAD = 30, 26, 7.3, 12  # pixels
 MOST = 110  # columns of a line
 

@@ -9,8 +9,6 @@ from ...journal import entries as e
 from ...journal.record import SessionRecord
 from ...machines.delivery import Relation
 
-__all__ = ["is_aside", "of_child"]
-
 
 def is_aside(event: Mapping[str, Any]) -> bool:
     """Whether an event is a child's own doing, which a screen leaves out; not what it asks."""

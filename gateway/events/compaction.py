@@ -15,8 +15,6 @@ from ..commands.reply import Reply
 if TYPE_CHECKING:
     from ..conversation import Conversation
 
-__all__ = ["attachment_events", "compact_command", "of_compaction", "of_revert", "output_of"]
-
 
 # What is told of the files that a message brought along -------------------------------------------
 

@@ -12,7 +12,8 @@ from ...journal import compaction_entries as c
 from ...journal import entries as e
 from ...journal import revert_entries as r
 from ...journal.limit_entries import LimitReached, LimitsGranted
-from ...journal.record import ItemRecord, QueueRecord, SessionRecord
+from ...journal.queue_record import ItemRecord, QueueRecord
+from ...journal.record import SessionRecord
 from ...machines.conversation import Usage
 from ...machines.facts import (
     Fact,
@@ -31,8 +32,6 @@ from .child import of_child
 from .compaction import attachment_events, of_compaction, of_revert, output_of
 from .goal import of_goal
 from .run import of_run
-
-__all__ = ["Event", "Narrator", "iso", "item_view", "queue_view", "translate", "usage_view"]
 
 Event = dict[str, Any]
 

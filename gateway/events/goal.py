@@ -10,8 +10,6 @@ from ...journal.goal_record import GoalRecord, GoalsRecord
 from ...journal.record import SessionRecord
 from ...machines.verdict import read_condition
 
-__all__ = ["goal_view", "goals_view", "of_goal"]
-
 Event = dict[str, Any]
 CHANGES = (
     g.GoalBegun,

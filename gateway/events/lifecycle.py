@@ -16,8 +16,6 @@ from ...journal.record import SessionRecord
 from ...ports.hooks import HookCall
 from ..formats import iso
 
-__all__ = ["hook_call"]
-
 
 def hook_call(entry: e.Entry, seq: int, time: float, record: SessionRecord) -> HookCall | None:
     """Translate an entry, with the record as it is with this entry folded; none of most."""

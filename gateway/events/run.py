@@ -9,8 +9,6 @@ from ...journal import run_entries as r
 from ...journal.record import SessionRecord
 from ...journal.run_record import RunRecord, StepRecord
 
-__all__ = ["of_run", "run_view", "step_view"]
-
 _STATE_OF_ITEM = {"ok": "done", "retry": "retrying"}
 
 

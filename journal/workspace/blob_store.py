@@ -19,8 +19,6 @@ from pathlib import Path
 from .path_state import UNREADABLE, Kind, PathState, look_at, open_parent, signature
 from .syncing import sync
 
-__all__ = ["EVERYTHING", "LARGEST", "BlobStore", "LostBlob"]
-
 LARGEST = 16 << 20
 """Bytes of a file beyond which no copy of it is kept because a command might change it."""
 EVERYTHING = 1 << 62

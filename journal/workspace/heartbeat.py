@@ -17,8 +17,6 @@ from .ledger import OpenCall
 from .path_state import PathState
 from .plan import Touch
 
-__all__ = ["BEAT", "Heartbeat"]
-
 BEAT = 0.5
 """Seconds between two touches."""
 DYING = 1.0

@@ -17,8 +17,6 @@ from typing import Any
 from .path_state import PathState, from_data, to_data
 from .plan import Touch
 
-__all__ = ["ChangeLedger", "OpenCall", "number_of"]
-
 Names = list[tuple[str, str]]
 """Touches by call and path."""
 

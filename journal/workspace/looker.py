@@ -23,8 +23,6 @@ from .scan import Scan, is_folder, parents, scan
 from .shadow_git import Entry, GitFault, ShadowGit, copy_index, entries, is_whole, take_from
 from .side_record import SideRecord, load_side, save_side
 
-__all__ = ["Change", "Looker"]
-
 RECENT = 3.0
 """Seconds within which git may overlook that a file's mode changed."""
 

@@ -14,18 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-__all__ = [
-    "UNREADABLE",
-    "Kind",
-    "PathState",
-    "from_data",
-    "look_at",
-    "missing_parents",
-    "open_parent",
-    "signature",
-    "to_data",
-]
-
 UNREADABLE = "unreadable"
 """What stands for the content of a path in a folder that may not be entered."""
 Kind = Literal["file", "link", "folder", "large", "odd"]

@@ -13,22 +13,6 @@ from typing import Literal
 
 from .path_state import UNREADABLE, PathState
 
-__all__ = [
-    "KeptFile",
-    "Outcome",
-    "Put",
-    "RestorePlan",
-    "RevertOrder",
-    "Scope",
-    "Touch",
-    "chains",
-    "changed_chains",
-    "count_changed",
-    "is_bare_folder",
-    "make_plan",
-]
-
-
 # What is asked of a workspace, and what became of it ----------------------------------------------
 
 

@@ -15,8 +15,6 @@ from typing import Any, cast
 from .restore import load_restore
 from .shadow_git import GitFault, ShadowGit, entries, find_git
 
-__all__ = ["Pruned", "forget", "prune", "size_of", "sizes_of"]
-
 FRESH = 3600.0
 """Seconds in which a copy may be on its way into a ledger that does not name it yet."""
 NEVER = float("inf")

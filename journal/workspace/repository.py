@@ -11,8 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Repository", "find_repository"]
-
 _CONVERTS = re.compile(r"autocrlf|\beol\b|attributesfile|\[include", re.IGNORECASE)
 
 

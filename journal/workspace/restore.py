@@ -26,9 +26,6 @@ from .plan import CHANGED_SINCE, KeptFile, Put
 from .side_record import save_json
 from .syncing import side_by_side, sync
 
-__all__ = ["STAGING", "Restore", "RestoreFailed", "is_moving", "load_restore", "reason_of"]
-
-
 STAGING = ".steersman-revert-"
 HEAD = 200
 """Characters of a restore's file in which its name and phase stand."""

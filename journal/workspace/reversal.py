@@ -23,8 +23,6 @@ from .plan import (
 )
 from .restore import Restore, is_moving, load_restore
 
-__all__ = ["Reversal"]
-
 
 class Reversal:
     """One session's `ledger`, and the restores that go by it; their files lie in `place`.

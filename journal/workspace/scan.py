@@ -9,8 +9,6 @@ from pathlib import Path
 
 from .shadow_git import ShadowGit
 
-__all__ = ["Scan", "TooMuch", "is_folder", "parents", "scan"]
-
 MOST_FILES = 100_000
 MOST_BYTES = 4 << 30
 SOME = 500

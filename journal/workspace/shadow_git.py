@@ -17,18 +17,6 @@ from pathlib import Path
 
 from .repository import Repository
 
-__all__ = [
-    "Entry",
-    "GitFault",
-    "ShadowGit",
-    "copy_index",
-    "entries",
-    "find_git",
-    "is_whole",
-    "take_from",
-]
-
-
 CONFIG = """\
 [core]
 	repositoryformatversion = 0

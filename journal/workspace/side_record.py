@@ -15,8 +15,6 @@ from typing import Any
 
 from .syncing import sync
 
-__all__ = ["SideRecord", "load_side", "save_json", "save_side"]
-
 PLAIN, PROGRAM = 0o644, 0o755
 
 

@@ -8,8 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-__all__ = ["side_by_side", "sync"]
-
 T = TypeVar("T")
 
 AT_ONCE = 16

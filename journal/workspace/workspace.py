@@ -28,9 +28,6 @@ from .reversal import Reversal
 from .scan import TooMuch
 from .shadow_git import GitFault, ShadowGit, find_git, is_whole
 
-__all__ = ["FileChange", "NotCovered", "Workspace", "folds_case", "make_looker"]
-
-
 # Whether a folder can be looked at as a whole, and the looker for it ------------------------------
 
 

@@ -19,8 +19,6 @@ from ... import __version__
 from ...machines.errors import ModelError
 from .pipe import PipeProcess
 
-__all__ = ["AcpConnection", "Listener"]
-
 Params = dict[str, Any]
 FIRST_ANSWER = 60.0
 """Seconds that an agent may take to say who it is: some start slowly, and some wait for a network."""

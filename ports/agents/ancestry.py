@@ -7,8 +7,6 @@ its parents are not known beyond the first.
 
 import os
 
-__all__ = ["ancestors", "is_alive", "process", "terminal"]
-
 Known = tuple[int, int, str]
 """A process: its id, its start in clock ticks since boot (0: not known), the names it may go by."""
 

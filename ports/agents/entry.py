@@ -10,9 +10,6 @@ from dataclasses import dataclass
 from ...machines.errors import ConfigError
 from ...workflows.agent_definition import AgentDefinition
 
-__all__ = ["HookEntry", "HookSyntax", "NotUnderstood", "is_ours", "wanted_entries"]
-
-
 # A configuration of an agent that is not understood: told with its place, and left alone ----------
 
 

@@ -36,7 +36,6 @@ from .reported_call import as_call, option
 if TYPE_CHECKING:
     from .acp_connection import AcpConnection
 
-__all__ = ["AgentRun", "AgentSpec", "ExternalAgent"]
 
 MANNERS = 0.5
 """Seconds that an agent has to stop by itself before its processes are ended."""

@@ -24,8 +24,6 @@ from .json_hooks import ANTIGRAVITY, CLAUDE, COPILOT
 from .script_hooks import PluginHooks, ScriptHooks
 from .toml_hooks import TomlHooks, YamlHooks
 
-__all__ = ["Change", "Installation"]
-
 _SCRIPTS = "scripts"
 _SYNTAXES: Mapping[str, HookSyntax] = {
     "antigravity-json": ANTIGRAVITY,

@@ -12,19 +12,6 @@ from ...workflows.agent_definition import AgentDefinition
 from ...workflows.document import is_list, is_table
 from .entry import HookEntry, HookSyntax, NotUnderstood, is_ours
 
-__all__ = [
-    "ANTIGRAVITY",
-    "CLAUDE",
-    "COPILOT",
-    "JsonFault",
-    "JsonHooks",
-    "JsonNode",
-    "cut",
-    "insert",
-    "parse",
-]
-
-
 # JSON as people write it, with places: what stands where, so that an edit touches nothing else
 # Comments and trailing commas are understood, since several agents allow them. Edits are insertions and
 # cuts in the text; what is not concerned stays byte for byte. The grammar is RFC 8259's, with comments.

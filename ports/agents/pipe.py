@@ -18,8 +18,6 @@ from typing import Any, cast
 
 from ..process.process import Process, Processes, ProcessResult, ProcessSpec
 
-__all__ = ["PipeProcess"]
-
 CHUNK = 1 << 16
 LONGEST = 64 << 20
 """Bytes of one line; a process that sends a longer one is not understood."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-__all__ = ["as_call", "option"]
-
 COMMANDS = ("command", "cmd", "script")
 PATHS = ("path", "file_path", "filePath", "filepath", "file")
 PATTERNS = ("pattern", "query", "regex")

@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from ...workflows.agent_definition import AgentDefinition
 from .entry import HookEntry, HookSyntax, NotUnderstood
 
-__all__ = ["PluginHooks", "ScriptHooks"]
-
 _MARK = "Written by `steersman hooks install"
 
 _PLUGIN = """\

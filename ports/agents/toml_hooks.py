@@ -15,9 +15,6 @@ from ...workflows.agent_definition import AgentDefinition
 from ...workflows.document import is_list, is_table
 from .entry import HookEntry, HookSyntax, NotUnderstood, is_ours
 
-__all__ = ["TomlHooks", "YamlHooks"]
-
-
 _BEGIN = "# steersman hooks: begin (written by `steersman hooks install`)"
 _END = "# steersman hooks: end"
 _BLOCK = re.compile(rf"\n?^{re.escape(_BEGIN)}\n.*?^{re.escape(_END)}\n?", re.MULTILINE | re.DOTALL)

@@ -25,8 +25,6 @@ from .reply import AnswerBuilder
 from .retry import RetryPolicy, ServerFault
 from .served import ServedModel
 
-__all__ = ["AnthropicModel", "wire_turns"]
-
 _VERSION = "2023-06-01"
 _MAX_TOKENS = 8192  # the API demands a limit
 _CACHE = {"cache_control": {"type": "ephemeral"}}

@@ -9,8 +9,6 @@ from typing import Any
 
 from .foreign import count, table, tables
 
-__all__ = ["asked_window", "published_window"]
-
 Get = Callable[[str], Awaitable[Any]]
 """Fetches the JSON at an address; none for whatever goes wrong."""
 

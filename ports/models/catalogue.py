@@ -7,16 +7,6 @@ page, for `smollm2`; those of the Qwen models are the ones its publisher's files
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = [
-    "EMBEDDED",
-    "CatalogueEntry",
-    "HubSource",
-    "PackageSource",
-    "catalogue",
-    "entry_named",
-    "weights_in",
-]
-
 EMBEDDED = "smollm2"
 
 

@@ -20,8 +20,6 @@ from .reply import AnswerBuilder
 from .retry import RetryPolicy
 from .served import ServedModel
 
-__all__ = ["ChatModel", "wire_messages"]
-
 
 class ChatModel(ServedModel):
     """A model behind `{base_url}/chat/completions`; `key` empty sends no Authorization header.

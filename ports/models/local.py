@@ -25,9 +25,6 @@ from .model import ModelAnswer, ModelRequest, unheard
 from .policy import SmallToolPolicy
 from .reply import retell
 
-__all__ = ["LocalModel", "fit"]
-
-
 # Fit a conversation into a small context window: the instructions and the newest messages stay
 
 

@@ -12,8 +12,6 @@ import os
 import threading
 from typing import Any
 
-__all__ = ["main"]
-
 
 def _end_with_parent() -> None:
     while os.read(0, 4096):

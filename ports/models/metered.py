@@ -6,8 +6,6 @@ from dataclasses import replace
 from ...machines.limits import Price
 from .model import Model, ModelAnswer, ModelRequest, unheard
 
-__all__ = ["MeteredModel"]
-
 
 class MeteredModel:
     """Asks the model beneath, and adds the cost to the usage of its answers.

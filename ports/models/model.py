@@ -12,8 +12,6 @@ from typing import Any, Protocol
 
 from ...machines.conversation import ChatMessage, Thought, ToolRequest, ToolSchema, Usage
 
-__all__ = ["Model", "ModelAnswer", "ModelRequest", "Pause", "unheard"]
-
 
 class Pause(str):
     """A notice that something is waited out: a text that knows for how many `seconds`."""

@@ -14,8 +14,6 @@ from typing import Any
 from ...machines.conversation import ChatMessage, ToolSchema
 from .model import ModelRequest
 
-__all__ = ["SmallToolPolicy", "ToolOffer", "paths_in"]
-
 _PATH = re.compile(
     r"(?<![\w@:/.])(?:~|\.{1,2})?/?(?:[\w+-][\w.+-]*/)*[\w+-][\w+-]*(?:\.[A-Za-z]\w{0,9})+(?![\w/@(])"
     r"|(?<![\w:/])(?:\.{0,2}/)?(?:[\w.+-]+/)+[\w.+-]*\w"

@@ -13,9 +13,6 @@ from typing import Any, cast
 from ...machines.conversation import ChatMessage, Thought, ToolRequest, Usage
 from .model import ModelAnswer, unheard
 
-__all__ = ["AnswerBuilder", "parse_arguments", "retell"]
-
-
 _SHOWN = 120  # characters of faulty arguments that the model is told
 
 

@@ -17,8 +17,6 @@ from typing import TypeVar
 from ...machines.errors import ModelError
 from .model import Pause
 
-__all__ = ["RetryPolicy", "ServerFault", "parse_retry_after", "with_retries"]
-
 T = TypeVar("T")
 
 

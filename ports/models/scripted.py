@@ -41,8 +41,6 @@ from ...machines.errors import ConfigError, ModelError
 from .foreign import table
 from .model import ModelAnswer, ModelRequest, unheard
 
-__all__ = ["ScriptedAnswer", "ScriptedModel", "load_script"]
-
 
 @dataclass(frozen=True, slots=True)
 class ScriptedAnswer:

@@ -12,8 +12,6 @@ from ...machines.conversation import ChatMessage, Usage
 from .exchange import Exchange
 from .model import ModelAnswer, ModelRequest, unheard
 
-__all__ = ["ServedModel"]
-
 
 class ServedModel(ABC):
     """A model that a server at `host` knows as `model`, and its people as `name`.

@@ -7,8 +7,6 @@ from typing import Any
 from ...machines.limits import Price
 from ...workflows.settings import ModelSettings, Provider, Thinking, ToolDialect
 
-__all__ = ["ModelConfig", "model_configs"]
-
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:

@@ -15,8 +15,6 @@ from ...machines.errors import ModelError
 from .foreign import table
 from .model import Model, ModelAnswer, ModelRequest
 
-__all__ = ["Trial", "try_out"]
-
 _SYSTEM = "You are being tested. Do exactly what is asked."
 _WORD = {"type": "string", "description": "The word."}
 _TOOL = ToolSchema(

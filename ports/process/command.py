@@ -11,8 +11,6 @@ from __future__ import annotations
 import os
 import signal
 
-__all__ = ["start"]
-
 _OOM_SCORE = 500  # when memory runs out, the kernel takes the tool and not the runtime
 _OOM_FILE = "/proc/self/oom_score_adj"
 _RESET = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ)

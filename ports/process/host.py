@@ -22,8 +22,6 @@ from .process import Process, ProcessSpec
 from .running import RunningProcess, UnstartedProcess
 from .wire import frame
 
-__all__ = ["ProcessHost"]
-
 _START_SECONDS = 30.0  # generous: a machine may be that busy
 _END_SECONDS = 10.0
 

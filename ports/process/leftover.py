@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from .tree import descendants
 
-__all__ = ["Leftover", "leftovers"]
-
 _KINDS = (
     ("/ports/process/__main__.py", "a supervisor of commands"),
     ("/ports/models/local_server.py", "the server of the embedded model"),

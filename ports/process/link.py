@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from .wire import TOKEN, Frames
 
-__all__ = ["Loss", "SpawnerLink"]
-
 _PROGRAM = Path(__file__).with_name("__main__.py")
 _LIBRARY_PATHS = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # some interpreters need them to start
 _LEAVE_SECONDS = 10.0

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
-__all__ = ["Process", "ProcessResult", "ProcessSpec", "Processes"]
-
 
 @dataclass(frozen=True, slots=True)
 class ProcessSpec:

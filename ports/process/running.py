@@ -11,9 +11,6 @@ from .link import Loss
 from .process import ProcessResult, ProcessSpec
 from .wire import Frames, frame
 
-__all__ = ["OutputBuffer", "RunningProcess", "Trickle", "UnstartedProcess"]
-
-
 # What a command prints: its head and tail in memory, the whole in a file, bounded everywhere
 
 

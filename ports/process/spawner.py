@@ -24,8 +24,6 @@ from . import tree
 from .supervisor import ProcessSupervisor, wake_on_child
 from .wire import TOKEN, frame
 
-__all__ = ["Spawner", "main"]
-
 _LOOK_AGAIN = 0.002  # seconds, while orphans are being killed
 _PATIENCE = 1.0  # seconds for supervisors to end by themselves when the runtime is gone
 _GIVE_UP = 5.0  # seconds of killing orphans after which survivors are reported

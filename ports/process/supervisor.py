@@ -28,7 +28,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["ProcessSupervisor", "wake_on_child"]
 
 _LEFTOVER_GRACE = 0.05  # seconds for what still runs when the command itself has exited
 _ASK_AGAIN = 0.02  # seconds between looks for newborns that have not been asked yet

@@ -18,15 +18,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
 
-__all__ = [
-    "become_subreaper",
-    "descendants",
-    "end_pass",
-    "is_running",
-    "reap",
-    "send",
-    "send_group",
-]
 
 _PR_SET_CHILD_SUBREAPER = 36
 _STOP_PASSES = 4

@@ -22,7 +22,6 @@ TYPE_CHECKING = False  # `typing` itself would cost the spawner 5 ms
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["TOKEN", "Frames", "frame"]
 
 TOKEN = struct.Struct("!Q")
 _LENGTH = struct.Struct("!I")

@@ -9,8 +9,6 @@ from typing import Any
 
 from ...machines.conversation import ToolSchema
 
-__all__ = ["declare", "fault_of"]
-
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "string": ((str,), "a text"),
     "integer": ((int,), "a whole number"),

@@ -7,8 +7,6 @@ harmless command may look like two, which costs a question; two never look like 
 import re
 from itertools import accumulate
 
-__all__ = ["operators", "parts"]
-
 _OPERATOR = re.compile(r"&&|\|\||;;|>>|<<|\$\(|\$\{|[;&|<>()`\n\r\0]")
 _SPLIT = re.compile(rf"{_OPERATOR.pattern}|[\"'{{}}]")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=\S*$")

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
-__all__ = ["ALLOWED", "clean_environment"]
-
 ALLOWED = (
     "CARGO_HOME",
     "GOPATH",

@@ -16,20 +16,6 @@ from .text import clip_line, counted, readable, shown
 from .thread_tool import StopFlag, ThreadTool
 from .tool import ToolContext, ToolResult
 
-__all__ = [
-    "LARGEST",
-    "EditTool",
-    "difference",
-    "make_edit",
-    "make_list",
-    "make_read",
-    "make_write",
-    "refuse_binary",
-    "replace_file",
-    "replaced",
-]
-
-
 # The tool `read`: some lines of a text file -------------------------------------------------------
 
 

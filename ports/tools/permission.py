@@ -32,17 +32,6 @@ from ...workflows.settings import Verb
 from .command_line import operators, parts
 from .place import find_place
 
-__all__ = [
-    "SESSION",
-    "Allowances",
-    "PermissionDecision",
-    "Permissions",
-    "Rule",
-    "exact_rule",
-    "misfit",
-    "wider_rule",
-]
-
 SESSION = "this session"
 """The source of what was allowed by an answer."""
 

@@ -16,8 +16,6 @@ from ...machines.errors import ToolError
 from .text import shown
 from .tool import ToolContext
 
-__all__ = ["Place", "find_place", "open_file", "open_folder", "resolve"]
-
 _SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 

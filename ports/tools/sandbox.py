@@ -23,8 +23,6 @@ from pathlib import Path
 from ...machines.errors import ToolError
 from ...workflows.settings import SandboxMode
 
-__all__ = ["OFF", "Sandbox", "SandboxPolicy", "bubblewrap"]
-
 _OWN = ("--unshare-pid", "--unshare-ipc", "--unshare-uts")
 _BASE = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 _MEND = 'install bubblewrap, or set tools.sandbox to "auto" or "off"'

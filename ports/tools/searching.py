@@ -16,8 +16,6 @@ from .shell import ProcessRun
 from .text import join_ends, shown
 from .tool import ToolContext, ToolResult, ToolRun, ToolStatus
 
-__all__ = ["SearchTool"]
-
 _PROGRAM = Path(__file__).with_name("search_program.py")
 _TIMEOUT = 20.0  # seconds
 _ENDS: dict[str, tuple[ToolStatus, str]] = {

@@ -6,9 +6,6 @@ from .arguments import declare, fault_of
 from .thread_tool import StopFlag, ThreadTool
 from .tool import ToolContext, ToolResult
 
-__all__ = ["ProgressTool", "make_defer", "make_delegate", "make_dismiss", "make_progress"]
-
-
 # The tool `defer`: the model gives back a message that it cannot work into what it does -----------
 # Here is only what a model is told of it; the session's queue, which has the message, carries it out.
 

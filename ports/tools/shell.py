@@ -16,9 +16,6 @@ from .text import join_ends, readable
 from .thread_tool import failed
 from .tool import ToolContext, ToolResult, ToolRun, ToolStatus
 
-__all__ = ["CommandTool", "ProcessRun", "ShellTool"]
-
-
 # A tool's run that is a supervised process --------------------------------------------------------
 
 

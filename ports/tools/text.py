@@ -2,8 +2,6 @@
 
 import json
 
-__all__ = ["clip_line", "counted", "join_ends", "readable", "shown"]
-
 
 def readable(data: bytes) -> str:
     """Decode as UTF-8; what cannot be decoded becomes U+FFFD."""

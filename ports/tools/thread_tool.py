@@ -11,8 +11,6 @@ from .arguments import fault_of
 from .text import shown
 from .tool import ToolContext, ToolResult
 
-__all__ = ["StopFlag", "ThreadRun", "ThreadTool", "ToolStopped", "failed"]
-
 Work = Callable[[dict[str, Any], ToolContext, "StopFlag"], ToolResult]
 
 

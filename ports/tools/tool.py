@@ -13,8 +13,6 @@ from typing import Any, Literal, Protocol
 from ...machines.conversation import ToolSchema
 from ...machines.messages import Message
 
-__all__ = ["Tool", "ToolContext", "ToolResult", "ToolRun", "ToolStatus"]
-
 ToolStatus = Literal["ok", "failed", "timed_out", "killed"]
 
 

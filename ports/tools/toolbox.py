@@ -14,8 +14,6 @@ from .session_tools import make_defer, make_delegate, make_dismiss, make_progres
 from .shell import CommandTool, ShellTool
 from .tool import Tool
 
-__all__ = ["Toolbox"]
-
 
 class Toolbox:
     """Holds one of each tool.

@@ -13,8 +13,6 @@ from ...journal.workspace.heartbeat import BEAT
 from ...journal.workspace.plan import Outcome, RevertOrder
 from ...journal.workspace.workspace import FileChange, Workspace
 
-__all__ = ["Checkpoints"]
-
 T = TypeVar("T")
 
 

@@ -9,8 +9,6 @@ from ...journal.workspace.restore import RestoreFailed
 from ...journal.workspace.workspace import FileChange
 from .workspace import WorkspacePort
 
-__all__ = ["ChildWorkspace"]
-
 
 class ChildWorkspace:
     """Enters a child's calls with those of the session above it; see the protocol `WorkspacePort`.

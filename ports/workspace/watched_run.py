@@ -12,8 +12,6 @@ from ..tools.place import find_place
 from ..tools.tool import ToolResult, ToolRun
 from .workspace import WorkspacePort
 
-__all__ = ["WatchedRun", "written_path"]
-
 WRITES_ONE = ("edit", "write")
 
 

@@ -9,8 +9,6 @@ from typing import Protocol
 from ...journal.workspace.plan import Outcome, RevertOrder
 from ...journal.workspace.workspace import FileChange
 
-__all__ = ["WorkspacePort"]
-
 
 class WorkspacePort(Protocol):
     """One session's folder; see `journal.workspace` for what the words mean."""

@@ -8,7 +8,7 @@ from simulation.single import entries, program, run, say
 from steersman.actors.decisions.intake import hand_back, taken_in
 from steersman.actors.simulated.program import SimulatedProgram
 from steersman.journal import entries as e
-from steersman.journal.queue import ItemRecord, QueueRecord
+from steersman.journal.queue_record import ItemRecord, QueueRecord
 from steersman.machines.conversation import ToolRequest
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import Interrupt, QueueChange, UserMessage

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from steersman.gateway.queue_file import document
 from steersman.gateway.scribe import Mirror
-from steersman.journal.queue import ItemRecord, QueueRecord
+from steersman.journal.queue_record import ItemRecord, QueueRecord
 
 
 def queue(*texts: str) -> QueueRecord:

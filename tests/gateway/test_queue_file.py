@@ -15,7 +15,7 @@ from steersman.gateway.queue_file import (
     write,
     write_file,
 )
-from steersman.journal.queue import ItemRecord, QueueRecord
+from steersman.journal.queue_record import ItemRecord, QueueRecord
 from steersman.machines.errors import ConfigError
 
 ODD = 'two\nlines "quoted" \\ back ' + "'''" + """ é 日本 \u0007 \ud800 end"""

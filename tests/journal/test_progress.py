@@ -3,7 +3,8 @@
 import pytest
 
 from steersman.journal import entries as e
-from steersman.journal.queue import QueueRecord, apply_to_queue
+from steersman.journal.queue import apply_to_queue
+from steersman.journal.queue_record import QueueRecord
 from steersman.journal.revert_entries import Reverted
 
 RUN = (

@@ -10,18 +10,6 @@ from jinja2.runtime import Undefined
 
 from ...machines.errors import TemplateError
 
-__all__ = [
-    "MAX_CHARACTERS",
-    "MAX_ITEMS",
-    "TemplateBudget",
-    "check_number",
-    "check_size",
-    "json_of",
-    "plain",
-    "refuse_size",
-    "text_of",
-]
-
 MAX_CHARACTERS: Final = 4 * 2**20
 """Characters of a text that a template makes."""
 MAX_ITEMS: Final = 1_000_000

@@ -21,17 +21,6 @@ from .scope import TemplateUse
 from .spec import AgentAction, JudgeAction, Kind, RunAction, StepSpec, WorkflowSpec
 from .template import evaluate, is_template
 
-__all__ = [
-    "Checked",
-    "Surroundings",
-    "check_file",
-    "checked_workflow",
-    "crowd_doubts",
-    "doubts",
-    "program_doubts",
-]
-
-
 # Whether the programs that a workflow runs are there ----------------------------------------------
 
 

@@ -5,8 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from ..fault import Fault
 from .spec import StepSpec
 
-__all__ = ["ancestors", "find_cycle", "levels", "order_faults", "waits_for"]
-
 
 def waits_for(steps: Sequence[StepSpec]) -> dict[str, tuple[str, ...]]:
     """Say for each step which ones must have ended before it; those at the end wait for all others."""

@@ -14,8 +14,6 @@ from .reading import load_workflow
 from .spec import StepSpec, WorkflowAction, WorkflowSpec
 from .variables import bind_values
 
-__all__ = ["included_file", "inclusion_faults", "with_included"]
-
 _DEPTH = 8  # workflows in workflows
 _SHARED = ("agents", "models")
 

@@ -14,8 +14,6 @@ from ...machines.errors import UsageError
 from ..document import Document, is_table, parse_document
 from ..paths import Paths
 
-__all__ = ["SHIPPED_WORKFLOWS", "NamedWorkflow", "find_workflow", "list_workflows"]
-
 SHIPPED_WORKFLOWS = Path(__file__).parent.parent / "library"
 
 

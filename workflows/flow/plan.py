@@ -19,8 +19,6 @@ from .spec import (
 )
 from .template import items_of, render
 
-__all__ = ["PlannedStep", "StepLevels", "draw_plan", "plan_data", "plan_mermaid", "plan_of"]
-
 _WIDTH = 72  # characters of what a step does
 
 

@@ -37,18 +37,6 @@ from .template import parse_expression
 from .usage import only_path
 from .workflow_file import WorkflowFile
 
-__all__ = [
-    "Reading",
-    "item_faults",
-    "load_workflow",
-    "parse_workflow",
-    "read_workflow",
-    "schema_faults",
-    "settings_layer",
-    "translated",
-]
-
-
 # What people write in a step who know other programs' files, and how it is written here -----------
 
 

@@ -10,8 +10,6 @@ from ..document import is_list, is_table
 from ..fault import Where
 from .workflow_file import StepLine, WorkflowFile, WorkflowLine
 
-__all__ = ["Salvaged", "salvage", "whole"]
-
 
 @dataclass(frozen=True, slots=True)
 class Salvaged:

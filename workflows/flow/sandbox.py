@@ -29,8 +29,6 @@ from .bound import (
     text_of,
 )
 
-__all__ = ["BUDGET", "ENVIRONMENT", "FILTERS", "METHODS", "TESTS", "bounded"]
-
 BUDGET: Final = "__budget"
 """The name under which a template's budget is handed in."""
 

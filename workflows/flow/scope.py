@@ -25,17 +25,6 @@ from .spec import (
 from .template import is_template, parse_expression, parse_template
 from .usage import Reference, plain_references, references
 
-__all__ = [
-    "RUN_FIELDS",
-    "TemplatePlace",
-    "TemplateUse",
-    "fields_of",
-    "handled",
-    "read_templates",
-    "slots_of",
-    "use_faults",
-]
-
 RUN_FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
     "run": {"id": "the id of the run", "folder": "the folder that it works in"},
     "workflow": {"name": "its name", "folder": "the folder of its file"},

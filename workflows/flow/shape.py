@@ -21,8 +21,6 @@ from .spec import (
 from .template import is_template
 from .workflow_file import ACTION_KEYS, GoalLine, StepLine
 
-__all__ = ["misfits", "step_spec"]
-
 _OWN_KEYS: Final = {
     "agent": (Kind.AGENT,),
     "cwd": (Kind.RUN, Kind.SHELL),

@@ -9,29 +9,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Literal
 
-__all__ = [
-    "FIELDS",
-    "ITEM_FIELDS",
-    "OUTCOME_FIELDS",
-    "STATUSES",
-    "VERDICTS",
-    "Action",
-    "AgentAction",
-    "AskAction",
-    "Form",
-    "GoalSpec",
-    "JudgeAction",
-    "Kind",
-    "Output",
-    "Retry",
-    "RunAction",
-    "ShellAction",
-    "StepSpec",
-    "WorkflowAction",
-    "WorkflowSpec",
-]
-
-
 # What a step can do, and what templates of others can say about it afterwards ---------------------
 
 

@@ -21,18 +21,6 @@ from ..document import is_list, is_table
 from .bound import MAX_CHARACTERS, MAX_ITEMS, TemplateBudget, plain, refuse_size, text_of
 from .sandbox import BUDGET, ENVIRONMENT, bounded
 
-__all__ = [
-    "evaluate",
-    "holds",
-    "is_template",
-    "items_of",
-    "parse_expression",
-    "parse_template",
-    "render",
-    "render_value",
-    "render_words",
-]
-
 _MAX_LENGTH: Final = 200_000  # characters of a template itself
 _MAX_NESTING: Final = 60
 _ALLOWED: Final = (

@@ -11,9 +11,6 @@ from pydantic.json_schema import GenerateJsonSchema
 from ..schema import TomlSchema, schema
 from .workflow_file import WorkflowFile
 
-__all__ = ["Reference", "only_path", "plain_references", "references", "starter", "workflow_schema"]
-
-
 # The file that `steersman workflow new` writes: explained line by line, and it runs as it is
 
 

@@ -8,8 +8,6 @@ from typing import Any, Final
 from ...machines.errors import UsageError
 from .spec import WorkflowSpec
 
-__all__ = ["bind_texts", "bind_values"]
-
 
 def bind_texts(spec: WorkflowSpec, pairs: Iterable[str]) -> dict[str, Any]:
     """Return all variables, some from `NAME=VALUE`; a value is read as its default's type asks.

@@ -14,17 +14,6 @@ from ..document import Declaration, Several, is_list, is_table
 from ..fault import shown
 from ..spelling import UserName
 
-__all__ = [
-    "ACTION_KEYS",
-    "AskLine",
-    "GoalLine",
-    "JudgeLine",
-    "RetryLine",
-    "StepLine",
-    "WorkflowFile",
-    "WorkflowLine",
-]
-
 ACTION_KEYS = ("run", "shell", "prompt", "goal", "judge", "ask", "workflow")
 """Keys that say what a step does."""
 
