@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.metadata
+from importlib import metadata
 import os
 import platform
 import re
@@ -55,16 +55,16 @@ def _python() -> Finding:
 def _packages() -> Finding:
     """Look at what this program says it needs: whether it is here, and new enough."""
     try:
-        lines = importlib.metadata.requires("steersman") or []
-    except importlib.metadata.PackageNotFoundError:
+        lines = metadata.requires("steersman") or []
+    except metadata.PackageNotFoundError:
         return Finding("packages", "warn", "steersman runs from its checkout", "pip install it")
     needed = [found for line in lines if "extra ==" not in line and (found := _NEED.match(line))]
-    there = [f"steersman {importlib.metadata.version('steersman')}"]
+    there = [f"steersman {metadata.version('steersman')}"]
     faults: list[str] = []
     for name, least in (one.group("name", "least") for one in needed):
         try:
-            version = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
+            version = metadata.version(name)
+        except metadata.PackageNotFoundError:
             faults.append(f"{name} is not installed")
             continue
         there.append(f"{name} {version}")

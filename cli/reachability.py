@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+from importlib import util
 import socket
 import threading
 import time
@@ -53,7 +53,7 @@ def _reached(line: str, config: ModelConfig, environ: Mapping[str, str]) -> Find
 
 
 def _engine(line: str) -> Finding:
-    if importlib.util.find_spec("xllamacpp") is None:
+    if util.find_spec("xllamacpp") is None:
         return Finding("model", "warn", line, "pip install 'steersman[local]'")
     return Finding("model", "ok", line)
 
