@@ -15,8 +15,8 @@ from ..gateway.attached import Attached
 from ..gateway.conversation import Conversation
 from ..gateway.home import find_session
 from ..gateway.host import Host
-from ..gateway.hub import Hub
 from ..gateway.redaction import Redactor
+from ..gateway.router import Hub
 from ..gateway.wish import Wish
 from ..journal.lock import Owner
 from ..journal.recovery import load_record

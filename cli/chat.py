@@ -15,9 +15,8 @@ from ..journal.store import SessionRow
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths
-from .folder import work_folder
 from .leaving import Leaving, leave_on_signals
-from .options import ChatOptions, Face
+from .options import ChatOptions, Face, work_folder
 from .stored import stored
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import metadata
 import os
 import platform
 import re
@@ -10,12 +9,13 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 from ..gateway.formats import size_text
 from ..machines.errors import SteersmanError
 from ..workflows.paths import Paths
-from .finding import Finding, Verdict
+from .options import Finding, Verdict
 from .page import can_colour
 from .remains import disk_finding, leftover_findings
 from .stored import state_word, stored

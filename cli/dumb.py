@@ -18,8 +18,7 @@ from ..gateway.events.contract import Event
 from ..gateway.host import Host
 from ..gateway.terminal import clean
 from .begun import Begun
-from .farewell import farewell
-from .leaving import Leaving
+from .leaving import Leaving, farewell
 from .options import ChatOptions
 from .plain import PlainFace
 from .printer import Printer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..gateway.commands.goal import draw_goal, goal_data
 from ..gateway.redaction import Redactor
@@ -10,9 +11,64 @@ from ..gateway.terminal import clean
 from ..journal.record import SessionRecord, apply
 from ..journal.recovery import load_record, recovered
 from ..machines.errors import UsageError
+from ..machines.lifecycles import REASONS
+from ..machines.verdict import read_condition
 from .page import show, show_document
 from .queue import find_begun, say_to
 from .stored import stored
+
+# What a person reads of a goal as it goes on: each verdict, and each change of its state, once
+
+
+SHOWN = 120
+"""Characters of a goal's text that a line shows."""
+
+
+class GoalLines:
+    """One face's; the same state is told once, however often it comes."""
+
+    def __init__(self) -> None:
+        self._told = ("", "", "")
+
+    def hear(self, event: dict[str, Any]) -> str:
+        """Return a line for an event about a goal; empty for none."""
+        if event["type"] == "verdict":
+            who = "gate" if event["by"] == "gate" else "judge"
+            unusable = "" if event["usable"] else " (no usable verdict)"
+            awaited = event["condition"]
+            until = f" (waiting for {read_condition(awaited)})" if awaited else ""
+            said = f"[{who}] {event['verdict']}{unusable}: {event['reason']}".rstrip(": ")
+            return f"{said}{until}"
+        if event["type"] != "goal":
+            return ""
+        state = event["id"], event["state"], event["reason"] or ""
+        if state == self._told:
+            return ""
+        self._told = state
+        return _line(event)
+
+
+def _line(event: dict[str, Any]) -> str:
+    text = " ".join(event["text"].split())[:SHOWN]
+    used, most = event["turns_used"], event["max_turns"]
+    turns = f"{used} turn" if used == 1 else f"{used} turns"
+    match event["state"]:
+        case "achieved":
+            return f"Goal achieved after {turns}: {text}"
+        case "impossible":
+            return f"Goal given up after {turns}: {event['detail'] or text}"
+        case "waiting":
+            return "Goal waiting; nothing runs for it until then. /goal resume goes on at once."
+        case "cleared" if event["reason"] != "replaced":
+            return f"Goal cleared: {text}"
+        case "paused" if event["reason"] == "user":
+            return f"Goal paused, {used} of {most} turns are used: {text}"
+        case "paused":
+            why = event["detail"] or REASONS.get(event["reason"], event["reason"])
+            left = f"{used} of {most} turns are used. /goal resume goes on."
+            return f"Goal paused ({event['reason']}: {why}): {text}\n{left}"
+        case _:
+            return ""
 
 
 def set_goal(

@@ -83,7 +83,7 @@ def uninstall_hooks(environ: Mapping[str, str], name: str, *, is_dry: bool) -> i
 
 def tell(environ: Mapping[str, str]) -> int:
     """Run a person's own hooks for what none of them has heard of yet."""
-    from ..gateway.external_hooks import tell_hooks
+    from ..gateway.hooking import tell_hooks
     from ..gateway.restorable import Restorable
     from ..ports.hooks import HookSpec
     from ..workflows.config import load

@@ -24,7 +24,7 @@ from ..machines.lifecycles import (
     TURN,
 )
 from ..machines.machine import Machine
-from ..machines.workflow_step import STEP, WORK
+from ..machines.workflow_order import STEP, WORK
 from .page import show, show_document, warn
 
 if TYPE_CHECKING:

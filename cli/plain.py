@@ -23,7 +23,7 @@ from ..gateway.saved_queue import announce
 from ..gateway.terminal import clean
 from ..machines.errors import UsageError
 from .acknowledgement import acknowledgement
-from .goal_lines import GoalLines
+from .goal import GoalLines
 from .held import HeldNotice
 from .leaving import Leaving
 from .options import ChatOptions

@@ -19,8 +19,7 @@ from prompt_toolkit.data_structures import Size
 
 from ..gateway.conversation import Conversation
 from ..gateway.host import Host
-from .farewell import farewell
-from .leaving import Leaving, leave_through
+from .leaving import Leaving, farewell, leave_through
 from .options import ChatOptions
 from .printer import forget
 from .screen.bindings import Bindings

@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from ..gateway.deletion import delete, output_of
 from ..gateway.formats import size_text
 from ..gateway.home import open_store
 from ..gateway.host import Host
-from ..gateway.retention import needs_copies
+from ..gateway.retention import delete, needs_copies, output_of
 from ..gateway.terminal import clean
 from ..gateway.wish import Wish
 from ..journal.sqlite import SqliteStore

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from importlib import util
 import socket
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from importlib import util
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from ..ports.models.settings import ModelConfig
-from .finding import Finding
+from .options import Finding
 
 _PATIENCE = 2.0  # seconds until a model server has accepted a connection
 _NAMING = 1.0  # seconds more, for finding its address

@@ -12,7 +12,7 @@ from ..journal.workspace.prune import size_of
 from ..ports.process.leftover import Leftover, leftovers
 from ..workflows.paths import Paths
 from .disk import disk_use
-from .finding import Finding
+from .options import Finding
 
 _LARGEST = 3  # sessions that are named
 _ENDING = 2.0  # seconds in which the helpers of a program that just died end by themselves

@@ -17,12 +17,15 @@ from ..gateway.explaining import (
     draw_explanation,
     explanation,
 )
+from ..gateway.home import named_session
+from ..gateway.replay import Deviation, Replay, moments, replay
+from ..gateway.terminal import clean
 from ..machines.check import MachineFault
 from ..machines.classification import classify
 from ..machines.delivery import Delivery, Relation
 from ..machines.disposition import AutoQueue, BusyMode, Situation, Strategy
 from ..machines.errors import UsageError
-from ..machines.explanation import Companion
+from ..machines.explanation import SITUATIONS, Companion
 from ..machines.policy import Policy
 from ..machines.returning import DEFAULT_RETURNS
 from ..machines.route_check import SAFETY, check_routes, check_table
@@ -33,11 +36,78 @@ from ..machines.words import Words
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths
 from ..workflows.place import choose_for_folder
-from ..workflows.routing import find_table, refusals, routes_of
+from ..workflows.routing import find_table, refusals, routes_for, routes_of
 from ..workflows.spelling import table_names
 from ..workflows.table_file import named_table, table_text
 from .acknowledgement import acknowledgement
 from .page import show, show_document, warn
+from .stored import stored
+
+# `steersman routes replay`: a session's journal, asked what another table would have done ---------
+
+
+def replay_session(environ: Mapping[str, str], session: str, under: str, *, as_json: bool) -> int:
+    """Print what would have been different under another table. Nothing is changed."""
+    theirs = find_table(under)
+    with stored(environ) as store:
+        row = named_session(store, session)
+        config = load(Paths.of(environ), Path(row.folder), environ)
+        queue = config.auto_queue
+        words = Words(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
+        history = moments(store.entries(row.session), _policy(config, row.agent))
+        done = replay(history, lambda choice: routes_for(config, choice)[0], theirs, words)
+    if as_json:
+        rows = [_view(one) for one in done.deviations]
+        counted = {"session": row.session, "under": theirs.name, "looked_at": done.looked_at}
+        show_document({**counted, "deviations": rows})
+    else:
+        show(clean("\n".join(_lines(done, theirs.name))))
+    return 0
+
+
+def _policy(config: Config, agent: str) -> Policy:
+    settings = config.agent(agent if agent in config.agents else config.default_agent)
+    chosen: dict[str, Any] = {
+        "busy_mode": settings.busy_input_mode,
+        "strategy": settings.interrupt_strategy,
+        "is_auto_queue": config.auto_queue.enabled,
+    }
+    return replace(Policy(), **chosen)
+
+
+def _view(one: Deviation) -> dict[str, Any]:
+    return {
+        "seq": one.moment.seq,
+        "what": one.moment.what,
+        "text": one.moment.text,
+        "state": str(one.moment.doing),
+        "here": one.ours,
+        "there": one.theirs,
+        "rule_here": one.our_rule,
+        "rule_there": one.their_rule,
+    }
+
+
+def _lines(done: Replay, name: str) -> list[str]:
+    lines: list[str] = []
+    for one in done.deviations:
+        said = f", `{_short(one.moment.text)}`" if one.moment.text else ""
+        lines.append(f"{one.moment.what}{said}, while {SITUATIONS[one.moment.doing]}:")
+        lines.append(f"  here: {one.ours or 'nobody was told anything'}")
+        lines.append(f"  under {name}: {one.theirs or 'nobody is told anything'}")
+    messages, others = done.looked_at.get("message", 0), done.looked_at.get("other", 0)
+    looked = f"Looked at {_count(messages, 'message')} and {_count(others, 'other moment')}"
+    return [*lines, f"{looked}: {len(done.deviations) or 'none'} would have been different."]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else f"{line[:57]}..."
+
 
 FORMS = ("text", "toml")
 WAYS = ("auto", "queue", "steer", "interrupt")
@@ -172,10 +242,6 @@ def diff_tables(environ: Mapping[str, str], ours: str, theirs: str, *, as_json: 
     return 0
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
 def use_for_folder(
     environ: Mapping[str, str], name: str, folder: Path, *, may_be_unsafe: bool
 ) -> int:
@@ -234,7 +300,7 @@ def _explain_message(
     queue = config.auto_queue
     words = Words(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
     found, to, rest = as_said(text, dry.way, lambda said, way: classify(said, words, way, COMMANDS))
-    doing, policy = _state(dry), _policy(config, dry)
+    doing, policy = _state(dry), _policy_of_routes(config, dry)
     company = _company(doing, dry)
     if to not in ("", "all", "parent"):
         company = _with_name(company, to.partition("/")[0])
@@ -282,7 +348,7 @@ def _state(dry: Dry) -> str:
     return Situation.ACCOMPANIED if dry.background or dry.side_talks else Situation.BUSY
 
 
-def _policy(config: Config, dry: Dry) -> Policy:
+def _policy_of_routes(config: Config, dry: Dry) -> Policy:
     agent = config.agent(config.default_agent)
     _require("--busy", dry.busy, ("", *BusyMode))
     _require("--strategy", dry.strategy, ("", *Strategy))

@@ -10,8 +10,8 @@ from typing import Any
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.document import Complaint, tell
 from ..workflows.flow.check import Checked, Surroundings, check_file
-from ..workflows.flow.library import find_workflow, list_workflows
 from ..workflows.flow.usage import starter
+from ..workflows.flow.workflow_file import find_workflow, list_workflows
 from ..workflows.paths import Paths
 from .page import show, show_document, warn
 from .table import draw_table

@@ -30,8 +30,8 @@ from .commands.reply import Reply
 from .conversation import TYPES
 from .events.contract import Event, Narrator, queue_view, translate
 from .events.goal import goals_view
-from .hub import Hub
 from .remote import Remote
+from .router import Hub
 
 # What somebody who comes to a running session is told first: how it is, as events, from its dump
 

@@ -27,10 +27,9 @@ from .events.contract import Event, Narrator
 from .first_run import greeting
 from .home import open_store
 from .hooking import HookedEars, Hooking
-from .hub import Hub
 from .queue_file import document
 from .restorable import outlived_elsewhere
-from .router import Router
+from .router import Hub, Router
 from .running import RunPlan
 from .saved_queue import announce_other
 from .scribe import Logbook, Mirror

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..machines.lifecycles import RUN
-from ..machines.workflow_step import STEP, WORK
+from ..machines.workflow_order import STEP, WORK
 from . import entries as e
 from . import run_entries as r
 from .entry import Entry

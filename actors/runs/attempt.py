@@ -24,8 +24,7 @@ from ...workflows.flow.template import render
 from ..decisions.decision import Decision
 from ..decisions.intake import taken_in
 from .plan import RunPlan
-from .values import Values
-from .work import Came, command, errand, of_child, of_command
+from .work import Came, Values, command, errand, of_child, of_command
 
 if TYPE_CHECKING:
     from ..ledger import LedgerHandle

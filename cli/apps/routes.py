@@ -155,6 +155,6 @@ def routes_replay(
 
     Example: steersman routes replay last --under cancel-on-message
     """
-    from ..replay import replay_session
+    from ..routes import replay_session
 
     return replay_session(os.environ, session, under, as_json=as_json)

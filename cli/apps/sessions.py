@@ -93,7 +93,7 @@ def sessions_rename(
 
     Example: steersman sessions rename last "the zod migration"
     """
-    from ..session_changes import rename_session
+    from ..sessions import rename_session
 
     return rename_session(os.environ, session, name, as_json=as_json)
 
@@ -108,7 +108,7 @@ def sessions_search(
 
     Example: steersman sessions search "streaming parser"
     """
-    from ..search import search_sessions
+    from ..sessions import search_sessions
 
     return search_sessions(os.environ, text, limit, as_json=as_json)
 
@@ -125,7 +125,7 @@ def sessions_fork(
 
     Example: steersman sessions fork last --at 3
     """
-    from ..session_changes import fork_session
+    from ..sessions import fork_session
 
     return fork_session(os.environ, session, at, as_json=as_json)
 
@@ -136,7 +136,7 @@ def sessions_finalize(session: Session, as_json: Json = False) -> int:
 
     Example: steersman sessions finalize last
     """
-    from ..session_changes import finalize_session
+    from ..sessions import finalize_session
 
     return finalize_session(os.environ, session, as_json=as_json)
 
@@ -156,7 +156,7 @@ def sessions_export(
 
     Example: steersman sessions export last session.json
     """
-    from ..session_changes import export_session
+    from ..sessions import export_session
 
     return export_session(os.environ, session, file, form, is_whole=whole)
 
@@ -173,7 +173,7 @@ def sessions_import(
 
     Example: steersman sessions import session.json
     """
-    from ..session_changes import import_session
+    from ..sessions import import_session
 
     return import_session(os.environ, file, is_new=new_id, as_json=as_json)
 
@@ -188,7 +188,7 @@ def sessions_delete(
 
     Example: steersman sessions delete 9f3a --yes
     """
-    from ..session_changes import delete_session
+    from ..sessions import delete_session
 
     return delete_session(os.environ, session, is_sure=yes, as_json=as_json)
 

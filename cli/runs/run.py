@@ -31,8 +31,8 @@ from ...machines.lifecycles import RUN
 from ...workflows.config import Config, load
 from ...workflows.document import parse_document
 from ...workflows.paths import Paths
-from ..folder import work_folder
 from ..leaving import Leaving, leave_on_signals
+from ..options import work_folder
 from ..reopening import chosen_work, unknown_work
 from .options import RunFace, RunOptions
 
@@ -78,8 +78,8 @@ def _read(
     options: RunOptions, environ: Mapping[str, str], paths: Paths, folder: Path
 ) -> tuple[RunPlan, Config]:
     from ...workflows.flow.check import Surroundings, checked_workflow
-    from ...workflows.flow.library import find_workflow
     from ...workflows.flow.variables import bind_texts
+    from ...workflows.flow.workflow_file import find_workflow
 
     path = find_workflow(options.file, paths, folder)
     spec, config = checked_workflow(path, Surroundings(paths, folder, environ))

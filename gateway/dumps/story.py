@@ -11,15 +11,295 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...journal.cancel_record import CancelRecord
 from ...journal.history import record_at, seq_at
+from ...journal.queue_record import ItemRecord
 from ...journal.record import SessionRecord
 from ...journal.store import SessionRow, Store, StoredEntry
+from ...journal.turn_record import TurnRecord
+from ...machines.disposition import DEFAULT_DISPOSITIONS
 from ...machines.errors import UsageError
-from ...machines.lifecycles import ITEM
+from ...machines.lifecycles import ITEM, TURN
 from ..formats import iso
-from .outlook import outlook
-from .story_text import told
 from .trace import Trace
+
+# What an entry says of a message, as a sentence for people ----------------------------------------
+
+
+_WHY = {row.name: row.doc for row in DEFAULT_DISPOSITIONS.rows}
+_PLAIN = {
+    "model_called": "the model was asked, step {step}",
+    "answer_cut": "the answer was cut off, so that a steer enters at once",
+    "model_call_failed": "the model gave no answer: {reason}",
+    "question_asked": "asked whether {tool} may run (question {question})",
+    "question_answered": "question {question}: {choice}",
+    "tool_refused": "{tool} did not run ({status}): {reason}",
+    "steer_addressed": "handed to turn {turn}, as a steer",
+    "steered": "taken in by turn {turn}, step {step}: the model sees it from here on",
+    "requeued": "waits as a message of its own: {why}",
+    "deferred": "the model handed it back: {why}",
+    "withdrawn": "taken back by a person",
+    "edited": 'said anew: "{text}"',
+    "moved": "moved to another place",
+    "queue_held": "the queue is held: nothing that waits runs by itself",
+    "queue_released": "the queue runs again",
+    "session_suspended": "the program was left ({cause}); everything is kept",
+    "session_leaving": "the program is being left ({cause})",
+    "session_resumed": "somebody took the session up again",
+    "session_finalized": "the session ended for good ({cause})",
+    "recovered": "the session was taken up after a {cause}: nothing runs until a person says so",
+    "interrupted": "turn {turn} was interrupted ({cause})",
+    "stopped": "everything that turn {turn} started is dead",
+    "child_cancelled": "subagent {child} was told to end",
+    "child_started": "subagent {child} was given a task",
+    "child_interrupted": "subagent {child} was cut off, and can go on",
+    "child_resumed": "subagent {child} goes on",
+    "child_ended": "subagent {child} is over: {status}",
+    "offered": "has a place in the queue, and never runs by itself",
+    "offer_answered": "the answer is there",
+    "offer_wanted": "decided before the answer is there: {wants}",
+    "kept": "kept: it runs in its turn",
+    "steer_arrived": "entered the context of subagent {child}",
+}
+
+
+class _Fields(dict[str, Any]):
+    """What an entry does not say is left empty: defaults are not stored."""
+
+    def __missing__(self, key: str) -> str:
+        return ""
+
+
+def told(data: dict[str, Any]) -> str:
+    """Say what happened, in a sentence that begins small."""
+    kind = data["kind"]
+    match kind:
+        case "queued":
+            return _queued(data)
+        case "interrupt_requested" | "interrupt_planned":
+            return _order(data)
+        case "turn_started":
+            again = f", going on from {data['resumes']}" if data.get("resumes") else ""
+            return f"turn {data['turn']} began with it{again}"
+        case "answered":
+            return _answered(data)
+        case "tool_intended":
+            words = ", ".join(str(one) for one in data.get("arguments", {}).values())
+            return f"{data['tool']} starts: {_short(words)}"
+        case "tool_ended":
+            code = data.get("exit_code")
+            return f"{data['tool']} ended: {data['status']}" + (
+                f", exit {code}" if code is not None else ""
+            )
+        case "progress_made":
+            return f"{data.get('unit', '')} {data['done']}/{data['total']}".strip()
+        case "turn_ended":
+            reason = f": {data['reason']}" if data.get("reason") else ""
+            return f"turn {data['turn']} ended: {data['status']}{reason}"
+        case _:
+            form = _PLAIN.get(kind) or str(kind).replace("_", " ")
+            return form.format_map(_Fields(data)).replace(" ()", "")
+
+
+def _queued(data: dict[str, Any]) -> str:
+    position = data.get("position", 1)
+    where = "" if data["said_as"] == "turn" else f", place {position}"
+    parts = [f"taken in as {data['said_as']} #{data['number']}{where}"]
+    if data.get("matched"):
+        parts.append(f'by the word "{data["matched"]}"')
+    return " ".join(parts) + _row(data.get("rule", ""))
+
+
+def _order(data: dict[str, Any]) -> str:
+    word = f' by the word "{data["matched"]}"' if data.get("matched") else ""
+    when = " when the running tools have ended" if data["kind"] == "interrupt_planned" else ""
+    turn = f" turn {data['turn']}" if data.get("turn") else ""
+    return f"an order to stop{turn}{when} ({data['cause']}){word}{_row(data.get('rule', ''))}"
+
+
+def _row(rule: str) -> str:
+    if not rule:
+        return ""
+    why = _WHY.get(rule, "").rstrip(".")
+    return f", by row `{rule}`" + (f" ({why[:1].lower()}{why[1:]})" if why else "")
+
+
+def _answered(data: dict[str, Any]) -> str:
+    messages: list[dict[str, Any]] = data.get("messages", [])
+    said = next((one for one in messages if one["role"] == "assistant"), dict[str, Any]())
+    calls = len(said.get("tool_calls", ()))
+    text = f'the model answered: "{_short(str(said["text"]))}"' if said.get("text") else ""
+    wants = f"the model wants {calls} tool call{'s' if calls != 1 else ''}" if calls else ""
+    return ", and ".join(part for part in (text, wants) if part) or "the model answered nothing"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 100 else f"{line[:99]}…"
+
+
+# Where a message stands and why, in a sentence; and what a person can do about it -----------------
+
+
+Outlook = tuple[str, str]
+"""A sentence, and what to do next, empty if nothing."""
+
+
+def outlook(record: SessionRecord, name: str, *, is_owned: bool) -> Outlook:
+    """Say where an item or an order to stop stands; `is_owned`: a live process has the session."""
+    if (order := record.interrupts.get(name)) is not None:
+        return _of_order(order, is_owned)
+    item = record.queue.items.get(name)
+    if item is None:
+        return "It ended long ago: only its entries are remembered.", ""
+    match item.state:
+        case "pending":
+            return _pending(record, item, is_owned)
+        case "running":
+            return _running(record, item, is_owned)
+        case "interrupted":
+            cause = _turn(record, item).cause if item.turn in record.turns else "an interrupt"
+            text = f"Its turn was cut off ({cause}) and can go on where it stopped."
+            return text, _resume(record, is_owned)
+        case "superseded":
+            how = f"`/queue resume {item.number}`" if is_owned else ""
+            return "Another message replaced its turn, which can go on where it stopped.", how
+        case "steered":
+            return _steered(record, item)
+        case "done":
+            return f"It was answered by turn {item.turn}.", ""
+        case "failed":
+            reason = _turn(record, item).reason if item.turn in record.turns else item.why
+            return f"Its turn failed: {reason or 'nobody knows why'}.", "say it again"
+        case "withdrawn":
+            return "It was taken back.", ""
+        case "offered":
+            return _offered(record, item, is_owned)
+        case _:
+            return f"It is {item.state}.", ""
+
+
+def _offered(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook:
+    child = record.children.get(item.child)
+    if child is not None and child.state == "interrupted" and not item.answer:
+        return "Whoever answers it was interrupted, and can go on.", _resume(record, is_owned)
+    if child is not None and not child.is_at_work and not item.answer:
+        text = f"Whoever should answer it is {child.state}: no answer comes."
+        return text, f"ask again, or `/queue pop {item.number}`"
+    answer = "The answer is there" if item.answer else "The answer is not there yet"
+    how = f"`/queue keep {item.number}`, `steer` or `pop` decides"
+    return f"{answer}; it never runs by itself.", how
+
+
+def _pending(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook:
+    if record.state == "finalized":
+        return "It waits in a session that has ended for good.", "say it in another session"
+    if not is_owned:
+        text = "It waits, and nobody has the session open."
+        return text, f"`steersman chat --resume {record.id}`, and there `/queue resume`"
+    if item.for_turn:
+        turn = record.turns.get(item.for_turn)
+        if turn is not None and turn.state == "interrupted":
+            return f"It enters when turn {turn.id} goes on.", _resume(record, is_owned)
+        doing = f", which {_doing(turn)}" if turn else ""
+        return f"It enters turn {item.for_turn} at its next boundary{doing}.", ""
+    if item.for_children:
+        waits = [child for child, place in item.for_children.items() if not place]
+        return f"It enters subagent {', '.join(waits)} at the next boundary.", ""
+    running = record.turns.get(record.turn)
+    is_running = running is not None and running.state not in TURN.final
+    if record.queue.holds(item):
+        text = "It waits because the queue is held"
+        text += ": something was interrupted, and nothing goes on by itself."
+        return text, _resume(record, is_owned)
+    ahead = _ahead(record, item)
+    if is_running and running is not None:
+        behind = f" and {ahead} more" if ahead else ""
+        text = f"It waits behind turn {running.id}, which {_doing(running)}{behind}."
+        return (
+            text,
+            f"`steersman queue steer {item.number} --session {record.id}` hands it over now",
+        )
+    return f"It is the next to run{f', after {ahead} more' if ahead else ''}.", ""
+
+
+def _running(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook:
+    if not is_owned:
+        text = "Its turn was cut off: the program that ran it is gone."
+        return text, f"`steersman chat --resume {record.id}`, and there `/queue resume`"
+    turn = record.turns.get(item.turn) or record.turns.get(record.turn)
+    return f"It is being answered: turn {item.turn} {_doing(turn) if turn else 'runs'}.", ""
+
+
+def _steered(record: SessionRecord, item: ItemRecord) -> Outlook:
+    if item.deferred_to:
+        again = record.queue.items.get(item.deferred_to)
+        now = f", which is {again.state}" if again else ""
+        return f"The model handed it back: it waits as {item.deferred_to}{now}.", ""
+    if item.for_children:
+        return f"It entered the work of {', '.join(item.for_children)}.", ""
+    text = f"The model has it since turn {item.turn}, step {item.step}"
+    turn = record.turns.get(item.turn)
+    if turn is None:
+        return f"{text}.", ""
+    if turn.state in TURN.final:
+        return f"{text}; that turn is {turn.state}.", ""
+    return f"{text}; that turn {_doing(turn)}.", ""
+
+
+def _of_order(order: CancelRecord, is_owned: bool) -> Outlook:
+    killed = f" {len(order.killed)} processes were ended." if order.killed else ""
+    match order.state:
+        case "planned" if is_owned:
+            return "It takes effect when the running tools have ended.", ""
+        case "stopping" if is_owned:
+            told = f" ({', '.join(order.told)} were told)" if order.told else ""
+            return f"What it stops is still ending{told}.", ""
+        case "planned" | "stopping":
+            return "The program that obeyed it is gone, and what it ran with it.", ""
+        case "overtaken":
+            return "The turn ended before it took effect.", ""
+        case "stopped":
+            survivors = f" {len(order.survivors)} survived!" if order.survivors else ""
+            return f"It was obeyed: everything that it stopped is dead.{killed}{survivors}", ""
+        case _:
+            return f"It is {order.state}.{killed}", ""
+
+
+def _doing(turn: TurnRecord) -> str:
+    match turn.state:
+        case "calling":
+            return f"waits for the model (step {turn.step})"
+        case "acting":
+            at_work = [
+                f"an answer to question {one.question}"
+                if one.state == "asking"
+                else f"{one.tool} ({one.id})"
+                for one in turn.calls.values()
+                if one.state in ("asking", "running", "stopping")
+            ]
+            return f"waits for {', '.join(at_work) or 'its tools'}"
+        case "boundary":
+            return "is between two calls"
+        case _:
+            return f"is {turn.state}"
+
+
+def _ahead(record: SessionRecord, item: ItemRecord) -> int:
+    queue = record.queue
+    waiting = [one.id for one in queue.pending() if queue.holds(one) == queue.holds(item)]
+    return waiting.index(item.id) if item.id in waiting else 0
+
+
+def _turn(record: SessionRecord, item: ItemRecord) -> TurnRecord:
+    return record.turns[item.turn]
+
+
+def _resume(record: SessionRecord, is_owned: bool) -> str:
+    if is_owned:
+        return f"`/queue resume` there, or `steersman queue resume --session {record.id}`"
+    return f"`steersman chat --resume {record.id}`, and there `/queue resume`"
+
 
 _TAKEN_IN = ("queued", "deferred", "offered")
 _ORDERS = ("interrupt_requested", "interrupt_planned")

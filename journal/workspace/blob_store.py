@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from .path_state import UNREADABLE, Kind, PathState, look_at, open_parent, signature
+from .scan import UNREADABLE, Kind, PathState, look_at, open_parent, signature
 from .syncing import sync
 
 LARGEST = 16 << 20

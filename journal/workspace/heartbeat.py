@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from .ledger import OpenCall
-from .path_state import PathState
 from .plan import Touch
+from .scan import PathState
 
 BEAT = 0.5
 """Seconds between two touches."""

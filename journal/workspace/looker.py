@@ -17,11 +17,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .blob_store import EVERYTHING, LARGEST, BlobStore
-from .path_state import Kind, PathState, signature
+from .ledger import SideRecord, load_side, save_side
 from .repository import Repository
-from .scan import Scan, is_folder, parents, scan
+from .scan import Kind, PathState, Scan, is_folder, parents, scan, signature
 from .shadow_git import Entry, GitFault, ShadowGit, copy_index, entries, is_whole, take_from
-from .side_record import SideRecord, load_side, save_side
 
 RECENT = 3.0
 """Seconds within which git may overlook that a file's mode changed."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from .path_state import UNREADABLE, PathState
+from .scan import UNREADABLE, PathState
 
 # What is asked of a workspace, and what became of it ----------------------------------------------
 

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from .blob_store import EVERYTHING, LARGEST, BlobStore, LostBlob
-from .path_state import PathState, from_data, look_at, open_parent, signature, to_data
+from .ledger import save_json
 from .plan import CHANGED_SINCE, KeptFile, Put
-from .side_record import save_json
+from .scan import PathState, from_data, look_at, open_parent, signature, to_data
 from .syncing import side_by_side, sync
 
 STAGING = ".steersman-revert-"

@@ -9,7 +9,6 @@ from typing import Any
 
 from .blob_store import EVERYTHING, LARGEST, BlobStore
 from .ledger import ChangeLedger
-from .path_state import PathState, missing_parents
 from .plan import (
     KeptFile,
     Outcome,
@@ -22,6 +21,7 @@ from .plan import (
     make_plan,
 )
 from .restore import Restore, is_moving, load_restore
+from .scan import PathState, missing_parents
 
 
 class Reversal:

@@ -19,13 +19,12 @@ from .blob_store import BlobStore
 from .heartbeat import Heartbeat
 from .ledger import ChangeLedger, OpenCall, number_of
 from .looker import Looker
-from .path_state import PathState, missing_parents
 from .plan import Outcome, RevertOrder, Touch, count_changed
 from .plan import changed_chains as changed
 from .repository import Repository, find_repository
 from .restore import STAGING, RestoreFailed, reason_of
 from .reversal import Reversal
-from .scan import TooMuch
+from .scan import PathState, TooMuch, missing_parents
 from .shadow_git import GitFault, ShadowGit, find_git, is_whole
 
 # Whether a folder can be looked at as a whole, and the looker for it ------------------------------

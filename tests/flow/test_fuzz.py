@@ -9,8 +9,8 @@ import pytest
 
 from steersman.workflows.document import tell
 from steersman.workflows.flow.check import Surroundings, check_file
-from steersman.workflows.flow.library import SHIPPED_WORKFLOWS
 from steersman.workflows.flow.plan import draw_plan, plan_mermaid, plan_of
+from steersman.workflows.flow.workflow_file import SHIPPED_WORKFLOWS
 from steersman.workflows.paths import Paths
 
 SOURCES = [

@@ -10,9 +10,8 @@ import pytest
 
 from steersman.workflows.config import shipped_text
 from steersman.workflows.document import known_keys
-from steersman.workflows.flow.library import SHIPPED_WORKFLOWS
 from steersman.workflows.flow.usage import starter, workflow_schema
-from steersman.workflows.flow.workflow_file import WorkflowFile
+from steersman.workflows.flow.workflow_file import SHIPPED_WORKFLOWS, WorkflowFile
 from steersman.workflows.schema import schema
 
 ALL_KEYS = """\

@@ -11,10 +11,10 @@ from steersman.workflows.config import Config, load
 from steersman.workflows.document import parse_document, tell
 from steersman.workflows.flow.check import Surroundings, check_file, checked_workflow
 from steersman.workflows.flow.inclusion import included_file
-from steersman.workflows.flow.library import list_workflows
 from steersman.workflows.flow.reading import load_workflow, parse_workflow, settings_layer
 from steersman.workflows.flow.spec import WorkflowSpec
 from steersman.workflows.flow.variables import bind_texts
+from steersman.workflows.flow.workflow_file import list_workflows
 from steersman.workflows.paths import Paths
 
 STEP = '[[step]]\nid = "a"\nrun = ["true"]\n'

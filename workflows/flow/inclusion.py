@@ -9,10 +9,10 @@ from ...machines.errors import ConfigError, UsageError
 from ..document import Document, read_document
 from ..fault import Fault
 from ..paths import Paths
-from .library import find_workflow
 from .reading import load_workflow
 from .spec import StepSpec, WorkflowAction, WorkflowSpec
 from .variables import bind_values
+from .workflow_file import find_workflow
 
 _DEPTH = 8  # workflows in workflows
 _SHARED = ("agents", "models")
