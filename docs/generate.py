@@ -190,7 +190,7 @@ def _words(words: Iterable[str]) -> str:
 
 
 KEYS_MARK = (
-    "<!-- What follows is written by docs/generate.py from cli/screen/keys.py: run `make docs`. -->"
+    "<!-- What follows is written by docs/generate.py from cli/screen/bindings.py: run `make docs`. -->"
 )
 
 

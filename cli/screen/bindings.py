@@ -1,4 +1,4 @@
-"""What the keys do: the table of `keys.py`, bound to methods."""
+"""What the keys do: a table, and what each is bound to."""
 
 from __future__ import annotations
 

@@ -48,10 +48,7 @@ def test_no_snapshot_is_left_over() -> None:
     assert sorted(path.stem for path in FAULTS.glob("*.txt")) == NAMES
 
 
-CHECKER = (
-    *("check", "doubt", "graph", "habit", "inclusion", "items", "output_schema", "program"),
-    *("reading", "scope", "shape", "template", "workflow_file"),
-)
+CHECKER = ("check", "graph", "inclusion", "reading", "scope", "template", "workflow_file")
 """The modules of `workflows/flow` that find mistakes."""
 RENDERING = ("render_words", "items_of", "_compile", "_explained")
 """What fails when a template is filled in, in a run: no check can tell it."""
