@@ -189,7 +189,7 @@ def _words(words: Iterable[str]) -> str:
     return ", ".join(f"`{word}`" for word in words)
 
 
-KEYS_MARK = "<!-- What follows is written by docs/generate.py from cli/screen/bindings.py: run `make docs`. -->"
+KEYS_MARK = "<!-- Written by docs/generate.py from cli/screen/bindings.py: run `make docs`. -->"
 
 
 def terminal() -> str:
