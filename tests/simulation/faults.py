@@ -20,6 +20,7 @@ from steersman.journal import entries as e
 from steersman.journal import record as records
 from steersman.journal.record import SessionRecord
 from steersman.machines.delegation import ResumeChildren
+from steersman.machines.delivery import Cause, Delivery, Relation
 from steersman.machines.effects import RunTool, StopTool
 from steersman.machines.lifecycles import SESSION
 from steersman.machines.machine import Transition
@@ -58,6 +59,16 @@ def _none(*_: Any, **__: Any) -> None:
 
 def _nothing(*_: Any, **__: Any) -> tuple[Any, ...]:
     return ()
+
+
+def _reach_children_by_talk(table: Any, cause: str, *what: Delivery) -> tuple[Relation, ...]:
+    found = _REACHES(table, cause, *what)
+    is_stop = not what and cause in (Cause.MESSAGE, Cause.MORE_WORD)
+    return (*found, Relation.BACKGROUND_CHILD) if is_stop else found
+
+
+def _forget_stops(*_: Any) -> list[Any]:
+    return []
 
 
 def _report_closed_at_once(supervisor: ChildSupervisor) -> None:
@@ -124,6 +135,13 @@ BUSY_TWICE = replace(
 )
 
 FAULTS: dict[str, Fault] = {
+    "lets talk cancel a child": Fault(
+        "for no good reason|talk stopped a child",
+        ((stopping, "reaches", _reach_children_by_talk),),
+    ),
+    "attaches a child after a stop": Fault(
+        "stuck|waits for|no results of", ((children, "to_be_cancelled", _forget_stops),)
+    ),
     "ends before its child": Fault("is complete without", ((turning, "awaited", _nothing),)),
     "forgets its children when it is left": Fault(
         "is left by", ((ChildSupervisor, "_close_all", _report_closed_at_once),)
