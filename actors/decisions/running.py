@@ -44,12 +44,12 @@ def reopen(record: SessionRecord, message: Reopen) -> Decision:
 
 def try_again(record: SessionRecord, environment: Environment) -> Decision:
     """Make the steps ready because of which a run failed, and begin another turn with them."""
-    from ..runs.plan import RunPlan  # templates take their time to import
+    from ..runs.plan import StepPlan  # templates take their time to import
 
     run, spec = record.run, environment.workflow
     if run is None or spec is None or run.state != "failed" or record.state != "idle":
         return refusal("only a run that has failed can be tried again")
-    plan = RunPlan(spec)
+    plan = StepPlan(spec)
     reopened = tuple(plan.reopened(run))
     if not reopened and plan.is_over(run):
         return refusal(f"none of its steps failed, but {run.reason}")

@@ -23,7 +23,7 @@ from ...workflows.flow.spec import AskAction, Kind, StepSpec, WorkflowSpec
 from ...workflows.flow.template import render
 from ..decisions.decision import Decision
 from ..decisions.intake import taken_in
-from .plan import RunPlan
+from .plan import StepPlan
 from .work import Came, Values, command, errand, of_child, of_command
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class RunContext:
         self.ledger = ledger
         self.id = turn
         self.epoch = record.turns[turn].epoch
-        self.plan = RunPlan(workflow)
+        self.plan = StepPlan(workflow)
         self.values = Values(workflow, lambda: self.run, record.id, record.folder)
         self.is_late = False
         self._effects: list[Effect] = []

@@ -24,7 +24,7 @@ class Due:
     need: str = ""
 
 
-class RunPlan:
+class StepPlan:
     """One workflow's order of steps. Knows nothing of time, ports or actors."""
 
     def __init__(self, spec: WorkflowSpec) -> None:

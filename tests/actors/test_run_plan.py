@@ -2,7 +2,7 @@
 
 import pytest
 
-from steersman.actors.runs.plan import RunPlan
+from steersman.actors.runs.plan import StepPlan
 from steersman.journal.log import IndexMap
 from steersman.journal.run_entries import StepReopened, WorkflowCopy
 from steersman.journal.run_record import RunRecord, StepRecord, apply_to_run
@@ -40,7 +40,7 @@ id = "end"
 finally = true
 run = ["true"]
 """
-PLAN = RunPlan(parse_workflow("x.toml", SOURCE))
+PLAN = StepPlan(parse_workflow("x.toml", SOURCE))
 
 
 def tried(ends: str) -> list[str]:
