@@ -1,9 +1,9 @@
 """The ledger of a session: the only writer of its record, and the gate to everything outside.
 
 A session's actors share one record. Each of them is the authority for its part and decides alone
-about that; what it decides goes through `decide`, which folds it at once, numbers it, and hands it on
-to the journal. So whoever decides next sees the state with every earlier decision, durable or not.
-Telling and acting wait for the commit.
+about that; only what is said is queued by whoever routes it. What they decide goes through `decide`,
+which folds it at once, numbers it, and hands it on to the journal. So whoever decides next sees the
+state with every earlier decision, durable or not. Telling and acting wait for the commit.
 
 A decision is folded whole or refused whole: it is tried on a copy, which replaces the record only when
 every machine has accepted every entry. Used on the dispatcher's thread only.

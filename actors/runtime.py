@@ -290,8 +290,7 @@ class Runtime:
         if live is None or live.ref is None:
             return
         if live.kind is OfflineSession:
-            for _ in range(2):  # through the session, through its queue
-                self.inspect(session, is_last=True)
+            self.inspect(session, is_last=True)
             self.settle()
             self.inspect(session)  # behind the news of what is durable, so that all is told
             self.release(live)
