@@ -3,16 +3,18 @@
 
 ARGS =
 MAKEFLAGS += --no-print-directory
+unexport PYTHONDONTWRITEBYTECODE # tests start many processes, and pytest rewrites what it does not keep
 ROOMS = actors cli gateway journal machines ports workflows
 PYTHON_FILES = $(ROOMS) docs/generate.py __init__.py __main__.py
 
-.PHONY: help chat test test-fast check format bench docs recordings
+.PHONY: help chat test test-fast check check-fast format bench docs recordings
 
 help:
 	@echo 'make chat        set up and open a chat'
 	@echo 'make test        run all tests'
 	@echo 'make test-fast   run the tests that take no time'
 	@echo 'make check       lint, types, generated docs'
+	@echo 'make check-fast  lint and generated docs; what a commit hook runs'
 	@echo 'make format      put the code into shape'
 	@echo 'make bench       run the benchmarks'
 	@echo 'make docs        write the generated docs anew'
@@ -26,21 +28,23 @@ chat:
 # Most of a test is waiting for a program to start, so several run at a time.
 test:
 	@.ci/venv dev </dev/null
-	@.venv/bin/python -m pytest -n auto --maxprocesses 4 $(ARGS)
+	@.venv/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 test-fast:
 	@.ci/venv dev </dev/null
-	@.venv/bin/python -m pytest -n auto --maxprocesses 4 -m 'not slow' $(ARGS)
+	@.venv/bin/python -m pytest -n auto --maxprocesses 4 --dist worksteal -m 'not slow' $(ARGS)
 
 # mypy names the package after its folder, so it looks at it through a link that has the right name.
-check:
-	@.ci/venv dev </dev/null
-	@.venv/bin/ruff check .
-	@.venv/bin/ruff format --check .
+check: check-fast
 	@mkdir -p .venv/house && ln -sfn ../.. .venv/house/steersman
 	@cd .venv/house && ../bin/python -m mypy --config-file steersman/pyproject.toml \
 	    $(addprefix steersman/,$(PYTHON_FILES))
 	@.venv/bin/python -m pyright
+
+check-fast:
+	@.ci/venv dev </dev/null
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
 	@.venv/bin/python docs/generate.py --check
 
 format:

@@ -13,13 +13,13 @@ from __future__ import annotations
 import contextlib
 import queue
 import weakref
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pykka
 from pykka import ActorRef, ActorRegistry, ThreadingFuture
 
 from ..machines.orders import Down, Kill
+from ..machines.value import Value
 from .mailbox import Mailbox, tell
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ LATER = object()
 """A handler's answer that says: whoever asked is answered later, through `reply_later`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Forward:
+class Forward(Value):
     """A handler's answer that says: ask this one; it replies to whoever asked.
 
     `message`: what it is told instead of what was asked, where that had to be completed.
@@ -147,7 +146,7 @@ class Actor(pykka.Actor):
 
     def _handle_receive(self, message: Any) -> Any:
         match message:
-            case Kill(incarnation):
+            case Kill(incarnation=incarnation):
                 if incarnation == self.birth.incarnation:
                     self._end(is_failure=True)
             case _:
@@ -187,7 +186,9 @@ class Actor(pykka.Actor):
             self.mailbox.is_suspended = True
         else:
             self.system.retire(self)
-        tell(self.supervisor, Down(self.name, self.actor_urn, reason, letter))
+        tell(
+            self.supervisor, Down(name=self.name, urn=self.actor_urn, reason=reason, letter=letter)
+        )
 
 
 def _answer(envelope: Envelope[Any], response: Any) -> None:

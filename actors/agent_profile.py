@@ -1,22 +1,22 @@
 """What an agent is, once its configuration has been read and its model built."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from ..journal.entries import SessionOpened
-from ..journal.run_entries import WorkflowCopy
+from msgspec import field
+
+from ..journal.entries import SessionOpened, WorkflowCopy
 from ..machines.conversation import ChatMessage
 from ..machines.limits import Limits, Price
 from ..machines.policy import CompactionPolicy, DelegationPolicy, GoalPolicy, Policy
 from ..machines.routes import STEERSMAN, Routes
+from ..machines.value import Value
 from ..ports.judging import JudgeSeat
 from ..ports.tools.permission import Permissions
 from ..workflows.flow.spec import WorkflowSpec
 
 
-@dataclass(frozen=True, slots=True)
-class AgentProfile:
+class AgentProfile(Value):
     """What a session's agent is: its model (built), its instructions, its tools and limits.
 
     `routes` are the routing tables that its session goes by. `judge` gives whoever judges its goals,
@@ -47,12 +47,12 @@ class AgentProfile:
     ) -> SessionOpened:
         """Return the first entry of a session of this agent."""
         return SessionOpened(
-            session,
-            folder,
-            self.name,
-            self.model.name if self.model else "",
-            self.system,
-            self.tools,
+            session=session,
+            folder=folder,
+            agent=self.name,
+            model=self.model.name if self.model else "",
+            system=self.system,
+            tools=self.tools,
             parent=parent,
             messages=seen,
             workflow=self._copy(),
@@ -63,4 +63,10 @@ class AgentProfile:
         spec = self.workflow
         if spec is None:
             return None
-        return WorkflowCopy(spec.name, spec.file, spec.folder, spec.source, dict(self.variables))
+        return WorkflowCopy(
+            name=spec.name,
+            file=spec.file,
+            folder=spec.folder,
+            source=spec.source,
+            variables=dict(self.variables),
+        )

@@ -1,4 +1,4 @@
-"""What a child reports to its parent: ears that listen to its journal, once that is durable.
+"""What a child reports to its parent: an observer of its journal.
 
 The child knows nothing of this; it is a session like any other. https://www.erlang.org/doc/ calls
 the like a monitor: it watches, and is no part of what it watches.
@@ -7,16 +7,15 @@ the like a monitor: it watches, and is no part of what it watches.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 from ..journal import entries as e
-from ..journal import goal_entries as g
 from ..journal.child_record import ChildRecord
 from ..journal.record import SessionRecord
 from ..machines.delegation import ChildReport
 from ..machines.facts import Fact, MessageKnown, MessageRejected, StoreLost
 from ..machines.returning import Return
-from .environment import Ears
+from .environment import Publication
 
 MARKS = ("[Interrupted", "[No answer", "[The program")
 COMES = (Return.ANSWER, Return.BOUNDARY, Return.RUN)
@@ -25,47 +24,47 @@ PARTIAL_LIMIT = 8_000
 """Characters of an unfinished result that are handed on."""
 
 
-class ReportingEars:
-    """Passes everything on, and reports to the child supervisor what a parent has to know."""
+class ChildReporter:
+    """Reports to the child supervisor what a parent has to know."""
 
-    def __init__(self, name: str, ears: Ears, report: Callable[[ChildReport], None]) -> None:
+    def __init__(self, name: str, report: Callable[[ChildReport], None]) -> None:
         self._name = name
-        self._ears = ears
         self._report = report
         self._record: SessionRecord | None = None
 
-    def hear(self, entry: Any, seq: int, time: float, record: SessionRecord) -> tuple[Any, ...]:
-        """Translate an entry, with a report behind it if it calls for one."""
+    def observe_entry(
+        self, entry: e.Entry, seq: int, time: float, record: SessionRecord
+    ) -> Publication | None:
+        """Make the reports that an entry calls for."""
         self._record = record
-        told = self._ears.hear(entry, seq, time, record)
-        return (*told, *_reports(self._name, entry, record))
+        reports = _reports(self._name, entry, record)
+        return partial(self._report_all, reports) if reports else None
 
-    def tell(self, told: tuple[Any, ...]) -> None:
-        """Say it; reports go to the parent."""
-        self._ears.tell(tuple(one for one in told if not isinstance(one, ChildReport)))
-        for one in told:
-            if isinstance(one, ChildReport):
-                self._report(one)
+    def _report_all(self, reports: list[ChildReport]) -> None:
+        for report in reports:
+            self._report(report)
 
-    def pass_on(self, fact: Fact) -> None:
-        """Say something that is not journalled; a steer may have missed, or be in already."""
-        self._ears.pass_on(fact)
-        match fact:
-            case MessageRejected(client_id=key) if key:
-                self._report(ChildReport(self._name, "missed", key=key))
-            case MessageKnown(id=item, client_id=key) if key and self._record is not None:
-                known = self._record.queue.items.get(item)
-                if known is not None and known.turn:
-                    self._report(
-                        ChildReport(
-                            self._name, "steered", key=key, turn=known.turn, step=known.step
-                        )
+    def observe_fact(self, fact: Fact) -> None:
+        """Report a steer that missed or is in already, and a journal that is lost."""
+        if isinstance(fact, MessageRejected) and fact.client_id:
+            self._report(ChildReport(name=self._name, kind="missed", key=fact.client_id))
+        elif isinstance(fact, MessageKnown) and fact.client_id and self._record is not None:
+            known = self._record.queue.items.get(fact.id)
+            if known is not None and known.turn:
+                self._report(
+                    ChildReport(
+                        name=self._name,
+                        kind="steered",
+                        key=fact.client_id,
+                        turn=known.turn,
+                        step=known.step,
                     )
-            case StoreLost():
-                self._report(ChildReport(self._name, "ended", "failed", reason=fact.text))
-                self._report(ChildReport(self._name, "closed"))
-            case _:
-                pass
+                )
+        elif isinstance(fact, StoreLost):
+            self._report(
+                ChildReport(name=self._name, kind="ended", status="failed", reason=fact.text)
+            )
+            self._report(ChildReport(name=self._name, kind="closed"))
 
 
 def last_report(name: str, record: SessionRecord) -> ChildReport | None:
@@ -87,13 +86,13 @@ def _reports(name: str, entry: e.Entry, record: SessionRecord) -> list[ChildRepo
             if not item.client_id:
                 return []
             # a steer that found nothing running has become a turn
-            return [ChildReport(name, "steered", key=item.client_id, turn=entry.turn)]
+            return [ChildReport(name=name, kind="steered", key=item.client_id, turn=entry.turn)]
         case e.TurnEnded() if _is_done(record):
             return [_ended(name, entry.status, entry.reason, record)]
         case e.ChildInterrupted() if record.state == "idle" and _is_done(record):
             last = last_report(name, record)  # its turn had ended before, by a fault
             return [last] if last is not None else []
-        case g.GoalJudged() | g.GoalPaused() if record.state == "idle" and _is_done(record):
+        case e.GoalJudged() | e.GoalPaused() if record.state == "idle" and _is_done(record):
             return _goal_ended(name, record)
         case e.Stopped():
             return [_stopped(name, record, entry.killed, entry.survivors, entry.order)]
@@ -102,14 +101,14 @@ def _reports(name: str, entry: e.Entry, record: SessionRecord) -> list[ChildRepo
             last = last_report(name, record)
             return [last] if last is not None else []
         case e.SessionSuspended() | e.SessionFinalized():
-            return [ChildReport(name, "closed")]
+            return [ChildReport(name=name, kind="closed")]
         case e.Steered():
             return [_steered(name, item, record) for item in entry.items]
         case e.SteerArrived() if entry.turn:
             return [_steered(name, entry.item, record)]
         case e.Withdrawn():
             key = record.queue.items[entry.item].client_id
-            return [ChildReport(name, "missed", key=key)] if key else []
+            return [ChildReport(name=name, kind="missed", key=key)] if key else []
         case _:
             return []
 
@@ -141,13 +140,19 @@ def _is_coming(record: SessionRecord, child: ChildRecord) -> bool:
 def _steered(name: str, item: str, record: SessionRecord) -> ChildReport:
     found = record.queue.items[item]
     key = found.client_id
-    return ChildReport(name, "steered", key=key, turn=found.turn, step=found.step)
+    return ChildReport(name=name, kind="steered", key=key, turn=found.turn, step=found.step)
 
 
 def _ended(name: str, status: str, reason: str, record: SessionRecord) -> ChildReport:
     text = _last_word(record) if status == "completed" else _so_far(record)
     return ChildReport(
-        name, "ended", status, text, reason, steps=_steps(record), usage=record.whole_usage
+        name=name,
+        kind="ended",
+        status=status,
+        text=text,
+        reason=reason,
+        steps=_steps(record),
+        usage=record.whole_usage,
     )
 
 
@@ -159,8 +164,8 @@ def _stopped(
     order: int = 0,
 ) -> ChildReport:
     return ChildReport(
-        name,
-        "stopped",
+        name=name,
+        kind="stopped",
         text=_so_far(record),
         steps=_steps(record),
         usage=record.whole_usage,

@@ -6,10 +6,10 @@ is all that the child supervisor needs to start the child's actor.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
 from pykka import ActorRef
 
 from ..journal.recovery import load_record
@@ -20,8 +20,9 @@ from ..machines.errors import UnknownSession
 from ..machines.orders import OpenSession
 from ..ports.instructions import instructions_of
 from ..ports.tools.permission import Permissions, Rule
-from ..ports.workspace.child_workspace import ChildWorkspace
-from .child_report import ReportingEars, last_report
+from ..ports.workspace import ChildWorkspace
+from ..workflows.tools import TOOLS, kind_of
+from .child_report import ChildReporter, last_report
 from .decisions.standing import DELEGATE, DISMISS
 from .gate import Lineage
 from .mailbox import tell
@@ -29,12 +30,12 @@ from .runs.errand import WORKFLOW
 
 if TYPE_CHECKING:
     from .agent_profile import AgentProfile
-    from .environment import Ears
+    from .environment import Observer
     from .live_session import LiveSession
     from .runtime import Runtime
 
 
-LOOKS = ("read", "list", "search")
+LOOKS = tuple(name for name in TOOLS if kind_of(name) in ("read", "search"))
 """What a side talk may do; everything else of its parent's tools is denied to it."""
 
 
@@ -61,13 +62,13 @@ class ChildSessions:
         folder = parent.record.folder
         opened = profile.opening(order.session, folder, parent.id, order.seed)
         return ChildOpened(
-            order.name,
-            order.session,
-            runtime.starter(live),
-            None if record.seq else OpenSession(opened),
-            "task" in record.queue.clients or bool(record.goals.goals),
-            record.state == "finalized",
-            last_report(order.name, record) if record.seq else None,
+            name=order.name,
+            session=order.session,
+            start=runtime.starter(live),
+            entry=None if record.seq else OpenSession(entry=opened),
+            has_task="task" in record.queue.clients or bool(record.goals.goals),
+            is_over=record.state == "finalized",
+            last=last_report(order.name, record) if record.seq else None,
         )
 
     async def close(self, session: str) -> None:
@@ -80,18 +81,17 @@ class ChildSessions:
         runtime = self._runtime
         folder = Path(parent.record.folder)
 
-        def ears(session: str) -> Ears:
-            def report(said: ChildReport) -> None:
-                tell(self._listeners[order.session], said)  # maybe a later incarnation
+        def report(said: ChildReport) -> None:
+            tell(self._listeners[order.session], said)  # maybe a later incarnation
 
-            return ReportingEars(
-                order.name, runtime.child_setup.ears_of(session, parent.id), report
-            )
+        def observers(session: str) -> tuple[Observer, ...]:
+            above = runtime.child_setup.observers_of(session, parent.id)
+            return (*above, ChildReporter(order.name, report))
 
         lease = self._lease(order, folder)
         record = load_record(runtime.store, order.session)
         record.id = order.session
-        live = runtime.build(lease, record, folder, profile, ears)
+        live = runtime.build(lease, record, folder, profile, observers)
         live.parent = parent.id
         self._share_folder(live, parent, order.name)
         _inherit(live, parent, order)
@@ -105,8 +105,8 @@ class ChildSessions:
         except UnknownSession:
             runtime.store.create(
                 SessionRow(
-                    order.session,
-                    str(folder),
+                    session=order.session,
+                    folder=str(folder),
                     agent=order.agent,
                     created=runtime.system.now(),
                     parent=self._parent,
@@ -128,7 +128,7 @@ class ChildSessions:
     def _profile(self, order: OpenChild, parent: LiveSession) -> AgentProfile:
         """Say what the child is: an agent of its own, or its parent with tools that only read."""
         if order.relation == Relation.SIDE_TALK:
-            rules = [*(Rule(one, "*", "allow") for one in LOOKS), Rule("*", "*", "deny")]
+            rules = [*(Rule(name, "*", "allow") for name in LOOKS), Rule("*", "*", "deny")]
             return replace(parent.profile, permissions=Permissions(rules))
         above = parent.environment.delegation
         if order.agent.startswith(WORKFLOW):

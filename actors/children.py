@@ -6,9 +6,10 @@ meant for them. Whom a stop reaches is in the record before it looks there (`dec
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pykka import ActorRef
 
 from ..journal import entries as e
@@ -57,8 +58,7 @@ WRAP_UP = (
 )
 
 
-@dataclass(slots=True)
-class Slot:
+class Slot(Struct, kw_only=True):
     """A child whose session is open here or being opened; `ref` is none until it is.
 
     `steers` were handed on and are not taken in yet. `is_closing`: it was told to suspend, or to end.
@@ -76,9 +76,9 @@ class Slot:
         """Say again to a child that was started again what may have been lost with it."""
         self.is_closing = False
         if child.state in SUBAGENT.final:
-            self.is_closing = self.tell(Finalize(child.state))
+            self.is_closing = self.tell(Finalize(cause=child.state))
         elif child.state == "stopping":
-            self.tell(Interrupt("parent", epoch=child.cancelled))
+            self.tell(Interrupt(cause="parent", epoch=child.cancelled))
         else:
             self.tell(ResumeQueue())
 
@@ -96,13 +96,17 @@ class Relay:
             if child is not None and child.state in ("waiting", "stopping", "interrupted"):
                 continue  # it is handed on again when the child begins or goes on
             if child is None or child.state != "working" or slot is None:
-                self._ledger.decide(Decision(entries=(e.SteerArrived(message.item, name),)))
+                self._ledger.decide(
+                    Decision(entries=(e.SteerArrived(item=message.item, child=name),))
+                )
                 continue
             slot.steers = (*slot.steers, message)
             slot.tell(self._said(message))
         late = self._ledger.environment.delegation.steer_deadline
         if late:
-            self._ledger.decide(Decision(effects=(SetTimer(f"steer {message.item}", late),)))
+            self._ledger.decide(
+                Decision(effects=(SetTimer(name=f"steer {message.item}", seconds=late),))
+            )
 
     def hand_on(self, child: str, slot: Slot) -> None:
         """Hand on all that waits for a child that begins, or goes on, only now."""
@@ -110,7 +114,13 @@ class Relay:
             slot.tell(self._said(steer))
         for item in self._ledger.record.queue.handed_on(child):
             if all(steer.item != item.id for steer in slot.steers):
-                steer = PassSteer(item.id, (child,), item.text, item.user, item.attached)
+                steer = PassSteer(
+                    item=item.id,
+                    names=(child,),
+                    text=item.text,
+                    user=item.user,
+                    attached=item.attached,
+                )
                 slot.steers = (*slot.steers, steer)
                 slot.tell(self._said(steer))
 
@@ -120,14 +130,16 @@ class Relay:
         for steer in slot.steers:
             if report.key == self._key(steer.item):
                 slot.steers = tuple(one for one in slot.steers if one is not steer)
-                arrived = e.SteerArrived(steer.item, report.name, turn, report.step)
+                arrived = e.SteerArrived(
+                    item=steer.item, child=report.name, turn=turn, step=report.step
+                )
                 self._ledger.decide(Decision(entries=(arrived,)))
 
     def recall(self, item: str) -> None:
         """Take a steer back from children that have not taken it in yet."""
         for slot in self._slots.values():
             if any(steer.item == item for steer in slot.steers):
-                slot.tell(Recall(self._key(item)))
+                slot.tell(Recall(key=self._key(item)))
 
     def pass_answer(self, message: Answer) -> Any:
         """Pass an answer on to the child that asked."""
@@ -135,7 +147,7 @@ class Relay:
         for name in sorted(self._slots, key=len, reverse=True):
             ref = self._slots[name].ref
             if ref is not None and message.question.startswith(f"{start}{name}-"):
-                return Forward(ref)
+                return Forward(ref=ref)
         return {"ok": False, "reason": f"no question `{message.question}` is open"}
 
     def _said(self, steer: PassSteer) -> Any:
@@ -230,7 +242,7 @@ class ChildSupervisor(Supervisor):
                 self._time_is_up(name)
             case StoreBroke():  # nobody works for a session that can't remember what they find
                 for slot in self.slots.values():
-                    slot.tell(Interrupt("parent", epoch=self.ledger.record.epoch + 1))
+                    slot.tell(Interrupt(cause="parent", epoch=self.ledger.record.epoch + 1))
             case _:
                 self._down(message)
 
@@ -244,7 +256,7 @@ class ChildSupervisor(Supervisor):
         while (waiting := children.admit(self.ledger.record, self.ledger.environment)) is not None:
             self.slots[waiting.name] = Slot()
             opening = children.opening(waiting)
-            admitted = Decision(entries=(e.ChildAdmitted(waiting.name),), effects=(opening,))
+            admitted = Decision(entries=(e.ChildAdmitted(child=waiting.name),), effects=(opening,))
             if not self.ledger.accepts(admitted):
                 break
         if self.ledger.record.state in children.CLOSES:
@@ -261,7 +273,9 @@ class ChildSupervisor(Supervisor):
                 child = self.ledger.record.children[name]
             is_free = child.state == "stopping" or not child.is_at_work
             if slot is not None and not slot.is_closing and slot.ref is not None and is_free:
-                slot.is_closing = slot.tell(Finalize(cause) if is_final else Suspend(cause))
+                slot.is_closing = slot.tell(
+                    Finalize(cause=cause) if is_final else Suspend(cause=cause)
+                )
         if not self.slots:
             self.ledger.tell("session", ChildrenClosed())
 
@@ -278,25 +292,29 @@ class ChildSupervisor(Supervisor):
         child, slot = self.ledger.record.children.get(message.name), self.slots.get(message.name)
         if child is None or slot is None or child.state != "working" or message.is_over:
             # it has stopped meanwhile, or is over
-            self.ledger.decide(Decision(effects=(CloseChild(message.session),)))
+            self.ledger.decide(Decision(effects=(CloseChild(session=message.session),)))
             self.slots.pop(message.name, None)
             if child is not None and child.is_at_work:
                 last = message.last and replace(message.last, order=child.cancelled)
                 self._stopped(child, last)
             return
-        slot.ref = self.start_child(ChildSpec(child.name, message.start, "transient"))
+        slot.ref = self.start_child(
+            ChildSpec(name=child.name, start=message.start, restart="transient")
+        )
         if message.entry is not None:
             slot.ref.tell(message.entry)
         if message.last is not None:
             self._reported(message.last)
         elif message.has_task:
-            slot.ref.tell(ChangeGoal("resume") if child.goal else ResumeQueue())
+            slot.ref.tell(ChangeGoal(op="resume") if child.goal else ResumeQueue())
         else:
             slot.ref.tell(children.first_message(child))
         self.relay.hand_on(child.name, slot)
         limit = self.ledger.environment.delegation.timeout
         if limit:
-            self.ledger.decide(Decision(effects=(SetTimer(f"limit {child.name}", limit),)))
+            self.ledger.decide(
+                Decision(effects=(SetTimer(name=f"limit {child.name}", seconds=limit),))
+            )
 
     def _lost(self, name: str, reason: str) -> None:
         """A child's session could not be opened."""
@@ -314,7 +332,9 @@ class ChildSupervisor(Supervisor):
             is_new = slot is None or slot.is_closing
             turn = message.turn or child.turn
             above = self.ledger.environment.lineage.mandate()
-            resumed = e.ChildResumed(child.name, turn, epoch=self.ledger.record.epoch, above=above)
+            resumed = e.ChildResumed(
+                child=child.name, turn=turn, epoch=self.ledger.record.epoch, above=above
+            )
             opening = (children.opening(child),) if is_new else ()
             if is_new:
                 self.slots[child.name] = Slot()
@@ -335,7 +355,9 @@ class ChildSupervisor(Supervisor):
             return
         now = self.ledger.record.children[child.name]
         if now.state == "stopping" and slot is not None:
-            slot.tell(Interrupt("timeout" if cause == "timeout" else "parent", epoch=now.cancelled))
+            slot.tell(
+                Interrupt(cause="timeout" if cause == "timeout" else "parent", epoch=now.cancelled)
+            )
         else:
             self._gone(child.name)
 
@@ -360,9 +382,9 @@ class ChildSupervisor(Supervisor):
         if child.state not in SUBAGENT.final:
             return
         if slot is None:
-            self.ledger.decide(Decision(effects=(CloseChild(child.session),)))
+            self.ledger.decide(Decision(effects=(CloseChild(session=child.session),)))
         elif not slot.is_closing and slot.ref is not None:
-            slot.is_closing = slot.tell(Finalize(child.state))
+            slot.is_closing = slot.tell(Finalize(cause=child.state))
 
     def _give_back(self, name: str, report: ChildReport | None = None) -> None:
         record, environment = self.ledger.record, self.ledger.environment
@@ -373,7 +395,7 @@ class ChildSupervisor(Supervisor):
         head, _, rest = message.child.partition("/")
         slot = self.slots.get(head)
         if rest and slot is not None and slot.ref is not None:
-            return Forward(slot.ref, replace(message, child=rest))
+            return Forward(ref=slot.ref, message=replace(message, child=rest))
         child = self.ledger.record.children.get(message.child)
         if child is None or not (child.is_at_work or child.state == "interrupted"):
             there = ", ".join(one.name for one in at_work(self.ledger.record.children)) or "none"
@@ -386,13 +408,17 @@ class ChildSupervisor(Supervisor):
             return {"ok": False, "reason": f"`{child.name}` is {child.state}: stop it instead"}
         slot.tell(children.say_to_child(WRAP_UP, message.user or "user", f"wrap {child.name}"))
         seconds = self.ledger.environment.delegation.wrap_up
-        self.ledger.decide(Decision(effects=(SetTimer(f"wrap {child.name}", seconds),)))
+        self.ledger.decide(
+            Decision(effects=(SetTimer(name=f"wrap {child.name}", seconds=seconds),))
+        )
         return answer(name=child.name, state=child.state, seconds=seconds)
 
     def _dismiss(self, message: Dismiss) -> None:
         """Do for the agent itself what a person can do; it has no way to name anybody else's."""
         wanted, gently = str(message.arguments["name"]), bool(message.arguments.get("wrap_up"))
-        done = self._end_one(EndChild(wanted, gently, self.ledger.environment.agent), "parent")
+        done = self._end_one(
+            EndChild(child=wanted, is_gentle=gently, user=self.ledger.environment.agent), "parent"
+        )
         if isinstance(done, Forward):  # a child of a child: it is told, and says so itself
             tell(done.ref, done.message)
             done = answer()
@@ -427,7 +453,7 @@ class ChildSupervisor(Supervisor):
         found = self.children.pop(child.name, None)
         if found is not None:
             self._retire(found)
-        self.ledger.decide(Decision(effects=(CloseChild(child.session),)))
+        self.ledger.decide(Decision(effects=(CloseChild(session=child.session),)))
         self._stopped(child, None)
 
     def _down(self, down: Down) -> None:
@@ -446,7 +472,7 @@ class ChildSupervisor(Supervisor):
             if child.is_at_work:
                 self._finish(child, "failed", reason=str(error))
             else:
-                self.ledger.decide(Decision(effects=(CloseChild(child.session),)))
+                self.ledger.decide(Decision(effects=(CloseChild(session=child.session),)))
 
     def child_ended(self, child: Child, down: Down) -> None:
         """A child that was started again has found that its session is over."""

@@ -7,8 +7,9 @@ back to the session as `Committed`, or as `StoreBroke`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from ..journal.record import SessionRecord
 from ..journal.recovery import snapshot
@@ -32,8 +33,7 @@ class Submit(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Owned:
+class Owned(Struct, kw_only=True):
     """A session that this process owns, and what of it is not with the writer yet."""
 
     lease: Lease
@@ -53,7 +53,7 @@ class Commits:
 
     def own(self, lease: Lease, tell: Callable[[Any], None], seq: int) -> None:
         """Begin to journal a session, whose newest entry is `seq`; `tell` reaches its actor."""
-        self._owned[lease.session] = Owned(lease, tell, snapshot_seq=seq)
+        self._owned[lease.session] = Owned(lease=lease, tell=tell, snapshot_seq=seq)
 
     def disown(self, session: str) -> Lease | None:
         """Stop journalling a session and return its lease."""
@@ -78,9 +78,9 @@ class Commits:
             if is_due:
                 owned.snapshot_seq = record.seq
             commit = Commit(
-                owned.lease,
-                entries,
-                row_of(record),
+                lease=owned.lease,
+                entries=entries,
+                row=row_of(record),
                 snapshot=snapshot(record) if is_due else None,
             )
             self._submit(commit, (record.id, record.seq))
@@ -92,13 +92,17 @@ class Commits:
         if owned is None:
             return
         if result is True:
-            owned.tell(Committed(seq))
+            owned.tell(Committed(seq=seq))
         elif result is False:
-            reason = "another process has taken this session over"
-            owned.tell(StoreBroke(reason, "`steersman sessions list` shows it", True))
+            reason = "another process has taken over this session"
+            owned.tell(
+                StoreBroke(
+                    reason=reason, hint="`steersman sessions list` shows it", is_lease_lost=True
+                )
+            )
         else:
             assert isinstance(result, SteersmanError)
-            owned.tell(StoreBroke(result.message, result.hint))
+            owned.tell(StoreBroke(reason=result.message, hint=result.hint))
 
 
 def row_of(record: SessionRecord) -> SessionRow:

@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 from ..journal import entries as e
 from ..journal.record import SessionRecord
 from ..machines.facts import Fact, StoreLost
-from .environment import Ears
+from .environment import Publication
 
 
 class Departure:
-    """Ears that pass everything on, and notice when a session's last word is durable."""
+    """Observes a session until its last entry is durable, and wakes who waits for that."""
 
-    def __init__(self, ears: Ears) -> None:
-        self._ears = ears
+    def __init__(self) -> None:
         self._happened = threading.Event()
 
-    def hear(self, entry: Any, seq: int, time: float, record: SessionRecord) -> tuple[Any, ...]:
-        """Translate an entry, with a mark of our own behind the last."""
-        told = self._ears.hear(entry, seq, time, record)
+    def observe_entry(
+        self, entry: e.Entry, seq: int, time: float, record: SessionRecord
+    ) -> Publication | None:
+        """Note the last entry."""
         is_last = isinstance(entry, e.SessionSuspended | e.SessionFinalized)
-        return (*told, self) if is_last else told
+        return self._happened.set if is_last else None
 
-    def tell(self, told: tuple[Any, ...]) -> None:
-        """Say it, apart from the mark."""
-        self._ears.tell(tuple(one for one in told if one is not self))
-        if self in told:
-            self._happened.set()
-
-    def pass_on(self, fact: Fact) -> None:
-        """Say something that is not journalled; without a journal there is no last word."""
-        self._ears.pass_on(fact)
+    def observe_fact(self, fact: Fact) -> None:
+        """Note that the journal is lost: then there is no last entry."""
         if isinstance(fact, StoreLost):
             self._happened.set()
 

@@ -1,12 +1,15 @@
-"""What a session's actors are handed instead of reaching for it: journal, effects, ears, agent.
+"""What a session's actors are handed instead of reaching for it: journal, effects, observers, agent.
 
 The same actors run in the program and in the simulator; only this differs.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from ..journal.entries import Entry
 from ..journal.record import SessionRecord
 from ..journal.store import StoredEntry
 from ..machines.conversation import ToolRequest
@@ -19,6 +22,8 @@ from ..machines.policy import CompactionPolicy, DelegationPolicy, GoalPolicy, Po
 from ..machines.returning import DEFAULT_RETURNS
 from ..machines.routes import Routes
 from ..machines.routing import Table
+from ..machines.value import Value
+from ..ports.tools.permission import Permissions, Rule
 from ..workflows.flow.spec import WorkflowSpec
 from .gate import ROOT, Lineage
 
@@ -39,28 +44,25 @@ class Perform(Protocol):
         ...
 
 
-class Ears(Protocol):
-    """Whoever listens to a session.
+Publication = Callable[[], None]
+"""Publishes what an observer has made of an entry; called once the entry is durable."""
 
-    `hear` is called when an entry is folded, with the record as it is then, and returns what to tell
-    of it; `tell` is called with that once the entry is durable, or at once with a passing fact.
-    """
 
-    def hear(self, entry: Any, seq: int, time: float, record: SessionRecord) -> tuple[Any, ...]:
-        """Translate an entry."""
+class Observer(Protocol):
+    """Follows a session: publishes its events, runs hooks, reports to a parent. On the loop's thread."""
+
+    def observe_entry(
+        self, entry: Entry, seq: int, time: float, record: SessionRecord
+    ) -> Publication | None:
+        """Take an entry that was folded, with the record as it is then; return what to publish of it."""
         ...
 
-    def tell(self, told: tuple[Any, ...]) -> None:
-        """Say it."""
-        ...
-
-    def pass_on(self, fact: Fact) -> None:
-        """Say something that is not journalled."""
+    def observe_fact(self, fact: Fact) -> None:
+        """Publish a fact that is not journalled."""
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Permit:
+class Permit(Value):
     """Whether a tool call may run, and by which rule of which file."""
 
     do: Literal["allow", "ask", "deny"]
@@ -71,6 +73,10 @@ class Permit:
 
 class Toolbook(Protocol):
     """What a turn must know of tools before it runs one; pure and quick."""
+
+    def rules(self) -> tuple[Permissions, tuple[Rule, ...]]:
+        """Return the configured rules, and those that a person added in this session, oldest first."""
+        ...
 
     def fault(self, request: ToolRequest) -> str:
         """Say what is wrong with a call; empty when nothing is."""
@@ -101,8 +107,7 @@ class Toolbook(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Environment:
+class Environment(Struct, kw_only=True):
     """One session's surroundings. `max_steps` bounds the model calls of a turn.
 
     `account` is what it may use, and has used. `agent` is whose session it is, `path` what its questions
@@ -114,7 +119,7 @@ class Environment:
 
     journal: Journal
     perform: Perform
-    ears: Ears
+    observers: tuple[Observer, ...]
     toolbook: Toolbook
     policy: Policy
     max_steps: int = 50
@@ -123,7 +128,7 @@ class Environment:
     returns: Table[Any] = DEFAULT_RETURNS
     delegation: DelegationPolicy = field(default_factory=DelegationPolicy)
     compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
-    account: Account = field(default_factory=lambda: Account("limits"))
+    account: Account = field(default_factory=lambda: Account(name="limits"))
     price: Price | None = None
     goals: GoalPolicy = field(default_factory=GoalPolicy)
     agent: str = ""

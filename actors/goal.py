@@ -7,12 +7,12 @@ session is at rest after a turn a judge looks, and the goal goes on, waits, paus
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
 from pykka import ActorRef
 
-from ..journal import goal_entries as g
+from ..journal import entries as e
 from ..journal.goal_record import GoalRecord
 from ..journal.record import SessionRecord
 from ..machines.messages import Interrupt
@@ -96,7 +96,9 @@ class Goal(Supervisor):
         self.ledger.enlist()
         goal = self._goal
         if self.birth.incarnation and goal is not None and goal.state == "waiting":
-            self.ledger.decide(Decision(entries=(g.GoalWoken(goal.id, "a fault in the program"),)))
+            self.ledger.decide(
+                Decision(entries=(e.GoalWoken(goal=goal.id, why="a fault in the program"),))
+            )
         if goals.is_judging(self.ledger.record):
             self._leave_off()
         self._attend()
@@ -135,7 +137,7 @@ class Goal(Supervisor):
         decision = goals.obstacle(record, message.order)
         if decision is None:
             decision = goals.order(record, message.order, message.epoch, policy)
-        if decision.orders or any(isinstance(one, g.GoalCleared) for one in decision.entries):
+        if decision.orders or any(isinstance(one, e.GoalCleared) for one in decision.entries):
             self._leave_off()
             self.are_gates_known = self.is_dirty = False
         return self._carry_out(decision)
@@ -181,14 +183,14 @@ class Goal(Supervisor):
         if goal.turn != record.turn or turn is None:
             return
         if goal.overdraft and turn.state == "acting":
-            paused = g.GoalPaused(goal.id, "budget", goal.overdraft)
+            paused = e.GoalPaused(goal=goal.id, reason="budget", detail=goal.overdraft)
             self._pause_in_turn(goal, paused)
         elif goal.max_seconds is not None and self.awaited.kind != "limit":
             left = goal.max_seconds - (goal.seconds_total - goal.base_seconds)
             self._set_timer(goal, "limit", max(0.0, left))
 
-    def _pause_in_turn(self, goal: GoalRecord, paused: g.GoalPaused) -> None:
-        order = Interrupt("budget", goal.turn)
+    def _pause_in_turn(self, goal: GoalRecord, paused: e.GoalPaused) -> None:
+        order = Interrupt(cause="budget", turn=goal.turn)
         self.ledger.decide(Decision(entries=(paused,), orders=(("session", order),)))
 
     def _leave_off(self) -> None:
@@ -196,18 +198,22 @@ class Goal(Supervisor):
         is_waiting = self.awaited.end() == "wait"
         judge = self.children.pop("judge", None)
         if judge is not None:
-            tell(judge.ref, StopJudging(self.ledger.record.goals.current))
+            tell(judge.ref, StopJudging(goal=self.ledger.record.goals.current))
         if judge is not None or is_waiting or goals.is_judging(self.ledger.record):
-            stop = StopJudging(self.ledger.record.goals.current)
+            stop = StopJudging(goal=self.ledger.record.goals.current)
             self.ledger.decide(Decision(urgent=(stop,)))
 
     def _judge_dead(self, message: JudgeDead) -> None:
         """Nothing of gate and judge is left: whoever waits for that may go on."""
-        why = "a stop, or a message, came first"
+        why = "a stop or a message came first"
         for goal in self.ledger.record.goals.goals.values():
             if goal.judging and "judge" not in self.children:
-                stopped = g.JudgingStopped(
-                    goal.id, goal.judging, why, message.killed, message.survivors
+                stopped = e.JudgingStopped(
+                    goal=goal.id,
+                    turn=goal.judging,
+                    why=why,
+                    killed=message.killed,
+                    survivors=message.survivors,
                 )
                 self.ledger.decide(Decision(entries=(stopped,)))
 
@@ -220,7 +226,9 @@ class Goal(Supervisor):
             if is_new and at.is_persons:
                 self._leave_off()
                 self.are_gates_known = False
-                self.ledger.decide(Decision(entries=(g.GoalWoken(goal.id, "a message came"),)))
+                self.ledger.decide(
+                    Decision(entries=(e.GoalWoken(goal=goal.id, why="a message came"),))
+                )
                 self._attend()
             return
         if self.awaited.kind == "pause" and not is_new:
@@ -229,7 +237,11 @@ class Goal(Supervisor):
         if not is_new:
             self._go_on(goal)
         elif goal.overdraft:
-            self.ledger.decide(Decision(entries=(g.GoalPaused(goal.id, "budget", goal.overdraft),)))
+            self.ledger.decide(
+                Decision(
+                    entries=(e.GoalPaused(goal=goal.id, reason="budget", detail=goal.overdraft),)
+                )
+            )
         elif at.status == "completed":
             self._begin_judging(goal, at)
         else:
@@ -238,13 +250,13 @@ class Goal(Supervisor):
     def _turn_failed(self, goal: GoalRecord, at: Rest) -> None:
         self.is_dirty = self.is_dirty or at.may_have_changed
         self.are_gates_known = self.are_gates_known and not at.may_have_changed
-        failed = g.GoalTurnFailed(goal.id, at.turn, at.status, at.reason)
+        failed = e.GoalTurnFailed(goal=goal.id, turn=at.turn, status=at.status, reason=at.reason)
         self.ledger.decide(Decision(entries=(failed,)))
         goal = self.ledger.record.goals.goals[goal.id]
         most = self.ledger.environment.goals.max_failed_turns
         if most and goal.failing >= most:
             times = f"{goal.failing} turns in a row failed" if goal.failing > 1 else "a turn failed"
-            paused = g.GoalPaused(goal.id, "failing", f"{times}: {at.reason}")
+            paused = e.GoalPaused(goal=goal.id, reason="failing", detail=f"{times}: {at.reason}")
             self.ledger.decide(Decision(entries=(paused,)))
         else:
             self._go_on(goal)
@@ -253,34 +265,34 @@ class Goal(Supervisor):
         has_news = at.may_have_changed or at.is_persons or self.is_dirty
         policy = self.ledger.environment.goals
         judging = Judging(
-            goal.id,
-            at.turn,
-            goal.text,
-            goal.gates,
-            goal.gate_results if self.are_gates_known and not has_news else (),
-            goals.earlier_verdicts(goal),
+            goal=goal.id,
+            turn=at.turn,
+            text=goal.text,
+            gates=goal.gates,
+            known=goal.gate_results if self.are_gates_known and not has_news else (),
+            earlier=goals.earlier_verdicts(goal),
             is_repeated=goals.is_repeated(goal, at, self.is_dirty),
             may_have_changed=at.may_have_changed,
             gates_decide=policy.gates_decide,
             timeouts=(policy.gate_timeout, policy.judge_timeout),
         )
         self.is_dirty = False
-        begun = g.JudgingBegun(goal.id, at.turn, self.ledger.record.epoch)
+        begun = e.JudgingBegun(goal=goal.id, turn=at.turn, epoch=self.ledger.record.epoch)
         self.ledger.decide(Decision(entries=(begun,)))
         ledger, me = self.ledger.whole, self.actor_ref
 
         def start() -> ActorRef[Any]:
             return self.judge_type.start(self.system, ledger, judging, me)
 
-        self.start_child(ChildSpec("judge", start, "temporary"))
+        self.start_child(ChildSpec(name="judge", start=start, restart="temporary"))
 
     def child_ended(self, child: Child, down: Down) -> None:
         """A judge whose actor failed is one that is unusable."""
         goal = self._goal
         if goal is not None and goal.judging and down.reason:
             fault = f"a fault in the program: {down.reason}"
-            self.ledger.decide(Decision(urgent=(StopJudging(goal.id),)))
-            self._judged(Judged(goal.judging, Verdict("continue"), fault=fault))
+            self.ledger.decide(Decision(urgent=(StopJudging(goal=goal.id),)))
+            self._judged(Judged(turn=goal.judging, verdict=Verdict(kind="continue"), fault=fault))
 
     def _judged(self, message: Judged) -> None:
         goal = self._goal
@@ -298,7 +310,13 @@ class Goal(Supervisor):
             case "wait":
                 assert verdict.condition is not None
                 limit, name = self.ledger.environment.goals.max_wait, self.awaited.begin("wait")
-                wait = AwaitCondition(goal.id, name, verdict.condition, limit, at.ended)
+                wait = AwaitCondition(
+                    goal=goal.id,
+                    name=name,
+                    condition=verdict.condition,
+                    limit=limit,
+                    since=at.ended,
+                )
                 self.ledger.decide(Decision(entries=(entry,), effects=(wait,)))
             case "continue":
                 self.ledger.decide(Decision(entries=(entry,)))
@@ -310,11 +328,13 @@ class Goal(Supervisor):
         most = self.ledger.environment.goals.max_judge_failures
         if message.fault and most and goal.judge_failures >= most:
             detail = f"{goal.judge_failures} times in a row: {message.fault}"
-            paused = g.GoalPaused(goal.id, "judge_unusable", detail)
+            paused = e.GoalPaused(goal=goal.id, reason="judge_unusable", detail=detail)
             self.ledger.decide(Decision(entries=(paused,)))
         elif message.is_stuck and not (message.fault and most):
             detail = "the same answer twice, and no file changed in between"
-            self.ledger.decide(Decision(entries=(g.GoalPaused(goal.id, "no_progress", detail),)))
+            self.ledger.decide(
+                Decision(entries=(e.GoalPaused(goal=goal.id, reason="no_progress", detail=detail),))
+            )
         elif goals.is_at_rest(self.ledger.record):
             self._go_on(goal)
 
@@ -324,7 +344,9 @@ class Goal(Supervisor):
         """Let the next turn begin, unless the budget is spent; the less was done, the later."""
         spent = goals.what_is_spent(goal)
         if spent and not goal.reserved:
-            self.ledger.decide(Decision(entries=(g.GoalPaused(goal.id, "budget", spent),)))
+            self.ledger.decide(
+                Decision(entries=(e.GoalPaused(goal=goal.id, reason="budget", detail=spent),))
+            )
             return
         pause = goals.pause_before(goal, self.ledger.environment.goals)
         if pause:
@@ -334,26 +356,26 @@ class Goal(Supervisor):
 
     def _continue(self, goal: GoalRecord) -> None:
         said = goals.continuation(goal)
-        self._say(GoalMessage(goal.id, said, goal.user, after=goal.boundary))
+        self._say(GoalMessage(goal=goal.id, text=said, user=goal.user, after=goal.boundary))
 
     def _set_timer(self, goal: GoalRecord, what: str, seconds: float) -> None:
         self.ledger.decide(
-            Decision(effects=(GoalTimer(goal.id, self.awaited.begin(what), seconds),))
+            Decision(
+                effects=(GoalTimer(goal=goal.id, name=self.awaited.begin(what), seconds=seconds),)
+            )
         )
 
     def _time_has_come(self, message: ConditionMet | TimerFired) -> None:
         goal = self._goal
         if goal is None or message.name != self.awaited.name:
             return
-        match self.awaited.end():
-            case "wait" if goal.state == "waiting" and isinstance(message, ConditionMet):
-                why = "it did not happen in time" if message.is_late else "it has happened"
-                self.ledger.decide(Decision(entries=(g.GoalWoken(goal.id, why),)))
-            case "pause" if goal.state == "active" and goals.is_at_rest(self.ledger.record):
-                self._continue(goal)
-            case "limit" if goal.turn:
-                minutes = (goal.max_seconds or 0.0) / 60
-                detail = f"the {minutes:g} minutes are spent"
-                self._pause_in_turn(goal, g.GoalPaused(goal.id, "budget", detail))
-            case _:
-                pass
+        kind = self.awaited.end()
+        if kind == "wait" and goal.state == "waiting" and isinstance(message, ConditionMet):
+            why = "it did not happen in time" if message.is_late else "it has happened"
+            self.ledger.decide(Decision(entries=(e.GoalWoken(goal=goal.id, why=why),)))
+        elif kind == "pause" and goal.state == "active" and goals.is_at_rest(self.ledger.record):
+            self._continue(goal)
+        elif kind == "limit" and goal.turn:
+            minutes = (goal.max_seconds or 0.0) / 60
+            detail = f"the {minutes:g} minutes are spent"
+            self._pause_in_turn(goal, e.GoalPaused(goal=goal.id, reason="budget", detail=detail))

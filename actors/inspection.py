@@ -6,14 +6,22 @@ on the dispatcher's thread, between two messages.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from ..journal.child_record import at_work
 from ..journal.codec import encode
 from ..journal.log import Log
+from ..machines.conversation import ChatMessage, Usage
+from ..machines.limits import Limits
+from ..machines.policy import Policy
+from ..machines.value import Value
+from ..ports.tools.permission import Permissions, Rule
 from .children import ChildSupervisor
+from .decisions.standing import policy_of
 from .decisions.turning import awaited
 from .goal import Goal
 from .judge import Judge
@@ -24,7 +32,43 @@ if TYPE_CHECKING:
     from ..journal.record import SessionRecord
     from ..journal.run_record import RunRecord
     from .actor import Actor
+    from .environment import Environment
     from .supervisor import Child
+
+
+class SessionDescription(Value):
+    """What a client may know of a live session beside its record.
+
+    `policy` is what is in force, `messages` the whole conversation. `limits` are granted `shares`
+    times; `used` and `seconds` are what they count.
+    """
+
+    folder: Path
+    policy: Policy
+    messages: Sequence[ChatMessage]
+    permissions: Permissions
+    allowed: tuple[Rule, ...]
+    limits: Limits
+    shares: int
+    used: Usage
+    seconds: float
+
+
+def describe_session(record: SessionRecord, environment: Environment) -> SessionDescription:
+    """Describe a session as it is now."""
+    account = environment.account
+    permissions, allowed = environment.toolbook.rules()
+    return SessionDescription(
+        folder=Path(record.folder),
+        policy=policy_of(record, environment.policy),
+        messages=record.conversation,
+        permissions=permissions,
+        allowed=allowed,
+        limits=account.limits,
+        shares=account.shares,
+        used=account.used,
+        seconds=account.seconds,
+    )
 
 
 Account = tuple[str, str]
@@ -39,23 +83,42 @@ def inspect_session(
     data["messages"] = record.spoken
     goal = children["goal"].mailbox.owner if "goal" in children else None
     beneath = goal.children if isinstance(goal, Goal) else {}
-    data["actors"] = {"session": _row(session, _session(record), "running")}
+    data["actors"] = {"session": _row("session", session, _session(record), "running", record)}
     for name, child in {**children, **beneath}.items():
         actor = child.mailbox.owner
-        data["actors"][name] = _row(actor, _account(actor, record), child.state)
+        data["actors"][name] = _row(name, actor, _account(actor, record), child.state, record)
     return data
 
 
-def _row(actor: Actor, account: Account, supervised: str) -> dict[str, Any]:
+def _row(
+    name: str, actor: Actor, account: Account, supervised: str, record: SessionRecord
+) -> dict[str, Any]:
     system, control, data = actor.mailbox.depth()
     return {
         "state": account[0],
         "waiting_for": account[1],
+        "rule": _rule(name, record),
         "mailbox": {"system": system, "control": control, "data": data},
         "last_message": actor.last_message,
         "restarts": actor.birth.incarnation,
         "supervised": supervised,
     }
+
+
+def _rule(name: str, record: SessionRecord) -> str:
+    """Name the routing row that the actor obeys: of the stop, or of the message it works at.
+
+    The queue's is that of the message that comes next. Empty for an actor to which no message was routed.
+    """
+    if name == "queue":
+        queued = (record.queue.items[item] for item in record.queue.order)
+        return next((item.rule for item in queued if item.state != "running"), "")
+    if name not in ("session", "turn") or record.running is None:
+        return ""
+    for stop in record.interrupts.values():
+        if stop.turn == record.turn and stop.state in ("planned", "stopping"):
+            return stop.rule or stop.cause
+    return record.queue.items[record.running.item].rule
 
 
 def _account(actor: Any, record: SessionRecord) -> Account:
@@ -79,7 +142,7 @@ def _account(actor: Any, record: SessionRecord) -> Account:
 def _session(record: SessionRecord) -> Account:
     if record.running is not None:
         return record.state, f"turn {record.turn}"
-    waits = {"idle": "a message", "suspended": "somebody who continues it"}
+    waits = {"idle": "a message", "suspended": "a client that continues it"}
     return record.state, waits.get(record.state, "")
 
 
@@ -102,7 +165,7 @@ _JUDGE_WAITS = {
     "comparing": "the files that turn {turn} changed",
 }
 _GOAL_WAITS = {
-    "wait": "what the judge named",
+    "wait": "the judge's condition",
     "pause": "the end of a pause before its next turn",
 }
 
@@ -114,7 +177,7 @@ def _goal(actor: Goal, record: SessionRecord) -> Account:
     if "judge" in actor.children:
         return goal.state, f"the judge of turn {goal.judging}"
     if goal.judging:
-        return goal.state, f"the end of what judged turn {goal.judging}"
+        return goal.state, f"the end of the judge of turn {goal.judging}"
     waits = f"turn {goal.turn}" if goal.turn else "its turn in the queue"
     by_state = {"active": waits, "paused": "a person who resumes it"}.get(goal.state, "")
     return goal.state, _GOAL_WAITS.get(actor.awaited.kind, by_state)
@@ -122,21 +185,18 @@ def _goal(actor: Goal, record: SessionRecord) -> Account:
 
 def _turn_waits(actor: Turn, record: SessionRecord) -> Iterator[str]:
     turn = record.turns[actor.id]
-    match turn.state:
-        case "calling" | "compacting":
-            yield "the model"
-        case "boundary" if actor.asked > turn.step:
-            yield "the queue, where steers wait"
-        case "boundary":
-            yield from (f"subagent {child.name}" for child in awaited(record, actor.id))
-        case "acting":
-            for call in turn.calls.values():
-                if call.state == "asking":
-                    yield f"an answer to question {call.question}"
-                elif call.state in ("running", "stopping"):
-                    yield f"call {call.id}"
-        case _:
-            pass
+    if turn.state in ("calling", "compacting"):
+        yield "the model"
+    elif turn.state == "boundary" and actor.asked > turn.step:
+        yield "the queue, where steers wait"
+    elif turn.state == "boundary":
+        yield from (f"subagent {child.name}" for child in awaited(record, actor.id))
+    elif turn.state == "acting":
+        for call in turn.calls.values():
+            if call.state == "asking":
+                yield f"an answer to question {call.question}"
+            elif call.state in ("running", "stopping"):
+                yield f"call {call.id}"
 
 
 def _work(actor: Any, run: RunRecord) -> Iterator[str]:

@@ -9,9 +9,9 @@ file has changed. `EFFECTS` has the method for each effect that the judge's mach
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import replace
 from pykka import ActorRef
 
 from ..machines.lifecycles import JUDGE
@@ -27,6 +27,7 @@ from ..machines.pursuit import (
     StopJudging,
 )
 from ..machines.step import Refusal, perform, step
+from ..machines.value import Value
 from ..machines.verdict import Unusable, Verdict, read_verdict
 from .actor import Actor
 from .decisions.decision import Decision
@@ -41,8 +42,7 @@ NEWEST = 60
 """Messages, newest last, of which a judge is shown what fits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judging:
+class Judging(Value):
     """What a judge has to know: the goal, the turn, `gates` to run, or how they ended last time.
 
     `is_repeated`: the agent says what it said before. `may_have_changed`: a tool ran that can change
@@ -58,7 +58,7 @@ class Judging:
     is_repeated: bool = False
     may_have_changed: bool = False
     gates_decide: bool = False
-    timeouts: tuple[float, float] = field(default=(600.0, 60.0))
+    timeouts: tuple[float, float] = (600.0, 60.0)
 
 
 class Judge(Actor):
@@ -71,7 +71,9 @@ class Judge(Actor):
         self.ledger, self.goal = LedgerHandle(ledger, self, "goal"), goal
         self.state: str = JUDGE.initial
         self.at = judging
-        self.found = Judged(judging.turn, Verdict("continue"), gates=judging.known)
+        self.found = Judged(
+            turn=judging.turn, verdict=Verdict(kind="continue"), gates=judging.known
+        )
 
     def on_start(self) -> None:
         """Begin with the gates; those that failed before, and nothing has changed, fail again."""
@@ -126,7 +128,11 @@ class Judge(Actor):
         number = len(self.found.gates)
         if number < len(self.at.gates):
             gate, timeout = self.at.gates[number], self.at.timeouts[0]
-            self._do(RunGate(self.at.goal, self.at.turn, number, gate, timeout))
+            self._do(
+                RunGate(
+                    goal=self.at.goal, turn=self.at.turn, number=number, argv=gate, timeout=timeout
+                )
+            )
         else:
             self._gates_done()
 
@@ -138,13 +144,13 @@ class Judge(Actor):
             self._gate_failed(result)
 
     def _gate_failed(self, result: GateResult) -> None:
-        verdict = Verdict("continue", _failure(result))
+        verdict = Verdict(kind="continue", reason=_failure(result))
         self._conclude("gate_failed", replace(self.found, by="gate", verdict=verdict))
 
     def _gates_done(self) -> None:
         decides = self.at.gates_decide and bool(self.at.gates)
         if decides:
-            verdict = Verdict("done", GATES_PASSED)
+            verdict = Verdict(kind="done", reason=GATES_PASSED)
             self.found = replace(self.found, by="gates", verdict=verdict)
         self._fire("gates_done", frozenset({"gates_decide"} if decides else ()))
 
@@ -156,14 +162,24 @@ class Judge(Actor):
         said = tuple(self.ledger.record.conversation[-NEWEST:])
         gates = self.found.gates
         timeout = at.timeouts[1]
-        self._do(AskJudge(at.goal, at.turn, at.text, gates, at.earlier, said, timeout))
+        self._do(
+            AskJudge(
+                goal=at.goal,
+                turn=at.turn,
+                text=at.text,
+                gates=gates,
+                earlier=at.earlier,
+                said=said,
+                timeout=timeout,
+            )
+        )
 
     def _answered(self, message: JudgeAnswered) -> None:
-        said = Unusable(message.fault) if message.fault else read_verdict(message.text)
+        said = Unusable(why=message.fault) if message.fault else read_verdict(message.text)
         found = replace(self.found, usage=message.usage)
         if isinstance(said, Unusable):
             is_stuck = self.at.is_repeated and not self.at.may_have_changed
-            verdict = Verdict("continue")
+            verdict = Verdict(kind="continue")
             self.found = replace(found, fault=said.why, verdict=verdict, is_stuck=is_stuck)
             self._fire("no_verdict")
         else:
@@ -180,7 +196,7 @@ class Judge(Actor):
 
     def compare(self) -> None:
         """Count the files that the turn has changed."""
-        self._do(CountChanges(self.at.goal, self.at.turn))
+        self._do(CountChanges(goal=self.at.goal, turn=self.at.turn))
 
     def tell_goal(self) -> None:
         """Report what was found, and end."""

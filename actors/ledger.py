@@ -13,14 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pykka import ActorRef
 
 from ..journal import entries as e
-from ..journal import goal_entries as g
-from ..journal import revert_entries as r
 from ..journal.codec import encode_entry
 from ..journal.record import SessionRecord, apply
 from ..journal.store import StoredEntry
@@ -31,24 +28,24 @@ from ..machines.errors import StoreDamaged
 from ..machines.facts import Fact, StoreLost
 from ..machines.orders import StoreBroke, Wake
 from ..machines.step import Refusal
+from ..machines.value import Value
 from .gate import admits
 from .mailbox import tell
 
 if TYPE_CHECKING:
     from .actor import Actor
     from .decisions.decision import Decision, Role
-    from .environment import Environment
+    from .environment import Environment, Publication
 
 
-# The outbox: what was decided, and may be told and done only once it is durable -------------------
+# The outbox: what was decided, and may be published and done only once it is durable -------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """What may be told and done once entry `seq` is durable; results go to `reply_to`."""
+class Held(Value):
+    """What may be published and done once entry `seq` is durable; results go to `reply_to`."""
 
     seq: int
-    told: tuple[Any, ...] = ()
+    publications: tuple[Publication, ...] = ()
     facts: tuple[Fact, ...] = ()
     effects: tuple[Effect, ...] = ()
     reply_to: ActorRef[Any] | None = None
@@ -116,14 +113,14 @@ CONCERNS: Final[dict[type[e.Entry], tuple[Role, ...]]] = {
     e.ChildDetached: ("turn",),
     e.ChildInterrupted: _ALL,
     e.ChildEnded: _ALL,
-    r.RevertAsked: ("session",),
-    r.RevertStarted: ("queue",),
-    r.Reverted: _AFTER_WORK,
-    r.RevertRefused: _AFTER_WORK,
-    g.GoalPaused: ("queue", "session"),
-    g.GoalCleared: ("queue", "session"),
-    g.GoalJudged: ("queue",),
-    g.JudgingStopped: ("session", "queue"),
+    e.RevertAsked: ("session",),
+    e.RevertStarted: ("queue",),
+    e.Reverted: _AFTER_WORK,
+    e.RevertRefused: _AFTER_WORK,
+    e.GoalPaused: ("queue", "session"),
+    e.GoalCleared: ("queue", "session"),
+    e.GoalJudged: ("queue",),
+    e.JudgingStopped: ("session", "queue"),
 }
 """The entries that concern somebody besides the actor that decided them."""
 
@@ -225,23 +222,37 @@ class Ledger:
         for effect in decision.urgent:
             self._perform(effect, reply_to)
         if self.broken:
-            return Refusal("journal", "broken", "write", self.broken)
+            return Refusal(machine="journal", state="broken", event="write", reason=self.broken)
         if self.record.state == "finalized" and decision.entries:
-            return Refusal("session", "finalized", role, "the session has ended for good")
+            return Refusal(
+                machine="session",
+                state="finalized",
+                event=role,
+                reason="the session is finalized",
+            )
         stages: list[tuple[e.Entry, SessionRecord, float]] = []
         try:
             stages.extend(self._folded(decision.entries))
         except StoreDamaged as error:
-            return Refusal("session", self.record.state, "decide", error.message)
+            return Refusal(
+                machine="session", state=self.record.state, event="decide", reason=error.message
+            )
         for entry, record, time in stages:
             self.record = record
-            told = self.environment.ears.hear(entry, record.seq, time, record)
-            self._outbox.hold(Held(record.seq, told))
+            observers = self.environment.observers
+            observed = [one.observe_entry(entry, record.seq, time, record) for one in observers]
+            publications = tuple(publish for publish in observed if publish is not None)
+            self._outbox.hold(Held(seq=record.seq, publications=publications))
             self.environment.journal.append(
-                StoredEntry(record.seq, time, encode_entry(entry)), record
+                StoredEntry(seq=record.seq, time=time, data=encode_entry(entry)), record
             )
         if decision.effects or decision.facts:
-            held = Held(self.record.seq, (), decision.facts, decision.effects, reply_to)
+            held = Held(
+                seq=self.record.seq,
+                facts=decision.facts,
+                effects=decision.effects,
+                reply_to=reply_to,
+            )
             self._outbox.hold(held)
         for name, order in decision.orders:
             tell(self.member(name), order)
@@ -265,11 +276,11 @@ class Ledger:
 
     def committed(self, seq: int) -> None:
         """Everything up to `seq` is durable: tell it, and perform what no stop has overtaken."""
-        ears = self.environment.ears
         for held in self._outbox.release(seq):
-            ears.tell(held.told)
+            for publish in held.publications:
+                publish()
             for fact in held.facts:
-                ears.pass_on(fact)
+                self.publish(fact)
             for effect in held.effects:
                 self._perform(effect, held.reply_to)
 
@@ -282,16 +293,17 @@ class Ledger:
             case _:
                 self.environment.perform(effect, reply_to)
 
-    def pass_on(self, fact: Fact) -> None:
-        """Tell something that is not journalled."""
-        self.environment.ears.pass_on(fact)
+    def publish(self, fact: Fact) -> None:
+        """Publish a fact that is not journalled."""
+        for observer in self.environment.observers:
+            observer.observe_fact(fact)
 
     def break_off(self, message: StoreBroke) -> None:
-        """Fail loudly: nothing that is not durable is told, and nothing more is accepted."""
+        """Fail loudly: nothing that is not durable is published, and nothing more is accepted."""
         self.broken = message.reason
         self._outbox.clear()
         code = "lease_lost" if message.is_lease_lost else "store_failed"
-        self.pass_on(StoreLost(code, message.reason, message.hint))
+        self.publish(StoreLost(code=code, text=message.reason, hint=message.hint))
 
 
 class LedgerHandle:
@@ -335,7 +347,7 @@ class LedgerHandle:
         """Have a decision folded and carried out; return its reply, or what a machine refused.
 
         The refusal is logged. Nothing of the decision is done then, but for what only stops something
-        and for what is only told.
+        and for facts, which are published.
         """
         refused = self._fold(decision)
         if refused is None:
@@ -343,7 +355,7 @@ class LedgerHandle:
         if decision.entries or not decision.facts:
             return {"ok": False, "reason": refused.reason}
         for fact in decision.facts:
-            self._ledger.pass_on(fact)
+            self._ledger.publish(fact)
         return decision.reply
 
     def accepts(self, decision: Decision) -> bool:
@@ -370,6 +382,6 @@ class LedgerHandle:
         """Tell another actor of the session, if it is there."""
         tell(self._ledger.member(role), message)
 
-    def pass_on(self, fact: Fact) -> None:
-        """Tell whoever listens something that is not journalled."""
-        self._ledger.pass_on(fact)
+    def publish(self, fact: Fact) -> None:
+        """Publish a fact that is not journalled."""
+        self._ledger.publish(fact)

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pykka import ActorRef
 
 from ..journal.record import SessionRecord
 from ..journal.store import Lease
 from ..machines.conversation import Usage
 from ..machines.limits import Account, Limits
+from ..machines.value import Value
 from ..ports.agents.external import AgentSpec, ExternalAgent
 from ..ports.process.process import Processes
 from ..ports.tools.environment import clean_environment
 from ..ports.tools.sandbox import Sandbox, SandboxPolicy
 from ..ports.tools.toolbox import Toolbox
-from ..ports.workspace.checkpoints import Checkpoints
+from ..ports.workspace import Checkpoints
 from .agent_profile import AgentProfile
 from .departure import Departure
-from .environment import Environment, Journal
+from .environment import Environment, Journal, Observer
 from .ledger import Ledger
 from .offline import OfflineSession
 from .session import Session
@@ -35,14 +37,15 @@ from .work.scene import Scene
 def account_of(record: SessionRecord, limits: Limits) -> Account:
     """Open the account of a session that is taken up, with all that it and its children have used."""
     used = record.whole_usage + Usage(input=record.lost)
-    return Account("limits", limits, used=used, seconds=record.seconds, shares=1 + record.grants)
+    return Account(
+        name="limits", limits=limits, used=used, seconds=record.seconds, shares=1 + record.grants
+    )
 
 
 # What the sessions of a process work with: models, tools, processes, their folders ----------------
 
 
-@dataclass(frozen=True, slots=True)
-class Equipment:
+class Equipment(Value):
     """What all sessions share. Long output goes to folders in `spill`.
 
     `visible` are the names of variables of the environment that commands see beside the usual ones.
@@ -61,17 +64,17 @@ class Equipment:
         """Say where the effects of a session take place."""
         model, toolbox = self._hands(profile.model, folder, record.agent_session)
         return Scene(
-            model,
-            record.system or profile.system,
-            toolbox.schemas(profile.tools),
-            toolbox,
-            folder,
-            self.spill / session,
-            clean_environment(os.environ, self.visible),
-            Checkpoints(self.spill.with_name("workspaces"), folder, session),
-            profile.permissions.hidden(),
-            Sandbox(self.sandbox, folder, self.spill / session / "tmp", os.environ),
-            profile.judge,
+            model=model,
+            system=record.system or profile.system,
+            tools=toolbox.schemas(profile.tools),
+            toolbox=toolbox,
+            folder=folder,
+            spill_folder=self.spill / session,
+            environment=clean_environment(os.environ, self.visible),
+            workspace=Checkpoints(self.spill.with_name("workspaces"), folder, session),
+            hidden=profile.permissions.hidden(),
+            sandbox=Sandbox(self.sandbox, folder, self.spill / session / "tmp", os.environ),
+            judge=profile.judge,
         )
 
     def toolbook(
@@ -98,8 +101,7 @@ class Equipment:
         return agent, self.toolbox.including(agent)
 
 
-@dataclass(slots=True)
-class LiveSession:
+class LiveSession(Struct, kw_only=True):
     """A session that this process owns; `parent` is whose child it is, empty for nobody's."""
 
     id: str
@@ -119,25 +121,44 @@ class LiveSession:
         """The session's state, with everything that was decided until now."""
         return self.ledger.record
 
+    async def change_model(self, profile: AgentProfile) -> None:
+        """Take the model over from `profile`, with all that depends on it; on the actors' own loop.
+
+        A call that is on its way ends with the model that it was begun with.
+        """
+        self.performer.change_model(profile.model, profile.judge)
+        environment = self.environment
+        environment.price, environment.goals = profile.price, profile.goals
+        overhead = self.performer.scene.overhead
+        environment.compaction = replace(profile.compaction, overhead=overhead)
+        self.profile = replace(
+            self.profile,
+            model=profile.model,
+            judge=profile.judge,
+            price=profile.price,
+            goals=profile.goals,
+            compaction=profile.compaction,
+        )
+
 
 def environment_of(
     profile: AgentProfile,
     record: SessionRecord,
     journal: Journal,
     performer: Performer,
-    departure: Departure,
+    observers: tuple[Observer, ...],
     toolbook: SessionToolbook,
 ) -> Environment:
     """Return the surroundings of a session whose agent is `profile`."""
     return Environment(
-        journal,
-        performer,
-        departure,
-        toolbook,
-        profile.policy,
-        profile.max_steps,
-        profile.routes.dispositions,
-        profile.routes.deliveries,
+        journal=journal,
+        perform=performer,
+        observers=observers,
+        toolbook=toolbook,
+        policy=profile.policy,
+        max_steps=profile.max_steps,
+        dispositions=profile.routes.dispositions,
+        deliveries=profile.routes.deliveries,
         delegation=profile.delegation,
         compaction=replace(profile.compaction, overhead=performer.scene.overhead),
         account=account_of(record, profile.limits),

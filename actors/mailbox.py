@@ -74,7 +74,7 @@ class Mailbox:
                 if len(lane) >= BOUND and getattr(message, "is_external", False):
                     raise AdmissionRefused(
                         f"{len(lane)} messages wait already",
-                        "nothing was taken; send it again when some of them are done",
+                        "nothing was accepted; send it again when some of them are done",
                     )
                 lane.append(envelope)
         if is_open:

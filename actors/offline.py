@@ -24,7 +24,7 @@ from ..machines.messages import (
     RevertOutcome,
     UserMessage,
 )
-from ..machines.orders import Committed, Inspect, NoteEntry, StoreBroke, Wake
+from ..machines.orders import Committed, Describe, Inspect, NoteEntry, StoreBroke, Wake
 from ..machines.pursuit import ChangeGoal, SetGoal
 from ..machines.results import RestoreCounted, RestoreEnded
 from .actor import Actor
@@ -32,7 +32,7 @@ from .askers import Askers
 from .decisions import goals, queueing, reverting, routing
 from .decisions.decision import Decision, answer, refusal
 from .decisions.standing import known
-from .inspection import inspect_session
+from .inspection import describe_session, inspect_session
 from .ledger import Ledger, LedgerHandle
 
 if TYPE_CHECKING:
@@ -56,15 +56,17 @@ class OfflineSession(Actor):
         match message:
             case Wake():
                 self.ledger.awake()
-            case Committed(seq):
+            case Committed(seq=seq):
                 self.ledger.whole.committed(seq)
             case StoreBroke():
                 self.ledger.whole.break_off(message)
             case RestoreCounted() | RestoreEnded():
                 self.ledger.decide(reverting.restored(self.ledger.record, message))
                 self.askers.answer(self.ledger.record)
-            case NoteEntry(entry):
+            case NoteEntry(entry=entry):
                 self.ledger.decide(Decision(entries=(entry,)))
+            case Describe():
+                return describe_session(self.ledger.record, self.ledger.environment)
             case Inspect(is_of_queue=False):
                 return inspect_session(self, self.ledger.record, {})
             case _ if self.ledger.broken:
@@ -87,7 +89,7 @@ class OfflineSession(Actor):
                 )
             case Interrupt():
                 return answer(interrupted=None, reason="nothing runs")
-            case QueueChange("steer"):
+            case QueueChange(op="steer"):
                 return refusal(self._not_open).reply
             case QueueChange():
                 return self._change(message)
@@ -99,7 +101,7 @@ class OfflineSession(Actor):
                 return refusal(self._not_open).reply
             case Revert():
                 return self.ledger.decide(reverting.offline(self.ledger.record, message))
-            case RevertOutcome(name):
+            case RevertOutcome(id=name):
                 return self.askers.outcome(self, self.ledger.record, name)
             case SetGoal() | ChangeGoal():
                 policy = self.ledger.environment.goals
@@ -124,9 +126,9 @@ class OfflineSession(Actor):
             return self.ledger.decide(Decision(facts=(before,), reply=answer()))
         environment = self.ledger.environment
         waiting = UserMessage(
-            message.type,
-            message.content,
-            Intent.EXPLICIT_QUEUE,
+            type=message.type,
+            content=message.content,
+            intent=Intent.EXPLICIT_QUEUE,
             queue_position=message.queue_position,
             user=message.user,
             client_id=message.client_id,
@@ -148,9 +150,11 @@ class OfflineSession(Actor):
         """Change the queue; to take back what ran when its owner died is to end that, first."""
         cut_off = self._cut_off()
         if cut_off is not None and self._is_taken_back(cut_off, message):
-            why = "its program died, then it was taken back"
+            why = "its program died, then it was removed"
             said = closing_messages(self.ledger.record)
-            over = e.TurnEnded(cut_off.turn, "failed", why, "say it again", said)
+            over = e.TurnEnded(
+                turn=cut_off.turn, status="failed", reason=why, hint="send it again", messages=said
+            )
             self.ledger.decide(Decision(entries=(over,)))
             if message.op == "withdraw":
                 return answer(withdrawn=[cut_off.number], text=cut_off.text)

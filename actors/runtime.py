@@ -13,40 +13,48 @@ import secrets
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pykka import ActorDeadError, ActorRef
 
 from ..journal import entries as e
+from ..journal.queue_record import QueueRecord
 from ..journal.record import SessionRecord
 from ..journal.recovery import load_record
 from ..journal.store import Lease, SessionRow, Store
 from ..journal.writer import Result, Writer
 from ..machines.errors import StoreBusy, StoreError, UnknownSession, UsageError
 from ..machines.messages import Finalize, Suspend
-from ..machines.orders import Inspect, OpenSession
+from ..machines.orders import Describe, Inspect, OpenSession
 from ..machines.routes import Routes
 from ..ports.process.host import ProcessHost
 from ..ports.tools.sandbox import OFF, SandboxPolicy
 from ..ports.tools.toolbox import Toolbox
+from ..ports.workspace import WorkspacePort
 from .agent_profile import AgentProfile
 from .child_sessions import ChildSessions
 from .commits import Commits, Token
 from .departure import Departure
 from .dispatcher import LoopDispatcher, LoopThread
-from .environment import Ears
+from .environment import Observer
+from .inspection import SessionDescription
 from .ledger import Ledger
 from .live_session import Equipment, LiveSession, environment_of
 from .mailbox import reply
 from .offline import OfflineSession
 from .supervisor import ChildSpec, Root
-from .system import ActorSystem
+from .system import ActorSystem, DeadLetter
 from .toolbook import Claims
 from .work.performer import Performer
 
 T = TypeVar("T")
+PATIENCE = 60.0
+"""Seconds after which a session that does not reply, or does not end, is given up: a busy machine
+needs far less, and a second Ctrl-C does not wait."""
 _SAID = itertools.count(1)
 """Numbers what is said in this program."""
 
@@ -59,21 +67,20 @@ def _no_workflow(name: str, above: AgentProfile, said: str) -> AgentProfile:
     raise UsageError(f"there is no workflow `{name}`", "this program was not told of any")
 
 
-def _no_ears(session: str, parent: str) -> Ears:
-    raise UsageError(f"nobody listens to `{session}`", "this program was not told who does")
+def _unobserved(session: str, parent: str) -> tuple[Observer, ...]:
+    return ()
 
 
-@dataclass(slots=True)
-class ChildSetup:
+class ChildSetup(Struct, kw_only=True):
     """How the program sets up the sessions that a session starts; without it there are none.
 
     `profile_of` takes an agent's name, `workflow_of` a workflow's, whose run includes it and what was
-    said; `ears_of` a session and its parent.
+    said; `observers_of` a session and its parent.
     """
 
     profile_of: Callable[[str], AgentProfile] = _no_profile
     workflow_of: Callable[[str, AgentProfile, str], AgentProfile] = _no_workflow
-    ears_of: Callable[[str, str], Ears] = _no_ears
+    observers_of: Callable[[str, str], tuple[Observer, ...]] = _unobserved
 
 
 class Runtime:
@@ -100,7 +107,12 @@ class Runtime:
         processes = ProcessHost()
         toolbox = Toolbox(processes, grace=grace, output_limit=output_limit)
         self.equipment = Equipment(
-            processes, toolbox, Claims(self.sessions), spill, visible, sandbox
+            processes=processes,
+            toolbox=toolbox,
+            claims=Claims(self.sessions),
+            spill=spill,
+            visible=visible,
+            sandbox=sandbox,
         )
         self.child_setup = ChildSetup()
         dispatcher.after_pass.append(self.commits.flush)
@@ -109,41 +121,49 @@ class Runtime:
     # Sessions -------------------------------------------------------------------------------------
 
     def open_new(
-        self, folder: Path, profile: AgentProfile, ears: Callable[[str], Ears], parent: str = ""
-    ) -> LiveSession:
-        """Begin a session in `folder`. Raises `StoreError` when it cannot be written."""
+        self,
+        folder: Path,
+        profile: AgentProfile,
+        observers: Callable[[str], tuple[Observer, ...]],
+        parent: str = "",
+    ) -> str:
+        """Begin a session in `folder`; return its id. Raises `StoreError` when it cannot be written."""
         session = _new_id()
         now = time.time()
-        self.store.create(SessionRow(session, str(folder), agent=profile.name, created=now))
+        self.store.create(
+            SessionRow(session=session, folder=str(folder), agent=profile.name, created=now)
+        )
         record = SessionRecord(id=session)
-        live = self.build(self.lease(session), record, folder, profile, ears)
+        live = self.build(self.lease(session), record, folder, profile, observers)
         opened = profile.opening(session, str(folder), parent)
-        self.root.ask(ChildSpec(live.id, self.starter(live, opened), "permanent"))
-        return live
+        self.root.ask(
+            ChildSpec(name=live.id, start=self.starter(live, opened), restart="permanent")
+        )
+        return session
 
     def open_existing(
         self,
         session: str,
         profile_of: Callable[[SessionRecord], AgentProfile],
-        ears: Callable[[str], Ears],
+        observers: Callable[[str], tuple[Observer, ...]],
         *,
         is_offline: bool = False,
-    ) -> LiveSession:
+    ) -> SessionRecord:
         """Take up a session again; nothing in it runs until somebody says so.
 
-        `is_offline`: only its queue is changed; it is not taken up at all. Raises
-        `UnknownSession`, or `StoreBusy` when another live process owns it.
+        `is_offline`: only its queue is changed; it is not taken up at all. Returns a copy of the
+        record. Raises `UnknownSession`, or `StoreBusy` when another live process owns it.
         """
         lease = self.lease(session)
         with ExitStack() as undoing:
             undoing.callback(self.store.release, lease)
             record = load_record(self.store, session)
-            live = self.build(lease, record, Path(record.folder), profile_of(record), ears)
+            live = self.build(lease, record, Path(record.folder), profile_of(record), observers)
             undoing.pop_all()
         live.kind = OfflineSession if is_offline else live.kind
         live.environment.is_offline = is_offline
-        self.root.ask(ChildSpec(live.id, self.starter(live), "permanent"))
-        return live
+        self.root.ask(ChildSpec(name=live.id, start=self.starter(live), restart="permanent"))
+        return replace(record)
 
     def lease(self, session: str) -> Lease:
         """Claim a session for this process. Raises `UnknownSession` or `StoreBusy`."""
@@ -153,7 +173,7 @@ class Runtime:
         if lease is None:
             raise StoreBusy(
                 f"another program has session `{session}` open",
-                "leave it there first, or look at it with `steersman inspect`",
+                "leave it there first, or inspect it with `steersman inspect`",
             )
         return lease
 
@@ -163,17 +183,27 @@ class Runtime:
         record: SessionRecord,
         folder: Path,
         profile: AgentProfile,
-        ears: Callable[[str], Ears],
+        observers: Callable[[str], tuple[Observer, ...]],
     ) -> LiveSession:
         """Give a claimed session its surroundings; its actor is not started yet."""
         session = lease.session
         scene = self.equipment.scene(session, record, folder, profile)
         performer = Performer(self.loop, scene, ChildSessions(self, session))
-        departure = Departure(ears(session))
+        departure = Departure()
+        observing = (*observers(session), departure)
         book = self.equipment.toolbook(session, record, scene, profile)
-        environment = environment_of(profile, record, self.commits, performer, departure, book)
+        environment = environment_of(profile, record, self.commits, performer, observing, book)
         ledger = Ledger(record, environment, time.time)
-        live = LiveSession(session, lease, ledger, environment, performer, departure, profile, book)
+        live = LiveSession(
+            id=session,
+            lease=lease,
+            ledger=ledger,
+            environment=environment,
+            performer=performer,
+            departure=departure,
+            profile=profile,
+            toolbook=book,
+        )
         if profile.workflow is not None:
             from .runs.run import Run  # templates take their time to import
 
@@ -198,7 +228,7 @@ class Runtime:
                 self.reload(live)
             live.ref = live.kind.start(self.system, live.ledger)
             if is_first and opened is not None:
-                live.ref.tell(OpenSession(opened))
+                live.ref.tell(OpenSession(entry=opened))
             is_first = False
             return live.ref
 
@@ -219,7 +249,7 @@ class Runtime:
 
     # Talking to a session -------------------------------------------------------------------------
 
-    def ask(self, session: str, message: Any, timeout: float = 10.0) -> Any:
+    def ask(self, session: str, message: Any, timeout: float = PATIENCE) -> Any:
         """Send a message and return the actor's reply; not for the loop's own thread."""
         ref = self._ref(session)
         try:
@@ -245,6 +275,51 @@ class Runtime:
         """Number what is said, in the order in which it is: a cancel overtakes what came before."""
         return next(_SAID)
 
+    def is_open(self, session: str) -> bool:
+        """Whether a session lives in this process."""
+        return session in self.sessions
+
+    def dead_letters(self, session: str) -> list[DeadLetter]:
+        """Return the messages that an actor of the session failed to take."""
+        letters = tuple(self.system.dead_letters)
+        return [letter for letter in letters if letter.path.split("/")[0] == session]
+
+    def describe(self, session: str) -> SessionDescription:
+        """Ask a live session for what a client may know of it beside its record."""
+        found: SessionDescription = self.ask(session, Describe())
+        return found
+
+    def queue_of(self, session: str) -> QueueRecord | None:
+        """Return the queue of a session that nobody above owns; none of others. On the loop's thread."""
+        live = self.sessions.get(session)
+        return None if live is None or live.parent else live.record.queue
+
+    def is_quiet(self, session: str) -> bool:
+        """Whether nothing runs in a session, or will by itself. On the loop's thread."""
+        live = self.sessions.get(session)
+        return live is not None and live.record.is_quiet
+
+    def pids(self, session: str) -> dict[str, int]:
+        """Return the process ids of a session's tools that run, by call."""
+        live = self.sessions.get(session)
+        return live.performer.pids if live is not None else {}
+
+    def workspace(self, session: str) -> WorkspacePort | None:
+        """Return what keeps the files that a session changed; its methods run on the loop."""
+        live = self.sessions.get(session)
+        return live.performer.scene.workspace if live is not None else None
+
+    def change_model(self, session: str, profile: AgentProfile) -> None:
+        """Let another model, with all that depends on it, answer from the next call on."""
+        if (live := self.sessions.get(session)) is not None:
+            self.run(live.change_model(profile))
+
+    def stop_asking(self, session: str) -> None:
+        """Deny, from now on, what a session and those beneath it would ask a person."""
+        for live in self.family(session):
+            amend = partial(live.environment.amend, can_ask=False)
+            self.loop.call_soon_threadsafe(amend)
+
     def reroute(self, session: str, routes: Routes) -> None:
         """Let a session, and whoever works for it, go by other routing tables from now on."""
         live = self.sessions.get(session)
@@ -256,16 +331,16 @@ class Runtime:
 
     def inspect(self, session: str, *, is_last: bool = False) -> dict[str, Any]:
         """Return a live session's state as plain data; `is_last`: after all that was said to it."""
-        data: dict[str, Any] = self.ask(session, Inspect(is_last))
+        data: dict[str, Any] = self.ask(session, Inspect(is_last=is_last))
         return data
 
-    def leave(self, session: str, cause: str = "exit", timeout: float = 10.0) -> None:
+    def leave(self, session: str, cause: str = "exit", timeout: float = PATIENCE) -> None:
         """Suspend a session: stop what runs, keep everything, give the lease back."""
-        self._end(session, Suspend(cause), ("suspended", "finalized"), timeout)
+        self._end(session, Suspend(cause=cause), ("suspended", "finalized"), timeout)
 
-    def finalize(self, session: str, cause: str = "user", timeout: float = 10.0) -> None:
+    def finalize(self, session: str, cause: str = "user", timeout: float = PATIENCE) -> None:
         """End a session for good."""
-        self._end(session, Finalize(cause), ("finalized",), timeout)
+        self._end(session, Finalize(cause=cause), ("finalized",), timeout)
 
     def settle(self) -> None:
         """Block until everything decided so far is durable; not for the loop's own thread."""

@@ -8,10 +8,10 @@ them share one record, whose only writer is the ledger (`ledger.py`).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
 from pykka import ActorRef
 
 from ..journal import entries as e
@@ -40,6 +40,7 @@ from ..machines.orders import (
     ChildrenClosed,
     CloseChildren,
     Committed,
+    Describe,
     Down,
     GoalOrder,
     Inspect,
@@ -66,7 +67,7 @@ from .decisions import (
 from .decisions.decision import Decision, Role, refusal
 from .decisions.standing import is_asked_here, resumed_turns
 from .goal import Goal
-from .inspection import inspect_session
+from .inspection import describe_session, inspect_session
 from .ledger import Ledger, LedgerHandle
 from .mailbox import tell
 from .queue import Queue
@@ -118,11 +119,11 @@ class Session(Supervisor):
         match message:
             case Wake():
                 self.ledger.awake()
-            case Committed(seq):
+            case Committed(seq=seq):
                 self.ledger.whole.committed(seq)
-            case OpenSession(entry):
+            case OpenSession(entry=entry):
                 self.ledger.decide(Decision(entries=(entry,)))
-            case NoteEntry(entry):
+            case NoteEntry(entry=entry):
                 if self.ledger.record.state != "finalized":
                     self.ledger.decide(Decision(entries=(entry,)))
             case StoreBroke():
@@ -134,6 +135,8 @@ class Session(Supervisor):
             case RestoreCounted() | RestoreEnded():
                 self.ledger.decide(reverting.restored(self.ledger.record, message))
                 self.askers.answer(self.ledger.record)
+            case Describe():
+                return describe_session(self.ledger.record, self.ledger.environment)
             case Inspect(is_of_queue=False):
                 return inspect_session(self, self.ledger.record, self.children)
             case _ if self.ledger.broken:
@@ -171,10 +174,12 @@ class Session(Supervisor):
                 return self._take_in(routing.side_talk(record, message))
             case Revert():
                 return self.ledger.decide(reverting.revert(record, message, environment))
-            case RevertOutcome(name):
+            case RevertOutcome(id=name):
                 return self.askers.outcome(self, self.ledger.record, name)
             case SetGoal() | ChangeGoal():
-                return Forward(self._goal(), GoalOrder(message, record.epoch))
+                return Forward(
+                    ref=self._goal(), message=GoalOrder(order=message, epoch=record.epoch)
+                )
             case TakeBack():
                 return self._take_in(routing.take_back(record, self.system.now(), environment))
             case Compact():
@@ -192,14 +197,14 @@ class Session(Supervisor):
                 return self._take_in(queueing.change(record, message))
             case QueueImport():
                 return self._take_in(queueing.take_in(record, message, environment))
-            case Recall(key):
+            case Recall(key=key):
                 return self._take_in(queueing.recall(record, key))
             case ResumeQueue():
                 return self._resume(message)
             case Inspect():
-                return Forward(self._member("queue"), Inspect())
+                return Forward(ref=self._member("queue"), message=Inspect())
             case EndChild():
-                return Forward(self._member("children"))
+                return Forward(ref=self._member("children"))
             case Answer():
                 return self._pass_answer(message)
             case Reopen():
@@ -241,7 +246,10 @@ class Session(Supervisor):
             if child.state == "interrupted" and child.relation != Relation.FOREGROUND_CHILD
         )
         if names:
-            tell(self._member("children"), ResumeChildren((), "", self.ledger.record.epoch))
+            tell(
+                self._member("children"),
+                ResumeChildren(earlier=(), turn="", epoch=self.ledger.record.epoch),
+            )
         resumed = queueing.resume(self.ledger.record, replace(message, children=names))
         return self._take_in(resumed)
 
@@ -250,8 +258,8 @@ class Session(Supervisor):
         record, turn = self.ledger.record, self.ledger.member("turn")
         is_of_run = record.run is not None and message.question in record.run.questions
         if turn is not None and (is_of_run or is_asked_here(record, message.question)):
-            return Forward(turn)
-        return Forward(self._member("children"))
+            return Forward(ref=turn)
+        return Forward(ref=self._member("children"))
 
     # What is due ----------------------------------------------------------------------------------
 
@@ -282,7 +290,7 @@ class Session(Supervisor):
         elif record.state == "finalizing":
             name = self.ledger.environment.finalize_id(record.id)
             cause = record.finalize_cause or "crashed"
-            self.ledger.decide(Decision(entries=(e.SessionFinalized(name, cause),)))
+            self.ledger.decide(Decision(entries=(e.SessionFinalized(finalize=name, cause=cause),)))
 
     # The actors beneath ---------------------------------------------------------------------------
 
@@ -291,7 +299,7 @@ class Session(Supervisor):
             ref: ActorRef[Any] = kind.start(self.system, self.ledger.whole)
             return ref
 
-        return self.start_child(ChildSpec(role, start))
+        return self.start_child(ChildSpec(name=role, start=start))
 
     def _start_turn(self, turn: str, resumes: str) -> None:
         """Start a turn's actor; the children that it waited for go on with it."""
@@ -300,13 +308,16 @@ class Session(Supervisor):
         account.seconds, account.since = self.ledger.record.seconds, self.system.now()
         if resumes:
             earlier = resumed_turns(self.ledger.record, resumes)
-            tell(self._member("children"), ResumeChildren(earlier, turn, self.ledger.record.epoch))
+            tell(
+                self._member("children"),
+                ResumeChildren(earlier=earlier, turn=turn, epoch=self.ledger.record.epoch),
+            )
 
         def start() -> ActorRef[Any]:
             ref: ActorRef[Any] = kind.start(self.system, self.ledger.whole, turn)
             return ref
 
-        self.start_child(ChildSpec("turn", start, "temporary"))
+        self.start_child(ChildSpec(name="turn", start=start, restart="temporary"))
 
     def _member(self, role: Role) -> ActorRef[Any]:
         return self.children[role].ref

@@ -10,14 +10,15 @@ with it. https://www.erlang.org/doc/apps/stdlib/supervisor.html
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec import Struct
 from pykka import ActorRef
 
 from ..machines.lifecycles import CHILD
 from ..machines.orders import Down, Kill
 from ..machines.step import Refusal, step
+from ..machines.value import Value
 from .actor import Actor
 from .mailbox import Mailbox
 
@@ -29,8 +30,7 @@ class GaveUp(RuntimeError):
     """A child failed more often than its supervisor's intensity allows."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChildSpec:
+class ChildSpec(Value):
     """How to start a child, and when again: always, after a failure, or never."""
 
     name: str
@@ -38,8 +38,7 @@ class ChildSpec:
     restart: Restart = "permanent"
 
 
-@dataclass(slots=True)
-class Child:
+class Child(Struct, kw_only=True):
     """A child as its supervisor knows it; `state` is a state of the machine `child`.
 
     `failures` are the times, in seconds since the epoch, at which it failed lately.
@@ -79,7 +78,7 @@ class Supervisor(Actor):
         if spec.name in self.children:
             self._retire(self.children.pop(spec.name))
         ref = self.system.spawn(spec.start, spec.name, self.actor_ref, restart=spec.restart)
-        self.children[spec.name] = Child(spec, ref)
+        self.children[spec.name] = Child(spec=spec, ref=ref)
         return ref
 
     def handle_down(self, down: Down) -> None:
@@ -153,7 +152,7 @@ def _stop_siblings(supervisor: Supervisor, failed: Child) -> None:
         if child.state == "running":
             _move(child, "stop", set())
             if child.ref.is_alive():
-                child.ref.tell(Kill(child.restarts))
+                child.ref.tell(Kill(incarnation=child.restarts))
 
 
 def _restart_when_all_are_down(supervisor: Supervisor) -> None:

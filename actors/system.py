@@ -6,10 +6,11 @@ import itertools
 import logging
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from pykka import ActorRegistry
+
+from ..machines.value import Value
 
 if TYPE_CHECKING:
     from pykka import ActorRef
@@ -26,8 +27,7 @@ Restart = Literal["permanent", "transient", "temporary"]
 """When a child is started again: always, after a failure, or never."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
+class DeadLetter(Value):
     """A message that killed its actor: shown in dumps, never redelivered.
 
     `path` names the actors that lead to it, the session first, and it last.
@@ -40,8 +40,7 @@ class DeadLetter:
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Birth:
+class Birth(Value):
     """Whose child an actor is, when it is started again, and the ref it takes over if it was.
 
     `incarnation` counts its starts behind that ref, from 0.
@@ -83,7 +82,9 @@ class ActorSystem:
         incarnation: int = 0,
     ) -> ActorRef[Any]:
         """Start an actor under a supervisor; with `adopt`, as a new incarnation behind that ref."""
-        self._birth = Birth(name, supervisor, adopt, restart, incarnation)
+        self._birth = Birth(
+            name=name, supervisor=supervisor, ref=adopt, restart=restart, incarnation=incarnation
+        )
         try:
             return start()
         finally:
@@ -113,7 +114,9 @@ class ActorSystem:
         """Remember the message that killed an actor and return why, in a line."""
         name = actor.name or type(actor).__name__
         reason = f"{type(error).__name__}: {error}"
-        letter = DeadLetter(self.now(), name, message, reason, self._path(actor))
+        letter = DeadLetter(
+            time=self.now(), actor=name, message=message, reason=reason, path=self._path(actor)
+        )
         self.dead_letters.append(letter)
         logger.error("actor %s died of %s: %s", name, message, reason, exc_info=error)
         return reason

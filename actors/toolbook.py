@@ -12,9 +12,10 @@ from ..journal.record import SessionRecord
 from ..machines.conversation import ToolRequest
 from ..machines.delivery import Relation
 from ..machines.errors import ToolError
-from ..ports.tools.permission import Allowances, Permissions, exact_rule, misfit, wider_rule
+from ..ports.tools.permission import Allowances, Permissions, Rule, exact_rule, misfit, wider_rule
 from ..ports.tools.place import find_place
 from ..ports.tools.toolbox import Toolbox
+from ..workflows.tools import kind_of
 from .environment import Permit
 
 # Who changes which file: no two sessions of a program write to the same one at a time -------------
@@ -91,10 +92,6 @@ class Claims:
         return f"subagent `{child.name}`" if child is not None else f"session `{session}`"
 
 
-CHANGES = ("write", "edit")
-"""The tools that change one file, the one at `path`."""
-
-
 class SessionToolbook:
     """One session's tools: those its agent has, in its folder, under its permissions.
 
@@ -118,6 +115,10 @@ class SessionToolbook:
         self._folder = folder
         self._fault_of = claim
 
+    def rules(self) -> tuple[Permissions, tuple[Rule, ...]]:
+        """Return the configured rules, and those that a person added in this session, oldest first."""
+        return self._permissions, tuple(self.allowed)
+
     def fault(self, request: ToolRequest) -> str:
         """Say what is wrong with a call; empty when nothing is."""
         tool = self._toolbox.get(request.tool) if request.tool in self._names else None
@@ -127,7 +128,7 @@ class SessionToolbook:
 
     def _claim(self, request: ToolRequest) -> str:
         """Claim the file that a call changes, or say who has it."""
-        if request.tool not in CHANGES:
+        if kind_of(request.tool) != "edit":
             return ""
         try:
             place = find_place(request.arguments["path"], self._folder)
@@ -140,7 +141,12 @@ class SessionToolbook:
         decision = self._permissions.decide(
             request.tool, request.arguments, self._folder, self.allowed
         )
-        return Permit(decision.do, decision.rule, decision.is_outside, decision.source)
+        return Permit(
+            do=decision.do,
+            rule=decision.rule,
+            may_leave_folder=decision.is_outside,
+            source=decision.source,
+        )
 
     def allowance(self, request: ToolRequest, pattern: str = "") -> tuple[str, str] | str:
         """Give tool and pattern that allow calls like this one, or say why `pattern` does not fit."""

@@ -8,9 +8,9 @@ its state, and names the effect that follows: `EFFECTS` has the method for each.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, assert_never
 
-from ..journal.limit_entries import LimitReached
+from ..journal.entries import LimitReached
 from ..journal.record import SessionRecord
 from ..journal.turn_record import CALL_ENDS, TurnRecord
 from ..machines.agent_call import AGENT_TOOL, AgentBound, AgentCalled, AgentCallEnded, AgentSaid
@@ -65,7 +65,7 @@ class CallBudget:
         account, price = environment.account, environment.price
         tokens = compacting.filled_tokens(record, environment.compaction)
         wanted = Usage(input=tokens, output=ANSWER)
-        wanted = Usage(tokens, ANSWER, cost=price.cost(wanted) if price else 0.0)
+        wanted = Usage(input=tokens, output=ANSWER, cost=price.cost(wanted) if price else 0.0)
         refusal = account.refusal(wanted, now)
         if not refusal:
             account.reserve(self._name, wanted)
@@ -130,7 +130,7 @@ class Turn(Actor):
                 return self._question_answered(message)
             case SteerWaits():
                 if AGENT_TOOL in running_calls(self.ledger.record):
-                    self.ledger.pass_on(Noticed(f"{self.ledger.environment.agent} {PATIENCE}"))
+                    self.ledger.publish(Noticed(text=f"{self.ledger.environment.agent} {PATIENCE}"))
             case _:
                 return super().on_receive(message)
         return None
@@ -195,7 +195,7 @@ class Turn(Actor):
         if waiting_steers(record):
             if self.asked <= turn.step:
                 self.asked = turn.step + 1
-                self.ledger.tell("queue", TakeSteers(self.id, self.asked))
+                self.ledger.tell("queue", TakeSteers(turn=self.id, step=self.asked))
             return
         is_spent = turn.step >= self.ledger.environment.max_steps
         if turn.is_closing or (turn.was_cut and is_spent):
@@ -205,7 +205,7 @@ class Turn(Actor):
         if is_spent:
             limit = self.ledger.environment.max_steps
             reason = f"the limit of {limit} model calls a turn is reached"
-            hint = "raise agents.NAME.max_steps, or say go on"
+            hint = "raise agents.NAME.max_steps, or send `continue`"
             ending = Ending(status="failed", reason=reason, hint=hint)
             self._fire("proceed", frozenset({"steps_spent"}), ending=ending)
         elif not self._makes_room() and self._may_call():
@@ -246,23 +246,32 @@ class Turn(Actor):
 
     # Answers of the model -------------------------------------------------------------------------
 
-    def _stream(self, message: Any) -> None:
+    def _stream(
+        self, message: ModelText | ModelThought | ToolPrinted | AgentSaid | ModelNoticed
+    ) -> None:
+        """Pass on what streams; what comes from a call that has ended is dropped."""
         turn = self._turn
-        is_current = turn.state == "calling" and getattr(message, "step", 0) == turn.step
         match message:
-            case ModelText() if is_current:
+            case ModelText() | ModelThought():
+                if turn.state != "calling" or message.step != turn.step:
+                    return
+                if isinstance(message, ModelThought):
+                    self.ledger.publish(ThoughtStreamed(turn=self.id, delta=message.delta))
+                    return
                 self.partial.append(message.delta)
-                self.ledger.pass_on(TextStreamed(self.id, message.delta))
-            case ModelThought() if is_current:
-                self.ledger.pass_on(ThoughtStreamed(self.id, message.delta))
-            case ToolPrinted(call=call, text=text) if call in self._open():
-                self.ledger.pass_on(OutputShown(self.id, call, text))
-            case AgentSaid(call=call, text=text) if call in self._open():
-                self.ledger.pass_on(TextStreamed(self.id, text))
-            case ModelNoticed(text=text, seconds=seconds):
-                self.ledger.pass_on(Noticed(text, seconds))
+                self.ledger.publish(TextStreamed(turn=self.id, delta=message.delta))
+            case ToolPrinted():
+                if message.call in self._open():
+                    self.ledger.publish(
+                        OutputShown(turn=self.id, call=message.call, text=message.text)
+                    )
+            case AgentSaid():
+                if message.call in self._open():
+                    self.ledger.publish(TextStreamed(turn=self.id, delta=message.text))
+            case ModelNoticed():
+                self.ledger.publish(Noticed(text=message.text, seconds=message.seconds))
             case _:
-                pass  # of a call that has ended
+                assert_never(message)
 
     def _cut_for_steer(self) -> None:
         """End the stream for a steer, once something came that the conversation can keep."""
@@ -312,7 +321,7 @@ class Turn(Actor):
                 self._compact("compact", wanted)
             case "nothing_new" | "done":
                 if wanted == "nothing_new":
-                    self.ledger.pass_on(Noticed(f"Not summed up: {compacting.NOTHING_NEW}."))
+                    self.ledger.publish(Noticed(text=f"Not summed up: {compacting.NOTHING_NEW}."))
                 self._fire("finish", ending=Ending())
             case "gives_up":
                 self._fire("fail", ending=compacting.gives_up(self.ledger.record, policy))
@@ -331,7 +340,7 @@ class Turn(Actor):
             turn = self._turn
             reason = "what is older takes little room"
             self.budget.settle(Usage())
-            self._replace(Summarised(self.id, turn.epoch, turn.step, reason=reason))
+            self._replace(Summarised(turn=self.id, epoch=turn.epoch, step=turn.step, reason=reason))
 
     def _summarised(self, message: Summarised) -> None:
         turn = self._turn
@@ -357,13 +366,14 @@ class Turn(Actor):
         if not refusal:
             return True
         environment = self.ledger.environment
-        reached = LimitReached(self.id, refusal)
+        reached = LimitReached(turn=self.id, what=refusal)
         row = deliver(environment.deliveries, Cause.BUDGET, Relation.SELF)
         if environment.delegation.depth or row.action not in ENDS:
-            ending = Ending(status="failed", reason=f"a limit is reached, {refusal}")
+            reason = f"a limit is reached, {refusal}"
+            ending = Ending(status="failed", reason=reason, cause=Cause.BUDGET)
             self._fire("fail", decision=Decision(entries=(reached,)), ending=ending)
         else:
-            order = Interrupt("budget", self.id)
+            order = Interrupt(cause="budget", turn=self.id)
             self.ledger.decide(Decision(entries=(reached,), orders=(("session", order),)))
         return False
 

@@ -61,7 +61,7 @@ class Busy(Actor):
 
 
 class Nowhere:
-    """A journal, ports and ears that take everything and do nothing."""
+    """A journal, ports and an observer that take everything and do nothing."""
 
     def append(self, entry: StoredEntry, record: SessionRecord) -> None:
         """Take an entry."""
@@ -69,15 +69,11 @@ class Nowhere:
     def __call__(self, effect: Any, reply_to: Any) -> None:
         """Take an effect."""
 
-    def hear(self, *_news: Any) -> tuple[Any, ...]:
-        """Have nothing to tell."""
-        return ()
+    def observe_entry(self, *_entry: Any) -> None:
+        """Have nothing to publish."""
 
-    def tell(self, told: tuple[Any, ...]) -> None:
-        """Tell nobody."""
-
-    def pass_on(self, fact: Any) -> None:
-        """Tell nobody."""
+    def observe_fact(self, fact: Any) -> None:
+        """Publish nothing."""
 
 
 def weigh(make: Callable[[], list[Any]]) -> tuple[list[Any], int]:
@@ -113,7 +109,13 @@ def retire(system: ActorSystem) -> None:
 def begin_session(system: ActorSystem, name: str) -> Any:
     """Start a session with its queue and child supervisor, and nothing around them."""
     nowhere = Nowhere()
-    environment = Environment(nowhere, nowhere, nowhere, SimulatedToolbook(), Policy())
+    environment = Environment(
+        journal=nowhere,
+        perform=nowhere,
+        observers=(nowhere,),
+        toolbook=SimulatedToolbook(),
+        policy=Policy(),
+    )
     return Session.start(system, Ledger(SessionRecord(id=name), environment, time.time))
 
 
@@ -133,7 +135,7 @@ def interrupts(system: ActorSystem) -> None:
         for number in range(WAITING):
             ref.tell(number)
         begin = time.perf_counter()
-        ref.tell(Interrupt("stop"))
+        ref.tell(Interrupt(cause="stop"))
         seen.wait(10)
         actor: Any = ref._actor_weakref()
         delays.append((actor.at - begin) * 1e3)

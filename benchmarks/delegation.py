@@ -21,8 +21,8 @@ from table import head, row
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from blackbox.driver import Gate, Place
-from serving import Behaviour, ModelServer, Text, Tools
+from support.driver import Gate, Place
+from support.model_server import Behaviour, ModelServer, Text, Tools
 
 from steersman.actors.agent_profile import AgentProfile
 from steersman.actors.live_session import LiveSession
@@ -54,15 +54,19 @@ class Deaf:
         """Say nothing."""
         return 0
 
-    async def answer(self, request: Any, *listeners: Any) -> ModelAnswer:
+    async def answer(self, request: Any, listener: Any) -> ModelAnswer:
         """Delegate, or hang."""
         said = request.messages[-1].text
         if said.startswith("delegate"):
             calls = tuple(
-                ToolRequest(f"{request.call_prefix}{n}", "delegate", {"task": f"task {n}"})
+                ToolRequest(
+                    call=f"{request.call_prefix}{n}",
+                    tool="delegate",
+                    arguments={"task": f"task {n}"},
+                )
                 for n in range(int(said.split()[1]))
             )
-            return ModelAnswer("", calls, Usage(), "tool_calls")
+            return ModelAnswer(text="", tool_calls=calls, usage=Usage(), stop_reason="tool_calls")
         with self._change:
             self.asked += 1
             self._change.notify_all()
@@ -75,23 +79,18 @@ class Deaf:
             assert self._change.wait_for(lambda: self.asked >= count, WAIT), self.asked
 
 
-class Ears:
+class StopObserver:
     """Notes that something was stopped."""
 
     def __init__(self) -> None:
         self.stopped = threading.Event()
 
-    def hear(self, entry: Any, *_rest: Any) -> tuple[Any, ...]:
-        """Take an entry."""
-        return (entry,) if type(entry).__name__ == "Stopped" else ()
+    def observe_entry(self, entry: Any, *_rest: Any) -> Callable[[], None] | None:
+        """Note an entry once it is durable."""
+        return self.stopped.set if type(entry).__name__ == "Stopped" else None
 
-    def tell(self, told: tuple[Any, ...]) -> None:
-        """It is durable."""
-        if told:
-            self.stopped.set()
-
-    def pass_on(self, fact: Any) -> None:
-        """Tell nobody."""
+    def observe_fact(self, fact: Any) -> None:
+        """Publish nothing."""
 
 
 class Home:
@@ -101,25 +100,26 @@ class Home:
         self.model = Deaf()
         self.runtime = Runtime(SqliteStore.open(folder), spill=folder / "spill")
         self.profile = AgentProfile(
-            "assistant",
-            self.model,
-            "",
-            ("delegate",),
+            name="assistant",
+            model=self.model,
+            system="",
+            tools=("delegate",),
             permissions=Permissions((), default_yes=True),
-            delegation=DelegationPolicy(("assistant",), max_children=CHILDREN),
+            delegation=DelegationPolicy(agents=("assistant",), max_children=CHILDREN),
         )
         self.runtime.child_setup.profile_of = lambda name: self.profile
-        self.runtime.child_setup.ears_of = lambda session, parent: Ears()
+        self.runtime.child_setup.observers_of = lambda session, parent: (StopObserver(),)
         self.folder = folder
 
-    def open(self) -> tuple[LiveSession, Ears]:
+    def open(self) -> tuple[LiveSession, StopObserver]:
         """Begin a session."""
-        ears = Ears()
-        return self.runtime.open_new(self.folder, self.profile, lambda _: ears), ears
+        observer = StopObserver()
+        session = self.runtime.open_new(self.folder, self.profile, lambda _: (observer,))
+        return self.runtime.sessions[session], observer
 
     def say(self, live: LiveSession, text: str) -> None:
         """Say something to it."""
-        self.runtime.tell(live.id, UserMessage("normal", text, Intent.CONVERSE))
+        self.runtime.tell(live.id, UserMessage(type="normal", content=text, intent=Intent.CONVERSE))
 
 
 def measured(begin: Callable[[], None]) -> tuple[float, float]:
@@ -157,7 +157,7 @@ def crowd() -> None:
 
 def children(home: Home) -> tuple[float, float, float]:
     """One agent, a thousand subagents, one stop."""
-    live, ears = home.open()
+    live, observer = home.open()
 
     def begin() -> None:
         home.say(live, f"delegate {CHILDREN}")
@@ -165,14 +165,14 @@ def children(home: Home) -> tuple[float, float, float]:
 
     seconds, held = measured(begin)
     started = time.monotonic()
-    home.runtime.ask(live.id, Interrupt(Cause.STOP), WAIT)
-    assert ears.stopped.wait(WAIT)
+    home.runtime.ask(live.id, Interrupt(cause=Cause.STOP), WAIT)
+    assert observer.stopped.wait(WAIT)
     return seconds, held, time.monotonic() - started
 
 
 def plain(home: Home) -> tuple[float, float, float]:
     """A thousand sessions that nobody owns, each stopped by itself."""
-    opened: list[tuple[LiveSession, Ears]] = []
+    opened: list[tuple[LiveSession, StopObserver]] = []
 
     def begin() -> None:
         for _ in range(CHILDREN):
@@ -183,8 +183,8 @@ def plain(home: Home) -> tuple[float, float, float]:
     seconds, held = measured(begin)
     started = time.monotonic()
     for live, _ in opened:
-        home.runtime.tell(live.id, Interrupt(Cause.STOP))
-    assert all(ears.stopped.wait(WAIT) for _, ears in opened)
+        home.runtime.tell(live.id, Interrupt(cause=Cause.STOP))
+    assert all(observer.stopped.wait(WAIT) for _, observer in opened)
     return seconds, held, time.monotonic() - started
 
 

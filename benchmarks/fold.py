@@ -13,7 +13,6 @@ from typing import Any
 from table import head, row
 
 from steersman.journal import entries as e
-from steersman.journal import run_entries as r
 from steersman.journal.codec import decode_entry, encode_entry
 from steersman.journal.record import SessionRecord, apply
 from steersman.machines.conversation import ChatMessage, ToolRequest, Usage
@@ -27,22 +26,28 @@ GROWTH_LIMIT = 1.5
 
 def run_of(items: int) -> Iterator[e.Entry]:
     """Give the journal of a run with one step, each of whose items says something."""
-    copy = r.WorkflowCopy("sizes", "sizes.toml", "", "")
-    yield e.SessionOpened("s1", "/", "assistant", "main", "", workflow=copy)
-    yield e.Queued("m1", 1, "run sizes", "turn")
-    yield e.TurnStarted("t1", "m1", 1, 1)
-    yield r.StepStarted("t1", "work", tuple(f"file {index}" for index in range(items)))
+    copy = e.WorkflowCopy(name="sizes", file="sizes.toml", folder="", source="")
+    yield e.SessionOpened(
+        session="s1", folder="/", agent="assistant", model="main", system="", workflow=copy
+    )
+    yield e.Queued(item="m1", number=1, text="run sizes", said_as="turn")
+    yield e.TurnStarted(turn="t1", item="m1", number=1, epoch=1)
+    yield e.StepStarted(
+        turn="t1", step="work", items=tuple(f"file {index}" for index in range(items))
+    )
     for index in range(items):
-        yield r.ItemStarted("t1", "work", index, f"t1.w{index + 1}")
-        result = r.WorkResult(f"{index} lines", exit_code=0)
-        yield r.ItemEnded("t1", "work", index, "ok", result)
-    yield r.StepEnded("t1", "work", "done")
-    yield e.TurnEnded("t1", "completed", messages=(ChatMessage("assistant", "done"),))
+        yield e.ItemStarted(turn="t1", step="work", index=index, call=f"t1.w{index + 1}")
+        result = e.WorkResult(output=f"{index} lines", exit_code=0)
+        yield e.ItemEnded(turn="t1", step="work", index=index, status="ok", result=result)
+    yield e.StepEnded(turn="t1", step="work", status="done")
+    yield e.TurnEnded(
+        turn="t1", status="completed", messages=(ChatMessage(role="assistant", text="done"),)
+    )
 
 
 def chat_of(turns: int) -> Iterator[e.Entry]:
     """Give the journal of a chat whose turns call tools and take in a steer each."""
-    yield e.SessionOpened("s1", "/", "assistant", "main", "")
+    yield e.SessionOpened(session="s1", folder="/", agent="assistant", model="main", system="")
     for number in range(1, turns + 1):
         yield from turn_of(f"t{number}", number)
 
@@ -50,22 +55,46 @@ def chat_of(turns: int) -> Iterator[e.Entry]:
 def turn_of(turn: str, number: int) -> Iterator[e.Entry]:
     """Give one turn: a message, three calls side by side, a steer, an answer."""
     item, steer = f"m{2 * number - 1}", f"m{2 * number}"
-    calls = tuple(ToolRequest(f"{turn}.c{place}", "read", {"path": "a"}) for place in range(3))
-    usage = Usage(1000, 100)
-    yield e.Queued(item, 1, "do it", "turn")
-    yield e.TurnStarted(turn, item, 1, number, "", (ChatMessage("user", "do it"),))
-    yield e.ModelCalled(turn, 1, tokens=1000)
-    yield e.Answered(turn, 1, usage, (ChatMessage("assistant", "", calls),))
+    calls = tuple(
+        ToolRequest(call=f"{turn}.c{place}", tool="read", arguments={"path": "a"})
+        for place in range(3)
+    )
+    usage = Usage(input=1000, output=100)
+    yield e.Queued(item=item, number=1, text="do it", said_as="turn")
+    yield e.TurnStarted(
+        turn=turn,
+        item=item,
+        number=1,
+        epoch=number,
+        resumes="",
+        messages=(ChatMessage(role="user", text="do it"),),
+    )
+    yield e.ModelCalled(turn=turn, step=1, tokens=1000)
+    yield e.Answered(
+        turn=turn,
+        step=1,
+        usage=usage,
+        messages=(ChatMessage(role="assistant", text="", tool_calls=calls),),
+    )
     for call in calls:
-        yield e.ToolIntended(turn, 1, call.call, call.tool, call.arguments)
-    yield e.Queued(steer, 2, "and the tests", "steer", for_turn=turn)
+        yield e.ToolIntended(
+            turn=turn, step=1, call=call.call, tool=call.tool, arguments=call.arguments
+        )
+    yield e.Queued(item=steer, number=2, text="and the tests", said_as="steer", for_turn=turn)
     for call in calls:
-        said = (ChatMessage("tool", "x" * 100, call=call.call),)
-        yield e.ToolEnded(turn, call.call, call.tool, "ok", messages=said)
-    yield e.Steered((steer,), turn, 2, (ChatMessage("user", "and the tests"),))
-    yield e.ModelCalled(turn, 2, tokens=1000)
-    yield e.Answered(turn, 2, usage, (ChatMessage("assistant", "done"),))
-    yield e.TurnEnded(turn, "completed")
+        said = (ChatMessage(role="tool", text="x" * 100, call=call.call),)
+        yield e.ToolEnded(turn=turn, call=call.call, tool=call.tool, status="ok", messages=said)
+    yield e.Steered(
+        items=(steer,),
+        turn=turn,
+        step=2,
+        messages=(ChatMessage(role="user", text="and the tests"),),
+    )
+    yield e.ModelCalled(turn=turn, step=2, tokens=1000)
+    yield e.Answered(
+        turn=turn, step=2, usage=usage, messages=(ChatMessage(role="assistant", text="done"),)
+    )
+    yield e.TurnEnded(turn=turn, status="completed")
 
 
 def measured(stored: list[dict[str, Any]]) -> tuple[float, float]:

@@ -20,8 +20,8 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 sys.path.insert(0, str(TESTS))
 
-from blackbox.driver import Chat, Place  # noqa: E402
-from serving import ModelServer, Recorded, Text  # noqa: E402
+from support.driver import Chat, Place  # noqa: E402
+from support.model_server import ModelServer, Recorded, Text  # noqa: E402
 
 TURNS = 20
 LIMIT = 15.0

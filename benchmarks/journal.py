@@ -34,7 +34,7 @@ class Session:
     """One session that commits an entry of about 200 bytes at a time."""
 
     def __init__(self, store: SqliteStore, name: str) -> None:
-        store.create(SessionRow(name, "/"))
+        store.create(SessionRow(session=name, folder="/"))
         lease = store.claim(name, "bench")
         assert lease is not None
         self.lease: Lease = lease
@@ -44,10 +44,18 @@ class Session:
         """Make the next commit."""
         first, self.seq = self.seq + 1, self.seq + entries
         made = [
-            StoredEntry(seq, float(seq), {"kind": "noted", "n": seq, "text": "x" * 160})
+            StoredEntry(
+                seq=seq, time=float(seq), data={"kind": "noted", "n": seq, "text": "x" * 160}
+            )
             for seq in range(first, self.seq + 1)
         ]
-        return Commit(self.lease, made, SessionRow(self.lease.session, "/"), (), snapshot)
+        return Commit(
+            lease=self.lease,
+            entries=made,
+            row=SessionRow(session=self.lease.session, folder="/"),
+            consumed=(),
+            snapshot=snapshot,
+        )
 
 
 def one_each(store: SqliteStore, sessions: list[Session]) -> float:
@@ -101,7 +109,7 @@ def loading(store: SqliteStore, name: str, entries: int) -> Callable[[], object]
     session = Session(store, name)
     state = {"messages": ["x" * 100] * 200}
     store.commit([session.next(entries - TAIL)])
-    store.commit([session.next(TAIL, Snapshot(entries - TAIL, state))])
+    store.commit([session.next(TAIL, Snapshot(seq=entries - TAIL, state=state))])
     assert len(store.load(name).tail) == TAIL
     return lambda: store.load(name)
 

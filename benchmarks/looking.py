@@ -41,23 +41,25 @@ LIVE = (
 
 def fill(store: SqliteStore) -> None:
     """Write one session of 100,000 entries, and many that a live process owns."""
-    store.create(SessionRow("long", "/project"))
+    store.create(SessionRow(session="long", folder="/project"))
     with writing(store, "long") as scribe:
-        first = e.SessionOpened("long", "/project", "assistant", "m", "be good")
-        batch = [(StoredEntry(1, 1.0, encode_entry(first)), first)]
+        first = e.SessionOpened(
+            session="long", folder="/project", agent="assistant", model="m", system="be good"
+        )
+        batch = [(StoredEntry(seq=1, time=1.0, data=encode_entry(first)), first)]
         for number in range(1, TURNS + 1):
             turn, item, at = f"t{number}", f"m{number}", scribe.record.seq + len(batch)
-            said = (ChatMessage("user", f"wish {number}"),)
-            answer = (ChatMessage("assistant", f"answer {number}"),)
+            said = (ChatMessage(role="user", text=f"wish {number}"),)
+            answer = (ChatMessage(role="assistant", text=f"answer {number}"),)
             made = (
-                e.Queued(item, 1, f"wish {number}", "turn"),
-                e.TurnStarted(turn, item, 1, number, messages=said),
-                e.ModelCalled(turn, 1),
-                e.Answered(turn, 1, messages=answer),
-                e.TurnEnded(turn, "completed"),
+                e.Queued(item=item, number=1, text=f"wish {number}", said_as="turn"),
+                e.TurnStarted(turn=turn, item=item, number=1, epoch=number, messages=said),
+                e.ModelCalled(turn=turn, step=1),
+                e.Answered(turn=turn, step=1, messages=answer),
+                e.TurnEnded(turn=turn, status="completed"),
             )
             batch += [
-                (StoredEntry(at + n, float(at + n), encode_entry(one)), one)
+                (StoredEntry(seq=at + n, time=float(at + n), data=encode_entry(one)), one)
                 for n, one in enumerate(made, 1)
             ]
             if len(batch) >= 100:
@@ -66,7 +68,7 @@ def fill(store: SqliteStore) -> None:
         if batch:
             scribe.keep(batch)
     for number in range(SESSIONS):
-        store.create(SessionRow(f"s{number:05}", "/project", updated=float(number)))
+        store.create(SessionRow(session=f"s{number:05}", folder="/project", updated=float(number)))
         store.claim(f"s{number:05}", "n1")
 
 

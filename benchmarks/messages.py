@@ -82,7 +82,9 @@ def named_steer() -> None:
     with scene() as made:
         with_child(made)
         with Counting() as counting:
-            steer = UserMessage("steer", "use tabs", Intent.EXPLICIT_STEER, to="kid")
+            steer = UserMessage(
+                type="steer", content="use tabs", intent=Intent.EXPLICIT_STEER, to="kid"
+            )
             made.say(steer)
             run(made)
             answer(made, path="children/kid")
@@ -95,7 +97,7 @@ def stop() -> None:
     with scene() as made:
         with_child(made)
         with Counting() as counting:
-            made.say(Interrupt("stop"))
+            made.say(Interrupt(cause="stop"))
             run(made)
         counting.show("a stop of a turn and its child, until both are dead", 13)
 

@@ -14,7 +14,7 @@ from table import head, row
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from hostile import HOSTILE
+from support.hostile import HOSTILE
 
 from steersman.ports.process.host import ProcessHost
 from steersman.ports.process.process import ProcessSpec
@@ -28,7 +28,7 @@ GRANDCHILD = "trap '' TERM; (trap '' TERM; setsid sh -c 'echo ready; sleep 60') 
 
 def command(*argv: str) -> ProcessSpec:
     """Make a command with the environment of this program."""
-    return ProcessSpec(argv, Path("/"), dict(os.environ), grace=GRACE)
+    return ProcessSpec(argv=argv, cwd=Path("/"), environment=dict(os.environ), grace=GRACE)
 
 
 async def spawn_cost(host: ProcessHost) -> tuple[float, float]:

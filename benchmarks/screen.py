@@ -132,7 +132,13 @@ class Scene:
             {"do": "text", "text": "that was all."},
         ]
         (root / "script.json").write_text(json.dumps(script))
-        command = [sys.executable, str(TESTS / "serving.py"), "--script", str(root / "script.json")]
+        command = [
+            sys.executable,
+            "-m",
+            "support.model_server",
+            "--script",
+            str(root / "script.json"),
+        ]
         pipe = subprocess.PIPE
         self.server = subprocess.Popen(
             [*command, "--port", "0"], stdin=pipe, stdout=pipe, text=True, cwd=TESTS

@@ -18,8 +18,8 @@ from table import head, row
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from blackbox.driver import Chat, Gate, Place
-from serving import Behaviour, ModelServer, Stall, Text, Tools
+from support.driver import Chat, Gate, Place
+from support.model_server import Behaviour, ModelServer, Stall, Text, Tools
 
 RUNS = 15
 STARTS = 7

@@ -53,7 +53,9 @@ def main() -> int:
     """Measure, print a table, and fail if the promise of 0.5 s is broken."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        around = Surroundings(Paths.of({"STEERSMAN_HOME": name}), folder, dict(os.environ))
+        around = Surroundings(
+            paths=Paths.of({"STEERSMAN_HOME": name}), folder=folder, environ=dict(os.environ)
+        )
         sound, faulty = folder / "sound.toml", folder / "faulty.toml"
         sound.write_text(text())
         faulty.write_text(text(fault="l"))

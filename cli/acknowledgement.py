@@ -1,13 +1,15 @@
 """How it reads what became of a message and of a stop: the literal texts people know."""
 
-from typing import Any
+from ..gateway.acknowledgement import (
+    Acknowledged,
+    accepted_text,
+    acknowledgement_text,
+    plain,
+)
+from ..gateway.events.contract import ChildStartedEvent, Event, RejectedEvent, RequeuedEvent
 
-from ..gateway.acknowledgement import accepted_text, plain
 
-
-def acknowledgement(
-    event: dict[str, Any], *, can_utf8: bool = True, shows_queued: bool = True
-) -> str:
+def acknowledgement(event: Event, *, can_utf8: bool = True, shows_queued: bool = True) -> str:
     """Return the line for an event, empty when it needs none; plain words without UTF-8.
 
     `shows_queued` false leaves out that a message waits, unless there is more to say than that.
@@ -42,19 +44,19 @@ def acknowledgement(
     return text
 
 
-def _begins(event: dict[str, Any]) -> str:
+def _begins(event: ChildStartedEvent) -> str:
     if event.get("resumed"):
-        return "goes on"
+        return "continues"
     return "waits for a place" if event.get("waiting") else "works"
 
 
-def _rejected(event: dict[str, Any], can_utf8: bool) -> str:
-    said = accepted_text({**event, "ack": event["reason"]}, can_utf8=can_utf8)
-    hint = f"\n  {event['hint']}" if event.get("hint") else ""
+def _rejected(event: RejectedEvent, can_utf8: bool) -> str:
+    said = acknowledgement_text(event["reason"], Acknowledged(event["text"]), can_utf8=can_utf8)
+    hint = f"\n  {hint}" if (hint := event.get("hint")) else ""
     return (said or f"Not taken ({event['reason']}): {event['text']}") + hint
 
 
-def _requeued(event: dict[str, Any]) -> str:
+def _requeued(event: RequeuedEvent) -> str:
     """Say what only the agent or the end of a turn decided; who took it back knows it already."""
     match event["why"]:
         case "taken back":

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from .. import __version__
-from ..gateway.events.child import is_aside
-from ..gateway.events.contract import Event
+from ..gateway.events.contract import Event, is_aside
 from ..gateway.host import Host
 from ..gateway.reverted import reverted_text
 from ..gateway.saved_queue import announce
@@ -45,9 +44,9 @@ def serve_editor(environ: Mapping[str, str], *, agent: str = "", model: str = ""
             "`steersman acp` needs the package `agent-client-protocol`",
             "install it with `pip install 'steersman[acp]'`",
         )
-    wish = Wish(agent, model, can_ask=True)
+    wish = Wish(agent=agent, model=model, can_ask=True)
     paths = Paths.of(environ)
-    load(paths, Path.cwd(), environ)  # a mistake in the configuration is told at once
+    load(paths, Path.cwd(), environ)  # reports a faulty configuration at once
 
     def host_of(folder: Path) -> Host:
         return Host(paths, load(paths, folder, environ), environ, wish)
@@ -132,7 +131,7 @@ def _words() -> Callable[[Event], str]:
             case "queue":
                 return waits
             case "notice" | "result":
-                return clean(str(event["text"]))
+                return clean(event["text"])
             case "error":
                 return clean(f"error: {event['text']}\n{event['hint']}".strip())
             case "reverted":

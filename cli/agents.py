@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..gateway.commands.agents import agents_of, draw_agents, stored_state
+from ..gateway.commands.agents import (
+    agents_of,
+    draw_agents,
+    stop_agent,
+    stored_state,
+    wrap_up_agent,
+)
 from ..gateway.terminal import clean
 from ..machines.errors import UsageError
 from .page import show, show_document
-from .queue import find_begun, say_to
+from .queue import find_begun, run_on
 from .stored import stored
 
 
@@ -30,4 +36,5 @@ def end_agent(
     """End one subagent where it runs: `verb` is stop, or wrap-up. Raises `UsageError`."""
     if not name.strip():
         raise UsageError("which one?", f"steersman agents {verb} last NAME")
-    return say_to(environ, session, f"/agents {verb} {name}", "auto", as_json=as_json)
+    call = stop_agent(name) if verb == "stop" else wrap_up_agent(name)
+    return run_on(environ, session, call, as_json=as_json)

@@ -27,7 +27,7 @@ from .parameter import Json
 
 app = typer.Typer(
     name="steersman",
-    help="Talk to an agent while it works; nothing you say is lost.\n\n"
+    help="Talk to an agent while it works; no message is lost.\n\n"
     'Example: steersman chat "what is in this folder?"',
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -55,7 +55,7 @@ app.add_typer(workflow, name="workflow")
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command line and return its exit code; a person's mistake is told in two lines."""
+    """Run the command line and return its exit code; a user's mistake is reported in two lines."""
     try:
         code = app(arguments, prog_name="steersman", standalone_mode=False)
     except SteersmanError as error:
@@ -102,7 +102,7 @@ def chat(
         str,
         typer.Argument(
             metavar="MESSAGE",
-            help="Say this, print the answer, leave. What is piped in is added to it.",
+            help="Send this message, print the answer, exit. Piped input is added to it.",
         ),
     ] = "",
     agent: Annotated[str, typer.Option(metavar="NAME", help="An agent of the configuration.")] = "",
@@ -110,15 +110,15 @@ def chat(
         str, typer.Option(metavar="NAME", help="A model of the configuration, or `local`.")
     ] = "",
     resume_newest: Annotated[
-        bool, typer.Option("--continue", help="Take up this folder's newest session.")
+        bool, typer.Option("--continue", help="Resume this folder's newest session.")
     ] = False,
-    resume: Annotated[str, typer.Option(metavar="ID", help="Take up this session.")] = "",
+    resume: Annotated[str, typer.Option(metavar="ID", help="Resume this session.")] = "",
     cwd: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to work in.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines in and out.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="No prompt; lines queue and run.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Allow what would be asked.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Allow calls that need permission.")] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Log all that happens, without secrets.")
+        bool, typer.Option("--debug", help="Log everything, without secrets.")
     ] = False,
 ) -> int:
     """Talk to an agent.
@@ -129,7 +129,16 @@ def chat(
     from .options import ChatOptions
 
     options = ChatOptions(
-        message, agent, model, resume_newest, resume, cwd or Path.cwd(), as_json, plain, yes, debug
+        message=message,
+        agent=agent,
+        model=model,
+        is_newest=resume_newest,
+        resume=resume,
+        folder=cwd or Path.cwd(),
+        is_json=as_json,
+        is_plain=plain,
+        is_yes=yes,
+        is_debug=debug,
     )
     return start(options, os.environ)
 
@@ -141,7 +150,7 @@ def acp(
         str, typer.Option(metavar="NAME", help="A model of the configuration, or `local`.")
     ] = "",
 ) -> int:
-    """Be an agent for an editor: the Agent Client Protocol on standard input and output.
+    """Serve an editor: the Agent Client Protocol on standard input and output.
 
     Example: steersman acp --agent assistant
     """
@@ -152,23 +161,31 @@ def acp(
 
 @app.command()
 def serve(
-    port: Annotated[int, typer.Option(metavar="N", help="The port; 0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option(metavar="N", help="The port; 0 chooses a free one.")] = 0,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="Loopback only.")] = "127.0.0.1",
     agent: Annotated[str, typer.Option(metavar="NAME", help="An agent of the configuration.")] = "",
     model: Annotated[
         str, typer.Option(metavar="NAME", help="A model of the configuration, or `local`.")
     ] = "",
-    resume: Annotated[str, typer.Option(metavar="ID", help="Take up this session.")] = "",
+    resume: Annotated[str, typer.Option(metavar="ID", help="Resume this session.")] = "",
     cwd: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to work in.")] = None,
 ) -> int:
-    """Let programs on this machine talk to a session over HTTP, with a token.
+    """Serve a session over HTTP to programs on this machine, with a token.
 
     Example: steersman serve --port 8200
     """
     from .options import ChatOptions
     from .serve import serve as start
 
-    options = ChatOptions("", agent, model, False, resume, cwd or Path.cwd(), is_json=True)
+    options = ChatOptions(
+        message="",
+        agent=agent,
+        model=model,
+        is_newest=False,
+        resume=resume,
+        folder=cwd or Path.cwd(),
+        is_json=True,
+    )
     return start(options, os.environ, host, port)
 
 
@@ -176,16 +193,16 @@ def serve(
 def trust(
     folder: Annotated[
         Path | None,
-        typer.Argument(metavar="DIR", help="The folder; the current one if left out."),
+        typer.Argument(metavar="DIR", help="The folder; if left out, the current one."),
     ] = None,
-    is_list: Annotated[
-        bool, typer.Option("--list", help="List the folders that were trusted.")
+    is_list: Annotated[bool, typer.Option("--list", help="List the trusted folders.")] = False,
+    is_forget: Annotated[
+        bool, typer.Option("--forget", help="No longer trust the folder.")
     ] = False,
-    is_forget: Annotated[bool, typer.Option("--forget", help="Trust the folder no more.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask, only show.")] = False,
     as_json: Json = False,
 ) -> int:
-    """Show what a folder's steersman.toml would be allowed, and trust it as it is now.
+    """Show what a folder's steersman.toml would be allowed, and trust its present content.
 
     Example: steersman trust .
     """
@@ -200,7 +217,7 @@ def trust(
 
 @app.command()
 def doctor(as_json: Json = False) -> int:
-    """Look at this machine, and say what to mend.
+    """Check this machine, and report what to repair.
 
     Example: steersman doctor
     """

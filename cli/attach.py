@@ -39,7 +39,7 @@ LAST = 6
 
 
 class AttachedHost:
-    """Stands where a `Host` stands, with an event bus that somebody else's session feeds."""
+    """Stands where a `Host` stands, with an event bus fed by a session in another process."""
 
     choice = None
     is_kept = False
@@ -66,7 +66,7 @@ class AttachedHost:
             self.attached.leave()
 
     def _ended(self) -> None:
-        """Leave, as a person would: there is nobody any more to talk to."""
+        """Leave as on Ctrl-C: the session's owner is gone."""
         self.is_cut_off = True
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -80,8 +80,8 @@ def attach(
         owner = store.owner(row.session)
         if owner is None:
             raise SteersmanError(
-                f"nobody has session `{row.session}` open",
-                f"`steersman chat --resume {row.session}` takes it up",
+                f"no program has session `{row.session}` open",
+                f"`steersman chat --resume {row.session}` resumes it",
             )
         notices = [] if is_json else _last_words(store, row, environ)
     paths = Paths.of(environ)
@@ -109,7 +109,7 @@ def attach(
         is_over = _is_over(store, row.session, owner, GOING if here.is_cut_off else 0.0)
     if is_over:
         print(
-            f"Session {row.session} was left there; `steersman chat --resume {row.session}` takes it up.",
+            f"Session {row.session} was left; `steersman chat --resume {row.session}` resumes it.",
             file=sys.stderr,
         )
         return 0
@@ -117,15 +117,15 @@ def attach(
 
 
 def _find(store: SqliteStore, name: str) -> SessionRow:
-    """Find a session; of those that somebody has open the newest, for `last`. Raises `UsageError`."""
+    """Find a session; `last` is the newest that a process has open. Raises `UsageError`."""
     rows, owned = store.sessions(), store.owners()
     row = find_session(rows, name)
-    live = [one for one in rows if one.session in owned]
-    if name != "last" or not any(one.seq and not one.parent for one in live):
+    live = [row for row in rows if row.session in owned]
+    if name != "last" or not any(row.seq and not row.parent for row in live):
         return row
     found = find_session(live, name)
     if found != row:
-        warn(f"Session {row.session} is newer, but nobody has it open.")
+        warn(f"Session {row.session} is newer, but no program has it open.")
     return found
 
 
@@ -149,11 +149,11 @@ def _is_over(store: SqliteStore, session: str, owner: Owner, patience: float) ->
 
 
 def _last_words(store: SqliteStore, row: SessionRow, environ: Mapping[str, str]) -> list[str]:
-    """Return what was said last, so that whoever comes knows what it is about."""
+    """Return the last messages, to show what the session is about."""
     redactor = Redactor(environ)
-    said = [one for one in load_record(store, row.session).conversation if one.text]
+    said = [message for message in load_record(store, row.session).conversation if message.text]
     return [
-        f"{one.role}: {redactor.line(one.text)[:200]}"
-        for one in said[-LAST:]
-        if one.role in ("user", "assistant")
+        f"{message.role}: {redactor.line(message.text)[:200]}"
+        for message in said[-LAST:]
+        if message.role in ("user", "assistant")
     ]

@@ -29,7 +29,13 @@ def chat(options: ChatOptions, environ: Mapping[str, str], given: Face | None = 
         folder = _folder_of(options.resume, environ)
     settings = load(paths, folder, environ)
     face, can_ask = face_of(options, environ)
-    wish = Wish(options.agent, options.model, options.is_yes, can_ask, options.is_debug)
+    wish = Wish(
+        agent=options.agent,
+        model=options.model,
+        is_yes=options.is_yes,
+        can_ask=can_ask,
+        is_debug=options.is_debug,
+    )
     host = Host(paths, settings, environ, wish)
 
     def open_it() -> Conversation:
@@ -52,11 +58,11 @@ def chat(options: ChatOptions, environ: Mapping[str, str], given: Face | None = 
 def _require_sense(options: ChatOptions) -> None:
     """Refuse options that exclude each other, before anything is begun."""
     if options.is_json and options.is_plain:
-        raise UsageError("`--json` and `--plain` exclude each other", "say one of them")
+        raise UsageError("`--json` and `--plain` exclude each other", "use only one of them")
     if options.is_newest and options.resume:
         raise UsageError(
             "`--continue` and `--resume` exclude each other",
-            "`--continue` takes up this folder's newest session, `--resume ID` the one you name",
+            "`--continue` resumes this folder's newest session, `--resume ID` a specific one",
         )
 
 
@@ -69,7 +75,7 @@ def _folder_of(session: str, environ: Mapping[str, str]) -> Path:
 
 
 def face_of(options: ChatOptions, environ: Mapping[str, str]) -> tuple[Face, bool]:
-    """Choose how to talk; and whether whoever is there can answer questions."""
+    """Choose the face, and whether questions can be answered through it."""
     if options.is_json:
         from .json_lines import talk_json
 
@@ -98,10 +104,10 @@ def _open(host: Host, options: ChatOptions, folder: Path) -> Conversation:
     if not options.is_newest:
         return host.begin(folder)
     here = [
-        one for one in host.store.sessions() if one.folder == str(folder) and _can_continue(one)
+        row for row in host.store.sessions() if row.folder == str(folder) and _can_continue(row)
     ]
     if not here:
         raise SteersmanError(
-            f"no session of `{folder}` can be continued", "`steersman chat` begins one"
+            f"no session of `{folder}` can be continued", "`steersman chat` starts one"
         )
     return host.resume(here[0].session)

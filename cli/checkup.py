@@ -8,9 +8,10 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from ..gateway.formats import size_text
 from ..machines.errors import SteersmanError
@@ -49,7 +50,12 @@ def check_up(environ: Mapping[str, str]) -> Iterator[Finding]:
 def _python() -> Finding:
     text = f"{platform.python_version()} at {sys.executable}, {platform.platform()}"
     is_new = sys.version_info >= _OLDEST_PYTHON
-    return Finding("python", "ok" if is_new else "bad", text, "" if is_new else "install 3.11")
+    return Finding(
+        name="python",
+        verdict="ok" if is_new else "bad",
+        text=text,
+        hint="" if is_new else "install 3.11",
+    )
 
 
 def _packages() -> Finding:
@@ -57,11 +63,16 @@ def _packages() -> Finding:
     try:
         lines = metadata.requires("steersman") or []
     except metadata.PackageNotFoundError:
-        return Finding("packages", "warn", "steersman runs from its checkout", "pip install it")
+        return Finding(
+            name="packages",
+            verdict="warn",
+            text="steersman runs from its checkout",
+            hint="pip install it",
+        )
     needed = [found for line in lines if "extra ==" not in line and (found := _NEED.match(line))]
     there = [f"steersman {metadata.version('steersman')}"]
     faults: list[str] = []
-    for name, least in (one.group("name", "least") for one in needed):
+    for name, least in (need.group("name", "least") for need in needed):
         try:
             version = metadata.version(name)
         except metadata.PackageNotFoundError:
@@ -71,8 +82,13 @@ def _packages() -> Finding:
         if least and _numbers(version) < _numbers(least):
             faults.append(f"{name} {version} is too old: {least} is needed")
     if faults:
-        return Finding("packages", "bad", "; ".join(faults), "install steersman again, with pip")
-    return Finding("packages", "ok", ", ".join(there))
+        return Finding(
+            name="packages",
+            verdict="bad",
+            text="; ".join(faults),
+            hint="install steersman again, with pip",
+        )
+    return Finding(name="packages", verdict="ok", text=", ".join(there))
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -86,15 +102,25 @@ def _sqlite() -> Finding:
     parts = tuple(int(part) for part in version.split(".")[:3])
     text = f"{version} in apsw {apsw.apsw_version()}"
     if parts < _OLDEST_SQLITE:
-        return Finding("sqlite", "bad", text, "install a newer apsw: this one can lose data")
-    return Finding("sqlite", "ok", text)
+        return Finding(
+            name="sqlite",
+            verdict="bad",
+            text=text,
+            hint="install a newer apsw: this one can lose data",
+        )
+    return Finding(name="sqlite", verdict="ok", text=text)
 
 
 def _programs() -> Iterator[Finding]:
     for name, why in _PROGRAMS:
         place = shutil.which(name)
         text = place or ("not here" if why else "not here; nothing needs it")
-        yield Finding(name, "ok" if place or not why else "warn", text, "" if place else why)
+        yield Finding(
+            name=name,
+            verdict="ok" if place or not why else "warn",
+            text=text,
+            hint="" if place else why,
+        )
 
 
 def _sandbox(environ: Mapping[str, str], paths: Paths) -> Finding:
@@ -110,9 +136,9 @@ def _sandbox(environ: Mapping[str, str], paths: Paths) -> Finding:
     if fault:
         verdicts: dict[str, Verdict] = {"off": "ok", "auto": "warn", "required": "bad"}
         hint = "" if mode == "off" else "install bubblewrap, or set tools.sandbox to off"
-        return Finding("sandbox", verdicts[mode], f"{mode}: {fault}", hint)
+        return Finding(name="sandbox", verdict=verdicts[mode], text=f"{mode}: {fault}", hint=hint)
     how = "on" if mode != "off" else 'off; tools.sandbox = "auto" turns it on'
-    return Finding("sandbox", "ok", f"{how}; {program} works here")
+    return Finding(name="sandbox", verdict="ok", text=f"{how}; {program} works here")
 
 
 def _terminal(environ: Mapping[str, str]) -> Finding:
@@ -123,10 +149,20 @@ def _terminal(environ: Mapping[str, str]) -> Finding:
     colours = "colours" if can_colour(sys.stdout, environ) else "no colours"
     text = f"{kind}, {encoding}, {columns} columns, {lines} lines, {colours}"
     if encoding.replace("-", "") != "utf8":
-        return Finding("terminal", "warn", text, "set LANG to a UTF-8 locale, such as C.UTF-8")
+        return Finding(
+            name="terminal",
+            verdict="warn",
+            text=text,
+            hint="set LANG to a UTF-8 locale, such as C.UTF-8",
+        )
     if is_terminal and environ.get("TERM", "dumb") == "dumb":
-        return Finding("terminal", "warn", text, "set TERM: a dumb terminal gets the plain chat")
-    return Finding("terminal", "ok", text)
+        return Finding(
+            name="terminal",
+            verdict="warn",
+            text=text,
+            hint="set TERM: a dumb terminal gets the plain chat",
+        )
+    return Finding(name="terminal", verdict="ok", text=text)
 
 
 def _folders(paths: Paths) -> Iterator[Finding]:
@@ -136,11 +172,13 @@ def _folders(paths: Paths) -> Iterator[Finding]:
 
 def _missing(name: str, path: Path) -> Finding:
     """Say of a folder that is not there whether it could be made."""
-    above = next(one for one in path.parents if one.exists())
+    above = next(parent for parent in path.parents if parent.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-        text = f"{path} cannot be made: {above} is not writable"
-        return Finding(name, "bad", text, "set STEERSMAN_HOME to a folder of yours")
-    return Finding(name, "ok", f"{path} (made when it is needed)")
+        text = f"{path} cannot be created: {above} is not writable"
+        return Finding(
+            name=name, verdict="bad", text=text, hint="set STEERSMAN_HOME to a folder that you own"
+        )
+    return Finding(name=name, verdict="ok", text=f"{path} (made when it is needed)")
 
 
 def _folder(name: str, path: Path) -> Finding:
@@ -148,23 +186,37 @@ def _folder(name: str, path: Path) -> Finding:
     mode = status.st_mode & 0o777
     text = f"{path} (mode {mode:04o})"
     if not path.is_dir():
-        return Finding(name, "bad", text, "this is no folder: move it away")
+        return Finding(name=name, verdict="bad", text=text, hint="this is no folder: move it away")
     if status.st_uid != os.geteuid():
-        return Finding(name, "bad", f"{text}, of user {status.st_uid}", "set STEERSMAN_HOME")
+        return Finding(
+            name=name,
+            verdict="bad",
+            text=f"{text}, of user {status.st_uid}",
+            hint="set STEERSMAN_HOME",
+        )
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-        return Finding(name, "bad", f"{text}, not writable", f"chmod 700 {path}")
+        return Finding(
+            name=name, verdict="bad", text=f"{text}, not writable", hint=f"chmod 700 {path}"
+        )
     if mode & 0o077:
-        return Finding(name, "warn", f"{text}: others may look into it", f"chmod 700 {path}")
-    return Finding(name, "ok", text)
+        return Finding(
+            name=name,
+            verdict="warn",
+            text=f"{text}: other users may read it",
+            hint=f"chmod 700 {path}",
+        )
+    return Finding(name=name, verdict="ok", text=text)
 
 
 def _disk(folder: Path) -> Finding:
-    there = next(one for one in (folder, *folder.parents) if one.exists())
+    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
     free = shutil.disk_usage(there).free
     text = f"{size_text(free)} free at {there}"
     if free < _TIGHT:
-        return Finding("disk", "bad" if free < _FULL else "warn", text, "make room")
-    return Finding("disk", "ok", text)
+        return Finding(
+            name="disk", verdict="bad" if free < _FULL else "warn", text=text, hint="make room"
+        )
+    return Finding(name="disk", verdict="ok", text=text)
 
 
 def _store(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
@@ -176,16 +228,16 @@ def _store(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
             }
             use = disk_finding(store, paths)
     except SteersmanError as error:
-        yield Finding("sessions", "bad", str(error), error.hint)
+        yield Finding(name="sessions", verdict="bad", text=str(error), hint=error.hint)
         return
     dead = [session for session, word in words.items() if word == "crashed"]
     if dead:
         text = f"{len(rows)}, of which the process died: {', '.join(dead[:5])}"
-        hint = f"nothing is lost: `steersman chat --resume {dead[0]}` takes it up"
-        yield Finding("sessions", "warn", text, hint)
+        hint = f"nothing is lost: `steersman chat --resume {dead[0]}` resumes it"
+        yield Finding(name="sessions", verdict="warn", text=text, hint=hint)
     else:
         running = sum(word == "running" for word in words.values())
-        yield Finding("sessions", "ok", f"{len(rows)}, {running} of them running")
+        yield Finding(name="sessions", verdict="ok", text=f"{len(rows)}, {running} of them running")
     yield use
 
 
@@ -197,14 +249,16 @@ def _models(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
     try:
         models, choice = chosen(environ)
     except SteersmanError as error:
-        yield Finding("settings", "bad", str(error), error.hint)
+        yield Finding(name="settings", verdict="bad", text=str(error), hint=error.hint)
         return
-    yield Finding("settings", "ok", "no mistakes")
-    others = [one for name, one in models.items() if name != choice.name]
-    lines = [(f"model {one.name}: not the one of a chat here", one) for one in others]
+    yield Finding(name="settings", verdict="ok", text="no mistakes")
+    others = [config for name, config in models.items() if name != choice.name]
+    lines = [(f"model {config.name}: not the one of a chat here", config) for config in others]
     if entry := missing_weights(choice, paths.cache):
         hint = f"`steersman models fetch {entry.name}`, or configure another model"
-        yield Finding("model", "warn", f"{choice.line}; its weights are not here", hint)
+        yield Finding(
+            name="model", verdict="warn", text=f"{choice.line}; its weights are not here", hint=hint
+        )
     else:
         lines.insert(0, (choice.line, choice.config))
     for finding, (_, config) in zip(reach(lines, environ), lines, strict=True):

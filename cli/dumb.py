@@ -12,9 +12,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 
+from ..gateway.commands.talk import stop
 from ..gateway.conversation import Conversation
-from ..gateway.events.child import is_aside
-from ..gateway.events.contract import Event
+from ..gateway.events.contract import Event, is_aside
 from ..gateway.host import Host
 from ..gateway.terminal import clean
 from .begun import Begun
@@ -48,17 +48,14 @@ class _Watch:
         if is_aside(event):
             return
         begun = self._begun.hear(event)
-        match event["type"]:
-            case "turn_started":
-                self.is_busy = True
-                if begun:
-                    self._printer.write(clean(f"> {begun}\n"))
-            case "turn_ended" | "session_started":
-                self.is_busy = False
-            case "question":
-                self._printer.write(asked(event))
-            case _:
-                pass
+        if event["type"] == "turn_started":
+            self.is_busy = True
+            if begun:
+                self._printer.write(clean(f"> {begun}\n"))
+        elif event["type"] in ("turn_ended", "session_started"):
+            self.is_busy = False
+        elif event["type"] == "question":
+            self._printer.write(asked(event))
 
 
 def talk_in_lines(host: Host, open_it: Callable[[], Conversation], options: ChatOptions) -> int:
@@ -98,7 +95,7 @@ def _listen(conversation: Conversation, watch: _Watch, printer: Printer) -> None
                 return
             except _Stop:
                 printer.write("\nCtrl-C again leaves.\n")
-                conversation.say("/stop")
+                conversation.run(stop())
 
 
 def _take(conversation: Conversation, watch: _Watch, line: str) -> bool:

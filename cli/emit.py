@@ -2,7 +2,7 @@
 
 An agent waits for this at every event, so nothing of the program is imported: no parser, no journal,
 no configuration. It answers `{}` whatever happens, exits 0, and gives up its input after `PATIENCE`
-seconds or `LIMIT` bytes. What the words mean is decided by whoever reads them (`journal/restore.py`).
+seconds or `LIMIT` bytes. `journal/restore.py` reads the lines and decides what they mean.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _hear(arguments: list[str]) -> bool:
 
 
 def _wake_hooks() -> None:
-    """Let a process of its own tell hooks of it, if this person has any; nobody waits for it."""
+    """Start a process that runs the user's hooks, if there are any; do not wait for it."""
     files = [os.path.join(_place("config", "XDG_CONFIG_HOME", ".config"), "config.toml")]
     files += [os.environ.get("STEERSMAN_CONFIG", "")]
     if not any(b"[[hooks]]" in _content(file) for file in files if file):
@@ -92,13 +92,13 @@ def _take(agent: str, event: str, payload: dict[str, Any], heard: float) -> bool
         return False
     create = is_start or not session
     if not create and not os.path.exists(path):
-        return False  # nobody knows this session
+        return False  # an unknown session
     line = _line(agent, event, session, payload, heard)
     return append(path, line, create=create, sync=event in SYNCED)
 
 
 def _line(agent: str, event: str, session: str, payload: dict[str, Any], heard: float) -> bytes:
-    from ..ports.agents.ancestry import ancestors, process, terminal
+    from ..ports.process.ancestry import ancestors, process, terminal
 
     own = os.getpid()
     told = payload.get("pid")
@@ -116,7 +116,7 @@ def _line(agent: str, event: str, session: str, payload: dict[str, Any], heard: 
         "chain": ancestors(own),
         "terminal": terminal(own),
         "pane": os.environ.get("TMUX_PANE", "") or os.environ.get("STY", ""),
-        "env": {name: one for name, one in os.environ.items() if _is_inherited(name, one)},
+        "env": {name: value for name, value in os.environ.items() if _is_inherited(name, value)},
     }
     return json.dumps(data, separators=(",", ":")).encode() + b"\n"
 

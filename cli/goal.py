@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from ..gateway.commands.goal import draw_goal, goal_data
+from ..gateway.commands.goal import (
+    clear_goal,
+    draw_goal,
+    goal,
+    goal_data,
+    next_goal,
+    pause_goal,
+    resume_goal,
+)
+from ..gateway.events.contract import Event, GoalView
 from ..gateway.redaction import Redactor
 from ..gateway.terminal import clean
 from ..journal.record import SessionRecord, apply
@@ -14,7 +22,7 @@ from ..machines.errors import UsageError
 from ..machines.lifecycles import REASONS
 from ..machines.verdict import read_condition
 from .page import show, show_document
-from .queue import find_begun, say_to
+from .queue import find_begun, run_on
 from .stored import stored
 
 # What a person reads of a goal as it goes on: each verdict, and each change of its state, once
@@ -25,12 +33,12 @@ SHOWN = 120
 
 
 class GoalLines:
-    """One face's; the same state is told once, however often it comes."""
+    """The lines about a goal for one face; each state is reported once, however often it comes."""
 
     def __init__(self) -> None:
         self._told = ("", "", "")
 
-    def hear(self, event: dict[str, Any]) -> str:
+    def hear(self, event: Event) -> str:
         """Return a line for an event about a goal; empty for none."""
         if event["type"] == "verdict":
             who = "gate" if event["by"] == "gate" else "judge"
@@ -48,7 +56,7 @@ class GoalLines:
         return _line(event)
 
 
-def _line(event: dict[str, Any]) -> str:
+def _line(event: GoalView) -> str:
     text = " ".join(event["text"].split())[:SHOWN]
     used, most = event["turns_used"], event["max_turns"]
     turns = f"{used} turn" if used == 1 else f"{used} turns"
@@ -58,14 +66,14 @@ def _line(event: dict[str, Any]) -> str:
         case "impossible":
             return f"Goal given up after {turns}: {event['detail'] or text}"
         case "waiting":
-            return "Goal waiting; nothing runs for it until then. /goal resume goes on at once."
+            return "Goal waiting; no turn of it runs until then. /goal resume continues at once."
         case "cleared" if event["reason"] != "replaced":
             return f"Goal cleared: {text}"
         case "paused" if event["reason"] == "user":
             return f"Goal paused, {used} of {most} turns are used: {text}"
         case "paused":
-            why = event["detail"] or REASONS.get(event["reason"], event["reason"])
-            left = f"{used} of {most} turns are used. /goal resume goes on."
+            why = event["detail"] or REASONS.get(event["reason"] or "", event["reason"])
+            left = f"{used} of {most} turns are used. /goal resume continues."
             return f"Goal paused ({event['reason']}: {why}): {text}\n{left}"
         case _:
             return ""
@@ -83,31 +91,22 @@ def set_goal(
     is_next: bool,
     as_json: bool,
 ) -> int:
-    """Set a goal where the session runs, or note it for when somebody opens it."""
+    """Set a goal where the session runs, or note it until a process opens the session."""
     if not text.strip():
-        raise UsageError("a goal says what is to be reached", 'steersman goal set "all tests pass"')
+        raise UsageError("a goal needs a text", 'steersman goal set "all tests pass"')
     if turns is not None and turns < 1:
         raise UsageError(
             f"a goal takes at least 1 turn, not {turns}", "its own first message is turn 1"
         )
-    options = [*(f"--gate {_quoted(one)}" for one in gates)]
-    budgets = {"turns": turns, "tokens": tokens, "minutes": minutes}
-    options += [f"--{name} {most}" for name, most in budgets.items() if most is not None]
-    verb = "/goal next" if is_next else "/goal"
-    words = " ".join([verb, *options, "--", text])
-    return say_to(environ, session, words, "auto", as_json=as_json)
-
-
-def _quoted(command: str) -> str:
-    quote = '"' if '"' not in command else "'"
-    if quote in command:
-        raise UsageError(f"`{command}` has both kinds of quotes", "put it into a script")
-    return f"{quote}{command}{quote}"
+    order = next_goal if is_next else goal
+    call = order(text, gates=tuple(gates), turns=turns, tokens=tokens, minutes=minutes)
+    return run_on(environ, session, call, as_json=as_json)
 
 
 def change_goal(environ: Mapping[str, str], session: str, verb: str, *, as_json: bool) -> int:
-    """Carry out `/goal VERB` on a session, whoever has it open."""
-    return say_to(environ, session, f"/goal {verb}", "auto", as_json=as_json)
+    """Pause, resume or clear the goal of a session, also one that another process has open."""
+    changes = {"pause": pause_goal, "resume": resume_goal, "clear": clear_goal}
+    return run_on(environ, session, changes[verb](), as_json=as_json)
 
 
 def show_goal(environ: Mapping[str, str], session: str, *, as_json: bool) -> int:

@@ -1,6 +1,6 @@
 """When to say that something waits and is held."""
 
-from typing import Any
+from ..gateway.events.contract import Event
 
 
 class HeldNotice:
@@ -9,14 +9,14 @@ class HeldNotice:
     def __init__(self) -> None:
         self._count = 0
 
-    def hear(self, event: dict[str, Any]) -> str:
+    def hear(self, event: Event) -> str:
         """Take in an event; return the line that it calls for, mostly none."""
         before = self._count
         match event["type"]:
             case "session_started":
                 self._count = 0
             case "recovered" | "queue":
-                self._count = sum(bool(one.get("held")) for one in event["items"])
+                self._count = sum(bool(item.get("held")) for item in event["items"])
             case _:
                 return ""
         is_more = event["type"] == "queue" and self._count > before

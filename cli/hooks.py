@@ -11,7 +11,7 @@ from typing import Any
 
 from ..gateway.redaction import Redactor
 from ..machines.errors import ConfigError, UsageError
-from ..ports.agents.installation import Change, Installation
+from ..ports.agents.hooks.installation import Change, Installation
 from ..workflows.agent_definition import AgentDefinition, find_agent, load_agents
 from ..workflows.paths import Paths
 from .page import show, show_document, warn
@@ -23,7 +23,9 @@ _HEAD = ("AGENT", "HOOKS", "A SESSION ENDS BY", "CONFIGURATION")
 def list_hooks(environ: Mapping[str, str], *, as_json: bool) -> int:
     """Print for each agent whether our hooks are in its configuration."""
     paths = Paths.of(environ)
-    views = [_view(one, _installation(one, paths, environ)) for one in load_agents(paths).values()]
+    views = [
+        _view(agent, _installation(agent, paths, environ)) for agent in load_agents(paths).values()
+    ]
     if as_json:
         show_document({"hooks": views})
         return 0
@@ -32,18 +34,18 @@ def list_hooks(environ: Mapping[str, str], *, as_json: bool) -> int:
         tuple(
             redactor.line(str(text))
             for text in (
-                one["agent"],
-                one["state"],
-                one["ends_by"],
-                one["config"],
+                view["agent"],
+                view["state"],
+                view["ends_by"],
+                view["config"],
             )
         )
-        for one in views
+        for view in views
     ]
     show(draw_table(_HEAD, cells, environ))
-    for one in views:
-        if one["error"]:
-            warn(redactor.line(f"{one['agent']}: {one['error']}"))
+    for view in views:
+        if view["error"]:
+            warn(redactor.line(f"{view['agent']}: {view['error']}"))
     return 0
 
 
@@ -58,7 +60,7 @@ def install_hooks(environ: Mapping[str, str], name: str, *, is_dry: bool) -> int
     for change in changes:
         show(redactor.line(f"Wrote {change.path}"))
     for copy in copies:
-        show(redactor.line(f"What was there before is kept: {copy}"))
+        show(redactor.line(f"The previous content is saved: {copy}"))
     if not changes:
         show(redactor.line(f"The hooks are in {installation.path} already."))
     elif agent.hooks.note:
@@ -77,12 +79,12 @@ def uninstall_hooks(environ: Mapping[str, str], name: str, *, is_dry: bool) -> i
     for change in changes:
         show(redactor.line(f"{'Removed' if change.after is None else 'Wrote'} {change.path}"))
     if not changes:
-        show(redactor.line(f"There are no hooks of ours in {installation.path}."))
+        show(redactor.line(f"There are no steersman hooks in {installation.path}."))
     return 0
 
 
 def tell(environ: Mapping[str, str]) -> int:
-    """Run a person's own hooks for what none of them has heard of yet."""
+    """Run the user's hooks for the events that have not been delivered to them yet."""
     from ..gateway.hooking import tell_hooks
     from ..gateway.restorable import Restorable
     from ..ports.hooks import HookSpec
@@ -90,7 +92,7 @@ def tell(environ: Mapping[str, str]) -> int:
 
     paths = Paths.of(environ)
     config = load(paths, paths.config, environ)
-    specs = [HookSpec(one.on, one.run, one.timeout) for one in config.hooks]
+    specs = [HookSpec(on=hook.on, run=hook.run, timeout=hook.timeout) for hook in config.hooks]
     restorable = Restorable(paths, config.restore.retention_hours)
     count = tell_hooks(restorable, paths.state, specs, environ)
     show(f"Hooks run: {count}.")
@@ -152,6 +154,6 @@ def _program() -> list[str]:
         if path.name == "steersman" and os.access(path, os.X_OK) and path.is_file():
             return [str(path)]
     raise UsageError(
-        "this program has no command of its own that an agent could call",
+        "this program has no command that an agent could call",
         "install it: `pip install steersman`, or `make chat` in its checkout",
     )

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, cast
 
+from ..gateway.commands.registry import call
 from ..gateway.conversation import Conversation
 from ..gateway.events.contract import Event
 from ..gateway.host import Host
@@ -42,10 +43,11 @@ class Lines:
             choice, reason = said.get("choice", "deny"), said.get("reason") or ""
             self._answer(str(said["answer"]), str(choice), str(reason))
             return False
+        if "command" in said:
+            return self._run(said, client)
         if not said["text"].strip():
             hint = "a message has words: nothing was sent"
-            fields = {"reason": "empty", "text": said["text"], "client_id": client or None}
-            self.conversation.narrate("rejected", **fields, hint=hint)
+            self.conversation.narrator.rejected("empty", said["text"], client, hint)
             return False
         reply = self.conversation.say(
             said["text"],
@@ -53,6 +55,16 @@ class Lines:
             client,
             str(said.get("user") or ""),
         )
+        return reply is not None and reply.leaves
+
+    def _run(self, said: dict[str, Any], client: str) -> bool:
+        """Carry out a command that came as data; True when it asked to leave."""
+        try:
+            found = call(str(said["command"]), dict(said.get("arguments") or {}))
+        except (TypeError, ValueError) as error:
+            self._error("bad_line", str(error), "docs/commands.md lists them", client or None)
+            return False
+        reply = self.conversation.run(found, client, str(said.get("user") or ""))
         return reply is not None and reply.leaves
 
     def hear(self, event: Event) -> None:
@@ -63,10 +75,10 @@ class Lines:
             self._questions.discard(event["id"])
 
     def deny_the_rest(self) -> None:
-        """Nobody is there to answer any more."""
+        """Deny the open questions: standard input has ended."""
         self.conversation.stop_asking()
         for question in sorted(self._questions):
-            self.conversation.answer(question, "deny", "nobody is there to answer")
+            self.conversation.answer(question, "deny", "there is no person to answer")
         self._questions.clear()
 
     def _answer(self, question: str, choice: str, reason: str) -> None:
@@ -74,7 +86,7 @@ class Lines:
             text = f"`{choice}` is no choice"
             self._error("bad_line", text, "choices: allow, always, deny")
             return
-        answer = self.conversation.ask(Answer(question, choice, reason))
+        answer = self.conversation.ask(Answer(question=question, choice=choice, reason=reason))
         if not answer.get("ok"):
             self._error("no_question", str(answer.get("reason")), "it was not answered")
 
@@ -83,12 +95,12 @@ class Lines:
         said = _object(line) or {}
         if isinstance(said.get("text"), str):
             hint = f"`as` is one of {', '.join(CHOICES)}"
-        text = f"this says nothing that can be taken: {line[:80]}"
+        text = f"neither `text` nor `answer` in this line: {line[:80]}"
         self._error("bad_line", text, hint, said.get("client_id"))
 
     def _error(self, code: str, text: str, hint: str, client: object = None) -> None:
-        more = {} if client is None else {"client_id": str(client)}
-        self.conversation.narrate("error", code=code, text=text, hint=hint, **more)
+        key = None if client is None else str(client)
+        self.conversation.narrator.error(code, text, hint, key)
 
 
 def _parse(line: str) -> dict[str, Any] | None:
@@ -102,7 +114,8 @@ def _parse(line: str) -> dict[str, Any] | None:
     if said is None:
         return None
     is_text = isinstance(said.get("text"), str) and said.get("as", "auto") in CHOICES
-    return said if is_text or isinstance(said.get("answer"), str) else None
+    is_other = any(isinstance(said.get(kind), str) for kind in ("answer", "command"))
+    return said if is_text or is_other else None
 
 
 def _object(line: str) -> dict[str, Any] | None:
@@ -151,9 +164,9 @@ def speak_utf8() -> None:
 def preface(host: Host, conversation: Conversation) -> None:
     """Say what the start has to say."""
     if host.choice is not None:
-        conversation.narrate("notice", text=host.choice.line)
+        conversation.narrator.notice(host.choice.line)
     for notice in (*host.config.notices, *host.notices):
-        conversation.narrate("notice", text=notice)
+        conversation.narrator.notice(notice)
 
 
 def _read(lines: Lines, settling: Settling, options: ChatOptions) -> None:

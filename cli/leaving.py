@@ -21,20 +21,20 @@ from ..machines.errors import StoreError
 
 def farewell(conversation: Conversation | Attached, *, is_kept: bool = True) -> str:
     """Say it of a session that was just let go of; `is_kept` is false where nothing is on disk."""
-    if isinstance(conversation, Attached):  # whoever has it open goes on
-        return f"Session {conversation.session} goes on where it runs."
+    if isinstance(conversation, Attached):  # its owner goes on
+        return f"Session {conversation.session} continues in its own program."
     if not is_kept:
         return "Nothing is saved: auto_queue.persistence.enabled is false."
     try:
-        rows = conversation.runtime.store.sessions()
-    except StoreError:  # it was told when it happened
+        rows = conversation.store.sessions()
+    except StoreError:  # it was reported when it happened
         return ""
-    row = next((one for one in rows if one.session == conversation.session), None)
+    row = next((row for row in rows if row.session == conversation.session), None)
     if row is None:
         return ""
     if row.state == "finalized":
-        return f"Session {row.session} has ended for good; `steersman sessions show` tells it."
-    return f"Saved{_left(row)}. Go on with: steersman chat --resume {row.session}"
+        return f"Session {row.session} is finalized; `steersman sessions show` prints it."
+    return f"Saved{_left(row)}. Continue with: steersman chat --resume {row.session}"
 
 
 def _left(row: SessionRow) -> str:
@@ -90,7 +90,7 @@ def leave_on_signals() -> Generator[None]:
             raise leaving
 
     def on_lost(lost: sys.UnraisableHookArgs) -> None:
-        """Ask again soon: what is raised while something is thrown away reaches nobody."""
+        """Ask again soon: an exception raised in a finalizer does not propagate."""
         nonlocal count
         if not isinstance(lost.exc_value, Leaving):
             unraisable(lost)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import asdict
 
 from ..machines.errors import UsageError
 from ..machines.lifecycles import (
@@ -35,8 +36,8 @@ OF_A_SESSION = (SESSION, QUEUE, ITEM, TURN, CALL, INTERRUPT, GOAL, JUDGE)
 FORMATS = ("mermaid", "svg", "toml")
 
 MACHINES: Mapping[str, Machine] = {
-    one.name: one
-    for one in (
+    machine.name: machine
+    for machine in (
         *(SESSION, QUEUE, ITEM, TURN, CALL, INTERRUPT, GOAL, JUDGE),
         *(SUBAGENT, CHILD, RUN, STEP, WORK, REVERT, RESTORE),
     )
@@ -47,12 +48,12 @@ MACHINES: Mapping[str, Machine] = {
 def list_machines(*, as_json: bool) -> int:
     """Print the machines with their states."""
     if as_json:
-        show_document({"machines": [_brief(one) for one in MACHINES.values()]})
+        show_document({"machines": [_brief(machine) for machine in MACHINES.values()]})
         return 0
     width = max(map(len, MACHINES))
-    for one in MACHINES.values():
-        show(f"{one.name:<{width}}  {one.doc}")
-        show(f"{'':<{width}}  {', '.join(state.name for state in one.states)}")
+    for machine in MACHINES.values():
+        show(f"{machine.name:<{width}}  {machine.doc}")
+        show(f"{'':<{width}}  {', '.join(state.name for state in machine.states)}")
     return 0
 
 
@@ -98,13 +99,13 @@ def _current(environ: Mapping[str, str], machine: str, session: str) -> tuple[st
     states: dict[str, list[str]] = {
         "session": [record.state],
         "queue": [record.queue.state],
-        "item": [one.state for one in record.queue.live()],
+        "item": [item.state for item in record.queue.live()],
         "turn": [turn.state] if turn else [],
-        "call": [one.state for one in turn.calls.values()] if turn else [],
-        "interrupt": [one.state for one in record.interrupts.values()][-1:],
-        "subagent": [one.state for one in record.children.values()],
+        "call": [call.state for call in turn.calls.values()] if turn else [],
+        "interrupt": [interrupt.state for interrupt in record.interrupts.values()][-1:],
+        "subagent": [child.state for child in record.children.values()],
         "goal": [record.goals.goal.state] if record.goals.goal else [],
-        "revert": [one.state for one in record.reverts.values()][-1:],
+        "revert": [revert.state for revert in record.reverts.values()][-1:],
     }
     return tuple(dict.fromkeys(states.get(machine, [])))
 
@@ -115,8 +116,11 @@ def check_machines() -> int:
 
     return _report(
         [
-            (f"{one.name}: {len(one.states)} states, {len(one.transitions)} rows", check(one))
-            for one in MACHINES.values()
+            (
+                f"{machine.name}: {len(machine.states)} states, {len(machine.transitions)} rows",
+                check(machine),
+            )
+            for machine in MACHINES.values()
         ]
     )
 

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import to_builtins
 
 from ..gateway.formats import size_text
 from ..gateway.redaction import Redactor
 from ..machines.errors import UsageError
-from ..ports.models.catalogue import CatalogueEntry, catalogue, entry_named
-from ..ports.models.fetch import fetch, fetched
+from ..ports.models.embedded.catalogue import CatalogueEntry, catalogue, entry_named
+from ..ports.models.embedded.fetch import fetch, fetched
 from ..workflows.paths import Paths, make_private
+from ..workflows.providers import EMBEDDED
 from .page import show, show_document, warn
 from .table import draw_table
 
 if TYPE_CHECKING:
     from ..ports.models.choice import Choice
     from ..ports.models.model import Model
-    from ..ports.models.settings import ModelConfig
+    from ..ports.models.provider import ModelConfig
     from ..ports.models.trial import Trial
 
 
@@ -32,17 +34,17 @@ def list_models(environ: Mapping[str, str], *, as_json: bool) -> int:
     if as_json:
         show_document(
             {
-                "models": [_configured(one, redactor) for one in models.values()],
-                "catalogue": [_offered(one, paths.cache) for one in catalogue()],
+                "models": [_configured(config, redactor) for config in models.values()],
+                "catalogue": [_offered(entry, paths.cache) for entry in catalogue()],
                 "choice": {**_configured(choice.config, redactor), "why": choice.why},
             }
         )
         return 0
     if models:
-        rows = [_row(one, redactor) for one in models.values()]
+        rows = [_row(config, redactor) for config in models.values()]
         show(draw_table(("NAME", "PROVIDER", "MODEL", "ADDRESS"), rows, environ) + "\n")
     head = ("CATALOGUE", "FETCHED", "SIZE", "LICENCE", "WHAT IT IS")
-    show(draw_table(head, [_catalogue_row(one, paths.cache) for one in catalogue()], environ))
+    show(draw_table(head, [_catalogue_row(entry, paths.cache) for entry in catalogue()], environ))
     show(f"\nA chat here would use {redactor.line(choice.line.removeprefix('model '))}.")
     if entry := missing_weights(choice, paths.cache):
         warn(f"Its weights are not here: `steersman models fetch {entry.name}`.")
@@ -65,9 +67,9 @@ def check_model(
     is_json = choice.config.tool_dialect == "json"
     found = asyncio.run(_try_out(model, seconds, redactor, is_json=is_json, as_json=as_json))
     if as_json:
-        trials = [redactor.data(asdict(one)) for one in found]
+        trials = [redactor.data(to_builtins(trial)) for trial in found]
         show_document({"model": choice.name, "why": choice.why, "trials": trials})
-    elif all(one.is_good for one in found):
+    elif all(trial.is_good for trial in found):
         show("Everything works.")
     return 0
 
@@ -95,7 +97,7 @@ def fetch_model(environ: Mapping[str, str], name: str, *, only_if_needed: bool) 
 
     entry = entry_named(name)
     if entry is None:
-        known = ", ".join(one.name for one in catalogue())
+        known = ", ".join(entry.name for entry in catalogue())
         raise UsageError(f"the catalogue has no model `{name}`", f"it has: {known}")
     paths = Paths.of(environ)
     if there := fetched(entry, paths.cache):
@@ -117,7 +119,7 @@ def fetch_model(environ: Mapping[str, str], name: str, *, only_if_needed: bool) 
 def chosen(environ: Mapping[str, str], flag: str = "") -> tuple[dict[str, ModelConfig], Choice]:
     """Return the configured models, and the one of a chat in this folder. Raises `ConfigError`."""
     from ..ports.models.choice import choose, probe_loopback
-    from ..ports.models.settings import model_configs
+    from ..ports.models.provider import model_configs
     from ..workflows.config import load
 
     config = load(Paths.of(environ), Path.cwd(), environ)
@@ -128,7 +130,7 @@ def chosen(environ: Mapping[str, str], flag: str = "") -> tuple[dict[str, ModelC
 
 def missing_weights(choice: Choice, cache: Path) -> CatalogueEntry | None:
     """Return what has to be fetched before the chosen model can be used, if anything."""
-    if choice.config.provider != "local":
+    if choice.config.provider != EMBEDDED:
         return None
     entry = entry_named(choice.config.model or choice.name)
     return entry if entry and not fetched(entry, cache) else None
@@ -140,7 +142,7 @@ def _is_needed(environ: Mapping[str, str], entry: CatalogueEntry) -> bool:
 
 
 def _configured(config: ModelConfig, redactor: Redactor) -> dict[str, Any]:
-    found: dict[str, Any] = redactor.data(asdict(config))
+    found: dict[str, Any] = redactor.data(to_builtins(config))
     return found
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from ..gateway.conversation import Conversation
 from ..gateway.host import Host
 from ..machines.errors import UsageError
+from ..machines.value import Value
 
-# The folder that a command works in, as somebody named it -----------------------------------------
+# The folder that a command works in --------------------------------------------------------------
 
 
 def work_folder(named: Path) -> Path:
-    """Return it whole, without links. Raises `UsageError` where there is none."""
+    """Return the folder as an absolute path without links. Raises `UsageError` if it is missing."""
     folder = named.expanduser().resolve()
     if not folder.is_dir():
         raise UsageError(f"`{folder}` is not a folder", "give --cwd an existing one")
@@ -28,8 +28,7 @@ def work_folder(named: Path) -> Path:
 Verdict = Literal["ok", "warn", "bad"]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Value):
     """What was looked at and how it is; `hint` is what to do, empty if nothing."""
 
     name: str
@@ -38,8 +37,7 @@ class Finding:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ChatOptions:
+class ChatOptions(Value):
     """What the command line asked for."""
 
     message: str = ""

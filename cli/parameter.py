@@ -6,13 +6,15 @@ import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Session = Annotated[
-    str, typer.Argument(metavar="ID", help="A session's id, a unique begin of one, or `last`.")
+    str, typer.Argument(metavar="ID", help="A session's id, a unique prefix of one, or `last`.")
 ]
 Of = Annotated[
     str,
     typer.Option(
-        "--session", metavar="ID", help="A session; without it the newest one of this folder."
+        "--session", metavar="ID", help="A session; if left out, the newest of this folder."
     ),
 ]
-Number = Annotated[int, typer.Argument(metavar="N", help="The number that the list shows.")]
-NumberOrLast = Annotated[int, typer.Argument(metavar="N", help="Its number; the last if left out.")]
+Number = Annotated[int, typer.Argument(metavar="N", help="The number in the list.")]
+NumberOrLast = Annotated[
+    int, typer.Argument(metavar="N", help="Its number; if left out, the last.")
+]

@@ -11,7 +11,7 @@ from ..machines.errors import UsageError
 from ..ports.tools.permission import Permissions
 from ..workflows.config import load
 from ..workflows.paths import Paths
-from ..workflows.settings import TOOLS
+from ..workflows.tools import TOOLS
 from .page import show, show_document, warn
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from msgspec.structs import replace
+
 from ..gateway.conversation import Conversation
-from ..gateway.events.child import is_aside
-from ..gateway.events.contract import Event
+from ..gateway.events.contract import Event, is_aside
 from ..gateway.formats import call_words
 from ..gateway.host import Host
 from ..gateway.progress import progress_text
@@ -33,7 +33,7 @@ from .settling import Settling
 from .typed import comes_soon, typed_lines
 
 PATIENCE = 2.0
-"""Seconds in which a pipe that nobody watches has to say something."""
+"""Seconds within which a piped standard input has to deliver something."""
 MOST_PIPED = 1024 * 1024
 """Characters that may be piped in beside a message; far more than most models read at once."""
 
@@ -101,9 +101,9 @@ class PlainFace:
             self._err.write(clean(text) + "\n")
 
 
-def _line(event: dict[str, Any]) -> str:
+def _line(event: Event) -> str:
     match event["type"]:
-        case "tool_started" if event["tool"] != "progress":  # what it reports is told by itself
+        case "tool_started" if event["tool"] != "progress":  # its report is an event of its own
             return f"[{event['tool']}] {_brief(event['arguments'])}"
         case "tool_ended" if event["status"] != "ok":
             reason = event.get("reason") or event["status"]
@@ -114,20 +114,22 @@ def _line(event: dict[str, Any]) -> str:
         case "error":
             return f"error: {event['text']}" + (f"\n  {event['hint']}" if event["hint"] else "")
         case "notice":
-            return str(event["text"])
+            return event["text"]
         case "result" if event["name"] == "stop" and event["data"].get("interrupted"):
             return ""  # the turn's end says it
         case "reverted":
             return reverted_text(event)
         case "result" if event["name"] == "revert" and event["ok"]:
-            return str(event["text"]) if event["data"]["dry_run"] else ""  # it was told above
+            return (
+                event["text"] if event["data"]["dry_run"] else ""
+            )  # the `reverted` event was printed
         case "result":
-            return str(event["text"])
+            return event["text"]
         case _:
             return ""
 
 
-def _brief(arguments: dict[str, Any]) -> str:
+def _brief(arguments: Mapping[str, Any]) -> str:
     line = ", ".join(call_words(arguments))
     return line if len(line) <= 100 else f"{line[:97]}..."
 
@@ -173,7 +175,7 @@ def with_piped(message: str) -> str:
     if message.lstrip().startswith("/") or _is_typed():
         return message
     if not _is_watched() and not comes_soon(PATIENCE):
-        warn(f"steersman: nothing was piped in within {PATIENCE:g} seconds: going on without it")
+        warn(f"steersman: nothing was piped in within {PATIENCE:g} seconds: continuing without it")
         return message
     lines: list[str] = []
     size = 0
@@ -182,8 +184,8 @@ def with_piped(message: str) -> str:
         size += len(line) + 1
         if size > MOST_PIPED:
             raise UsageError(
-                f"more than {MOST_PIPED // 1024} KiB are piped in beside the message",
-                "put it into a file, and say in the message where",
+                f"more than {MOST_PIPED // 1024} KiB of piped input",
+                "write it to a file, and name the file in the message",
             )
     piped = "\n".join(lines).strip("\n")
     return f"{message}\n\n{piped}" if piped.strip() else message

@@ -14,8 +14,8 @@ from typing import TextIO
 def forget(*descriptors: int) -> None:
     """Let whatever is still written there, also by Python's own end, go nowhere and raise nothing."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    for one in descriptors:
-        os.dup2(nowhere, one)
+    for descriptor in descriptors:
+        os.dup2(nowhere, descriptor)
     os.close(nowhere)
 
 

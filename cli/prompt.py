@@ -1,7 +1,7 @@
 """The prompt: type while the agent works.
 
 Rows that are finished are printed above; the line that still streams, the open question, the input
-line and the bar are drawn below, and anew whenever something changes.
+line and the bar are drawn below, and redrawn whenever something changes.
 """
 
 from __future__ import annotations

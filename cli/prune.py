@@ -48,7 +48,7 @@ def prune_sessions(environ: Mapping[str, str], *, with_finalized: bool, as_json:
             if row.state == "finalized" and not row.parent:
                 gone += delete(store, paths.state, folder, row.session)[0]
         outputs = _drop_outputs(paths.state, store, old)
-        store.thin([one.session for one in old if one.session not in gone])
+        store.thin([row.session for row in old if row.session not in gone])
         journal = store.compact()
     data = {"sessions": list(pruned.sessions), "freed": pruned.freed, "left": pruned.left}
     if as_json:
@@ -77,7 +77,7 @@ def prune_sessions(environ: Mapping[str, str], *, with_finalized: bool, as_json:
 
 
 def _outlived(store: SqliteStore, before: float) -> list[SessionRow]:
-    """Return the sessions that nobody has open, and nothing has touched since a time."""
+    """Return the sessions that no process has open and that are unchanged since a time."""
     owners = store.owners()
     return [row for row in store.sessions() if row.updated < before and row.session not in owners]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..gateway.conversation import Conversation
-from ..gateway.events.contract import Event
+from ..gateway.events.contract import Event, QuestionEvent
 from ..gateway.formats import call_words
 from ..gateway.terminal import clean
 
@@ -22,50 +22,47 @@ class Questions:
     """The open questions, of the agent and of its subagents, oldest first."""
 
     def __init__(self) -> None:
-        self._open: list[Event] = []
+        self._open: list[QuestionEvent] = []
 
     @property
-    def first(self) -> Event | None:
+    def first(self) -> QuestionEvent | None:
         """The one that is to be answered next."""
         return self._open[0] if self._open else None
 
     @property
-    def all(self) -> list[Event]:
+    def all(self) -> list[QuestionEvent]:
         """All of them."""
         return list(self._open)
 
     def hear(self, event: Event) -> None:
         """Take in an event: a question, or what shows that one is open no longer."""
-        match event["type"]:
-            case "question":
-                self._open.append(event)
-            case "answered":
-                self._keep(lambda one: one["id"] != event["id"])
-            case "turn_ended":
-                self._keep(lambda one: one["session"] != event["session"])
-            case "tool_started" | "tool_ended":
-                asked_here = event["session"], event["call"]
-                self._keep(lambda one: (one["session"], _call(one)) != asked_here)
-            case _:
-                pass
+        if event["type"] == "question":
+            self._open.append(event)
+        elif event["type"] == "answered":
+            self._keep(lambda question: question["id"] != event["id"])
+        elif event["type"] == "turn_ended":
+            self._keep(lambda question: question["session"] != event["session"])
+        elif event["type"] == "tool_started" or event["type"] == "tool_ended":
+            asked_here = event["session"], event["call"]
+            self._keep(lambda question: (question["session"], _call(question)) != asked_here)
 
-    def drop(self, question: Event) -> None:
+    def drop(self, question: QuestionEvent) -> None:
         """Forget one: it was answered."""
-        self._keep(lambda one: one is not question)
+        self._keep(lambda other: other is not question)
 
     def drop_those_of(self, step: str) -> None:
         """Forget what a workflow's step asked: it has ended."""
-        self._keep(lambda one: one.get("step") != step)
+        self._keep(lambda question: question.get("step") != step)
 
-    def _keep(self, is_open: Callable[[Event], bool]) -> None:
-        self._open = [one for one in self._open if is_open(one)]
-
-
-def _call(question: Event) -> str:
-    return str(question["id"]).rpartition("-")[2]
+    def _keep(self, is_open: Callable[[QuestionEvent], bool]) -> None:
+        self._open = [question for question in self._open if is_open(question)]
 
 
-def asked(question: Event) -> str:
+def _call(question: QuestionEvent) -> str:
+    return question["id"].rpartition("-")[2]
+
+
+def asked(question: QuestionEvent) -> str:
     """Return the lines that ask."""
     words = clean(" ".join(call_words(question["arguments"])))
     left = len(words) - SHOWN
@@ -73,11 +70,11 @@ def asked(question: Event) -> str:
     return f"{question['tool']}: {what}\nMay it run? [y]es, [a]lways, [n]o\n"
 
 
-def answering(question: Event, text: str) -> tuple[str, str] | None:
+def answering(question: QuestionEvent, text: str) -> tuple[str, str] | None:
     """Read a text as the answer to a question: choice and reason; none if it is a message.
 
     A word or a letter for a choice answers, `please` and `thanks` aside; `n` or `deny` may be
-    followed by a reason, which the agent is told.
+    followed by a reason, which goes to the agent.
     """
     words = text.strip().lower().strip(".!").replace(",", " ").split()
     if not words:
@@ -89,7 +86,7 @@ def answering(question: Event, text: str) -> tuple[str, str] | None:
     return (choice, "") if is_choice else None
 
 
-def answered(conversation: Conversation, question: Event, text: str) -> bool:
+def answered(conversation: Conversation, question: QuestionEvent, text: str) -> bool:
     """Take a text that answers the open question; anything else is a message."""
     answer = answering(question, text)
     if answer is not None:

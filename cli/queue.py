@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
+from ..gateway.commands.command import CommandCall
 from ..gateway.errand import Errand
 from ..gateway.home import find_session, named_session
 from ..gateway.progress import item_line
@@ -20,7 +21,6 @@ from .page import show, show_document, warn
 from .stored import stored
 
 WAYS_TO_SAY = ("auto", "queue", "steer", "interrupt")
-FILES = ("export", "import")
 
 
 def list_queue(
@@ -35,7 +35,7 @@ def list_queue(
         return 0
     if row is None:
         return 0
-    lines = [item_line(one) for one in data["items"]]
+    lines = [item_line(item) for item in data["items"]]
     if data["state"] == "held" and lines:
         lines.append("Held: `/queue resume` in a chat on this session runs them.")
     show(clean("\n".join(lines)) if lines else f"The queue of {data['session']} is empty.")
@@ -43,34 +43,24 @@ def list_queue(
 
 
 def list_saved(environ: Mapping[str, str], *, as_json: bool) -> int:
-    """Print the saved queues of all sessions that nobody has open, newest activity first."""
+    """Print the saved queues of all sessions that no process has open, newest activity first."""
     from ..gateway.retention import is_saved
     from ..gateway.shelf import Saved, saved_queue
 
     with stored(environ) as store:
-        rows = [one for one in store.sessions() if is_saved(one)]
-        rows = [one for one in rows if not store.is_owned(one.session)]
-        saved = [Saved(one, tuple(saved_queue(store, one.session))) for one in rows]
-    found = [one.view() for one in saved if one.items]
+        rows = [row for row in store.sessions() if is_saved(row)]
+        rows = [row for row in rows if not store.is_owned(row.session)]
+        saved = [Saved(row=row, items=tuple(saved_queue(store, row.session))) for row in rows]
+    found = [queue.view() for queue in saved if queue.items]
     if as_json:
         show_document({"saved": found})
         return 0
     lines: list[str] = []
-    for one in found:
-        lines.append(f"{one['session']}  {one['folder']}")
-        lines += [f"  {item_line(item)}" for item in one["items"]]
+    for queue in found:
+        lines.append(f"{queue['session']}  {queue['folder']}")
+        lines += [f"  {item_line(item)}" for item in queue["items"]]
     show(clean("\n".join(lines)) if lines else "No session has a saved queue.")
     return 0
-
-
-def change_queue(
-    environ: Mapping[str, str], session: str, verb: str, words: list[str], *, as_json: bool
-) -> int:
-    """Carry out `/queue VERB …` on a session, whoever has it open."""
-    if verb in FILES:
-        words = [shlex.quote(str(Path(one).expanduser().absolute())) for one in words]
-    text = " ".join(("/queue", verb, *words))  # a message's own words go as they are
-    return say_to(environ, session, text, "auto", as_json=as_json)
 
 
 def say_to(
@@ -86,16 +76,19 @@ def say_to(
     if explicit not in WAYS_TO_SAY:
         raise UsageError(f"there is no `--as {explicit}`", f"ways: {', '.join(WAYS_TO_SAY)}")
     if not text.strip():
-        raise UsageError("there is nothing to say", 'steersman send last "and the tests"')
+        raise UsageError("there is no message to send", 'steersman send last "and the tests"')
     with stored(environ) as store:
         row = _find(store, session)
         receipt = Errand(Paths.of(environ), environ, store, row.session, user).say(text, explicit)
     return _print(receipt, as_json=as_json)
 
 
-def stop_session(environ: Mapping[str, str], session: str, *, as_json: bool) -> int:
-    """Stop the running turn of a session and everything that it started."""
-    return say_to(environ, session, "/stop", "auto", as_json=as_json)
+def run_on(environ: Mapping[str, str], session: str, call: CommandCall, *, as_json: bool) -> int:
+    """Run a command on a session, also one that another process has open; print its result."""
+    with stored(environ) as store:
+        row = _find(store, session)
+        receipt = Errand(Paths.of(environ), environ, store, row.session).run(call)
+    return _print(receipt, as_json=as_json)
 
 
 def _find(store: SqliteStore, name: str) -> SessionRow:
@@ -106,8 +99,8 @@ def _find(store: SqliteStore, name: str) -> SessionRow:
     if name:
         return named_session(store, name)
     rows = store.sessions()
-    here = [one for one in rows if one.folder == str(Path.cwd())]
-    return find_session(here if any(one.seq for one in here) else rows, "last")
+    here = [row for row in rows if row.folder == str(Path.cwd())]
+    return find_session(here if any(row.seq for row in here) else rows, "last")
 
 
 def find_begun(store: SqliteStore, name: str) -> SessionRow | None:
@@ -115,8 +108,8 @@ def find_begun(store: SqliteStore, name: str) -> SessionRow | None:
 
     Raises `UsageError` for a name that no session has.
     """
-    if name in ("", "last") and not any(one.seq and not one.parent for one in store.sessions()):
-        warn("There is no session yet; `steersman chat` begins one.")
+    if name in ("", "last") and not any(row.seq and not row.parent for row in store.sessions()):
+        warn("There is no session yet; `steersman chat` starts one.")
         return None
     return _find(store, name)
 
@@ -124,17 +117,17 @@ def find_begun(store: SqliteStore, name: str) -> SessionRow | None:
 def _stored_queue(
     store: SqliteStore, row: SessionRow | None, *, is_all: bool = False
 ) -> dict[str, Any]:
-    """Show what is durable; of a session that nobody has open as the next owner will find it."""
+    """Show the durable queue; of a session that no process has open, as the next owner will find it."""
     if row is None:
         return {"session": None, "state": "open", "items": []}
-    from ..gateway.events.contract import queue_view
+    from ..gateway.events.translation import queue_view
     from ..gateway.shelf import Saved, saved_queue
     from ..journal.recovery import is_cut_off, load_record
 
     record = load_record(store, row.session)
     if store.is_owned(row.session):
         return {"session": row.session, **queue_view(record.queue, is_all=is_all)}
-    saved = Saved(row, tuple(saved_queue(store, row.session)))
+    saved = Saved(row=row, items=tuple(saved_queue(store, row.session)))
     state = "held" if saved.items and is_cut_off(record) else record.queue.state
     items: list[Any] = list(saved.view()["items"])
     if is_all:

@@ -15,7 +15,7 @@ from .disk import disk_use
 from .options import Finding
 
 _LARGEST = 3  # sessions that are named
-_ENDING = 2.0  # seconds in which the helpers of a program that just died end by themselves
+_ENDING = 2.0  # seconds in which the helpers of a program that just died end
 _LOOK_AGAIN = 0.1
 
 
@@ -23,11 +23,11 @@ def disk_finding(store: SqliteStore, paths: Paths) -> Finding:
     """Tell what our folders take, and which sessions take most."""
     folders = {"state": paths.state, "cache": paths.cache}
     takes = [f"{name} {size_text(_size(path))}" for name, path in folders.items()]
-    sizes = sorted(disk_use(store, paths.state).items(), key=lambda one: -one[1])
+    sizes = sorted(disk_use(store, paths.state).items(), key=lambda entry: -entry[1])
     largest = [f"{session} {size_text(size)}" for session, size in sizes[:_LARGEST] if size]
     if largest:
         takes.append(f"the largest sessions: {', '.join(largest)}")
-    return Finding("use", "ok", "; ".join(takes))
+    return Finding(name="use", verdict="ok", text="; ".join(takes))
 
 
 def _size(path: Path) -> int:
@@ -38,16 +38,19 @@ def leftover_findings() -> Iterator[Finding]:
     """Name each process that outlived the program that started it, and how to end it."""
     left = _lasting()
     if not left:
-        yield Finding("processes", "ok", "none is left of a program that died")
-    for one in left:
-        below = f", with {', '.join(map(str, one.below))} below it" if one.below else ""
-        text = f"{one.pid} is left: {one.what}{below}; process {one.owner}, now dead, started it"
-        ends = " ".join(map(str, (one.pid, *one.below)))
-        yield Finding("processes", "warn", text, f"kill -9 {ends}")
+        yield Finding(name="processes", verdict="ok", text="none is left over")
+    for leftover in left:
+        below = f", with {', '.join(map(str, leftover.below))} below it" if leftover.below else ""
+        text = (
+            f"{leftover.pid} is left over: {leftover.what}{below}; "
+            f"started by process {leftover.owner}, which is dead"
+        )
+        ends = " ".join(map(str, (leftover.pid, *leftover.below)))
+        yield Finding(name="processes", verdict="warn", text=text, hint=f"kill -9 {ends}")
 
 
 def _lasting() -> list[Leftover]:
-    """List what is left after the time in which it would have ended by itself."""
+    """List the processes that are left after the time in which they would have ended."""
     until = time.monotonic() + _ENDING
     while (left := leftovers()) and time.monotonic() < until:
         time.sleep(_LOOK_AGAIN)

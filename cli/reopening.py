@@ -1,4 +1,4 @@
-"""Work whose outcome nobody knows: which there is, and which a person means by a word."""
+"""Work of unknown outcome: which there is, and which of it an argument names."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def chosen_work(run: RunRecord, words: Iterable[str], option: str) -> tuple[Work
     unknown = run.unknown()
     found: list[Work] = []
     for word in words:
-        meant = [one for one in unknown if word in _names(run, one)]
+        meant = [work for work in unknown if word in _names(run, work)]
         if not meant:
-            known = ", ".join(_name(run, one) for one in unknown) or "none"
+            known = ", ".join(_name(run, work) for work in unknown) or "none"
             raise UsageError(
                 f"`{option} {word}` names no work of unknown outcome", f"there is: {known}"
             )
-        found += [one for one in meant if one not in found]
+        found += [work for work in meant if work not in found]
     return tuple(found)
 
 
 def unknown_work(run: RunRecord, spec: WorkflowSpec, decided: Set[Work]) -> list[str]:
     """Name the work that a person has to decide about before the run can go on."""
     free = {step.id for step in spec.steps if step.idempotent}
-    left = [one for one in run.unknown() if one not in decided and one[0] not in free]
-    return [_name(run, one) for one in left]
+    left = [work for work in run.unknown() if work not in decided and work[0] not in free]
+    return [_name(run, work) for work in left]
 
 
 def _names(run: RunRecord, work: Work) -> tuple[str, ...]:

@@ -27,20 +27,22 @@ def list_records(environ: Mapping[str, str], *, as_json: bool) -> int:
     records = restorable.kept(now)
     redactor = Redactor(environ)
     if as_json:
-        views = [restore_view(one, restorable.agents) for one in records]
+        views = [restore_view(record, restorable.agents) for record in records]
         show_document({"restore": views})
         return 0
     if not records:
-        warn("There is nothing to restore; `steersman hooks install AGENT` lets an agent report.")
+        warn(
+            "There is nothing to restore; `steersman hooks install AGENT` installs hooks in an agent."
+        )
         return 0
     rows: list[tuple[str, ...]] = []
-    for one in records:
-        state = f"{one.state}, alive" if lives(one) else one.state
-        command = restorable.agents[one.agent].resume_command(one.session)
-        how = shlex.join(command) if can_resume(one) else "its id is not known"
-        stopped = age(now - one.last_boundary) if one.last_boundary else "-"
-        cells = (one.session, one.agent, state, age(now - one.updated), stopped)
-        rows.append((*map(redactor.line, cells), redactor.line(f"cd {one.cwd} && {how}")))
+    for record in records:
+        state = f"{record.state}, alive" if lives(record) else record.state
+        command = restorable.agents[record.agent].resume_command(record.session)
+        how = shlex.join(command) if can_resume(record) else "its id is not known"
+        stopped = age(now - record.last_boundary) if record.last_boundary else "-"
+        cells = (record.session, record.agent, state, age(now - record.updated), stopped)
+        rows.append((*map(redactor.line, cells), redactor.line(f"cd {record.cwd} && {how}")))
     show(draw_table(_HEAD, rows, environ))
     return 0
 
@@ -59,7 +61,7 @@ def run_record(environ: Mapping[str, str], name: str) -> int:
 
 
 def forget_record(environ: Mapping[str, str], name: str) -> int:
-    """Drop a record for good."""
+    """Delete a record."""
     record = _restorable(environ).forget(name)
     show(Redactor(environ).line(f"Forgot session {record.session} of {record.agent}."))
     return 0

@@ -1,11 +1,11 @@
-"""`steersman sessions revert`: give files back from another terminal, or when nobody is there."""
+"""`steersman sessions revert`: reverts files of a session that is open elsewhere or closed."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 
-from .queue import say_to
+from ..gateway.commands.revert import revert
+from .queue import run_on
 
 
 def revert_session(
@@ -18,9 +18,6 @@ def revert_session(
     dry_run: bool,
     as_json: bool,
 ) -> int:
-    """Carry out `/revert …` on a session, whoever has it open."""
-    words = ["--to", to] if to else []
-    words += ["--force"] if force else []
-    words += ["--dry-run"] if dry_run else []
-    words += ["--", *what] if what else []
-    return say_to(environ, session, shlex.join(["/revert", *words]), "auto", as_json=as_json)
+    """Run `/revert …` on a session, also one that another process has open."""
+    call = revert(tuple(what), since=to, force=force, is_dry_run=dry_run)
+    return run_on(environ, session, call, as_json=as_json)

@@ -6,10 +6,12 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
+from ..gateway.acknowledgement import Acknowledged, acknowledgement_text
 from ..gateway.explaining import (
     as_said,
     cause_explanation,
@@ -32,6 +34,7 @@ from ..machines.route_check import SAFETY, check_routes, check_table
 from ..machines.route_diff import differences, place_in_words
 from ..machines.routes import Routes
 from ..machines.routing import render
+from ..machines.value import Value
 from ..machines.words import Words
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths
@@ -39,7 +42,6 @@ from ..workflows.place import choose_for_folder
 from ..workflows.routing import find_table, refusals, routes_for, routes_of
 from ..workflows.spelling import table_names
 from ..workflows.table_file import named_table, table_text
-from .acknowledgement import acknowledgement
 from .page import show, show_document, warn
 from .stored import stored
 
@@ -57,7 +59,7 @@ def replay_session(environ: Mapping[str, str], session: str, under: str, *, as_j
         history = moments(store.entries(row.session), _policy(config, row.agent))
         done = replay(history, lambda choice: routes_for(config, choice)[0], theirs, words)
     if as_json:
-        rows = [_view(one) for one in done.deviations]
+        rows = [_view(deviation) for deviation in done.deviations]
         counted = {"session": row.session, "under": theirs.name, "looked_at": done.looked_at}
         show_document({**counted, "deviations": rows})
     else:
@@ -75,28 +77,28 @@ def _policy(config: Config, agent: str) -> Policy:
     return replace(Policy(), **chosen)
 
 
-def _view(one: Deviation) -> dict[str, Any]:
+def _view(deviation: Deviation) -> dict[str, Any]:
     return {
-        "seq": one.moment.seq,
-        "what": one.moment.what,
-        "text": one.moment.text,
-        "state": str(one.moment.doing),
-        "here": one.ours,
-        "there": one.theirs,
-        "rule_here": one.our_rule,
-        "rule_there": one.their_rule,
+        "seq": deviation.moment.seq,
+        "what": deviation.moment.what,
+        "text": deviation.moment.text,
+        "state": str(deviation.moment.doing),
+        "here": deviation.ours,
+        "there": deviation.theirs,
+        "rule_here": deviation.our_rule,
+        "rule_there": deviation.their_rule,
     }
 
 
 def _lines(done: Replay, name: str) -> list[str]:
     lines: list[str] = []
-    for one in done.deviations:
-        said = f", `{_short(one.moment.text)}`" if one.moment.text else ""
-        lines.append(f"{one.moment.what}{said}, while {SITUATIONS[one.moment.doing]}:")
-        lines.append(f"  here: {one.ours or 'nobody was told anything'}")
-        lines.append(f"  under {name}: {one.theirs or 'nobody is told anything'}")
+    for deviation in done.deviations:
+        said = f", `{_short(deviation.moment.text)}`" if deviation.moment.text else ""
+        lines.append(f"{deviation.moment.what}{said}, while {SITUATIONS[deviation.moment.doing]}:")
+        lines.append(f"  here: {deviation.ours or 'there was no recipient'}")
+        lines.append(f"  under {name}: {deviation.theirs or 'nobody is told anything'}")
     messages, others = done.looked_at.get("message", 0), done.looked_at.get("other", 0)
-    looked = f"Looked at {_count(messages, 'message')} and {_count(others, 'other moment')}"
+    looked = f"Checked {_count(messages, 'message')} and {_count(others, 'other moment')}"
     return [*lines, f"{looked}: {len(done.deviations) or 'none'} would have been different."]
 
 
@@ -115,8 +117,7 @@ _LEAD = re.compile(r" *\d+[* ] \S+ +| *[a-z_]+: | +")
 """What comes before a row's conditions, a word's values, or a reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dry:
+class Dry(Value):
     """What a dry run supposes; empty: as configured, or as the rest implies."""
 
     state: str = ""
@@ -135,18 +136,18 @@ def list_tables(environ: Mapping[str, str], *, as_json: bool) -> int:
     """Print the shipped tables, whether they are safe, and which one is in force here."""
     config = _config(environ)
     rows = [_brief(name, config.routing.table) for name in table_names()]
-    own = [str(one["name"]) for one in config.route]
+    own = [str(route["name"]) for route in config.route]
     if as_json:
         show_document({"tables": rows, "routes": own})
         return 0
-    width = max(len(one["name"]) for one in rows)
-    for one in rows:
-        mark = "*" if one["is_used"] else " "
-        show(f"{mark} {one['name']:<{width}}  {one['doc']}")
-        for rule in one["breaks"]:
+    width = max(len(row["name"]) for row in rows)
+    for row in rows:
+        mark = "*" if row["is_used"] else " "
+        show(f"{mark} {row['name']:<{width}}  {row['doc']}")
+        for rule in row["breaks"]:
             show(f"  {'':<{width}}  does not keep: {rule}")
     if own:
-        show(f"  routes of your own, asked before it: {', '.join(own)}")
+        show(f"  your own routes, which come before it: {', '.join(own)}")
     show("* in force in this folder")
     return 0
 
@@ -154,7 +155,7 @@ def list_tables(environ: Mapping[str, str], *, as_json: bool) -> int:
 def _brief(name: str, used: str) -> dict[str, Any]:
     routes = named_table(name)
     faults = check_routes(routes.dispositions, routes.deliveries)
-    broken = dict.fromkeys(SAFETY[one.kind] for one in faults)
+    broken = dict.fromkeys(SAFETY[fault.kind] for fault in faults)
     return {"name": name, "doc": routes.doc, "is_used": name == used, "breaks": list(broken)}
 
 
@@ -167,7 +168,7 @@ def show_table(environ: Mapping[str, str], name: str, form: str) -> int:
         show(table_text(routes).rstrip("\n"))
     else:
         tables = (routes.dispositions, routes.deliveries, DEFAULT_RETURNS)
-        show(_broken("\n".join(render(one) for one in tables).rstrip("\n")))
+        show(_broken("\n".join(render(table) for table in tables).rstrip("\n")))
     return 0
 
 
@@ -193,11 +194,11 @@ def check_tables(environ: Mapping[str, str], name: str) -> int:
     tables = (routes.dispositions, routes.deliveries, DEFAULT_RETURNS)
     faults = (*check_routes(*tables[:2]), *check_table(DEFAULT_RETURNS))
     sizes = "; ".join(
-        f"{one.name}: {len(one.rows)} rows, {len(one.keys())} cases" for one in tables
+        f"{table.name}: {len(table.rows)} rows, {len(table.keys())} cases" for table in tables
     )
     show(f"{routes.name}: {sizes}: {_count(len(faults), 'fault') if faults else 'ok'}")
-    for kind in dict.fromkeys(one.kind for one in faults):
-        _tell(kind, [one for one in faults if one.kind == kind])
+    for kind in dict.fromkeys(fault.kind for fault in faults):
+        _tell(kind, [fault for fault in faults if fault.kind == kind])
     return 2 if faults else 0
 
 
@@ -218,22 +219,27 @@ def diff_tables(environ: Mapping[str, str], ours: str, theirs: str, *, as_json: 
     if as_json:
         rows = [
             {
-                "where": {name: [str(one) for one in words] for name, words in one.where.items()},
-                "cells": one.cells,
-                first.name: one.ours,
-                second.name: one.theirs,
-                "example": one.example,
+                "where": {
+                    name: [str(word) for word in words] for name, words in difference.where.items()
+                },
+                "cells": difference.cells,
+                first.name: difference.ours,
+                second.name: difference.theirs,
+                "example": difference.example,
             }
-            for one in found
+            for difference in found
         ]
         show_document({"ours": first.name, "theirs": second.name, "differences": rows})
         return 0
     width = max(len(first.name), len(second.name))
-    for one in found:
-        show(f"{place_in_words(one)} ({_count(one.cells, 'case')}), for example {one.example!r}:")
-        show(f"  {first.name:<{width}}  {one.ours}")
-        show(f"  {second.name:<{width}}  {one.theirs}")
-    cells = sum(one.cells for one in found)
+    for difference in found:
+        show(
+            f"{place_in_words(difference)} ({_count(difference.cells, 'case')}), "
+            f"for example {difference.example!r}:"
+        )
+        show(f"  {first.name:<{width}}  {difference.ours}")
+        show(f"  {second.name:<{width}}  {difference.theirs}")
+    cells = sum(difference.cells for difference in found)
     show(
         f"{_count(len(found), 'difference')}, {_count(cells, 'case')}."
         if found
@@ -253,8 +259,8 @@ def use_for_folder(
     if not folder.is_dir():
         raise UsageError(f"`{folder}` is not a folder", "give --folder an existing one")
     if not may_be_unsafe and (faults := refusals(name)):
-        why = "\n".join(f"  {one.message}" for one in faults)
-        hint = "--unsafe uses it all the same, and every start says so"
+        why = "\n".join(f"  {fault.message}" for fault in faults)
+        hint = "--unsafe uses it nevertheless, and every start reports it"
         raise UsageError(f"table `{name}` breaks safety rules:\n{why}", hint)
     flags = {"routing.table": name, "routing.unsafe": may_be_unsafe}
     load(paths, folder, environ, flags)  # before anything is written: routes must fit the table
@@ -264,7 +270,7 @@ def use_for_folder(
     show(f"The choice is in {file}.")
     config = load(paths, folder, environ)
     if config.routing.table != name:
-        warn(f"STEERSMAN_CONFIG says `{config.routing.table}`, which goes before it.")
+        warn(f"STEERSMAN_CONFIG says `{config.routing.table}`, which overrides it.")
     return 0
 
 
@@ -293,13 +299,13 @@ def _explain_cause(routes: Routes, dry: Dry) -> dict[str, Any]:
 def _explain_message(
     environ: Mapping[str, str], routes: Routes, text: str, dry: Dry
 ) -> dict[str, Any]:
-    from ..gateway.commands.registry import COMMANDS
+    from ..gateway.commands.registry import NAMES
 
     _require("--as", dry.way, WAYS)
     config = _config(environ)
     queue = config.auto_queue
     words = Words(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
-    found, to, rest = as_said(text, dry.way, lambda said, way: classify(said, words, way, COMMANDS))
+    found, to, rest = as_said(text, dry.way, lambda said, way: classify(said, words, way, NAMES))
     doing, policy = _state(dry), _policy_of_routes(config, dry)
     company = _company(doing, dry)
     if to not in ("", "all", "parent"):
@@ -310,7 +316,7 @@ def _explain_message(
 
 
 def _company(doing: str, dry: Dry) -> list[Companion]:
-    """Name whoever is supposed to be around; a turn that waits for a child has one."""
+    """List the assumed companions; a turn that waits for a child has at least one child."""
     children = dry.children or int(doing == Situation.DELEGATING)
     return company_of(doing, children, dry.background, dry.side_talks, has_goal=dry.has_goal)
 
@@ -320,22 +326,15 @@ def _with_name(company: list[Companion], name: str) -> list[Companion]:
     for number, companion in enumerate(company):
         if companion.relation not in (Relation.SELF, Relation.GOAL):
             return [*company[:number], replace(companion, name=name), *company[number + 1 :]]
-    return [*company, Companion(name, Relation.FOREGROUND_CHILD)]
+    return [*company, Companion(name=name, relation=Relation.FOREGROUND_CHILD)]
 
 
 def _acknowledgement(data: dict[str, Any], text: str) -> str:
-    """Write what the sender is told, with a number that it might get."""
-    said_as = {"run": "turn", "refuse": "rejected"}.get(data["action"], data["action"])
-    event = {
-        "type": "accepted",
-        "as": said_as,
-        "ack": data["ack"],
-        "matched": data["matched"],
-        "number": 2,
-        "text": text,
-        "children": [one["who"] for one in data["receives"] if one["what"] == Delivery.STEER],
-    }
-    return acknowledgement(event)
+    """Write the acknowledgement for the sender, with a number that the message might get."""
+    children = [
+        delivery["who"] for delivery in data["receives"] if delivery["what"] == Delivery.STEER
+    ]
+    return acknowledgement_text(data["ack"], Acknowledged(text, 2, data["matched"], children))
 
 
 def _state(dry: Dry) -> str:
@@ -385,5 +384,5 @@ def _table(environ: Mapping[str, str], name: str) -> Routes:
     if not config.route:
         return routes
     return replace(
-        routes, name=f"{routes.name} with {', '.join(one['name'] for one in config.route)}"
+        routes, name=f"{routes.name} with {', '.join(route['name'] for route in config.route)}"
     )

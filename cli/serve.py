@@ -60,7 +60,7 @@ class RequestLog:
 
 
 class RequestHandler(BaseHTTPRequestHandler):
-    """One request. Whoever has no token, or comes from a page of elsewhere, learns nothing."""
+    """One request. Without the token, or from a page of another origin, it is refused."""
 
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "steersman", ""
@@ -152,11 +152,11 @@ class RequestHandler(BaseHTTPRequestHandler):
 
 
 def serve(options: ChatOptions, environ: Mapping[str, str], host: str, port: int) -> int:
-    """Serve one session until a signal, or somebody leaves. Raises `UsageError`."""
+    """Serve one session until a signal, or until a client ends it. Raises `UsageError`."""
     if host not in LOOPBACK:
         raise UsageError(
             f"`--host {host}`: only this machine is served, since nothing is encrypted",
-            "leave it out, and let a tunnel (`ssh -L`) bring others here",
+            "leave it out, and use a tunnel (`ssh -L`) from other machines",
         )
     return chat(options, environ, partial(_serve, port=port))
 

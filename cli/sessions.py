@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..gateway.commands.session import clean_name
+from ..gateway.commands.session import clean_name, finalize, rename
 from ..gateway.errand import Errand
 from ..gateway.formats import age, iso, size_text
 from ..gateway.home import find_session, named_session, open_store
@@ -54,16 +54,16 @@ def search_sessions(environ: Mapping[str, str], text: str, limit: int, *, as_jso
     redactor = Redactor(environ)
     with stored(environ) as store:
         found = [
-            redactor.data(one) for one, _ in zip(_found(store, text), range(limit), strict=False)
+            redactor.data(hit) for hit, _ in zip(_found(store, text), range(limit), strict=False)
         ]
     if as_json:
         show_document({"found": found})
-    for one in [] if as_json else found:
-        where = f"entry {one['seq']}" if one["seq"] else "name"
-        who = one["name"] or one["folder"]
-        show(f"{one['session']}  {where}  {one['role']}: {redactor.line(one['text'])}  ({who})")
+    for hit in [] if as_json else found:
+        where = f"entry {hit['seq']}" if hit["seq"] else "name"
+        who = hit["name"] or hit["folder"]
+        show(f"{hit['session']}  {where}  {hit['role']}: {redactor.line(hit['text'])}  ({who})")
     if not found:
-        warn(f"no session says `{redactor.line(text)}`")
+        warn(f"no session contains `{redactor.line(text)}`")
     return 0 if found else 1
 
 
@@ -106,7 +106,7 @@ FORMATS = ("markdown", "json")
 
 
 def rename_session(environ: Mapping[str, str], session: str, name: str, *, as_json: bool) -> int:
-    """Give a session a name, whoever has it open."""
+    """Give a session a name, also one that another process has open."""
     cleaned = clean_name(name)
     if not cleaned:
         raise UsageError("that is no name", 'steersman sessions rename last "the zod migration"')
@@ -114,13 +114,12 @@ def rename_session(environ: Mapping[str, str], session: str, name: str, *, as_js
     with closing(open_store(paths)) as store:
         row = named_session(store, session)
         if store.is_owned(row.session):
-            said = f"/rename {cleaned}"
-            receipt = Errand(paths, environ, store, row.session).say(said)
+            receipt = Errand(paths, environ, store, row.session).run(rename(cleaned))
             if receipt["type"] != "result" or not receipt["ok"]:
                 raise SteersmanError(f"session `{row.session}` was not renamed", "try again")
         else:
             with writing(store, row.session) as scribe:
-                scribe.write(time.time(), e.SessionRenamed(cleaned))
+                scribe.write(time.time(), e.SessionRenamed(name=cleaned))
     _tell({"session": row.session, "name": cleaned}, f"{row.session}: {cleaned}", as_json)
     return 0
 
@@ -130,9 +129,7 @@ def fork_session(environ: Mapping[str, str], session: str, turn: str, *, as_json
     with closing(open_store(Paths.of(environ))) as store:
         row = named_session(store, session)
         made = fork(store, row, turn, time.time())
-    text = (
-        f"{made}: `steersman chat --resume {made}`. Only the conversation was taken along: files "
-    )
+    text = f"{made}: `steersman chat --resume {made}`. Only the conversation was copied: files "
     text += "are as they are, and nothing waits."
     _tell({"session": made, "forked_from": row.session}, text, as_json)
     return 0
@@ -161,7 +158,7 @@ def export_session(
             out.write(text.rstrip("\n") + "\n")
     except OSError as error:
         raise SteersmanError(
-            f"`{file}` was not written: {error.strerror}", "name a file that is not there yet"
+            f"`{file}` was not written: {error.strerror}", "name a file that does not exist yet"
         ) from error
     warn(f"{row.session}: {file}")
     return 0
@@ -174,7 +171,7 @@ def import_session(environ: Mapping[str, str], file: Path, *, is_new: bool, as_j
     data = read_export(file)
     with closing(open_store(Paths.of(environ))) as store:
         session, was_new = imported(store, data, str(file), secrets.token_hex(4) if is_new else "")
-    text = f"{session}: taken in; nothing runs." if was_new else f"{session} is here already."
+    text = f"{session}: imported; nothing runs." if was_new else f"{session} is here already."
     _tell({"session": session, "new": was_new}, text, as_json)
     return 0
 
@@ -182,7 +179,7 @@ def import_session(environ: Mapping[str, str], file: Path, *, is_new: bool, as_j
 def delete_session(
     environ: Mapping[str, str], session: str, *, is_sure: bool, as_json: bool
 ) -> int:
-    """Delete a session for good, if whoever asks is sure."""
+    """Delete a session; asks first unless `is_sure`."""
     paths = Paths.of(environ)
     config = load(paths, Path.cwd(), environ)
     queues = Path(config.auto_queue.persistence.path or paths.state / "queues").expanduser()
@@ -193,7 +190,7 @@ def delete_session(
         if not is_sure and not _confirmed(row.session, row.name, below, environ):
             raise UsageError(
                 "nothing was deleted",
-                f"`steersman sessions delete {row.session} --yes` asks nobody",
+                f"`steersman sessions delete {row.session} --yes` does not ask",
             )
         ids, freed = delete(store, paths.state, queues, row.session)
         store.compact()
@@ -203,19 +200,18 @@ def delete_session(
 
 
 def finalize_session(environ: Mapping[str, str], session: str, *, as_json: bool) -> int:
-    """End a session for good; its conversation stays readable."""
+    """Finalize a session; its conversation stays readable."""
     paths = Paths.of(environ)
     with closing(open_store(paths)) as store:
         row = named_session(store, session)
         is_owned = store.is_owned(row.session)
         if is_owned:
-            Errand(paths, environ, store, row.session).say("/finalize")
+            Errand(paths, environ, store, row.session).run(finalize())
     if not is_owned and row.state != "finalized":
         config = load(paths, Path(row.folder), environ)
         with closing(Host(paths, config, environ, Wish())) as host:
-            host.resume(row.session)
-            host.runtime.finalize(row.session, "user")
-    _tell({"finalized": row.session}, f"{row.session} has ended for good.", as_json)
+            host.resume(row.session).finalize()
+    _tell({"finalized": row.session}, f"{row.session} is finalized.", as_json)
     return 0
 
 
@@ -224,7 +220,7 @@ def _confirmed(session: str, name: str, below: int, environ: Mapping[str, str]) 
         return False
     called = f' "{Redactor(environ).line(name)}"' if name else ""
     others = f" and {below} of its subagents" if below else ""
-    warn(f"Delete session {session}{called}{others} for good? Type its id:")
+    warn(f"Delete session {session}{called}{others} permanently? Type its id:")
     return sys.stdin.readline().strip() == session
 
 
@@ -246,11 +242,11 @@ def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool)
         sizes = disk_use(store, Paths.of(environ).state) if with_size else {}
     if as_json:
         found = [_about(row, owners.get(row.session)) for row in rows]
-        for one in found if with_size else ():
-            one["bytes"] = sizes.get(str(one["id"]), 0)
+        for session in found if with_size else ():
+            session["bytes"] = sizes.get(str(session["id"]), 0)
         show_document({"sessions": found})
         return 0
-    rows = [one for one in rows if not one.parent]  # `agents list` shows the others
+    rows = [row for row in rows if not row.parent]  # `agents list` shows the others
     if rows:
         now = time.time()
         cells = [_cells(row, row.session in owners, redactor, now) for row in rows]
@@ -258,16 +254,18 @@ def list_sessions(environ: Mapping[str, str], *, with_size: bool, as_json: bool)
         if with_size:
             head = (*_HEAD[:-1], "SIZE", _HEAD[-1])
             cells = [
-                (*one[:-1], size_text(sizes.get(row.session, 0)), one[-1])
-                for one, row in zip(cells, rows, strict=True)
+                (*texts[:-1], size_text(sizes.get(row.session, 0)), texts[-1])
+                for texts, row in zip(cells, rows, strict=True)
             ]
         show(draw_table(head, cells, environ))
         for row in rows:
             if row.workflow and row.interrupted and row.session not in owners:
                 name = redactor.line(row.workflow)
-                warn(f"Run of {name}: `steersman run --resume {row.session}` goes on where it was.")
+                warn(
+                    f"Run of {name}: `steersman run --resume {row.session}` continues where it stopped."
+                )
     else:
-        warn("There is no session yet; `steersman chat` begins one.")
+        warn("There is no session yet; `steersman chat` starts one.")
     return 0
 
 
@@ -291,7 +289,7 @@ def show_session(environ: Mapping[str, str], name: str, *, as_json: bool) -> int
 
 
 def _about(row: SessionRow, owner: Owner | None) -> dict[str, Any]:
-    """What programs are told of a session; times are ISO 8601, UTC."""
+    """Return a session as data for programs; times are ISO 8601, UTC."""
     return {
         "id": row.session,
         "state": state_word(row, is_owned=owner is not None),
@@ -329,7 +327,7 @@ def _at_home(folder: str) -> str:
 def _conversation(about: dict[str, Any], record: SessionRecord, redactor: Redactor) -> str:
     head = f"session {about['id']}  {about['state']}  {redactor.line(record.folder)}"
     who = f"agent {redactor.line(record.agent)}  model {redactor.line(record.model)}"
-    return "\n".join([head, who, *(_message(one, redactor) for one in record.conversation)])
+    return "\n".join([head, who, *(_message(message, redactor) for message in record.conversation)])
 
 
 def _message(message: ChatMessage, redactor: Redactor) -> str:

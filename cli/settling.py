@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 
 from ..gateway.conversation import Conversation
-from ..gateway.events.child import is_aside
-from ..gateway.events.contract import Event
+from ..gateway.events.contract import Event, is_aside
 
 ENDINGS = frozenset(
     {
@@ -27,7 +26,7 @@ ENDINGS = frozenset(
 class Settling:
     """Listens on the event bus; `wait` returns when the conversation is quiet.
 
-    `pause` are the seconds after which it looks although it has heard of no end.
+    `pause` is the number of seconds after which it checks without an event.
     """
 
     def __init__(self) -> None:
@@ -51,7 +50,7 @@ class Settling:
             self._changed.set()
 
     def wait(self, conversation: Conversation) -> None:
-        """Block until nothing runs and nothing that waits will run by itself."""
+        """Block until nothing runs and no waiting message will start on its own."""
         while not self.is_broken and not conversation.is_quiet():
             self._changed.wait(self.pause)
             self._changed.clear()

@@ -54,8 +54,9 @@ def forget_folder(environ: Mapping[str, str], folder: Path) -> int:
     """Trust a folder no more. Raises `UsageError` where it was not trusted."""
     place = folder.expanduser().resolve()
     if not forget(Paths.of(environ), place):
-        raise UsageError(f"`{place}` was not trusted", "`steersman trust --list` shows what is")
-    show(f"{place} is trusted no more; sessions that run keep what they began with.")
+        hint = "`steersman trust --list` shows the trusted folders"
+        raise UsageError(f"`{place}` was not trusted", hint)
+    show(f"{place} is no longer trusted; running sessions keep their settings.")
     return 0
 
 
@@ -63,11 +64,13 @@ def list_trusted(environ: Mapping[str, str], *, as_json: bool) -> int:
     """Print the folders that were trusted, and whether their file is still as it was."""
     found = trusted(Paths.of(environ))
     if as_json:
-        show_document({"trusted": [{"folder": one.folder, "state": one.state} for one in found]})
+        show_document(
+            {"trusted": [{"folder": entry.folder, "state": entry.state} for entry in found]}
+        )
         return 0
     notes = {"changed": "  (changed since: not in force)", "gone": "  (no file there any more)"}
-    for one in found:
-        show(f"{one.folder}{notes.get(one.state, '')}")
+    for entry in found:
+        show(f"{entry.folder}{notes.get(entry.state, '')}")
     if not found:
         show("No folder is trusted.")
     return 0

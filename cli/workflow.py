@@ -10,8 +10,7 @@ from typing import Any
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.document import Complaint, tell
 from ..workflows.flow.check import Checked, Surroundings, check_file
-from ..workflows.flow.usage import starter
-from ..workflows.flow.workflow_file import find_workflow, list_workflows
+from ..workflows.flow.workflow_file import find_workflow, list_workflows, starter
 from ..workflows.paths import Paths
 from .page import show, show_document, warn
 from .table import draw_table
@@ -22,16 +21,16 @@ def check_workflow(environ: Mapping[str, str], name: str, *, as_json: bool) -> i
 
     Raises `UsageError` for a name that no workflow has.
     """
-    around = Surroundings(Paths.of(environ), Path.cwd(), environ)
+    around = Surroundings(paths=Paths.of(environ), folder=Path.cwd(), environ=environ)
     path = find_workflow(name, around.paths, Path())
     checked = check_file(path, around)
     if as_json:
         show_document(_report(checked))
     else:
-        for one in checked.faults:
-            warn(tell(one))
-        for one in checked.warnings:
-            warn(tell(one, "warning: "))
+        for fault in checked.faults:
+            warn(tell(fault))
+        for warning in checked.warnings:
+            warn(tell(warning, "warning: "))
         show(_summary(checked))
     return 2 if checked.faults else 0
 
@@ -61,13 +60,13 @@ def _report(checked: Checked) -> dict[str, Any]:
 
 
 def _places(complaints: Iterable[Complaint]) -> Iterable[dict[str, Any]]:
-    for one in complaints:
+    for complaint in complaints:
         yield {
-            "file": one.document.file,
-            "line": one.line,
-            "column": one.column,
-            "message": one.fault.message,
-            "hint": one.fault.hint,
+            "file": complaint.document.file,
+            "line": complaint.line,
+            "column": complaint.column,
+            "message": complaint.fault.message,
+            "hint": complaint.fault.hint,
         }
 
 
@@ -76,10 +75,13 @@ def show_workflows(environ: Mapping[str, str], *, as_json: bool) -> int:
     found = list_workflows(Paths.of(environ), Path.cwd())
     if as_json:
         keys = ("name", "origin", "path", "description", "is_hidden")
-        data = [{key: getattr(one, key) for key in keys} for one in found]
-        show_document({"workflows": [{**one, "path": str(one["path"])} for one in data]})
+        data = [{key: getattr(workflow, key) for key in keys} for workflow in found]
+        show_document({"workflows": [{**view, "path": str(view["path"])} for view in data]})
         return 0
-    rows = [(one.name, _origin(one.origin, one.is_hidden), one.description) for one in found]
+    rows = [
+        (workflow.name, _origin(workflow.origin, workflow.is_hidden), workflow.description)
+        for workflow in found
+    ]
     show(draw_table(("NAME", "FROM", "WHAT IT DOES"), rows, environ))
     return 0
 
@@ -90,7 +92,7 @@ def _origin(origin: str, is_hidden: bool) -> str:
 
 def show_schema() -> int:
     """Print the JSON Schema of a workflow's file."""
-    from ..workflows.flow.usage import workflow_schema
+    from ..workflows.schema import workflow_schema
 
     show_document(workflow_schema())
     return 0
@@ -112,7 +114,7 @@ def begin_workflow(environ: Mapping[str, str], name: str, origin: str) -> int:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
-        raise UsageError(f"{path} is there already", "choose another name") from error
+        raise UsageError(f"{path} already exists", "choose another name") from error
     except OSError as error:
         raise SteersmanError(f"{path} can't be written: {error.strerror}") from error
     show(

@@ -1,6 +1,6 @@
-"""Write the parts of the docs that say what the code says; `--check` only compares.
+"""Write the generated parts of the docs; `--check` only compares.
 
-Each page is made by one function from what the program really reads; add a pair to `PAGES`.
+One function makes each page from the data that the program uses; add a pair to `PAGES`.
 """
 
 import functools
@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from event_table import event_tables
 from example import example_session, run_examples
 
 from steersman.cli.machines import MACHINES
 from steersman.cli.screen.bindings import KEYS
+from steersman.gateway.commands.command import GROUPS, Command, Parameter
+from steersman.gateway.commands.registry import COMMANDS
 from steersman.gateway.dumps.tree import tree_of
 from steersman.gateway.dumps.tree_picture import tree_picture
 from steersman.machines.delivery import DEFAULT_DELIVERIES
@@ -23,21 +26,26 @@ from steersman.machines.machine import Machine, State, Transition
 from steersman.machines.picture import picture
 from steersman.machines.returning import DEFAULT_RETURNS
 from steersman.machines.routing import Table
+from steersman.ports.process.host import ProcessHost
+from steersman.ports.tools.toolbox import Toolbox
 from steersman.workflows.fault import dotted
 from steersman.workflows.flow.sandbox import FILTERS, METHODS, TESTS
 from steersman.workflows.flow.spec import FIELDS, ITEM_FIELDS
-from steersman.workflows.flow.usage import workflow_schema
-from steersman.workflows.schema import SettingEntry, entries
+from steersman.workflows.schema import SettingEntry, entries, workflow_schema
+from steersman.workflows.tools import TOOLS
 
 __all__ = [
     "PAGES",
     "actors_picture",
+    "commands",
     "configuration",
+    "events",
     "inside",
     "machines",
     "main",
     "routing",
     "terminal",
+    "tools",
     "workflows",
 ]
 
@@ -50,22 +58,22 @@ HEAD = """\
 
 Settings are TOML. Later layers win, key by key:
 
-1. the [`config.toml`](../config.toml) that is shipped, with every key,
+1. the shipped [`config.toml`](../config.toml), with every key,
 2. your own `config.toml` (`steersman config path` prints where),
 3. `steersman.toml` in the project folder,
-4. what you chose for that folder with a command (`steersman routes use`), kept in the state folder,
+4. your choices for that folder by a command (`steersman routes use`), stored in the state folder,
 5. the file that `STEERSMAN_CONFIG` names,
-6. flags of the command line.
+6. command line flags.
 
-Three lists are the exception: permission rules and [routes](routing.md#routes-of-your-own) of a later
-layer are put before those of an earlier one, and hooks are added. A project's `steersman.toml` can set
-`hooks`, `permissions`, `tools`, `models`, `routing`, `route`, `limits`, `restore`, `goals.gates`, an
-agent's `model`, `tools`, `limits` and how it is started, and `auto_queue.persistence` only after
-`steersman trust`, and after each change of it only when trusted again.
+Three lists are exceptions: permission rules and [routes](routing.md#routes-of-your-own) of a later
+layer come before those of an earlier one, and hooks are added. In a project's `steersman.toml`, the
+keys `hooks`, `permissions`, `tools`, `models`, `routing`, `route`, `limits`, `restore`, `goals.gates`,
+`auto_queue.persistence`, and an agent's `model`, `tools`, `limits`, `protocol` and `start` apply only
+after `steersman trust`, which has to be repeated after each change of the file.
 
-`steersman config show` prints what is in force and which file set it, `steersman config check`
-finds mistakes, and `steersman config schema` prints a JSON Schema for your editor. With
-`STEERSMAN_HOME` set, `config.toml`, `state/` and `cache/` are all in that folder.
+`steersman config show` prints the values in force and the file that set each, `steersman config check`
+reports mistakes, and `steersman config schema` prints a JSON Schema for your editor. If
+`STEERSMAN_HOME` is set, `config.toml`, `state/` and `cache/` are all in that folder.
 """
 
 MACHINES_HEAD = """\
@@ -73,11 +81,12 @@ MACHINES_HEAD = """\
 
 <!-- Written by docs/generate.py from machines/: change the tables there, then run `make docs`. -->
 
-Each part of a session is in one state of one machine, and moves only along its rows. An event that
-a state has no row for is refused and changes nothing; an ignored one is answered with the reason.
-The first row whose guards hold wins. `steersman machines show NAME` prints a machine as a diagram,
-with `--format toml` as data; `steersman machines check` proves that there are no dead ends, no
-unreachable states, and that no state forgets a control event. With `--format svg` it is drawn as here.
+Each part of a session is in one state of one machine and changes it only by the machine's rows. An
+event without a row for the state is refused and changes nothing; an ignored event is answered with the
+reason. The first row whose guards hold wins. `steersman machines show NAME` prints a machine as a
+diagram, with `--format toml` as data, with `--format svg` as drawn here. `steersman machines check`
+proves that there are no dead ends and no unreachable states, and that every state handles each control
+event.
 """
 
 MARK = "<!-- What follows is written by docs/generate.py from machines/: run `make docs`. -->"
@@ -101,19 +110,19 @@ def machines() -> str:
 def routing() -> str:
     """Describe both routing tables and the acknowledgements, below what was written by hand.
 
-    The examples in the hand-written part are run anew.
+    The examples in the hand-written part are run again.
     """
     written = (DOCS / "routing.md").read_text(encoding="utf-8").partition(MARK)[0]
     blocks = [run_examples(written) + MARK, "## Dispositions\n", _space(DEFAULT_DISPOSITIONS)]
     blocks.append(_rows(("row", "when", "what is done", "why"), _dispositions()))
     told = [(f"`{name}`", text) for name, text in ACKS.items()]
-    blocks += ["### Acknowledgements\n", _rows(("name", "what the sender is told"), told)]
+    blocks += ["### Acknowledgements\n", _rows(("name", "the sender reads"), told)]
     blocks += ["## Deliveries\n", _space(DEFAULT_DELIVERIES)]
     delivered = [
         (f"`{row.name}`", _when(row.when), row.action, row.why) for row in DEFAULT_DELIVERIES.rows
     ]
     blocks.append(_rows(("row", "when", "what it gets", "why"), delivered))
-    blocks += ["## Returns\n", "What becomes of a child's result.\n", _space(DEFAULT_RETURNS)]
+    blocks += ["## Returns\n", "Where the result of a child goes.\n", _space(DEFAULT_RETURNS)]
     returned = [
         (f"`{row.name}`", _when(row.when), row.action, row.why) for row in DEFAULT_RETURNS.rows
     ]
@@ -124,7 +133,7 @@ def routing() -> str:
 def workflows() -> str:
     """Describe all keys of a workflow's file, and what templates find, below what was written by hand.
 
-    The examples in the hand-written part are run anew.
+    The examples in the hand-written part are run again.
     """
     written = (DOCS / "workflows.md").read_text(encoding="utf-8").partition(FLOW_MARK)[0]
     blocks = [run_examples(written) + FLOW_MARK]
@@ -133,7 +142,7 @@ def workflows() -> str:
     blocks.append(_rows(("", "there are"), [*there, ("methods", _words(sorted(methods)))]))
     blocks += [
         "## Fields of steps\n",
-        "What `steps.ID` has when the step has ended, by what it does.\n",
+        "The fields of `steps.ID` when the step has ended, by the kind of step.\n",
     ]
     blocks.append(_rows(("field", "of steps with", ""), _step_fields()))
     schema = workflow_schema()
@@ -199,13 +208,61 @@ def terminal() -> str:
     return f"{written}{KEYS_MARK}\n\n## Keys\n\n`?` on an empty line shows them.\n\n{keys}"
 
 
+EVENTS_MARK = MARK.replace("machines/", "gateway/events/contract.py")
+
+
+def events() -> str:
+    """Describe every event of the machine interface, below what was written by hand."""
+    written = (DOCS / "events.md").read_text(encoding="utf-8").partition(EVENTS_MARK)[0]
+    return f"{written}{EVENTS_MARK}\n\n{event_tables()}"
+
+
+TOOLS_HEAD = """\
+# Tools
+
+<!-- Written by docs/generate.py from the tools' schemas: run `make docs`. -->
+
+What an agent can call. `tools` of an agent in the [configuration](configuration.md) names those that it
+has; [permissions](permissions.md) say which calls are allowed, asked about or denied. A rule for a tool
+of the kind `read`, `edit` or `search` is about its path, and a rule for `shell` about its command. A tool
+that changes something runs alone; others run side by side.
+
+"""
+
+
+def tools() -> str:
+    """Describe every built-in tool: what a model is told of it, its kind, its arguments."""
+    toolbox = Toolbox(ProcessHost(), grace=0.0, output_limit=0)
+    blocks: list[str] = []
+    for name, schema in zip(TOOLS, toolbox.schemas(tuple(TOOLS)), strict=True):
+        tool = toolbox.get(name)
+        changes = (
+            "changes something" if tool is not None and tool.is_mutating else "changes nothing"
+        )
+        blocks.append(
+            f"## {name}\n\n{schema.description}\nKind: `{TOOLS[name].kind}`; {changes}.\n"
+        )
+        needed = schema.parameters["required"]
+        arguments = [
+            (
+                f"`{argument}`",
+                _type_of(about),
+                "must be given" if argument in needed else "",
+                about.get("description", ""),
+            )
+            for argument, about in schema.parameters["properties"].items()
+        ]
+        blocks.append(_rows(("argument", "is", "", ""), arguments))
+    return TOOLS_HEAD + "\n".join(blocks)
+
+
 INSIDE = """\
 # Inside a session
 
 <!-- Written by docs/generate.py, which runs this session: run `make docs`. -->
 
-Somebody asked what is in a folder; the agent listed it and said so. `steersman inspect last --format svg`
-draws every part of the session and what it does; ids and times are made up here:
+In this session a person asked what is in a folder, and the agent listed it. `steersman inspect last
+--format svg` draws every part of the session with its state; ids and times are replaced here:
 
 ![the tree of a session](pictures/actors.svg)
 
@@ -227,14 +284,61 @@ def actors_picture() -> str:
     return re.sub(r"\b\d\d:\d\d:\d\d\b", "14:03:07", tree)
 
 
+COMMANDS_HEAD = """\
+# Slash commands
+
+<!-- Written by docs/generate.py from gateway/commands/: change that, then run `make docs`. -->
+
+A line that begins with `/` and the name of a command is that command, also while a turn runs; a line
+that begins with a space is a message. `/help` lists the commands, `/help NAME` one with its verbs.
+
+`N` is a message's number (`2` or `#2`), `ID` a session, a question or a receipt. A word with spaces is
+quoted; `TEXT` is all that follows, as it is typed. Options stand before a text, or anywhere where there
+is none. What is in brackets may be left out.
+
+Programs send a command as data, without quoting: the line `{"command": "queue edit", "arguments":
+{"number": 2, "text": "only the tests"}}` to `chat --json` or to [`POST /messages`](serving.md), or the
+method `command` of the [control socket](control.md#the-socket) with `name` and `arguments`. The last
+column names the arguments and their types. The reply is a `result` event: `ok`, `data` for programs,
+`text` for people.
+"""
+
+
+def commands() -> str:
+    """List every slash command with its verbs, by group."""
+    blocks = [COMMANDS_HEAD]
+    for group, title in GROUPS.items():
+        rows = [
+            (_typed(one), one.doc, ", ".join(_argument(each) for each in one.parameters))
+            for parent in COMMANDS.values()
+            if parent.group == group
+            for one in (parent, *parent.verbs.values())
+        ]
+        blocks += [f"## {title}\n", _rows(("command", "what it does", "arguments"), rows)]
+    return "\n".join(blocks)
+
+
+def _typed(command: Command[...]) -> str:
+    also = "".join(f", `/{name}`" for name in command.aliases)
+    return f"`/{command.name} {command.own_usage}`".replace(" `", "`") + also
+
+
+def _argument(parameter: Parameter) -> str:
+    kind = "list of " if parameter.is_repeated else ""
+    return f"`{parameter.name}` ({kind}{parameter.type.__name__})"
+
+
 PAGES: list[tuple[str, Callable[[], str]]] = [
     *((f"pictures/{one.name}.svg", functools.partial(picture, one)) for one in MACHINES.values()),
     ("pictures/actors.svg", actors_picture),
     ("inside.md", inside),
+    ("commands.md", commands),
     ("configuration.md", configuration),
+    ("events.md", events),
     ("machines.md", machines),
     ("routing.md", routing),
     ("terminal.md", terminal),
+    ("tools.md", tools),
     ("workflows.md", workflows),
 ]
 

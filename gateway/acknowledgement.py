@@ -1,26 +1,87 @@
 """How it reads that a message was taken, and as what: one text for each acknowledgement.
 
 The routing table names the acknowledgement (`ACKS` in `machines/disposition.py`), a row at a time;
-here are the words. The screen shows them, and events carry them, so that every face says the same.
+here are the words. The screen shows them, and `accepted` events carry them, so that every interface
+says the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 from unicodedata import east_asian_width
+
+from .events.contract import AcceptedEvent, Stamp
 
 CUT = 40
 SIGNS = {"📥 ": "", "🤖 ": "", "⚠️ ": "", "⏳ ": "", "—": "-"}
 """What our own texts have beyond ASCII, and what stands for it where there is no UTF-8."""
 
-Event = Mapping[str, Any]
+
+class Acknowledged(NamedTuple):
+    """What an acknowledgement speaks of: a message, its number, the word that decided, for whom."""
+
+    text: str
+    number: int | None = None
+    matched: str | None = None
+    children: Sequence[str] = ()
 
 
-def accepted_text(event: Event, *, can_utf8: bool = True) -> str:
-    """Return what an `accepted` or `rejected` event says of its `ack`, empty when it has none."""
-    write = TEXTS.get(event.get("ack") or "")
-    return write(event, can_utf8) if write is not None else ""
+_Writer = Callable[[Acknowledged, bool], str]
+"""Writes the text; the flag is whether the terminal has UTF-8."""
+
+
+def accepted(
+    at: Stamp,
+    *,
+    id: str,
+    said_as: str,
+    text: str = "",
+    number: int | None = None,
+    position: int | None = None,
+    client_id: str = "",
+    matched: str = "",
+    rule: str = "",
+    ack: str = "",
+    user: str = "",
+    children: Iterable[str] = (),
+    has_words: bool = True,
+) -> AcceptedEvent:
+    """Return the event of a message that was accepted; `has_words`: with its acknowledgement's text."""
+    event: AcceptedEvent = {
+        "type": "accepted",
+        **at,
+        "id": id,
+        "as": said_as,
+        "number": number,
+        "position": position,
+        "client_id": client_id or None,
+        "matched": matched or None,
+        "rule": rule or None,
+        "ack": ack or None,
+        "text": text,
+    }
+    if user:
+        event["user"] = user
+    if names := list(children):
+        event["children"] = names
+    if has_words:
+        event["ack_text"] = accepted_text(event) or None
+    return event
+
+
+def accepted_text(event: AcceptedEvent, *, can_utf8: bool = True) -> str:
+    """Return what an `accepted` event says of its `ack`; empty when it has none."""
+    message = Acknowledged(
+        event["text"], event["number"], event["matched"], event.get("children", ())
+    )
+    return acknowledgement_text(event["ack"], message, can_utf8=can_utf8)
+
+
+def acknowledgement_text(ack: str | None, message: Acknowledged, *, can_utf8: bool = True) -> str:
+    """Return the text of an acknowledgement; empty when there is none of this name."""
+    write = TEXTS.get(ack or "")
+    return write(message, can_utf8) if write is not None else ""
 
 
 def plain(text: str, can_utf8: bool) -> str:
@@ -37,77 +98,77 @@ def cut(lead: str, text: str) -> str:
     return f'{lead}"{line if len(line) <= room else f"{line[: room - 3].rstrip()}..."}"'
 
 
-def _quoting(lead: str) -> Callable[[Event, bool], str]:
+def _quoting(lead: str) -> _Writer:
     """Write a lead, in which `#` stands for the item's number, and the message."""
 
-    def write(event: Event, can_utf8: bool) -> str:
-        number = event.get("number")
+    def write(message: Acknowledged, can_utf8: bool) -> str:
+        number = message.number
         numbered = lead.replace("#", f"#{number}") if number else lead.replace(" #", "")
-        return cut(plain(numbered, can_utf8), event["text"])
+        return cut(plain(numbered, can_utf8), message.text)
 
     return write
 
 
-def _saying(text: str) -> Callable[[Event, bool], str]:
+def _saying(text: str) -> _Writer:
     """Write the same whatever was said."""
-    return lambda event, can_utf8: plain(text, can_utf8)
+    return lambda message, can_utf8: plain(text, can_utf8)
 
 
-def _warned(lead: str, after: str) -> Callable[[Event, bool], str]:
+def _warned(lead: str, after: str) -> _Writer:
     """Write how it was taken, and by a line of its own which word did not stop everything."""
     quote = _quoting(lead)
 
-    def write(event: Event, can_utf8: bool) -> str:
-        return f'{quote(event, can_utf8)}\n"{event["matched"]}" {after}'
+    def write(message: Acknowledged, can_utf8: bool) -> str:
+        return f'{quote(message, can_utf8)}\n"{message.matched}" {after}'
 
     return write
 
 
-def _steered(event: Event, can_utf8: bool) -> str:
+def _steered(message: Acknowledged, can_utf8: bool) -> str:
     """Write that it steers, and by which word, where a word decided."""
-    said = _quoting("Steering with #: ")(event, can_utf8)
-    return f'{said}\n"{event["matched"]}" steers.' if event.get("matched") else said
+    said = _quoting("Steering with #: ")(message, can_utf8)
+    return f'{said}\n"{message.matched}" steers.' if message.matched else said
 
 
-def _detected(after: str = "") -> Callable[[Event, bool], str]:
+def _detected(after: str = "") -> _Writer:
     """Write by which word it interrupts."""
 
-    def write(event: Event, can_utf8: bool) -> str:
-        return plain(f'⚠️ Interrupt detected: "{event["matched"]}"{after}', can_utf8)
+    def write(message: Acknowledged, can_utf8: bool) -> str:
+        return plain(f'⚠️ Interrupt detected: "{message.matched}"{after}', can_utf8)
 
     return write
 
 
-def _interrupting(event: Event, can_utf8: bool) -> str:
-    number = event.get("number")
-    return cut(f"Interrupting for #{number}: ", event["text"]) if number else "Interrupting."
+def _interrupting(message: Acknowledged, can_utf8: bool) -> str:
+    number = message.number
+    return cut(f"Interrupting for #{number}: ", message.text) if number else "Interrupting."
 
 
-def _already(event: Event, can_utf8: bool) -> str:
-    number = event.get("number")
+def _already(message: Acknowledged, can_utf8: bool) -> str:
+    number = message.number
     return f"Already stopping. #{number} runs next." if number else "Already stopping."
 
 
-def _steering_children(event: Event, can_utf8: bool) -> str:
-    children = " and ".join(event.get("children") or ("the subagent",))
-    return _quoting(f"Steering {children} with #: ")(event, can_utf8)
+def _steering_children(message: Acknowledged, can_utf8: bool) -> str:
+    children = " and ".join(message.children or ("the subagent",))
+    return _quoting(f"Steering {children} with #: ")(message, can_utf8)
 
 
-TEXTS: dict[str, Callable[[Event, bool], str]] = {
+TEXTS: dict[str, _Writer] = {
     "already_stopping": _already,
-    "finalizing": lambda event, can_utf8: (
-        f"The session ends, so nothing was taken in. Your text: {event['text']}"
+    "finalizing": lambda message, can_utf8: (
+        f"The session is ending, so the message was not accepted. Your text: {message.text}"
     ),
     "interrupt_detected": _detected(),
     "interrupting": _interrupting,
     "next_after_stop": _quoting("After the stop, #: "),
     "next_turn": _quoting("Too late to steer, next is #: "),
     "queued": _quoting("📥 Queued #: "),
-    "refused": lambda event, can_utf8: f"This was not taken in. Your text: {event['text']}",
+    "refused": lambda message, can_utf8: f"The message was not accepted. Your text: {message.text}",
     "revert_hint": _saying("Nothing runs, so this is a message. /revert restores files."),
     "steered": _steered,
-    "no_subagent": lambda event, can_utf8: (
-        f"No subagent of that name works: /agents lists them. Your text: {event['text']}"
+    "no_subagent": lambda message, can_utf8: (
+        f"No subagent of that name works: /agents lists them. Your text: {message.text}"
     ),
     "side_talk": _saying("🤖 Side talk spawned (will notify when ready)"),
     "steered_child": _steering_children,

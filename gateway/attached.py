@@ -1,7 +1,7 @@
-"""A session that another process runs, as if it were here: what a face needs of it, and nothing else.
+"""A session that another process runs, with the interface of a local `Conversation`.
 
-Events come through one connection, what is said goes through another, in order and from a thread of
-its own, so that no face ever waits for a busy owner. Leaving leaves the session as it is.
+Events arrive on one connection. Messages leave on another, in order, from a separate thread, so that
+the user interface never waits for a busy owner. Leaving does not change the session.
 """
 
 from __future__ import annotations
@@ -19,61 +19,134 @@ from ..journal.entries import QuestionAsked, ToolIntended
 from ..journal.goal_record import GoalsRecord
 from ..journal.lock import Owner
 from ..journal.queue_record import QueueRecord
-from ..journal.record import SessionRecord
 from ..machines.classification import Classification, classify
 from ..machines.disposition import Intent
 from ..machines.errors import SteersmanError
 from ..machines.messages import Answer
 from ..machines.words import Words
-from .commands.registry import COMMANDS
-from .commands.reply import Reply
-from .conversation import TYPES
-from .events.contract import Event, Narrator, queue_view, translate
-from .events.goal import goals_view
+from .client import TYPES
+from .commands.command import CommandCall, Reply
+from .commands.registry import NAMES
+from .commands.session import leave
+from .events.contract import (
+    ChildStartedEvent,
+    Event,
+    QueueEvent,
+    SessionStartedEvent,
+    Stamp,
+    TurnStartedEvent,
+)
+from .events.goal import goal_status
+from .events.translation import Narrator, question_asked, queue_view, tool_started
 from .remote import Remote
 from .router import Hub
 
-# What somebody who comes to a running session is told first: how it is, as events, from its dump
+# The state of a running session as events, made from its dump, for a terminal that attaches
 
 
-def how_it_is(data: dict[str, Any], now: float) -> Iterator[Event]:
+def how_it_is(data: dict[str, Any], now: float, at: Stamp) -> Iterator[Event]:
     """Yield the events; `now` in seconds since the epoch."""
-    yield {"type": "session_started", "resumed": True, "folder": data["folder"]}
+    folder = data["folder"]
+    yield SessionStartedEvent(type="session_started", **at, resumed=True, folder=folder)
     turn = data["turns"].get(data["turn"], {})
     if data["state"] == "busy" and turn:
-        elapsed = round(max(0.0, now - turn["started"]), 3)
-        about = {"item": turn["item"], "number": turn["number"], "elapsed": elapsed}
-        yield {"type": "turn_started", "turn": turn["id"], **about}
-        yield from _calls(turn)
+        yield TurnStartedEvent(
+            type="turn_started",
+            **at,
+            turn=turn["id"],
+            item=turn["item"],
+            number=turn["number"],
+            elapsed=round(max(0.0, now - turn["started"]), 3),
+        )
+        yield from _calls(turn, at)
     for child in data["children"].values():
         if inner := data["subagents"].get(child["name"]):
-            about = {name: child[name] for name in ("name", "task", "agent", "relation")}
-            yield {"type": "child_started", **about, "id": child["session"], "waiting": False}
-            whose = {"session": child["session"], "parent": data["id"]}
-            for event in _calls(inner["turns"].get(inner["turn"], {})):
-                yield {**event, **whose}
+            yield ChildStartedEvent(
+                type="child_started",
+                **at,
+                name=child["name"],
+                task=child["task"],
+                agent=child["agent"],
+                relation=child["relation"],
+                id=child["session"],
+                waiting=False,
+            )
+            whose = Stamp(seq=None, time=at["time"], session=child["session"], parent=data["id"])
+            yield from _calls(inner["turns"].get(inner["turn"], {}), whose)
     goals = decode(GoalsRecord, data["goals"])
     if goals.goal is not None and not goals.goal.is_over:
-        yield {"type": "goal", **goals_view(goals)}
-    yield {"type": "queue", **queue_view(decode(QueueRecord, data["queue"]))}
+        yield goal_status(goals.goal, goals, at)
+    yield QueueEvent(type="queue", **at, **queue_view(decode(QueueRecord, data["queue"])))
 
 
-def _calls(turn: dict[str, Any]) -> Iterator[Event]:
+def _calls(turn: dict[str, Any], at: Stamp) -> Iterator[Event]:
     """Tell of the calls of a turn that run, or are asked about."""
     for call in turn.get("calls", {}).values():
-        about = (call["id"], call["tool"], call["arguments"])
         if call["state"] == "asking":
-            asked = QuestionAsked(turn["id"], about[0], call["question"], *about[1:])
-            yield from translate(asked, SessionRecord())
+            asked = QuestionAsked(
+                turn=turn["id"],
+                call=call["id"],
+                question=call["question"],
+                tool=call["tool"],
+                arguments=call["arguments"],
+            )
+            yield question_asked(asked, at)
         elif call["state"] in ("running", "stopping"):
-            yield from translate(ToolIntended(turn["id"], 0, *about), SessionRecord())
+            intended = ToolIntended(
+                turn=turn["id"],
+                step=0,
+                call=call["id"],
+                tool=call["tool"],
+                arguments=call["arguments"],
+            )
+            yield tool_started(intended, at)
 
 
-LEAVES = "exit"
-"""The one command that is carried out here: it leaves, and the session goes on."""
 PATIENCE = 5.0
 """Seconds that what was said last may take, on leaving."""
 OVER = ("session_suspended", "session_finalized")
+
+
+class RequestSender:
+    """Sends requests to a session's owner in order, on a thread of its own.
+
+    `on_fault` gets each request's failure, in that thread.
+    """
+
+    def __init__(self, remote: Remote, on_fault: Callable[[Exception], None]) -> None:
+        self.key = f"a-{secrets.token_hex(4)}"
+        self._remote, self._on_fault = remote, on_fault
+        self._numbered = 0
+        self._waiting: queue.SimpleQueue[tuple[str, dict[str, Any]] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="attached-talk", daemon=True)
+
+    def start(self) -> None:
+        """Begin to send."""
+        self._thread.start()
+
+    def new_id(self) -> str:
+        """Return a client id, which begins with `key`."""
+        self._numbered += 1
+        return f"{self.key}-{self._numbered}"
+
+    def put(self, method: str, params: dict[str, Any]) -> None:
+        """Queue a request; returns at once."""
+        self._waiting.put((method, params))
+
+    def close(self) -> None:
+        """Send the queued requests, waiting for at most `PATIENCE`, then close the connection."""
+        self._waiting.put(None)
+        if self._thread.is_alive():
+            self._thread.join(PATIENCE)
+        self._remote.close()
+
+    def _run(self) -> None:
+        while (request := self._waiting.get()) is not None:
+            method, params = request
+            try:
+                self._remote.call(method, **params)
+            except (SteersmanError, OSError, ValueError) as error:
+                self._on_fault(error)
 
 
 class Attached:
@@ -95,25 +168,22 @@ class Attached:
         self.session = session
         self.user = user
         self._words, self._hub, self._on_end = words, hub, on_end
-        self._key = f"a-{secrets.token_hex(4)}"
-        self._made = 0
         self._is_closing = False
         self._heard = Remote.connect(state, session, owner)
         self._spoken = Remote.connect(state, session, owner)
-        self._work: queue.SimpleQueue[tuple[str, dict[str, Any]] | None] = queue.SimpleQueue()
-        self._narrator = Narrator(session, hub.publish, time.time)
-        self._talking = threading.Thread(target=self._talk, name="attached-talk", daemon=True)
+        self._requests = RequestSender(self._spoken, self._failed)
+        self.narrator = Narrator(session, hub.publish, time.time)
 
     def start(self) -> None:
         """Tell how the session is, then whatever happens in it. Raises `SteersmanError`."""
         events = self._heard.events()  # first, so that nothing happens in between unheard
         data: dict[str, Any] = self._spoken.call("inspect")
-        for event in how_it_is(data, time.time()):
-            self.narrate(event.pop("type"), **event)
+        for event in how_it_is(data, time.time(), self.narrator.stamp()):
+            self.narrator.publish(event)
         threading.Thread(
             target=self._listen, args=(events, data["seq"]), name="attached-hear", daemon=True
         ).start()
-        self._talking.start()
+        self._requests.start()
 
     # What a face says -------------------------------------------------------------------------------
 
@@ -121,18 +191,26 @@ class Attached:
         self, text: str, explicit: str = "auto", client_id: str = "", user: str = ""
     ) -> Reply | None:
         """Say something; only leaving is answered here, events tell the rest."""
-        found = classify(text, self._words, explicit, COMMANDS)
-        if found.intent is Intent.COMMAND and found.command == LEAVES:
-            return Reply(True, leaves=True)
-        self._made += 1
-        key = client_id or f"{self._key}-{self._made}"
+        found = classify(text, self._words, explicit, NAMES)
+        if found.intent is Intent.COMMAND and NAMES[found.command] is leave:
+            return Reply(ok=True, leaves=True)
+        key = client_id or self._requests.new_id()
         said = {"text": text, "as": explicit, "client_id": key, "user": user or self.user}
-        self._work.put(("say", said))
+        self._requests.put("say", said)
+        return None
+
+    def run(self, call: CommandCall, client_id: str = "", user: str = "") -> Reply | None:
+        """Carry out a command; only leaving is answered here, events tell the rest."""
+        if call.command is leave:
+            return Reply(ok=True, leaves=True)
+        key = client_id or self._requests.new_id()
+        asked = {"name": call.command.name, "arguments": dict(call.arguments)}
+        self._requests.put("command", {**asked, "client_id": key, "user": user or self.user})
         return None
 
     def classify(self, text: str) -> Classification:
         """Say what a text is, without saying it."""
-        return classify(text, self._words, "auto", COMMANDS)
+        return classify(text, self._words, "auto", NAMES)
 
     def would_stop(self, text: str) -> bool:
         """Whether a text is a command, or says to stop, rather than something to talk about."""
@@ -142,7 +220,7 @@ class Attached:
     def answer(self, question: str, choice: str, reason: str = "") -> bool:
         """Answer a question; what is wrong with the answer comes as an event."""
         params = {"id": question, "choice": choice, "reason": reason, "user": self.user}
-        self._work.put(("answer", params))
+        self._requests.put("answer", params)
         return True
 
     def ask(self, message: Answer) -> dict[str, Any]:
@@ -150,41 +228,28 @@ class Attached:
         return {"ok": self.answer(message.question, message.choice, message.reason)}
 
     def is_quiet(self) -> bool:
-        """Nobody has to wait for the session before leaving it."""
+        """Always true: leaving does not wait for the session."""
         return True
 
     def stop_asking(self) -> None:
-        """Whoever has the session open goes on answering."""
+        """Do nothing: the owner goes on answering questions."""
 
     def can_ask(self) -> bool:
-        """Whoever is attached can answer."""
+        """Always true: an attached terminal can answer."""
         return True
-
-    def narrate(self, kind: str, /, **fields: Any) -> None:
-        """Tell the face something that no actor knows of."""
-        self._narrator.say(kind, **fields)
 
     def leave(self, cause: str = "exit") -> None:
         """Say what is on its way, then hang up; the session goes on. Idempotent."""
         if self._is_closing:
             return
         self._is_closing = True
-        self._work.put(None)
-        if self._talking.is_alive():
-            self._talking.join(PATIENCE)
+        self._requests.close()
         self._heard.close()
-        self._spoken.close()
 
     # Threads ----------------------------------------------------------------------------------------
 
-    def _talk(self) -> None:
-        while (work := self._work.get()) is not None:
-            method, params = work
-            try:
-                self._spoken.call(method, **params)
-            except (SteersmanError, OSError, ValueError) as error:
-                hint = getattr(error, "hint", "")
-                self.narrate("error", code="not_said", text=str(error), hint=hint)
+    def _failed(self, error: Exception) -> None:
+        self.narrator.error("not_said", str(error), getattr(error, "hint", ""))
 
     def _listen(self, events: Iterator[Event], told: int) -> None:
         """Pass events on; what is in the journal up to entry `told` is known."""
@@ -201,12 +266,11 @@ class Attached:
             self._on_end()
 
     def _tell(self, event: Event) -> None:
-        """Pass an event on; what others say is told with their words, what we said is known here."""
-        key = str(event.get("client_id") or "")
-        if event["type"] == "notice" and key.startswith(self._key):
+        """Publish an event; messages of other clients come as notices, our own are known."""
+        if event["type"] == "notice" and event.get("client_id", "").startswith(self._requests.key):
             return
-        is_message = event["type"] == "accepted" and event["as"] != "command"
-        if is_message and not key and event["text"]:
-            who = event.get("user") or "there"
-            self.narrate("notice", text=f"{who}: {event['text']}")
+        if event["type"] == "accepted" and event["as"] != "command":
+            if event["text"] and not event["client_id"]:
+                who = event.get("user") or "there"
+                self.narrator.notice(f"{who}: {event['text']}")
         self._hub.publish(event)

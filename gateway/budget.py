@@ -27,9 +27,9 @@ class StorageLimit:
         self._is_closing = False
 
     def keep(self) -> None:
-        """Look, once, beside whatever goes on; delete the oldest copies if all take too much."""
+        """Look, once, in the background; delete the oldest copies if all take too much."""
         if self._keeping is None:
-            # a daemon: a signal may come while it is started, and then nobody would end it
+            # a daemon: if a signal arrives while it starts, no code would stop it
             self._keeping = Thread(target=self._keep, name="steersman-budget", daemon=True)
             self._keeping.start()
 
@@ -61,12 +61,12 @@ class StorageLimit:
             names = ", ".join(done.sessions[:NAMED]) + (f" and {more} more" if more > 0 else "")
             self._say(
                 f"Copies of files took {size_text(done.left + done.freed)}, and `checkpoints.budget` "
-                f"is {size_text(self._limit)}: what these sessions changed can no longer be "
-                f"reverted: {names}."
+                f"is {size_text(self._limit)}: the changes of these sessions can no longer "
+                f"be reverted: {names}."
             )
         if done.left > self._limit and not self._is_closing:
             self._say(
                 f"Copies of files take {size_text(done.left)}, and `checkpoints.budget` is "
                 f"{size_text(self._limit)}, but they are still needed. "
-                "`steersman sessions list --size` shows by whom."
+                "`steersman sessions list --size` shows the sessions."
             )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from ..actors.agent_profile import AgentProfile
 from ..journal.record import SessionRecord
@@ -22,11 +23,12 @@ from ..ports.instructions import read_instructions as read
 from ..ports.judging import INSTRUCTIONS, JudgeSeat
 from ..ports.models.choice import Choice, build, choose, probe_loopback
 from ..ports.models.model import Model
-from ..ports.models.settings import ModelConfig, model_configs
+from ..ports.models.provider import ModelConfig, model_configs
 from ..ports.tools.permission import Permissions, Rule
 from ..workflows.agent_definition import find_agent, load_agents
 from ..workflows.config import Config
 from ..workflows.paths import Paths
+from ..workflows.providers import PROVIDERS
 from ..workflows.settings import AgentSettings
 from .events.contract import Event
 from .permission import rules_of
@@ -57,7 +59,7 @@ class Opening:
             return self._changed.wait_for(lambda: session in self._open, seconds)
 
 
-# What a session is told by AGENTS.md when it begins, and how much its model can read at all
+# The instructions of AGENTS.md at a session's start, and how much of them its model can read
 
 
 def instructions_for(
@@ -66,7 +68,7 @@ def instructions_for(
     """Read what people wrote for agents in a folder; one without tools does nothing in it."""
     if not _works_here(tools):
         return Instructions()
-    return read(folder, own, FEW if _is_embedded(choice) else MOST)
+    return read(folder, own, FEW if _is_small(choice) else MOST)
 
 
 def is_outdated(record: SessionRecord, own: Path) -> bool:
@@ -77,15 +79,15 @@ def is_outdated(record: SessionRecord, own: Path) -> bool:
 
 def attachable(choice: Choice | None) -> int:
     """Return how many bytes a message may bring along."""
-    return attachment.FEW if _is_embedded(choice) else attachment.MOST
+    return attachment.FEW if _is_small(choice) else attachment.MOST
 
 
 def _works_here(tools: tuple[str, ...]) -> bool:
     return bool(tools) and AGENT_TOOL not in tools
 
 
-def _is_embedded(choice: Choice | None) -> bool:
-    return choice is not None and choice.config.provider == "local"
+def _is_small(choice: Choice | None) -> bool:
+    return choice is not None and PROVIDERS[choice.config.provider].is_small
 
 
 # Goals as they are configured: what they go by, and who judges them -------------------------------
@@ -95,27 +97,27 @@ def goal_policy(config: Config, choice: Choice | None) -> GoalPolicy:
     """Return what goals go by; `choice` is the model that a judge without one of its own uses."""
     goals = config.goals
     own = config.models.get(config.agent(goals.judge).model)
-    provider = own.provider if own is not None else choice.config.provider if choice else ""
+    provider = own.provider if own is not None else choice.config.provider if choice else None
     return GoalPolicy(
-        goals.max_turns,
-        goals.max_tokens,
-        goals.max_minutes,
-        goals.gates,
-        provider == "local",  # so small a model can't be trusted with a verdict
-        goals.max_judge_failures,
-        goals.max_failed_turns,
-        goals.judge_timeout,
-        goals.gate_timeout,
-        goals.backoff,
-        goals.backoff_limit,
-        goals.max_wait,
+        max_turns=goals.max_turns,
+        max_tokens=goals.max_tokens,
+        max_minutes=goals.max_minutes,
+        gates=goals.gates,
+        gates_decide=provider is not None and PROVIDERS[provider].is_small,
+        max_judge_failures=goals.max_judge_failures,
+        max_failed_turns=goals.max_failed_turns,
+        judge_timeout=goals.judge_timeout,
+        gate_timeout=goals.gate_timeout,
+        backoff=goals.backoff,
+        backoff_limit=goals.backoff_limit,
+        max_wait=goals.max_wait,
     )
 
 
 def seat(config: Config, model: Model) -> JudgeSeat:
-    """Return who judges; an agent with words of its own is told those, and how to answer."""
+    """Return the judge: the agent's own system prompt, then the instructions for the answer."""
     system = config.agent(config.goals.judge).system
-    return JudgeSeat(model, f"{system}\n{INSTRUCTIONS}".strip())
+    return JudgeSeat(model=model, system=f"{system}\n{INSTRUCTIONS}".strip())
 
 
 # Which agents of a session are other programs, and how they are started ---------------------------
@@ -139,13 +141,13 @@ def external_agent(
     if known is not None and known.start:
         return AgentSpec(name, known.start, environ)
     agents = load_agents(paths)
-    names = {one for agent in agents.values() for one in (agent.name, *agent.aliases)}
+    names = {known_name for agent in agents.values() for known_name in (agent.name, *agent.aliases)}
     if name in names and (start := find_agent(agents, name).acp):
         return AgentSpec(name, start, environ)
     if known is None:
         return None
     raise UsageError(
-        f"nothing says how to start agent `{name}`",
+        f"there is no start command for agent `{name}`",
         f'set `agents.{name}.start`, for example start = ["{name}", "acp"]',
     )
 
@@ -179,6 +181,7 @@ class Casting:
 
     def __init__(
         self,
+        *,
         paths: Paths,
         config: Config,
         environ: Mapping[str, str],
@@ -202,10 +205,17 @@ class Casting:
         return self._profile(name, None, self._wish.model)
 
     def idle(self, record: SessionRecord) -> AgentProfile:
-        """Return whoever minds a queue in which nothing can run."""
+        """Return the profile that owns a queue in which nothing can run."""
         policy = Policy(max_queue_size=self._config.auto_queue.max_queue_size)
         rules = Permissions(rules_of(self._config))
-        return AgentProfile(record.agent, None, record.system, (), permissions=rules, policy=policy)
+        return AgentProfile(
+            name=record.agent,
+            model=None,
+            system=record.system,
+            tools=(),
+            permissions=rules,
+            policy=policy,
+        )
 
     def run(self, plan: RunPlan, routes: RoutesChoice | None = None) -> AgentProfile:
         """Return what stands where an agent would: a workflow."""
@@ -260,38 +270,40 @@ class Casting:
         """Make a profile of an agent's settings; `choice` is its model, none for who has none of ours."""
         agent = self._config.agent(settings)
         window = (choice.config.context_window if choice else None) or 0
-        tools = tuple(one for one in agent.tools if one in self._tools)
+        tools = tuple(tool for tool in agent.tools if tool in self._tools)
         compaction = self._config.compaction
         routes, notice = self._router.routes(chosen_routes)
         if notice:
             self._note(notice)
         return AgentProfile(
-            name,
-            model,
-            agent.system + STEERING.format(otherwise=_otherwise(tools)),
-            tools,
-            agent.max_steps,
-            Permissions(rules_of(self._config), self._wish.is_yes),
-            self._policy(agent),
-            self._delegation(),
-            CompactionPolicy(compaction.auto, compaction.at, compaction.keep, window),
-            self._limits(agent),
-            choice.config.price if choice else None,
-            routes,
-            goal_policy(self._config, choice),
-            partial(self._judge, model),
+            name=name,
+            model=model,
+            system=agent.system + STEERING.format(otherwise=_otherwise(tools)),
+            tools=tools,
+            max_steps=agent.max_steps,
+            permissions=Permissions(rules_of(self._config), self._wish.is_yes),
+            policy=self._policy(agent),
+            delegation=self._delegation(),
+            compaction=CompactionPolicy(
+                is_auto=compaction.auto, at=compaction.at, keep=compaction.keep, window=window
+            ),
+            limits=self._limits(agent),
+            price=choice.config.price if choice else None,
+            routes=routes,
+            goals=goal_policy(self._config, choice),
+            judge=partial(self._judge, model),
         )
 
     def _policy(self, agent: AgentSettings) -> Policy:
         """Say how a session of an agent takes messages."""
         queue = self._config.auto_queue
         return Policy(
-            agent.busy_input_mode or "interrupt",
-            agent.interrupt_strategy or "keyword",
-            queue.enabled,
-            queue.max_queue_size,
-            queue.after_interrupt,
-            self._wish.can_ask,
+            busy_mode=agent.busy_input_mode or "interrupt",
+            strategy=agent.interrupt_strategy or "keyword",
+            is_auto_queue=queue.enabled,
+            max_queue_size=queue.max_queue_size,
+            after_interrupt=queue.after_interrupt,
+            can_ask=self._wish.can_ask,
             interrupt_at=agent.interrupt_at or "now",
             steer_while_streaming=agent.steer_while_streaming or "wait",
         )
@@ -299,10 +311,12 @@ class Casting:
     def _limits(self, agent: AgentSettings) -> Limits:
         """Say what a session of an agent may use: as the agent says, else as is said for all."""
         given = agent.limits or self._config.limits
-        return Limits(given.max_tokens, given.max_cost, given.max_minutes)
+        return Limits(
+            max_tokens=given.max_tokens, max_cost=given.max_cost, max_minutes=given.max_minutes
+        )
 
     def _judge(self, worker: Any) -> JudgeSeat:
-        """Give whoever judges goals: an agent's own model, or that of the one who works."""
+        """Return the judge of goals, with the judge agent's own model or else the worker's."""
         name = self._config.agent(self._config.goals.judge).model
         config = model_configs(self._config.models).get(name)
         if config is not None:
@@ -314,12 +328,14 @@ class Casting:
         """Say whom an agent may call, and how many."""
         delegation, agents = self._config.delegation, self._config.agents
         return DelegationPolicy(
-            tuple(sorted(agents)),
+            agents=tuple(sorted(agents)),
             max_depth=delegation.max_depth,
             max_children=delegation.max_children,
             when_full=delegation.when_full,
             detached=tuple(
-                sorted(name for name, one in agents.items() if one.on_parent_interrupt == "detach")
+                sorted(
+                    name for name, agent in agents.items() if agent.on_parent_interrupt == "detach"
+                )
             ),
             steer_deadline=delegation.steer_deadline,
             wrap_up=delegation.wrap_up,

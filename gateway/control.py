@@ -28,38 +28,15 @@ import pykka
 
 from ..journal.folder import PrivateFolder
 from ..machines.errors import SteersmanError, UnknownSession
-from .events.contract import Event
+from .commands.command import CommandCall
+from .commands.registry import call
+from .commands.talk import answer, stop
+from .events.contract import Event, ReceiptEvent, is_receipt
 from .protocol import INVALID, NO_ANSWER, NOT_HERE, REFUSED, SOCKETS
 
 if TYPE_CHECKING:
     from .conversation import Conversation
     from .host import Host
-
-
-# The control socket's methods that say something, in the words of the one command registry --------
-
-
-_COMMANDS = {"stop": "/stop", "goal": "/goal", "agents": "/agents", "finalize": "/finalize"}
-_WAYS = ("queue", "steer", "interrupt")
-SPOKEN = ("say", "send", *_WAYS, *_COMMANDS, "answer")
-"""`queue` without a text lists, and is none of these."""
-
-
-def spoken(method: str, params: dict[str, Any]) -> tuple[str, str]:
-    """Return what a method says, and as what. Raises `KeyError` for a parameter that is missing."""
-    match method:
-        case "interrupt" if not params.get("text"):
-            return "/stop", "auto"
-        case "queue" | "steer" | "interrupt":
-            return str(params["text"]), method
-        case "answer":
-            reason = f" {params['reason']}" if params.get("reason") else ""
-            return f"/answer {params['id']} {params['choice']}{reason}", "auto"
-        case "stop" | "goal" | "agents" | "finalize":
-            words = str(params.get("text") or shlex.join(map(str, params.get("words", ()))))
-            return f"{_COMMANDS[method]} {words}".strip(), "auto"
-        case _:
-            return str(params["text"]), str(params.get("as") or "auto")
 
 
 LINE_LIMIT = 8 * 1024 * 1024
@@ -110,7 +87,7 @@ class ControlServer:
         assert task is not None
         self._clients.add(task)
         client = Client(self._host, writer)
-        try:  # when the client went, or we do, there is nobody to tell
+        try:  # a client that is gone, or a stop of ours, needs no reply
             with contextlib.suppress(ConnectionError, asyncio.CancelledError):
                 if _is_same_user(writer):
                     await client.serve(reader)
@@ -170,10 +147,23 @@ class Client:
             self._fail(request, INVALID, f"not a request: {error}", "see docs/control.md")
 
     async def _call(self, method: str, params: Params) -> Any:
-        is_said = method != "queue" or "text" in params
-        if method in SPOKEN and is_said:
-            return await self._say(params, *spoken(method, params))
         match method:
+            case "say" | "send":
+                return await self._say(params, str(params["text"]), str(params.get("as") or "auto"))
+            case "queue" | "steer" | "interrupt" if params.get("text"):
+                return await self._say(params, str(params["text"]), method)
+            case "stop" | "interrupt":
+                return await self._run(params, stop())
+            case "answer":
+                given = {"question": params["id"], "choice": params["choice"]}
+                reason = str(params.get("reason") or "")
+                return await self._run(params, answer.call({**given, "reason": reason}))
+            case "command":
+                arguments = _object(params.get("arguments") or {})
+                return await self._run(params, call(str(params["name"]), arguments))
+            case "goal" | "agents" | "finalize":
+                words = str(params.get("text") or shlex.join(map(str, params.get("words", ()))))
+                return await self._say(params, f"/{method} {words}".strip(), "auto")
             case "sessions":
                 return sorted(self._host.conversations)
             case "list":
@@ -189,33 +179,44 @@ class Client:
                 raise ValueError(f"no method `{method}`")
 
     def _list(self) -> list[dict[str, str]]:
-        rows = [self._host.store.load(one).row for one in sorted(self._host.conversations)]
-        return [{"id": one.session, "name": one.name, "state": one.state} for one in rows]
+        rows = [self._host.store.load(session).row for session in sorted(self._host.conversations)]
+        return [{"id": row.session, "name": row.name, "state": row.state} for row in rows]
 
-    async def _say(self, params: Params, text: str, explicit: str) -> Event:
+    async def _say(self, params: Params, text: str, explicit: str) -> ReceiptEvent:
         """Say it as its sender, for all to hear, and wait for the receipt."""
         conversation = self._conversation(params)
+
+        def say(key: str, user: str) -> None:
+            if not text.startswith("/"):
+                who = user or "another terminal"
+                conversation.narrator.notice(f"{who}: {text}", key)
+            conversation.say(text, explicit, key, user)
+
+        return await self._receipt(params, say)
+
+    async def _run(self, params: Params, call: CommandCall) -> ReceiptEvent:
+        """Carry a command out, and wait for its result."""
+        conversation = self._conversation(params)
+        return await self._receipt(params, lambda key, user: conversation.run(call, key, user))
+
+    async def _receipt(self, params: Params, do: Callable[[str, str], object]) -> ReceiptEvent:
+        """Do something in a thread, by its key and its sender, and wait for what became of it."""
         key = str(params.get("client_id") or f"k-{secrets.token_hex(8)}")
         loop = asyncio.get_running_loop()
-        receipt: asyncio.Future[Event] = loop.create_future()
+        receipt: asyncio.Future[ReceiptEvent] = loop.create_future()
 
-        def settle(event: Event) -> None:
+        def settle(event: ReceiptEvent) -> None:
             if not receipt.done():
                 receipt.set_result(event)
 
         def hear(event: Event) -> None:
             """Take note of an event; any thread."""
-            is_receipt = event["type"] in ("accepted", "rejected", "result")
-            if is_receipt and event.get("client_id") == key and event.get("as") != "command":
+            if is_receipt(event, key):
                 loop.call_soon_threadsafe(settle, event)
 
         leave = self._host.hub.subscribe(hear)
         try:
-            user = str(params.get("user") or "")
-            if not text.startswith("/"):
-                who = user or "another terminal"
-                conversation.narrate("notice", text=f"{who}: {text}", client_id=key)
-            await asyncio.to_thread(conversation.say, text, explicit, key, user)
+            await asyncio.to_thread(do, key, str(params.get("user") or ""))
             return await asyncio.wait_for(receipt, RECEIPT_SECONDS)
         finally:
             leave()
@@ -262,7 +263,7 @@ def _object(data: Any) -> Params:
 
 
 def _is_dead(address: str) -> bool:
-    """Whether nobody listens at a socket any more."""
+    """Whether no server listens at a socket any more."""
     with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as probe:
         probe.setblocking(False)
         return probe.connect_ex(address) == errno.ECONNREFUSED

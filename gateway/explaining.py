@@ -33,15 +33,18 @@ COMMAND_CAUSES = {
 }
 RUNNING = ("busy", "accompanied", "delegating", "interrupting")
 NO_SUBAGENT = "no_subagent"
-"""What the sender of a steer is told if nobody of the name takes it in."""
+"""The acknowledgement of a steer if no subagent of that name receives it."""
 CHILDREN = (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD, Relation.SIDE_TALK)
 
 
 def state_of(record: SessionRecord) -> tuple[Situation, tuple[Companion, ...]]:
     """Say what a session is doing, and who is around it: the turn, children by name, its goal."""
-    own = (Companion(RELATIONS[Relation.SELF], Relation.SELF),)
-    children = (Companion(one.name, Relation(one.relation)) for one in at_work(record.children))
-    goal = (Companion(RELATIONS[Relation.GOAL], Relation.GOAL),)
+    own = (Companion(name=RELATIONS[Relation.SELF], relation=Relation.SELF),)
+    children = (
+        Companion(name=child.name, relation=Relation(child.relation))
+        for child in at_work(record.children)
+    )
+    goal = (Companion(name=RELATIONS[Relation.GOAL], relation=Relation.GOAL),)
     return situation(record), (
         *(own if record.running is not None else ()),
         *children,
@@ -57,15 +60,17 @@ def company_of(
     *,
     has_goal: bool = False,
 ) -> list[Companion]:
-    """Name whoever is around a session: the turn if one runs, so many children, a goal."""
-    found = [Companion("the turn", Relation.SELF)] if doing in RUNNING else []
+    """Name the companions of a session: a running turn, that many children, a goal."""
+    found = [Companion(name="the turn", relation=Relation.SELF)] if doing in RUNNING else []
     for relation, word, count in (
         (Relation.FOREGROUND_CHILD, "child", children),
         (Relation.BACKGROUND_CHILD, "background child", background),
         (Relation.SIDE_TALK, "side talk", side_talks),
     ):
-        found += [Companion(f"{word} {number + 1}", relation) for number in range(count)]
-    return [*found, *([Companion("the goal", Relation.GOAL)] if has_goal else [])]
+        found += [
+            Companion(name=f"{word} {number + 1}", relation=relation) for number in range(count)
+        ]
+    return [*found, *([Companion(name="the goal", relation=Relation.GOAL)] if has_goal else [])]
 
 
 def as_said(
@@ -110,7 +115,9 @@ def explanation(
     if decided.row.action == Action.STEER and to not in ("", "parent"):
         cause, reached = Cause.STEER_NAMED, named(company, to)
     given = _receipts(routes, cause, reached)
-    if cause == Cause.STEER_NAMED and not any(one.row.action == Delivery.STEER for one in given):
+    if cause == Cause.STEER_NAMED and not any(
+        receipt.row.action == Delivery.STEER for receipt in given
+    ):
         action, ack = str(Action.REFUSE), NO_SUBAGENT
     return {
         "table": routes.name,
@@ -145,7 +152,7 @@ def _receipts(routes: Routes, cause: str, company: list[Companion]) -> tuple[Rec
     """Ask what a cause gives to each for whom it asks; the end of a session is one of its own."""
     if cause in FINAL:
         others = [companion for companion in company if companion.relation != Relation.SELF]
-        company = [Companion("the session", Relation.SELF), *others]
+        company = [Companion(name="the session", relation=Relation.SELF), *others]
     asked = [companion for companion in company if not never_asked(cause, companion.relation)]
     return receipts(routes, cause, asked) if cause else ()
 
@@ -155,17 +162,22 @@ def _received(
 ) -> dict[str, Any]:
     """Return who gets what by which row, and what that means for children of children."""
     receives = [
-        {"who": one.who.name, "what": str(one.row.action), "rule": one.row.name, "why": one.row.why}
-        for one in given
+        {
+            "who": receipt.who.name,
+            "what": str(receipt.row.action),
+            "rule": receipt.row.name,
+            "why": receipt.row.why,
+        }
+        for receipt in given
     ]
-    names = {one.who.name for one in given}
+    names = {receipt.who.name for receipt in given}
     is_session = "the session" in names
     receives += [
         {"who": companion.name, "what": "none", "rule": "", "why": ""}
         for companion in company
         if companion.name not in names and not (is_session and companion.relation == Relation.SELF)
     ]
-    below = [str(one.row.action) for one in given if one.who.relation in CHILDREN]
+    below = [str(receipt.row.action) for receipt in given if receipt.who.relation in CHILDREN]
     return {"receives": receives, "below": _below(routes, below)}
 
 
@@ -201,18 +213,21 @@ def draw_explanation(data: dict[str, Any]) -> str:
             told = f"{below['what']}, by cause `{below['cause']}` (row `{below['rule']}`)"
             lines.append(f"  and their own children: {told}")
     else:
-        lines.append("deliveries: nobody is told anything")
+        lines.append("deliveries: no recipients")
     if ack := data.get("ack"):
-        lines += ["", f"You are told (`{ack}`): {data.get('told') or ACKS.get(ack) or NOBODY}"]
+        lines += [
+            "",
+            f"Acknowledgement (`{ack}`): {data.get('told') or ACKS.get(ack) or NO_RECIPIENT}",
+        ]
     return "\n".join(lines)
 
 
-NOBODY = "no subagent of that name works; here is your text"
+NO_RECIPIENT = "no subagent of that name works; here is your text"
 """What `no_subagent` says: no row names it, since the name decides."""
 
 
 def _cause_line(cause: str) -> str:
-    where = " It arises at the child itself: the turn is the child's, and so are the others."
+    where = " It arises at the child itself: the turn and the other recipients are the child's."
     return f"{CAUSES.get(cause, 'a route raises it')}.{where if cause == Cause.TIMEOUT else ''}"
 
 
@@ -230,11 +245,13 @@ def _message_lines(data: dict[str, Any]) -> list[str]:
 
 def _receipt_lines(receives: list[dict[str, Any]]) -> list[str]:
     """Write who gets what by which row, then why, each row once."""
-    width = max((len(one["who"]) for one in receives), default=0)
+    width = max((len(receipt["who"]) for receipt in receives), default=0)
     lines = [
-        f"  {one['who']:<{width}}  {one['what'] if one['what'] != 'none' else 'nothing'}"
-        + (f" (row `{one['rule']}`)" if one["rule"] else "")
-        for one in receives
+        f"  {receipt['who']:<{width}}  {receipt['what'] if receipt['what'] != 'none' else 'nothing'}"
+        + (f" (row `{receipt['rule']}`)" if receipt["rule"] else "")
+        for receipt in receives
     ]
-    whys = dict.fromkeys((one["rule"], one["why"]) for one in receives if one["rule"])
+    whys = dict.fromkeys(
+        (receipt["rule"], receipt["why"]) for receipt in receives if receipt["rule"]
+    )
     return [*lines, *(f"  `{rule}`: {why}" for rule, why in whys)]

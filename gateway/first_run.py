@@ -1,6 +1,6 @@
-"""What a person is told before the first word: which model, what it may touch, how to change it.
+"""The greeting before the first message: the model, what it may touch, how to change it.
 
-Once for each home a screen, after that one line. Whether it was shown is a file in the state folder.
+A screen once for each home, one line after that. A file in the state folder marks it as shown.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TRIES = (
     ("shell", {"command": "x"}, "run commands"),
     ("read", {"path": "/"}, "look outside"),
 )
-"""Calls that stand for what an agent does: what the rules say to them is what is told."""
+"""Sample calls; the greeting shows what the permission rules decide about each."""
 
 
 def greeting(
@@ -37,7 +37,7 @@ def greeting(
 def touch_line(folder: Path, permissions: Permissions, sandbox: SandboxPolicy) -> str:
     """Say in one line what the agent may do here."""
     boxed = ", in a sandbox" if sandbox.mode != "off" and not bubblewrap()[1] else ""
-    return f"{_may(folder, permissions)}{boxed}; /permissions tells more"
+    return f"{_may(folder, permissions)}{boxed}; /permissions shows the rules"
 
 
 def screen(
@@ -53,7 +53,7 @@ def screen(
         ("kept in", str(paths.state), "STEERSMAN_HOME"),
     )
     width = max(len(name) for name, _, _ in rows)
-    lines = ["Welcome. This is shown once; in brackets what changes it."]
+    lines = ["Welcome. This is shown once; brackets show how to change each."]
     lines += [f"  {name:<{width}}  {what} ({change})" for name, what, change in rows]
     return "\n".join(lines)
 

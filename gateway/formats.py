@@ -60,7 +60,7 @@ def clock(time: str, precision: str = "seconds") -> str:
 def call_words(arguments: Mapping[str, Any]) -> list[str]:
     """Return each argument as one line; a switch by its name where it is on, and else not at all."""
     told = (key if value is True else str(value) for key, value in _given(arguments).items())
-    return [line for line in (" ".join(one.split()) for one in told) if line]
+    return [line for line in (" ".join(text.split()) for text in told) if line]
 
 
 def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,23 +24,23 @@ def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) 
     """
     if name == "last":
         # one without an entry died at its birth
-        begun = [one for one in rows if one.seq > 0 and not one.parent]
-        here = [one for one in begun if folder is None or one.folder == str(folder)]
-        open_ones = [one for one in here if one.state != "finalized"] or here
+        begun = [row for row in rows if row.seq > 0 and not row.parent]
+        here = [row for row in begun if folder is None or row.folder == str(folder)]
+        open_ones = [row for row in here if row.state != "finalized"] or here
         if open_ones:
             return open_ones[0]
-        raise UsageError("there is no session yet", "`steersman chat` begins one")
-    found = [one for one in rows if one.session.startswith(name)]
-    exact = [one for one in found if one.session == name]
-    best = exact or [one for one in found if not one.parent] or found
+        raise UsageError("there is no session yet", "`steersman chat` starts one")
+    found = [row for row in rows if row.session.startswith(name)]
+    exact = [row for row in found if row.session == name]
+    best = exact or [row for row in found if not row.parent] or found
     if len(best) == 1:
         return best[0]
-    called = [one for one in rows if one.name == name] if not found else []
+    called = [row for row in rows if row.name == name] if not found else []
     if called:
         return called[0]
     if not found:
         raise UsageError(f"no session `{name}`", "`steersman sessions list` shows them")
-    ids = ", ".join(one.session for one in best[:5])
+    ids = ", ".join(row.session for row in best[:5])
     raise UsageError(f"`{name}` fits several sessions: {ids}", "type more of the id")
 
 
@@ -55,7 +55,7 @@ def refuse_run(row: SessionRow) -> None:
     """Raise `UsageError` for a workflow's run, which no chat can take up."""
     if row.workflow:
         raise UsageError(
-            f"session `{row.session}` is a run of the workflow `{row.workflow}`, which is no chat",
-            f"`steersman run --resume {row.session}` goes on with it, "
+            f"session `{row.session}` is a run of the workflow `{row.workflow}`, not a chat",
+            f"`steersman run --resume {row.session}` resumes it, "
             f"`steersman sessions show {row.session}` shows it",
         )

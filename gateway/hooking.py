@@ -17,15 +17,15 @@ import shlex
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ..actors.commits import row_of
-from ..actors.environment import Ears
+from ..actors.environment import Publication
 from ..actors.runtime import Runtime
 from ..journal import entries as e
 from ..journal.codec import decode_entry, encode_entry
-from ..journal.hook_entry import HookRan
+from ..journal.entries import HookRan
 from ..journal.record import SessionRecord, apply
 from ..journal.recovery import load_record
 from ..journal.restore import RestoreRecord
@@ -41,19 +41,19 @@ from .formats import iso
 from .redaction import Redactor
 from .restorable import Restorable, can_resume
 
-# Hooks hear of external agents, too: where a prompt stopped, that a session began or is over for good
-# An agent is never kept waiting for them: its event is on disk before anything of this runs, in a process
-# of its own. A turn's end is told once at most, a session's end until it was told, under the same id.
+# Hooks also run for external agents: when a prompt stopped, a session began or a session was finalized.
+# The agent never waits for a hook: its event is on disk first, and a separate process runs the hooks.
+# A turn's end is reported at most once, a session's end until it was delivered, under the same id.
 
 
 def tell_hooks(
     restorable: Restorable, state: Path, specs: Sequence[HookSpec], environ: Mapping[str, str]
 ) -> int:
-    """Run hooks for everything that none has heard of; returns how many were run."""
+    """Run hooks for every event that no hook has received; returns how many were run."""
     folder = make_private(state / "agents")
     descriptor = os.open(folder / "hooks.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)  # whoever is at it ends within its hooks' limits
+        fcntl.flock(descriptor, fcntl.LOCK_EX)  # the holder ends within its hooks' limits
         return asyncio.run(_tell(restorable, [*specs, *entry_point_hooks()], environ))
     finally:
         os.close(descriptor)
@@ -109,7 +109,13 @@ def _call(restorable: Restorable, record: RestoreRecord, event: str, at: float) 
         "notifies_itself": agent.publishes_stop_notification,
         **({"cause": record.cause, "finalize": record.finalize} if is_end else {}),
     }
-    return HookCall(event, payload, Path(record.cwd or "/"), 0, record.finalize if is_end else "")
+    return HookCall(
+        event=event,
+        payload=payload,
+        folder=Path(record.cwd or "/"),
+        about=0,
+        finalize=record.finalize if is_end else "",
+    )
 
 
 WAITING = 200
@@ -118,47 +124,32 @@ LAST = ("session_suspend", "session_finalize")
 _RESTARTS = (e.Recovered, e.SessionResumed)
 
 
-class HookedEars:
-    """Ears that pass everything on, and hand what hooks are told to `hooking` when it is durable."""
+class HookObserver:
+    """Hands a session's entries to `hooking`, with the calls of hooks that they lead to."""
 
-    def __init__(self, ears: Ears, session: str, hooking: Hooking) -> None:
-        self._ears = ears
+    def __init__(self, session: str, hooking: Hooking) -> None:
         self._session = session
         self._hooking = hooking
         self._is_ending = False
 
-    def hear(self, entry: Any, seq: int, time: float, record: SessionRecord) -> tuple[Any, ...]:
-        """Translate an entry, with what hooks are told of it behind the rest."""
-        told = self._ears.hear(entry, seq, time, record)
+    def observe_entry(
+        self, entry: e.Entry, seq: int, time: float, record: SessionRecord
+    ) -> Publication | None:
+        """Translate an entry into a call; one that leads to none may still be the word of a person."""
         self._is_ending = self._is_ending or isinstance(entry, e.SessionFinalizing)
         is_due = isinstance(entry, e.SessionFinalized) and not self._is_ending
         if isinstance(entry, HookRan) or is_due:
-            return told
+            return None
         call = hook_call(entry, seq, time, record)
-        return (*told, _Heard(call, isinstance(entry, _RESTARTS)))
+        is_restart = isinstance(entry, _RESTARTS)
+        return partial(self._hooking.receive, self._session, call, is_restart=is_restart)
 
-    def tell(self, told: tuple[Any, ...]) -> None:
-        """Say it, and let the hooks hear."""
-        self._ears.tell(tuple(one for one in told if not isinstance(one, _Heard)))
-        for one in told:
-            if isinstance(one, _Heard):
-                self._hooking.hear(self._session, one.call, is_restart=one.is_restart)
-
-    def pass_on(self, fact: Fact) -> None:
-        """Say something that is not journalled."""
-        self._ears.pass_on(fact)
-
-
-class _Heard:
-    """An entry, as hooks hear of it: with a call, or only as the word of a person."""
-
-    def __init__(self, call: HookCall | None, is_restart: bool) -> None:
-        self.call = call
-        self.is_restart = is_restart
+    def observe_fact(self, fact: Fact) -> None:
+        """Hooks get nothing that is not journalled."""
 
 
 class Hooking:
-    """All hooks of one process; `hear` belongs to the loop's thread, the rest to any other."""
+    """All hooks of one process; `receive` belongs to the loop's thread, the rest to any other."""
 
     def __init__(self, specs: Sequence[HookSpec], runtime: Runtime, state: Path) -> None:
         self._specs = list(specs)
@@ -172,14 +163,14 @@ class Hooking:
         self._has_points = False
         self._left: list[tuple[str, HookRan]] = []
 
-    def hear(self, session: str, call: HookCall | None, *, is_restart: bool) -> None:
+    def receive(self, session: str, call: HookCall | None, *, is_restart: bool) -> None:
         """Take a call; whatever is no restart wakes the line, and brings up what is due."""
         line = self._lines.setdefault(session, deque())
         if call is not None:
             if len(line) < WAITING or call.event in LAST:
                 line.append(call)
             else:
-                self._note(session, call, "", HookResult("skipped", output="too many wait"))
+                self._note(session, call, "", HookResult(status="skipped", output="too many wait"))
         is_word = not is_restart and (call is None or call.event != "session_start")
         if is_word and not self._is_awake:
             self._is_awake = True
@@ -195,7 +186,7 @@ class Hooking:
         if self._is_over:
             return
         self._is_over = True
-        longest = max((one.timeout for one in self._specs), default=0.0)
+        longest = max((spec.timeout for spec in self._specs), default=0.0)
         self._runtime.run(self._finish(longest + 1.0), None)
         self._keep_left()
 
@@ -218,7 +209,7 @@ class Hooking:
             self._workers.pop(session, None)
 
     async def _call(self, session: str, call: HookCall) -> None:
-        """Run every hook of an event; of a session's end only if nobody else does or did."""
+        """Run every hook of an event; of a session's end only if no other process does or did."""
         if not call.finalize:
             await self._run(session, call)
             return
@@ -245,20 +236,20 @@ class Hooking:
     def _note(self, session: str, call: HookCall, command: str, result: HookResult) -> None:
         """Journal a run: by the session's own actor, or, after its end, when everything is left."""
         ran = HookRan(
-            call.event,
-            command,
-            result.status,
-            result.exit_code,
-            result.seconds,
-            Redactor(os.environ).text(result.output),
-            call.about,
-            call.finalize,
+            event=call.event,
+            command=command,
+            status=result.status,
+            exit_code=result.exit_code,
+            seconds=result.seconds,
+            output=Redactor(os.environ).text(result.output),
+            about=call.about,
+            finalize=call.finalize,
         )
         if call.event in LAST:
             self._left.append((session, ran))
             return
         try:
-            self._runtime.tell(session, NoteEntry(ran))
+            self._runtime.tell(session, NoteEntry(entry=ran))
         except (UnknownSession, AdmissionRefused):
             self._left.append((session, ran))
 
@@ -267,7 +258,7 @@ class Hooking:
     async def _run_due(self) -> None:
         try:
             await self._find_points()
-            if any(one.on == "session_finalize" for one in self._specs):
+            if any(spec.on == "session_finalize" for spec in self._specs):
                 for session, call in await asyncio.to_thread(self._due):
                     await self._call(session, call)
         finally:
@@ -281,7 +272,7 @@ class Hooking:
         begun = float(since.read_text())
         found: list[tuple[str, HookCall]] = []
         for row in self._runtime.store.sessions():
-            is_open = row.session in self._runtime.sessions
+            is_open = self._runtime.is_open(row.session)
             if row.state == "finalized" and row.updated >= begun and not is_open:
                 found += self._due_of(row)
         return found
@@ -298,9 +289,9 @@ class Hooking:
         return []
 
     def _take(self, finalize: str) -> int | None:
-        """Lock a session's end for whoever tells it; none if it is told, or being told elsewhere.
+        """Lock a session's end for its report; none if it is reported already, or elsewhere now.
 
-        The file that is locked holds a word once everybody was told.
+        The locked file holds a word once every hook has run.
         """
         path = make_private(self._done) / finalize
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -324,7 +315,7 @@ class Hooking:
         left, self._left = self._left, []
         for session in dict.fromkeys(session for session, _ in left):
             runs = [ran for other, ran in left if other == session]
-            with contextlib.suppress(StoreError):  # somebody else has taken it up: it is told there
+            with contextlib.suppress(StoreError):  # another process has resumed it and reports it
                 self._keep_runs(session, runs)
 
     def _keep_runs(self, session: str, runs: Sequence[HookRan]) -> None:
@@ -338,13 +329,13 @@ class Hooking:
             for ran in runs:
                 now = time.time()
                 apply(record, ran, record.seq + 1, now)
-                kept.append(StoredEntry(record.seq, now, encode_entry(ran)))
-            store.commit([Commit(lease, kept, row_of(record))])
+                kept.append(StoredEntry(seq=record.seq, time=now, data=encode_entry(ran)))
+            store.commit([Commit(lease=lease, entries=kept, row=row_of(record))])
         finally:
             store.release(lease)
 
 
 def _mark(guard: int) -> None:
-    with contextlib.suppress(OSError):  # it is told once more then, under the same id
+    with contextlib.suppress(OSError):  # it is then reported again, under the same id
         os.write(guard, b"told\n")
         os.fsync(guard)

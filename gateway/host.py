@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec.structs import replace
+
+from ..actors.environment import Observer
 from ..actors.runtime import Runtime
 from ..journal.memory import MemoryStore
 from ..journal.store import Store
@@ -20,13 +22,14 @@ from ..workflows.config import Config
 from ..workflows.paths import Paths
 from .budget import StorageLimit
 from .casting import Casting, Opening, attachable, instructions_for, is_outdated
-from .commands.model import Models
+from .client import Services
 from .control import ControlServer
 from .conversation import Conversation
-from .events.contract import Event, Narrator
+from .events.contract import Event
+from .events.translation import Narrator
 from .first_run import greeting
 from .home import open_store
-from .hooking import HookedEars, Hooking
+from .hooking import Hooking, HookObserver
 from .queue_file import document
 from .restorable import outlived_elsewhere
 from .router import Hub, Router
@@ -49,7 +52,7 @@ class Host:
         self.hub = Hub()
         self._opening = Opening()
         self.hub.subscribe(self._opening.hear)
-        secrets = tuple(one.api_key_env for one in config.models.values() if one.api_key_env)
+        secrets = tuple(model.api_key_env for model in config.models.values() if model.api_key_env)
         is_debug = wish.is_debug or bool(environ.get("STEERSMAN_DEBUG"))
         self.log = Logbook(paths, environ, secrets, self._complain, is_debug=is_debug)
         self.hub.subscribe(self.log.hear)
@@ -58,7 +61,9 @@ class Host:
         self._mirror: Mirror | None = None
         tools = config.tools
         hidden = (paths.config, paths.state)
-        self._sandbox = SandboxPolicy(tools.sandbox, tools.network, tools.writable, hidden)
+        self._sandbox = SandboxPolicy(
+            mode=tools.sandbox, network=tools.network, writable=tools.writable, hidden=hidden
+        )
         self.conversations: dict[str, Conversation] = {}
         store = open_store(paths) if config.auto_queue.persistence.enabled else MemoryStore()
         self.runtime = Runtime(
@@ -69,9 +74,9 @@ class Host:
             visible=config.tools.environment,
             sandbox=self._sandbox,
         )
-        specs = [HookSpec(one.on, one.run, one.timeout) for one in config.hooks]
+        specs = [HookSpec(on=hook.on, run=hook.run, timeout=hook.timeout) for hook in config.hooks]
         self._hooking = Hooking(specs, self.runtime, paths.state)
-        self.runtime.child_setup.ears_of = self.narrator
+        self.runtime.child_setup.observers_of = self._child_observers
         queue = config.auto_queue
         self.shelf = Shelf(self.runtime, queue.max_queue_size, self._quiet_narrator)
         if queue.persistence.enabled:
@@ -79,16 +84,16 @@ class Host:
             self._mirror = Mirror(folder, self._complain)
             self.hub.subscribe(self._copy)
         self._budget = StorageLimit(paths.state, store, config.checkpoints.budget, self._complain)
-        self._words = Words(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
-        self._router = Router(config, self._words)
+        words = Words(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
+        self._router = Router(config, words)
         self._casting = Casting(
-            paths,
-            config,
-            environ,
-            wish,
-            self._router,
-            self.runtime.equipment.toolbox.names,
-            self._note,
+            paths=paths,
+            config=config,
+            environ=environ,
+            wish=wish,
+            router=self._router,
+            tools=self.runtime.equipment.toolbox.names,
+            note=self._note,
         )
         self.runtime.child_setup.profile_of = self._casting.profile
         self.runtime.child_setup.workflow_of = self._casting.included
@@ -117,20 +122,20 @@ class Host:
             profile = self._casting.profile(self.wish.agent or self.config.default_agent)
         found = instructions_for(self.choice, folder, profile.tools, self.paths.config)
         profile = replace(profile, system=profile.system + found.text)
-        live = self.runtime.open_new(folder, profile, self._ears)
-        self._opening.wait(live.id)
+        session = self.runtime.open_new(folder, profile, self._observers)
+        self._opening.wait(session)
         if said := found.told():
-            self.narrator(live.id).say("notice", text=said)
-        return self._talk(live.id, folder)
+            self.narrator(session).notice(said)
+        return self._talk(session, folder)
 
     def resume(self, session: str) -> Conversation:
-        """Take up a session; nothing in it runs until somebody says so."""
+        """Take up a session; nothing in it runs until a command starts it."""
         self._welcome()
-        live = self.runtime.open_existing(session, self._casting.of_record, self._ears)
-        self._opening.wait(live.id)
-        if is_outdated(live.record, self.paths.config):
-            self.narrator(live.id).say("notice", text=CHANGED)
-        return self._talk(live.id, Path(live.record.folder))
+        record = self.runtime.open_existing(session, self._casting.of_record, self._observers)
+        self._opening.wait(session)
+        if is_outdated(record, self.paths.config):
+            self.narrator(session).notice(CHANGED)
+        return self._talk(session, Path(record.folder))
 
     def _talk(self, session: str, folder: Path) -> Conversation:
         conversation = self._conversation(session, folder)
@@ -140,22 +145,22 @@ class Host:
 
     def greet(self, session: str) -> None:
         """Tell a person what they are talking to: a screen the first time, then a line."""
-        live = self.runtime.sessions[session]
+        found = self.runtime.describe(session)
         model = self.choice.line if self.choice is not None else ""
-        folder, rules = Path(live.record.folder), live.profile.permissions
-        self.notices.insert(0, greeting(self.paths, folder, model, rules, self._sandbox))
+        text = greeting(self.paths, found.folder, model, found.permissions, self._sandbox)
+        self.notices.insert(0, text)
 
     def tend(self, session: str) -> Conversation:
         """Own a session's queue without taking the session up: nothing in it can run here."""
-        live = self.runtime.open_existing(
-            session, self._casting.idle, self.narrator, is_offline=True
+        record = self.runtime.open_existing(
+            session, self._casting.idle, lambda name: (self.narrator(name),), is_offline=True
         )
-        return self._conversation(live.id, Path(live.record.folder))
+        return self._conversation(session, Path(record.folder))
 
     def conversation(self, session: str) -> Conversation:
         """Return the conversation about a session that is open here. Raises `UnknownSession`."""
         found = self.conversations.get(session)
-        if found is None or session not in self.runtime.sessions:
+        if found is None or not found.is_open:
             raise UnknownSession(f"session `{session}` is not open here", "try again")
         return found
 
@@ -163,8 +168,11 @@ class Host:
         """Give a session its voice on the event bus; `parent` is whose child it is."""
         return Narrator(session, self.hub.publish, time.time, parent)
 
-    def _ears(self, session: str) -> HookedEars:
-        return HookedEars(self.narrator(session), session, self._hooking)
+    def _observers(self, session: str) -> tuple[Observer, ...]:
+        return self.narrator(session), HookObserver(session, self._hooking)
+
+    def _child_observers(self, session: str, parent: str) -> tuple[Observer, ...]:
+        return (self.narrator(session, parent),)
 
     def close(self) -> None:
         """Leave all sessions, end all processes, close the store. Idempotent."""
@@ -201,7 +209,7 @@ class Host:
             self.notices.append(other)
 
     def _listen(self) -> None:
-        """Open the control socket; a place where none can be is told, and keeps nobody from work."""
+        """Open the control socket; a failure becomes a notice, and the session works without it."""
         control = ControlServer(self)
         try:
             self.runtime.run(control.start())
@@ -211,38 +219,39 @@ class Host:
 
     def _copy(self, event: Event) -> None:
         """Have the queue's readable copy written; loop's thread."""
-        live = self.runtime.sessions.get(event["session"])
-        is_change = event["type"] in ("queue", "progress")
-        if self._mirror is not None and live is not None and is_change and not live.parent:
-            data = document(live.id, live.record.queue, time.time())
-            self._mirror.put(live.id, data)
+        if self._mirror is None or event["type"] not in ("queue", "progress"):
+            return
+        session = event["session"]
+        queue = self.runtime.queue_of(session)
+        if queue is not None:
+            self._mirror.put(session, document(session, queue, time.time()))
 
     def _note(self, text: str) -> None:
-        """Keep a notice for whoever is there at the start, once."""
+        """Keep a notice for the start of the session, once."""
         if text not in self.notices:
             self.notices.append(text)
 
     def _complain(self, text: str) -> None:
         """Tell the listeners of every open session what goes wrong around them."""
         for session in tuple(self.conversations):
-            self.narrator(session).say("notice", text=text)
+            self.narrator(session).notice(text)
 
     def _quiet_narrator(self, session: str) -> Narrator:
         """Give a voice that only the readable copy hears."""
         return Narrator(session, self._copy, time.time)
 
     def _conversation(self, session: str, folder: Path) -> Conversation:
-        conversation = Conversation(
-            self.runtime,
-            session,
-            self._words,
-            self.narrator,
-            lambda: self.begin(folder).session,
+        services = Services(
+            config=self.config,
+            words=self._router.words,
+            router=self._router,
+            shelf=self.shelf,
+            room=attachable(self.choice),
+            narrator_of=self.narrator,
+            profile_with=self._casting.fitted,
+            begin_another=lambda: self.begin(folder).session,
+            take_up=lambda other: self.resume(other).session,
         )
-        conversation.shelf = self.shelf
-        conversation.router = self._router
-        conversation.room = attachable(self.choice)
-        conversation.take_up = lambda other: self.resume(other).session
-        conversation.models = Models(tuple(self.config.models), self._casting.fitted)
+        conversation = Conversation(self.runtime, session, services)
         self.conversations[session] = conversation
         return conversation

@@ -17,7 +17,6 @@ import os
 import re
 import stat
 import tomllib
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ import tomli_w
 from ..journal.queue_record import QueueRecord
 from ..machines.attachment import Attachment
 from ..machines.errors import ConfigError
+from ..machines.value import Value
 from ..workflows.document import is_list, is_table
 from .progress import progress_text
 
@@ -35,8 +35,7 @@ LIMIT = 8 * 1024 * 1024
 """Bytes of a queue file; a queue that people wrote is far smaller."""
 
 
-@dataclass(frozen=True, slots=True)
-class SavedItem:
+class SavedItem(Value):
     """One message of a queue file, or of a saved queue; only that one has what was attached."""
 
     content: str
@@ -115,7 +114,7 @@ def read_file(path: Path) -> list[SavedItem]:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ConfigError(
-            "this is no queue file: not UTF-8",
+            "this is not a queue file: not UTF-8",
             "nothing was imported",
             file=str(path),
             line=line,
@@ -160,12 +159,12 @@ def _item(item: Any, number: int, file: str) -> SavedItem:
     status, user = status or "pending", user or ""
     if not isinstance(status, str) or not isinstance(user, str):
         raise _foreign(f"{where}: `status` and `user` must be texts", file)
-    return SavedItem(content, status, user)
+    return SavedItem(content=content, status=status, user=user)
 
 
 def _foreign(what: str, file: str) -> ConfigError:
     return ConfigError(
-        f"this is no queue file: {what}",
+        f"this is not a queue file: {what}",
         "nothing was imported; `/queue export FILE` writes one to compare with",
         file=file,
     )

@@ -83,7 +83,7 @@ class Remote:
                 yield message["params"]
 
     def close(self) -> None:
-        """Hang up; whoever reads in another thread is let go."""
+        """Close the connection; a reader in another thread returns."""
         with suppress(OSError):  # it is gone already
             self._socket.shutdown(socket.SHUT_RDWR)
         self._file.close()
@@ -98,7 +98,7 @@ class Remote:
     def _no_answer(self, why: str) -> StoreBusy:
         return StoreBusy(
             f"the process that has session `{self.session}` open does not answer: {why}",
-            "it may be stopped or very busy: look at it, or end it, then try again",
+            "it may be stopped or very busy: check it or end it, then try again",
         )
 
     def _read(self) -> dict[str, Any]:

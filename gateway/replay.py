@@ -11,13 +11,14 @@ applied.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from ..actors.decisions.standing import policy_of
 from ..journal import entries as e
 from ..journal.codec import decode_entry
-from ..journal.limit_entries import LimitReached
+from ..journal.entries import LimitReached
 from ..journal.record import SessionRecord, apply
 from ..journal.store import StoredEntry
 from ..machines.classification import classify
@@ -32,6 +33,7 @@ from ..machines.explanation import (
 from ..machines.policy import Policy, RoutesChoice
 from ..machines.route_diff import apart
 from ..machines.routes import Routes
+from ..machines.value import Value
 from ..machines.words import Words
 from .explaining import state_of
 
@@ -52,8 +54,7 @@ STOPS = {
 """What an interrupt is called that no person gave."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Value):
     """Something that a table was asked about: `what` names it, `rule` is the row that decided.
 
     Without a rule it is no message, and `cause` came by itself. `doing` and `company` are how the
@@ -72,8 +73,7 @@ class Moment:
     named: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Deviation:
+class Deviation(Value):
     """A moment with another outcome; `ours` and `theirs` are what came, and what would have come."""
 
     moment: Moment
@@ -83,8 +83,7 @@ class Deviation:
     their_rule: str
 
 
-@dataclass(slots=True)
-class Replay:
+class Replay(Struct, kw_only=True):
     """What was looked at, by kind, and what would have been different."""
 
     looked_at: dict[str, int] = field(default_factory=dict[str, int])
@@ -111,16 +110,16 @@ def moments(
             doing, company = state_of(record)
             what = f"message {messages}" if is_message else str(found["what"])
             moment = Moment(
-                stored.seq,
-                what,
-                found.get("text", ""),
-                doing,
-                found.get("company", company),
-                policy_of(record, configured),
-                record.routes,
-                found.get("rule", ""),
-                found.get("cause", ""),
-                found.get("named", ()),
+                seq=stored.seq,
+                what=what,
+                text=found.get("text", ""),
+                doing=doing,
+                company=found.get("company", company),
+                policy=policy_of(record, configured),
+                choice=record.routes,
+                rule=found.get("rule", ""),
+                cause=found.get("cause", ""),
+                named=found.get("named", ()),
             )
             yield moment
         apply(record, entry, stored.seq, stored.time)
@@ -146,7 +145,7 @@ def _of_entry(entry: e.Entry, record: SessionRecord, known: set[str]) -> dict[st
             known.add(f"limit {entry.turn}")
             return {"what": STOPS[Cause.BUDGET], "cause": Cause.BUDGET}
         case e.ChildCancelled(cause=Cause.TIMEOUT):
-            limited = (Companion(entry.child, Relation.SELF),)
+            limited = (Companion(name=entry.child, relation=Relation.SELF),)
             what = f"the time limit of {entry.child}"
             return {"what": what, "cause": Cause.TIMEOUT, "company": limited}
         case e.SessionLeaving():
@@ -212,8 +211,14 @@ def replay(
             pair = (_happened(moment, here), _happened(moment, theirs))
         if pair[0].outcome != pair[1].outcome:
             ours_told, theirs_told = apart(*pair)
-            rules = [_rules(one) for one in pair]
-            done.deviations.append(Deviation(moment, ours_told, theirs_told, *rules))
+            deviation = Deviation(
+                moment=moment,
+                ours=ours_told,
+                theirs=theirs_told,
+                our_rule=_rules(pair[0]),
+                their_rule=_rules(pair[1]),
+            )
+            done.deviations.append(deviation)
     return done
 
 
@@ -221,14 +226,16 @@ def _said(
     moment: Moment, here: Routes, theirs: Routes, words: Words
 ) -> tuple[Explanation, Explanation]:
     """Explain a message under both tables; ours as it was journalled, where the row is known."""
-    row = next((one for one in here.dispositions.rows if one.name == moment.rule), None)
+    row = next(
+        (candidate for candidate in here.dispositions.rows if candidate.name == moment.rule), None
+    )
     key = _key(moment, row.when if row else {}, words)
     named = _named(moment, here, row)
     there = _steering(explain(theirs, key, moment.company), theirs, named)
     if row is None:
         return _steering(explain(here, key, moment.company), here, named), there
     given = receipts(here, row.cause, moment.company) if row.cause else ()
-    return _steering(Explanation(row, given), here, named), there
+    return _steering(Explanation(row=row, receipts=given), here, named), there
 
 
 def _named(moment: Moment, here: Routes, row: DispositionRow | None) -> tuple[Companion, ...]:
@@ -252,7 +259,7 @@ def _steering(
     """Put those whom a steer names in place of those whom its row's cause reaches."""
     if not named or explanation.row.action != Action.STEER:
         return explanation
-    return Explanation(explanation.row, receipts(routes, Cause.STEER_NAMED, named))
+    return Explanation(row=explanation.row, receipts=receipts(routes, Cause.STEER_NAMED, named))
 
 
 def _key(moment: Moment, when: Mapping[str, tuple[str, ...]], words: Words) -> tuple[str, ...]:
@@ -273,13 +280,17 @@ def _key(moment: Moment, when: Mapping[str, tuple[str, ...]], words: Words) -> t
 
 def _happened(moment: Moment, routes: Routes) -> Explanation:
     """Explain a cause that came without a message: the cause stands for the row."""
-    company = [one for one in moment.company if not never_asked(moment.cause, one.relation)]
+    company = [
+        companion
+        for companion in moment.company
+        if not never_asked(moment.cause, companion.relation)
+    ]
     nothing: Any = ""
-    row = DispositionRow(moment.cause, {}, nothing, moment.cause)
-    return Explanation(row, receipts(routes, moment.cause, company))
+    row = DispositionRow(name=moment.cause, when={}, action=nothing, cause=moment.cause)
+    return Explanation(row=row, receipts=receipts(routes, moment.cause, company))
 
 
 def _rules(explanation: Explanation) -> str:
     """Name the rows that decided."""
-    names = [explanation.row.name, *(one.row.name for one in explanation.given)]
+    names = [explanation.row.name, *(receipt.row.name for receipt in explanation.given)]
     return ", ".join(dict.fromkeys(names))

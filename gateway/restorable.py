@@ -9,22 +9,21 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..journal.ledger import AgentLedger
 from ..journal.restore import RestoreBook, RestoreRecord
 from ..machines.errors import SteersmanError, UsageError
-from ..ports.agents.ancestry import is_alive, process
+from ..machines.value import Value
+from ..ports.process.ancestry import is_alive, process
 from ..workflows.agent_definition import AgentDefinition, load_agents
 from ..workflows.paths import Paths
 from .formats import age, iso
 from .retention import known_age
 
 
-@dataclass(frozen=True, slots=True)
-class Resumption:
+class Resumption(Value):
     """How a session goes on: a command of its own agent, in a folder."""
 
     command: tuple[str, ...]
@@ -51,17 +50,17 @@ class Restorable:
         kept = self.kept(time.time())
         if not kept:
             raise UsageError(
-                "there is nothing to restore", "`steersman hooks list` says who reports"
+                "there is nothing to restore", "`steersman hooks list` shows the installed hooks"
             )
         if name == "last":
             return kept[0]
-        known = [one for one in kept if name in (one.session, *one.previous)]
-        found = known or [one for one in kept if one.session.startswith(name)]
+        known = [record for record in kept if name in (record.session, *record.previous)]
+        found = known or [record for record in kept if record.session.startswith(name)]
         if len(found) == 1:
             return found[0]
         if not found:
             raise UsageError(f"nothing is kept of a session `{name}`", "`steersman restore list`")
-        ids = ", ".join(f"{one.session} ({one.agent})" for one in found[:5])
+        ids = ", ".join(f"{record.session} ({record.agent})" for record in found[:5])
         raise UsageError(f"`{name}` fits several sessions: {ids}", "type more of the id")
 
     def resume(self, name: str) -> Resumption:
@@ -72,7 +71,7 @@ class Restorable:
         record = self.find(name)
         if not can_resume(record):
             raise SteersmanError(
-                f"{record.agent} never told the id of this session, so nothing can resume it",
+                f"{record.agent} never reported the id of this session, so it cannot be resumed",
                 f"start it yourself, in {record.cwd}; `steersman restore forget` drops the record",
             )
         folder = Path(record.cwd)
@@ -87,7 +86,9 @@ class Restorable:
                 f"it has the terminal {record.terminal}" if record.terminal else "",
             )
         self.ledger.write(record, "resume", time.time(), told=process(os.getpid()))
-        return Resumption(self.agents[record.agent].resume_command(record.session), folder)
+        return Resumption(
+            command=self.agents[record.agent].resume_command(record.session), folder=folder
+        )
 
     def forget(self, name: str) -> RestoreRecord:
         """Finalize a record because a person says so. Raises `UsageError`."""
@@ -107,7 +108,7 @@ class Restorable:
                 self.ledger.write(record, "outlive", now)
                 self.ledger.write(record, "expire", now, "expired")
                 yield (
-                    f"Forgot session {record.session} of {record.agent}, last heard of "
+                    f"Forgot session {record.session} of {record.agent}, last event "
                     f"{age(now - record.updated)} (kept for {self._hours:g} hours): {record.cwd}"
                 )
             self.ledger.tidy(now, self._hours * 3600.0)
@@ -115,7 +116,7 @@ class Restorable:
     def _outlived(self, book: RestoreBook, now: float) -> Iterator[RestoreRecord]:
         """Pick what nothing was heard of for too long, by time that signs vouch for."""
         moments = [
-            one for record in book.records.values() for one in (record.opened, record.updated)
+            row for record in book.records.values() for row in (record.opened, record.updated)
         ]
         for record in book.kept():
             if known_age(record.updated, moments, now) > self._hours * 3600.0:
@@ -132,7 +133,7 @@ def outlived_elsewhere(paths: Paths, hours: float) -> list[str]:
     try:
         return list(Restorable(paths, hours).expire(time.time()))
     except (SteersmanError, OSError) as fault:
-        return [f"the sessions of other agents cannot be looked through: {fault}"]
+        return [f"the sessions of other agents cannot be read: {fault}"]
 
 
 def can_resume(record: RestoreRecord) -> bool:

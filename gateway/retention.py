@@ -18,15 +18,15 @@ from ..journal.store import SessionRow, Store
 from ..journal.workspace.prune import forget, size_of
 from .scribe import claimed
 
-# Deletes a session for good: its journal, its output, its queue's copy, its copies of files
+# Deletes a session: its journal, its output, its queue's copy, its copies of files
 # Its subagents' sessions go with it. What a live process has open is not deleted.
 
 
 def family(rows: list[SessionRow], session: str) -> list[str]:
     """Return a session and all that are beneath it, parents first."""
     found = [session]
-    for one in found:
-        found += [row.session for row in rows if row.parent == one and row.session not in found]
+    for parent in found:
+        found += [row.session for row in rows if row.parent == parent and row.session not in found]
     return found
 
 
@@ -37,15 +37,15 @@ def delete(store: SqliteStore, state: Path, queues: Path, session: str) -> tuple
     """
     ids = family(store.sessions(), session)
     with ExitStack() as held:
-        leases = [held.enter_context(claimed(store, one)) for one in ids]
+        leases = [held.enter_context(claimed(store, member)) for member in ids]
         for lease in reversed(leases):  # a parent that is left can be deleted again
             store.delete(lease)
     freed = 0
-    for one in ids:
-        output = output_of(state, one)
+    for member in ids:
+        output = output_of(state, member)
         freed += size_of(output)
         shutil.rmtree(output, ignore_errors=True)
-        (queues / f"{one}.toml").unlink(missing_ok=True)
+        (queues / f"{member}.toml").unlink(missing_ok=True)
     return ids, freed + forget(state / "workspaces", ids)
 
 
@@ -66,14 +66,14 @@ def is_saved(row: SessionRow) -> bool:
 
 def known_age(updated: float, moments: Sequence[float], now: float) -> float:
     """Return the seconds that have passed since `updated`, without leaps of the clock."""
-    later = sorted(one for one in moments if updated < one < now)
+    later = sorted(moment for moment in moments if updated < moment < now)
     gaps = [after - before for before, after in pairwise((updated, *later, now))]
     return sum(gap for gap in gaps if 0.0 < gap <= LEAP)
 
 
 def outlived(rows: Sequence[SessionRow], now: float, hours: float) -> list[SessionRow]:
     """Pick the sessions whose saved queue nothing has touched for more than `hours`."""
-    moments = [one for row in rows for one in (row.created, row.updated)]
+    moments = [moment for row in rows for moment in (row.created, row.updated)]
     return [
         row
         for row in rows

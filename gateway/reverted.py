@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 NAMED = 10
@@ -12,7 +12,7 @@ MOST = 100
 """Paths that are listed where a person may look for one: a run's commands may change thousands."""
 
 
-def reverted_text(about: dict[str, Any]) -> str:
+def reverted_text(about: Mapping[str, Any]) -> str:
     """Write a `reverted` event, or what `/revert` answers, for people."""
     if about.get("reason"):
         return f"Not reverted: {about['reason']}."
@@ -26,11 +26,11 @@ def reverted_text(about: dict[str, Any]) -> str:
             "Changed while a command ran, so counted as the agent's: "
             f"{_names(about['shared'], MOST)}. `/revert undo PATH` brings one back."
         )
-    lines += [f"Not covered: {one}." for one in about["notes"]]
+    lines += [f"Not covered: {note}." for note in about["notes"]]
     return "\n".join(lines)
 
 
-def _head(about: dict[str, Any]) -> str:
+def _head(about: Mapping[str, Any]) -> str:
     restored = about["restored"]
     files = "1 file" if len(restored) == 1 else f"{len(restored)} files"
     if not restored and not about["kept"]:
@@ -43,14 +43,14 @@ def _head(about: dict[str, Any]) -> str:
         return "Nothing was reverted."
     match about["scope"]:
         case "undo":
-            return f"Took the revert of {files} back: {_names(restored)}."
+            return f"Undid the revert of {files}: {_names(restored)}."
         case "last":
             return f"Reverted {files}: {_names(restored)}."
         case _:
             return f"Reverted {files}. Original state restored."
 
 
-def _kept(about: dict[str, Any]) -> list[str]:
+def _kept(about: Mapping[str, Any]) -> list[str]:
     """Name what was kept, by the reason."""
     reasons: dict[str, list[str]] = {}
     for path in about["kept"]:
@@ -58,12 +58,12 @@ def _kept(about: dict[str, Any]) -> list[str]:
     kept = "Would keep" if about.get("dry_run") else "Kept"
     lines = [f"{kept} {_names(paths, len(paths))}: {why}." for why, paths in reasons.items()]
     if about["scope"] == "undo":
-        hint = ["`/revert undo --force` takes back what can be."]
+        hint = ["`/revert undo --force` undoes what it can."]
         return lines + (hint if about["turns"] else [])
-    return [*lines, "`/revert --force` reverts what can be; `/revert undo` takes that back."]
+    return [*lines, "`/revert --force` reverts what it can; `/revert undo` undoes that."]
 
 
 def _names(paths: Sequence[str], most: int = NAMED) -> str:
-    shown = [one if one.isprintable() else json.dumps(one) for one in paths[:most]]
+    shown = [path if path.isprintable() else json.dumps(path) for path in paths[:most]]
     more = len(paths) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

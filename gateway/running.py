@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import field
+from msgspec.structs import replace
 
 from ..actors.agent_profile import AgentProfile
 from ..actors.runs.errand import WORKFLOW, given_in
-from ..actors.runtime import Runtime
+from ..journal.entries import WorkflowCopy
 from ..journal.record import SessionRecord
-from ..journal.run_entries import WorkflowCopy
-from ..machines.disposition import Intent
 from ..machines.errors import SteersmanError
-from ..machines.messages import Message, ResumeQueue, UserMessage
+from ..machines.messages import Message, ResumeQueue
 from ..machines.policy import DelegationPolicy
+from ..machines.value import Value
 from ..machines.workflow_order import Reopen, TryAgain
 from ..workflows.flow.spec import StepSpec, WorkflowAction, WorkflowSpec
 from ..workflows.paths import Paths
 from ..workflows.settings import Settings
+from .client import SessionClient
 
 Works = tuple[tuple[str, int], ...]
 """Work of unknown outcome: pairs of a step and the index of an item."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunPlan:
+class RunPlan(Value):
     """A workflow that may run, and the values of its variables."""
 
     spec: WorkflowSpec
@@ -42,7 +43,7 @@ def plan_of(copy: WorkflowCopy) -> RunPlan:
     from ..workflows.flow.reading import parse_workflow
 
     spec = replace(parse_workflow(copy.file, copy.source), folder=copy.folder)
-    return RunPlan(spec, copy.variables)
+    return RunPlan(spec=spec, variables=copy.variables)
 
 
 def included_plan(name: str, above: WorkflowSpec, task: str, paths: Paths) -> RunPlan:
@@ -52,7 +53,7 @@ def included_plan(name: str, above: WorkflowSpec, task: str, paths: Paths) -> Ru
     from ..workflows.flow.variables import bind_values
 
     spec = load_workflow(included_file(above, name, paths))
-    return RunPlan(spec, bind_values(spec, given_in(name, task)))
+    return RunPlan(spec=spec, variables=bind_values(spec, given_in(name, task)))
 
 
 def run_profile(bare: AgentProfile, plan: RunPlan, settings: Settings) -> AgentProfile:
@@ -73,13 +74,9 @@ def run_profile(bare: AgentProfile, plan: RunPlan, settings: Settings) -> AgentP
     )
 
 
-def start_run(runtime: Runtime, session: str) -> None:
+def start_run(client: SessionClient, workflow: str) -> None:
     """Begin a run that was opened: its first and only item is the run itself."""
-    live = runtime.sessions[session]
-    assert live.profile.workflow is not None
-    text = f"run {live.profile.workflow.name}"
-    said = runtime.next_said()
-    runtime.tell(session, UserMessage("normal", text, Intent.EXPLICIT_QUEUE, said=said))
+    client.send_message(f"run {workflow}", "queue")
 
 
 def try_again(ask: Callable[[Message], dict[str, Any]]) -> None:
@@ -87,28 +84,29 @@ def try_again(ask: Callable[[Message], dict[str, Any]]) -> None:
     answer = ask(TryAgain())
     if not answer.get("ok"):
         raise SteersmanError(
-            f"the run can't go on: {answer.get('reason')}", "run its file anew, once that is mended"
+            f"the run cannot continue: {answer.get('reason')}",
+            "start a new run when the cause is repaired",
         )
 
 
 def was_taken_back(record: SessionRecord) -> bool:
     """Whether what a run changed was given back, so that what is done is not done any more."""
-    reverts = [one for one in record.reverts.values() if one.state == "restored"]
-    whole = [one for one in reverts if one.scope != "last" and not one.is_dry_run]
+    reverts = [revert.outcome for revert in record.reverts.values() if revert.outcome is not None]
+    whole = [done for done in reverts if done.scope != "last" and not done.is_dry_run]
     return bool(whole) and whole[-1].scope == "turn" and bool(whole[-1].restored)
 
 
 def resume_run(ask: Callable[[Message], dict[str, Any]], again: Works, done: Works) -> None:
     """Go on with a run that was interrupted. Raises `SteersmanError` where it can't."""
-    orders: list[Message] = [Reopen(again)] if again else []
-    orders += [Reopen(done, is_done=True)] if done else []
+    orders: list[Message] = [Reopen(work=again)] if again else []
+    orders += [Reopen(work=done, is_done=True)] if done else []
     answer: dict[str, Any] = {}
     for order in (*orders, ResumeQueue()):
         answer = ask(order)
         if not answer.get("ok"):
-            raise SteersmanError(f"the run can't go on: {answer.get('reason')}")
+            raise SteersmanError(f"the run cannot continue: {answer.get('reason')}")
     if not answer.get("restored"):
-        raise SteersmanError("the run can't go on: nothing of it was interrupted")
+        raise SteersmanError("the run cannot continue: nothing of it was interrupted")
 
 
 def _delegation(usual: DelegationPolicy, spec: WorkflowSpec) -> DelegationPolicy:

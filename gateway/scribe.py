@@ -1,6 +1,6 @@
-"""Writes into the journal of a session that nobody runs: its lease is taken for a moment, and given back.
+"""Writes into the journal of a session that no process runs, holding its lease only for the write.
 
-For what concerns a session as a thing (its name, a copy of it), not what it does.
+It is for changes of the session itself (its name, a copy of it), not for its turns.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from ..actors.commits import row_of
 from ..journal.codec import encode_entry
-from ..journal.entry import Entry
+from ..journal.entries import Entry
 from ..journal.record import SessionRecord, apply
 from ..journal.recovery import load_record, snapshot
 from ..journal.store import Commit, Lease, Store, StoredEntry
@@ -27,11 +27,11 @@ from .redaction import Redactor
 
 # Keeps `<path>/<session>.toml` like the queue it mirrors: soon after each commit, atomically
 # A thread of its own writes; of several changes in a row only the newest is written. A mirror that
-# cannot be written is told once and never harms the session.
+# cannot be written is reported once and never harms the session.
 
 
 class Mirror:
-    """Writes queue documents into a folder; `on_fault` is told the first fault, in a sentence."""
+    """Writes queue documents into a folder; `on_fault` receives the first fault as a sentence."""
 
     def __init__(self, folder: Path, on_fault: Callable[[str], None]) -> None:
         self._folder = folder
@@ -115,7 +115,7 @@ def log_path(paths: Paths) -> Path:
 
 
 class Logbook(logging.Handler):
-    """Writes this process's log; `complain` is told, in one line, of each fault of the program.
+    """Writes this process's log; `complain` receives each fault of the program, as one line.
 
     `secrets` are names of environment variables that hold keys, besides those that say so.
     """
@@ -173,7 +173,7 @@ class Logbook(logging.Handler):
             from logging.handlers import RotatingFileHandler
 
             class PrivateFile(RotatingFileHandler):
-                """A log that nobody else can read, whatever the umask is."""
+                """A log that only its owner can read, whatever the umask is."""
 
                 def _open(self) -> Any:
                     return open(
@@ -199,8 +199,8 @@ class Scribe:
         seq = self.record.seq
         self.keep(
             [
-                (StoredEntry(seq + at, time, encode_entry(one)), one)
-                for at, one in enumerate(entries, 1)
+                (StoredEntry(seq=seq + at, time=time, data=encode_entry(entry)), entry)
+                for at, entry in enumerate(entries, 1)
             ]
         )
 
@@ -214,10 +214,10 @@ class Scribe:
             kept.append(stored)
         made = snapshot(self.record) if with_snapshot else None
         (is_done,) = self._store.commit(
-            [Commit(self._lease, kept, row_of(self.record), snapshot=made)]
+            [Commit(lease=self._lease, entries=kept, row=row_of(self.record), snapshot=made)]
         )
         if not is_done:
-            raise LeaseLost(f"another program has taken session `{self.record.id}` over")
+            raise LeaseLost(f"another program has taken over session `{self.record.id}`")
 
 
 @contextmanager
@@ -236,7 +236,7 @@ def claimed(store: Store, session: str) -> Generator[Lease]:
 
 @contextmanager
 def writing(store: Store, session: str) -> Generator[Scribe]:
-    """Write into a session that nobody has open."""
+    """Write into a session that no process has open."""
     with claimed(store, session) as lease:
         record = load_record(store, session)
         record.id = session

@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from ..journal import entries as e
 from ..journal.codec import decode_entry
-from ..journal.entry import Entry
-from ..journal.identifier import check_identifier
+from ..journal.entries import Entry
 from ..journal.record import SessionRecord
 from ..journal.recovery import closing_messages, load_record
-from ..journal.store import SessionRow, Store, StoredEntry
+from ..journal.store import SessionRow, Store, StoredEntry, check_identifier
 from ..machines.conversation import ChatMessage
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.document import is_list, is_table
@@ -40,20 +40,22 @@ def fork(store: Store, row: SessionRow, turn: str, now: float) -> str:
     record = load_record(store, row.session, seq)
     session = secrets.token_hex(4)
     name = f"{record.name or row.session}, forked" + (f" at {_id(turn)}" if turn else "")
-    store.create(SessionRow(session, row.folder, agent=row.agent, created=now, updated=now))
+    store.create(
+        SessionRow(session=session, folder=row.folder, agent=row.agent, created=now, updated=now)
+    )
     with writing(store, session) as scribe:
         opened = e.SessionOpened(
-            session,
-            record.folder,
-            record.agent,
-            record.model,
-            record.system,
-            record.tools,
+            session=session,
+            folder=record.folder,
+            agent=record.agent,
+            model=record.model,
+            system=record.system,
+            tools=record.tools,
             messages=(*record.conversation, *closing_messages(record)),
             forked_from=f"{row.session}@{seq}",
         )
-        left = (e.SessionLeaving("fork"), e.SessionSuspended("fork"))
-        scribe.write(now, opened, e.SessionRenamed(name), *left)
+        left = (e.SessionLeaving(cause="fork"), e.SessionSuspended(cause="fork"))
+        scribe.write(now, opened, e.SessionRenamed(name=name), *left)
     return session
 
 
@@ -90,8 +92,8 @@ _FENCE = "````"
 def exported(store: Store, row: SessionRow) -> dict[str, Any]:
     """Return a session's journal as one document."""
     entries = [
-        {"seq": one.seq, "time": one.time, "data": one.data}
-        for one in store.entries(row.session, 0, row.seq)
+        {"seq": stored.seq, "time": stored.time, "data": stored.data}
+        for stored in store.entries(row.session, 0, row.seq)
     ]
     about = {"id": row.session, "folder": row.folder, "agent": row.agent, "name": row.name}
     return {"format": FORMAT, "version": VERSION, "session": about, "entries": entries}
@@ -132,7 +134,7 @@ def read_export(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"`{path}` cannot be read: {error.strerror}", "name a file") from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"`{path}` is not JSON: {error}", "export it anew") from error
+        raise UsageError(f"`{path}` is not JSON: {error}", "export it again") from error
     if not is_table(data) or data.get("format") != FORMAT:
         raise UsageError(
             f"`{path}` is no session", "`steersman sessions export ID` makes such files"
@@ -154,16 +156,20 @@ def imported(store: Store, data: dict[str, Any], file: str, new_id: str = "") ->
     entries = list(_entries(data, file))
     row = _checked(entries, file)
     session = check_identifier("session", new_id or row.session)
-    known = {one.session for one in store.sessions()}
+    known = {row.session for row in store.sessions()}
     if session in known:
-        if [one.data for one, _ in entries] == [one.data for one in store.entries(session)]:
+        if [stored.data for stored, _ in entries] == [
+            stored.data for stored in store.entries(session)
+        ]:
             return session, False
         raise UsageError(
             f"another session `{session}` is here, and is not the one in `{file}`",
-            "`--new-id` takes it in beside that one",
+            "`--new-id` imports it under a new id",
         )
     entries[0] = _opened_as(entries[0][0], session)
-    store.create(SessionRow(session, row.folder, agent=row.agent, created=row.created))
+    store.create(
+        SessionRow(session=session, folder=row.folder, agent=row.agent, created=row.created)
+    )
     with writing(store, session) as scribe:
         for at in range(0, len(entries), _BATCH):
             scribe.keep(entries[at : at + _BATCH], with_snapshot=True)
@@ -189,21 +195,23 @@ def _checked(entries: list[tuple[StoredEntry, Entry]], file: str) -> SessionRow:
         check_identifier("session", row.session)
     except (SteersmanError, KeyError, AttributeError, TypeError) as error:
         raise UsageError(
-            f"`{file}`: entry {record.seq} does not fit: {error}", "export it anew"
+            f"`{file}`: entry {record.seq} does not fit: {error}", "export it again"
         ) from error
     return row
 
 
 def _entries(data: dict[str, Any], file: str) -> Iterator[tuple[StoredEntry, Entry]]:
     listed = data.get("entries")
-    for number, one in enumerate(listed if is_list(listed) else [], 1):
+    for number, line in enumerate(listed if is_list(listed) else [], 1):
         try:
-            stored = StoredEntry(int(one["seq"]), float(one["time"]), dict(one["data"]))
+            stored = StoredEntry(
+                seq=int(line["seq"]), time=float(line["time"]), data=dict(line["data"])
+            )
             entry = decode_entry(stored.data)
         except (SteersmanError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise UsageError(
-                f"`{file}`: entry {number} cannot be read: {error}", "export it anew"
+                f"`{file}`: entry {number} cannot be read: {error}", "export it again"
             ) from error
         if stored.seq != number:
-            raise UsageError(f"`{file}`: entry {number} is missing", "export it anew")
+            raise UsageError(f"`{file}`: entry {number} is missing", "export it again")
         yield stored, entry

@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from ..actors.agent_profile import AgentProfile
 from ..actors.runtime import Runtime
@@ -21,15 +22,15 @@ from ..journal.store import SessionRow, Store
 from ..machines.errors import StoreBusy, StoreDamaged
 from ..machines.messages import QueueChange
 from ..machines.policy import Policy
-from .events.contract import Narrator, item_view
+from ..machines.value import Value
+from .events.translation import Narrator, item_view
 from .formats import age
 from .retention import is_saved, outlived
 
 CUT = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
+class Saved(Value):
     """What one session left: its row, and what has not ended, in order."""
 
     row: SessionRow
@@ -37,7 +38,7 @@ class Saved:
 
     def view(self) -> dict[str, Any]:
         """Show it as programs see it."""
-        items = [item_view(one, is_held=one.state == "pending") for one in self.items]
+        items = [item_view(item, is_held=item.state == "pending") for item in self.items]
         return {"session": self.row.session, "folder": self.row.folder, "items": items}
 
 
@@ -82,7 +83,7 @@ class Shelf:
 
     def of(self, row: SessionRow) -> Saved:
         """Read what one session left."""
-        return Saved(row, tuple(saved_queue(self.store, row.session)))
+        return Saved(row=row, items=tuple(saved_queue(self.store, row.session)))
 
     @contextmanager
     def tended(self, session: str) -> Generator[Callable[[Any], dict[str, Any]]]:
@@ -90,7 +91,9 @@ class Shelf:
 
         Raises `StoreBusy` when a live process has it.
         """
-        self._runtime.open_existing(session, self._profile, self._narrator, is_offline=True)
+        self._runtime.open_existing(
+            session, self._profile, lambda name: (self._narrator(name),), is_offline=True
+        )
         try:
             yield lambda message: self._runtime.ask(session, message)
         finally:
@@ -101,7 +104,7 @@ class Shelf:
         with self.tended(session) as ask:
             row = self.store.load(session).row
             found = self.of(row)
-            ask(QueueChange("clear"))
+            ask(QueueChange(op="clear"))
         return found
 
     def expire(self, now: float, hours: float) -> Iterator[str]:
@@ -109,9 +112,9 @@ class Shelf:
         for row in outlived(self.store.sessions(), now, hours):
             if self.store.is_owned(row.session):
                 continue
-            with contextlib.suppress(StoreBusy, StoreDamaged):  # somebody took it; it tells itself
+            with contextlib.suppress(StoreBusy, StoreDamaged):  # its new owner reports it
                 gone = self.discard(row.session)
-                texts = "; ".join(f'"{_short(one.text)}"' for one in gone.items)
+                texts = "; ".join(f'"{_short(item.text)}"' for item in gone.items)
                 if gone.items:
                     yield (
                         f"Deleted the saved queue of session {row.session}, last active "
@@ -119,11 +122,13 @@ class Shelf:
                     )
 
     def _profile(self, record: SessionRecord) -> AgentProfile:
-        return AgentProfile(record.agent, None, record.system, (), policy=self._policy)
+        return AgentProfile(
+            name=record.agent, model=None, system=record.system, tools=(), policy=self._policy
+        )
 
 
 def saved_queue(store: Store, session: str) -> list[ItemRecord]:
-    """Read a session's queue as whoever takes it up will find it; nothing is changed."""
+    """Read a session's queue as a resume would find it; nothing is changed."""
     items = [
         replace(item, state="interrupted") if item.state == "running" else item
         for item in load_record(store, session).queue.live()

@@ -1,14 +1,13 @@
 """What the command line asked for, beyond the configuration."""
 
-from dataclasses import dataclass
+from ..machines.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """The agent and the model by name, empty where nobody said.
+class Wish(Value):
+    """The agent and the model by name, empty where the command line names none.
 
-    `is_yes`: nothing is asked, everything that no rule forbids is allowed. `can_ask`: somebody is there
-    to answer questions.
+    `is_yes`: nothing is asked, everything that no rule forbids is allowed. `can_ask`: a person can
+    answer questions.
     """
 
     agent: str = ""

@@ -1,19 +1,21 @@
 """A session's children as data, and the fold of the entries that change them.
 
 The child supervisor decides them, all but those of a recovery; whom a stop reaches is marked when the
-stop is folded (`cancel_record.raise_epoch`).
+stop is folded (see `record.py`).
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
+
+from msgspec import field
+from msgspec.structs import replace
 
 from ..machines.conversation import Usage
 from ..machines.delivery import Relation
 from ..machines.lifecycles import AT_WORK, SUBAGENT
+from ..machines.value import Value
 from . import entries as e
-from .entry import Entry
-from .fold import changed, moved
+from .fold import moved
 
 REMEMBERED_CHILDREN = 50
 EVENT_OF_STATUS = {
@@ -24,13 +26,12 @@ EVENT_OF_STATUS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ChildRecord:
+class ChildRecord(Value):
     """One child as its parent knows it; `name` is what people and the model call it.
 
     `turn` waits for it, through tool call `call` or, when it was resumed, at a boundary. `item` is a
     side talk's place in the queue. `text` is its last word, or what it had when it was stopped.
-    `is_kept`: it was told to stop, and can be resumed. `is_returned`: its result has gone where
+    `is_kept`: it was stopped, and can be resumed. `is_returned`: its result has gone where
     results go, which is where `goes` says. `epoch` and `above` are those of the newest order that gave
     it life (see `ChildStarted`), `cancelled` that of the newest stop that reached it, with its receipt
     and cause. `detached_from` is the call that does not wait for it any more.
@@ -83,10 +84,10 @@ def at_work(children: Children, *relations: str) -> Iterator[ChildRecord]:
 def names_for(children: Children, turn: str) -> list[str]:
     """Return the children for which a turn waits."""
     waited = at_work(children, Relation.FOREGROUND_CHILD)
-    return [one.name for one in waited if one.turn == turn]
+    return [child.name for child in waited if child.turn == turn]
 
 
-def apply_to_children(children: Children, entry: Entry, time: float) -> Children:
+def apply_to_children(children: Children, entry: e.Entry, time: float) -> Children:
     """Return the children after one entry; one that names none leaves them as they are."""
     match entry:
         case e.ChildStarted():
@@ -106,23 +107,32 @@ def apply_to_children(children: Children, entry: Entry, time: float) -> Children
             child = children[entry.child]
             after = _change(child, entry)
             if after.state != child.state:
-                after = changed(after, since=time)
+                after = replace(after, since=time)
             return {**children, entry.child: after}
-        case _:
+        case (
+            e.TurnEntry()
+            | e.QueueEntry()
+            | e.SessionEntry()
+            | e.GoalEntry()
+            | e.RevertEntry()
+            | e.RunEntry()
+        ):
             return children
+        case _:
+            assert_never(entry)
 
 
 def _start(children: Children, entry: e.ChildStarted, time: float) -> Children:
     child = ChildRecord(
-        entry.child,
-        entry.session,
-        entry.agent,
-        entry.task,
-        entry.relation,
-        entry.turn,
-        entry.call,
-        "waiting" if entry.is_waiting else moved(SUBAGENT, "waiting", "admit"),
-        entry.epoch,
+        name=entry.child,
+        session=entry.session,
+        agent=entry.agent,
+        task=entry.task,
+        relation=entry.relation,
+        turn=entry.turn,
+        call=entry.call,
+        state="waiting" if entry.is_waiting else moved(SUBAGENT, "waiting", "admit"),
+        epoch=entry.epoch,
         item=entry.item,
         user=entry.user,
         started=time,
@@ -137,7 +147,15 @@ def _start(children: Children, entry: e.ChildStarted, time: float) -> Children:
     return after
 
 
-def _change(child: ChildRecord, entry: Entry) -> ChildRecord:
+def _change(
+    child: ChildRecord,
+    entry: e.ChildAdmitted
+    | e.ChildCancelled
+    | e.ChildDetached
+    | e.ChildInterrupted
+    | e.ChildResumed
+    | e.ChildEnded,
+) -> ChildRecord:
     match entry:
         case e.ChildAdmitted():
             return _moved(child, "admit")
@@ -157,25 +175,27 @@ def _change(child: ChildRecord, entry: Entry) -> ChildRecord:
             told = {"text": entry.text, "steps": entry.steps, "usage": entry.usage}
             event = EVENT_OF_STATUS[entry.status]
             return _moved(child, event, reason=entry.reason, goes=entry.goes, **told)
-        case _:
-            return child
 
 
 def _moved(child: ChildRecord, event: str, **changes: Any) -> ChildRecord:
-    return changed(child, state=moved(SUBAGENT, child.state, event), **changes)
+    return replace(child, state=moved(SUBAGENT, child.state, event), **changes)
 
 
-def _return(children: Children, entry: Entry) -> Children:
+def _return(
+    children: Children, entry: e.ToolEnded | e.Queued | e.Offered | e.OfferAnswered
+) -> Children:
     """Note that a result has gone where it goes."""
     returned = {
-        name: changed(child, is_returned=True)
+        name: replace(child, is_returned=True)
         for name, child in children.items()
         if not child.is_returned and _is_returned(child, entry)
     }
     return {**children, **returned} if returned else children
 
 
-def _is_returned(child: ChildRecord, entry: Entry) -> bool:
+def _is_returned(
+    child: ChildRecord, entry: e.ToolEnded | e.Queued | e.Offered | e.OfferAnswered
+) -> bool:
     """Whether an entry brings a child's result to where it goes."""
     match entry:
         case e.ToolEnded():
@@ -186,8 +206,6 @@ def _is_returned(child: ChildRecord, entry: Entry) -> bool:
             return child.name == entry.child and entry.is_answered
         case e.OfferAnswered():
             return child.item == entry.item
-        case _:
-            return False
 
 
 def _lose(children: Children, entry: e.Recovered | e.SessionFinalized, time: float) -> Children:

@@ -1,19 +1,20 @@
 """Entries and records to JSON data and back, driven by their type annotations.
 
-Only what dataclasses here use is understood: primitives, tuples, lists and logs of one type, mappings
-with string keys, optional values and nested dataclasses. Unknown fields are ignored, missing ones take
+Only what value classes here use is understood: primitives, tuples, lists and logs of one type, mappings
+with string keys, optional values and nested values. Unknown fields are ignored, missing ones take
 their defaults: a journal outlives the version that wrote it.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from msgspec import NODEFAULT, Struct
+
 from ..machines.errors import StoreDamaged
-from .entry import Entry
+from .entries import Entry
 from .log import IndexMap, Log
 
 T = TypeVar("T")
@@ -33,32 +34,8 @@ def _snake_case(name: str) -> str:
 
 @cache
 def _types() -> dict[str, type[Entry]]:
-    """Return every entry type by its name; whoever only lists sessions needs none of them."""
-    from . import (
-        agent_entries,
-        compaction_entries,
-        entries,
-        goal_entries,
-        hook_entry,
-        limit_entries,
-        permission_entries,
-        revert_entries,
-        run_entries,
-    )
-
-    places = (
-        entries,
-        agent_entries,
-        compaction_entries,
-        goal_entries,
-        hook_entry,
-        limit_entries,
-        permission_entries,
-        revert_entries,
-        run_entries,
-    )
-    found = [one for place in places for one in vars(place).values() if isinstance(one, type)]
-    return {kind_of(one): one for one in found if issubclass(one, Entry) and one is not Entry}
+    """Return every entry type by its name."""
+    return {kind_of(kind): kind for kind in get_args(Entry)}
 
 
 def encode(value: Any) -> Any:
@@ -72,12 +49,12 @@ def encode(value: Any) -> Any:
         return [encode(item) for item in value]
     if kind is dict or kind is IndexMap:
         return {key: encode(item) for key, item in value.items()}
-    if not is_dataclass(kind):
+    if not issubclass(kind, Struct):
         return value  # a string of an enumeration
     data: dict[str, Any] = {}
     for name, default in _defaults(kind):
         item = getattr(value, name)
-        if default is MISSING or item != default:
+        if default is NODEFAULT or item != default:
             data[name] = encode(item)
     return data
 
@@ -89,19 +66,21 @@ def encode_whole(value: Any) -> Any:
     if isinstance(value, Mapping):
         found = cast(Mapping[str, Any], value)
         return {key: encode_whole(item) for key, item in found.items()}
-    if not is_dataclass(value):
+    if not isinstance(value, Struct):
         return value
-    return {field.name: encode_whole(getattr(value, field.name)) for field in fields(value)}
+    return {name: encode_whole(getattr(value, name)) for name in value.__struct_fields__}
 
 
 _DEFAULTS: dict[type, tuple[tuple[str, Any], ...]] = {}
 
 
-def _defaults(cls: Any) -> tuple[tuple[str, Any], ...]:
-    """List a dataclass's fields with their defaults, once."""
+def _defaults(cls: type[Struct]) -> tuple[tuple[str, Any], ...]:
+    """List a class's fields with their defaults, once; those that a factory makes count as none."""
     known = _DEFAULTS.get(cls)
     if known is None:
-        known = _DEFAULTS[cls] = tuple((one.name, one.default) for one in fields(cls))
+        names, defaults = cls.__struct_fields__, cls.__struct_defaults__
+        missing = (NODEFAULT,) * (len(names) - len(defaults))
+        known = _DEFAULTS[cls] = tuple(zip(names, (*missing, *defaults), strict=True))
     return known
 
 
@@ -117,7 +96,7 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 def decode(cls: type[T], data: dict[str, Any]) -> T:
-    """Build a dataclass from JSON data. Raises `StoreDamaged` when a field is missing."""
+    """Build a value from JSON data. Raises `StoreDamaged` when a field is missing."""
     hints = _hints(cls)
     known = {key: _value(hints[key], item) for key, item in data.items() if key in hints}
     try:
@@ -129,7 +108,7 @@ def decode(cls: type[T], data: dict[str, Any]) -> T:
 def _value(hint: Any, data: Any) -> Any:
     origin = get_origin(hint)
     if origin in (Union, UnionType):
-        inner = [one for one in get_args(hint) if one is not type(None)]
+        inner = [member for member in get_args(hint) if member is not type(None)]
         return None if data is None else _value(inner[0], data)
     if origin is tuple:
         inner = list(get_args(hint))
@@ -137,7 +116,7 @@ def _value(hint: Any, data: Any) -> Any:
             if inner[0] in LEAVES:
                 return tuple(data)
             return tuple(_value(inner[0], item) for item in data)
-        return tuple(_value(one, item) for one, item in zip(inner, data, strict=True))
+        return tuple(_value(inner_hint, item) for inner_hint, item in zip(inner, data, strict=True))
     if origin is list:
         inner = get_args(hint)[0]
         return list(data) if inner in LEAVES else [_value(inner, item) for item in data]
@@ -148,7 +127,7 @@ def _value(hint: Any, data: Any) -> Any:
         inner = get_args(hint)[1 if origin is not IndexMap else 0]
         found = {key: _value(inner, item) for key, item in data.items()}
         return IndexMap(found) if origin is IndexMap else found
-    if isinstance(hint, type) and is_dataclass(hint):
+    if isinstance(hint, type) and issubclass(hint, Struct):
         return decode(hint, data)
     return data
 

@@ -12,7 +12,7 @@ database file: closing any descriptor of it cancels SQLite's locks
 import os
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Self
 from urllib.parse import quote
 
@@ -176,16 +176,18 @@ class Database:
     @contextmanager
     def _opening(self) -> Generator[Connection]:
         """Close the connection again if opening it fails."""
-        try:
+        with ExitStack() as undo:
+            undo.callback(self._give_up)
             with self._used() as connection:
                 connection.change("PRAGMA mmap_size = 0")
                 connection.change("PRAGMA trusted_schema = off")
                 yield connection
-        except BaseException:
-            if self._connection is not None:
-                _abandon(self._connection)
-                self._connection = None
-            raise
+            undo.pop_all()
+
+    def _give_up(self) -> None:
+        if self._connection is not None:
+            _abandon(self._connection)
+            self._connection = None
 
     @contextmanager
     def _used(self) -> Generator[Connection]:
@@ -257,10 +259,10 @@ def _translated(fault: apsw.Error, file: str, patience: float) -> StoreError:
         case apsw.NotADBError() | apsw.CorruptError() | apsw.FormatError():
             return StoreDamaged(
                 f"`{file}` is damaged or not a database ({fault})",
-                "Move it away to begin anew, or restore it from a copy; nothing was deleted.",
+                "Move it away to start again, or restore it from a copy; nothing was deleted.",
             )
         case _:
             return StoreFailed(
                 f"`{file}` cannot be used ({fault})",
-                "Look at free space, quotas and permissions there, then reopen.",
+                "Check free space, quotas and permissions there, then reopen.",
             )

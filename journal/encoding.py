@@ -6,20 +6,18 @@ A commit is encoded before the store is locked, so that a value which is no JSON
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields
 from typing import Any, cast
 
 from ..machines.errors import MachineError, StoreDamaged
-from .identifier import check_identifier
-from .store import Commit, Lease, SessionRow
+from ..machines.value import Value
+from .store import Commit, Lease, SessionRow, check_identifier
 
 _PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _ESCAPED = json.JSONEncoder(separators=(",", ":"))
-_ROW_FIELDS = tuple(field.name for field in fields(SessionRow))
+_ROW_FIELDS = SessionRow.__struct_fields__
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedCommit:
+class EncodedCommit(Value):
     """A commit as text: entries are (seq, time, JSON), the snapshot (seq, JSON) or none.
 
     `last` is the sequence number after it, which is the lease's business: see `check_follows`.
@@ -56,15 +54,17 @@ def encode_commit(commit: Commit) -> EncodedCommit:
         raise MachineError(f"session `{session}`: a row of session `{commit.row.session}`")
     snapshot = commit.snapshot
     return EncodedCommit(
-        commit.lease,
-        tuple(
+        lease=commit.lease,
+        entries=tuple(
             (entry.seq, entry.time, encode(f"entry {entry.seq} of `{session}`", entry.data))
             for entry in commit.entries
         ),
-        encode_row(commit.row),
-        commit.row.updated,
-        tuple(commit.consumed),
-        (snapshot.seq, encode(f"snapshot of `{session}`", snapshot.state)) if snapshot else None,
+        row=encode_row(commit.row),
+        updated=commit.row.updated,
+        consumed=tuple(commit.consumed),
+        snapshot=(snapshot.seq, encode(f"snapshot of `{session}`", snapshot.state))
+        if snapshot
+        else None,
     )
 
 

@@ -1,252 +1,98 @@
-"""What is journalled: one frozen type per thing that happened, past tense.
+"""What is journalled: one immutable type per thing that happened, past tense.
 
-An entry is decided by one actor and applied by all that it names (see `record.py`). `messages` is
-what an entry appends to the conversation, so a snapshot can name entries instead of copying texts.
-In the store an entry is a JSON object with its `kind`; unknown fields of later versions are ignored
-and missing ones take their defaults, so that old journals load.
+An entry is decided by one actor and folded by every part of the record that it concerns (see
+`record.py`). Each belongs to a family: the part of the record that folds a family handles each of its
+entries, and passes over the families that do not concern it, so that the type checker names the place
+that forgot a new entry. A new entry also goes into `Entry`, at the end.
+
+`messages` is what an entry appends to the conversation, so a snapshot can name entries instead of
+copying texts. In the store an entry is a JSON object with its `kind`; unknown fields of later versions
+are ignored and missing ones take their defaults, so that old journals load.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+from msgspec import field
 
 from ..machines.attachment import Attachment
 from ..machines.conversation import ChatMessage, Usage
 from ..machines.policy import RoutesChoice
-from .entry import Entry as Entry
-from .run_entries import WorkflowCopy
-
-# What is journalled of an order to stop: from its receipt until everything is dead ----------------
+from ..machines.pursuit import GateResult
+from ..machines.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class _Cancel(Entry):
-    """A cancel: `reaches` are the relations that the delivery table names for its cause.
-
-    `spares` are children that go on all the same. `said` numbers what one client says; `order` is the
-    parent's epoch, where the stop comes from there, else 0. `is_replaced`: another message takes the
-    turn's place.
-    """
-
-    receipt: str
-    turn: str
-    cause: str
-    user: str = ""
-    client_id: str = ""
-    matched: str = ""
-    rule: str = ""
-    text: str = ""
-    ack: str = field(default="", kw_only=True)
-    reaches: tuple[str, ...] = field(default=(), kw_only=True)
-    spares: tuple[str, ...] = field(default=(), kw_only=True)
-    said: int = field(default=0, kw_only=True)
-    order: int = field(default=0, kw_only=True)
-    is_replaced: bool = field(default=False, kw_only=True)
+class BaseEntry(Value):
+    """Base of all journal entries."""
 
 
-@dataclass(frozen=True, slots=True)
-class InterruptPlanned(_Cancel):
-    """A cancel was accepted that takes effect, under its receipt, when `tools` have ended."""
-
-    tools: tuple[str, ...] = ()
+class SessionEntry(BaseEntry):
+    """Something about the session as a whole: its life, what people chose in it, stops."""
 
 
-@dataclass(frozen=True, slots=True)
-class InterruptCalledOff(Entry):
-    """A planned cancel was taken back before the tools that it waited for had ended."""
-
-    receipt: str
-    turn: str
+class QueueEntry(BaseEntry):
+    """Something about the queue: its messages, and what becomes of them until a turn takes them."""
 
 
-@dataclass(frozen=True, slots=True)
-class InterruptRequested(_Cancel):
-    """A cancel was accepted; `receipt` is its id, `rule` and `matched` say why it is one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interrupted(Entry):
-    """The turn has ended: it takes no further step. `checkpoint` is {done, total, unit} or none.
-
-    `is_replaced`: another message took its place.
-    """
+class TurnEntry(BaseEntry):
+    """Something about a turn, its model calls or its tool calls."""
 
     turn: str
-    cause: str
-    checkpoint: Mapping[str, Any] | None = None
-    messages: tuple[ChatMessage, ...] = ()
-    is_replaced: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped(Entry):
-    """Everything that a stop reached is dead; `killed` and `survivors` are pids.
+class ChildEntry(BaseEntry):
+    """Something about a child, in its parent's journal; the child has its own journal, too."""
 
-    `turn` is empty where no turn was stopped: then `receipt` names the stop. `order` as for the stop.
+    child: str
+
+
+class GoalEntry(BaseEntry):
+    """Something about a goal."""
+
+    goal: str
+
+
+class RevertEntry(BaseEntry):
+    """Something about a revert, which restores files."""
+
+    id: str
+
+
+class RunEntry(BaseEntry):
+    """Something about a workflow's run.
+
+    `turn` is the turn of the session that the run is. `index` counts a step's items from 0; a step
+    without `for_each` has one, number 0.
     """
 
-    turn: str
-    killed: tuple[int, ...] = ()
-    survivors: tuple[int, ...] = ()
-    messages: tuple[ChatMessage, ...] = ()
-    order: int = 0
-    receipt: str = ""
 
+class WorkflowCopy(Value):
+    """The workflow of a run as it was when the run began, with the values of its variables.
 
-@dataclass(frozen=True, slots=True)
-class StopNoted(Entry):
-    """A stop found nothing at work: what was ordered before it, and has not begun, does not begin."""
-
-    cause: str
-    reaches: tuple[str, ...] = ()
-    said: int = 0
-
-
-# What is journalled of a session's children, in the parent's journal; they have their own, too
-
-
-@dataclass(frozen=True, slots=True)
-class ChildStarted(Entry):
-    """A child was given a task: by tool call `call` of `turn`, or by a person, beside everything.
-
-    `session` is the child's own id, `epoch` the parent's when it was ordered, and `above` those of the
-    parent's ancestors, nearest first: a stop that is newer is the child's, too. `is_waiting`: as many as
-    may work do. `item` is a side talk's place in the queue.
-    `goal`: what it works for, beyond its first turn: text, gates, max_turns.
+    `file` is what it is called, `folder` where paths beside it begin, `source` its text.
     """
 
-    child: str
-    session: str
-    agent: str
-    task: str
-    relation: str
-    turn: str = ""
-    call: str = ""
-    epoch: int = 0
-    is_waiting: bool = False
-    item: str = ""
-    user: str = ""
-    goal: dict[str, Any] = field(default_factory=dict[str, Any])
-    above: tuple[int, ...] = ()
+    name: str
+    file: str
+    folder: str
+    source: str
+    variables: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, slots=True)
-class ChildAdmitted(Entry):
-    """There is room now: a child that waited begins."""
+class WorkResult(Value):
+    """What an attempt came to; `output` is text as it was said, `more` what its kind has besides."""
 
-    child: str
-
-
-@dataclass(frozen=True, slots=True)
-class ChildCancelled(Entry):
-    """A child was told to end; `is_kept`: it can be resumed together with its parent."""
-
-    child: str
-    cause: str
-    receipt: str = ""
-    is_kept: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ChildDetached(Entry):
-    """The turn that waited for a child ends without it: it works in the background from now on."""
-
-    child: str
-
-
-@dataclass(frozen=True, slots=True)
-class ChildInterrupted(Entry):
-    """A child has stopped where it was, with everything it started, and can be resumed."""
-
-    child: str
-    why: str = ""
-    text: str = ""
-    steps: int = 0
-    usage: Usage = field(default_factory=Usage)
-    killed: tuple[int, ...] = ()
-    survivors: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ChildResumed(Entry):
-    """An interrupted child goes on, for the turn that goes on; epochs as for `ChildStarted`."""
-
-    child: str
-    turn: str = ""
-    epoch: int = 0
-    above: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ChildEnded(Entry):
-    """A child is over: `status` is completed, cancelled, failed or disconnected; `text` what it had.
-
-    `goes` is where its result goes, by the third routing table.
-    """
-
-    child: str
-    status: str
-    text: str = ""
+    output: str = ""
+    errors: str = ""
+    exit_code: int | None = None
     reason: str = ""
-    steps: int = 0
-    usage: Usage = field(default_factory=Usage)
-    killed: tuple[int, ...] = ()
-    survivors: tuple[int, ...] = ()
-    goes: str = ""
+    more: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, slots=True)
-class Offered(Entry):
-    """A result has a place in the queue, and never runs by itself; of a side talk the question."""
-
-    item: str
-    number: int
-    text: str
-    child: str
-    user: str = ""
-    client_id: str = ""
-    is_answered: bool = True
+# Sessions -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class OfferAnswered(Entry):
-    """The answer to a side talk is there."""
-
-    item: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class OfferWanted(Entry):
-    """A person decided about an answer that is not there yet: steer it, or keep it, when it comes."""
-
-    item: str
-    wants: str
-
-
-@dataclass(frozen=True, slots=True)
-class Kept(Entry):
-    """A person wants what was offered to run, as a message in its turn; `past_hold` as for `Queued`."""
-
-    item: str
-    past_hold: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SteerArrived(Entry):
-    """A steer that was handed on entered a child's context, or (`turn` is empty) could not."""
-
-    item: str
-    child: str
-    turn: str = ""
-    step: int = 0
-
-
-# What is journalled of a session's life: opened, left, taken up again, over -----------------------
-
-
-@dataclass(frozen=True, slots=True)
-class SessionOpened(Entry):
+class SessionOpened(SessionEntry):
     """The first entry of every journal: what the model sees of it never changes after this.
 
     `messages` is what it has seen before its first word: a side talk its parent's conversation, a fork
@@ -267,55 +113,48 @@ class SessionOpened(Entry):
     workflow: WorkflowCopy | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRenamed(Entry):
-    """A person called the session something; empty: nothing any more."""
+class SessionRenamed(SessionEntry):
+    """A person named the session; an empty name removes the name."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class SessionResumed(Entry):
-    """Somebody is there again."""
+class SessionResumed(SessionEntry):
+    """A client opened the session again."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionLeaving(Entry):
-    """The program is being left; what runs is being stopped first, as far as `reaches` goes."""
+class SessionLeaving(SessionEntry):
+    """The program is ending; the work that `reaches` names is stopped first."""
 
     cause: str = "exit"
     reaches: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSuspended(Entry):
-    """The program was left; everything is kept."""
+class SessionSuspended(SessionEntry):
+    """The program has ended; the session can be resumed."""
 
     cause: str = "exit"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionFinalizing(Entry):
-    """The session was told to end for good; what `reaches` names is being stopped first."""
+class SessionFinalizing(SessionEntry):
+    """The session is to end for good; the work that `reaches` names is stopped first."""
 
     cause: str
     reaches: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SessionFinalized(Entry):
+class SessionFinalized(SessionEntry):
     """The session is over for good; `finalize` is a stable id for hooks."""
 
     finalize: str
     cause: str
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered(Entry):
-    """A process that owned the session died; what it left was put in order, and nothing runs.
+class Recovered(SessionEntry):
+    """The process that owned the session died; its unfinished work was marked, and nothing runs.
 
-    `messages` are results for the calls whose outcome is unknown. `last_active` is seconds since
-    the epoch; `items` counts what waits or was interrupted.
+    `messages` are results for the calls whose outcome is unknown. `last_active` is in seconds since
+    1970; `items` counts the items that wait or were interrupted.
     """
 
     cause: str
@@ -324,9 +163,113 @@ class Recovered(Entry):
     messages: tuple[ChatMessage, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Queued(Entry):
-    """A message was taken in; from here on it is on disk.
+class PolicyChanged(SessionEntry):
+    """A person changed how this session takes messages, or its model; empty fields stay as they were."""
+
+    busy_mode: str = ""
+    is_auto_queue: bool | None = None
+    routes: RoutesChoice | None = None
+    model: str = ""
+
+
+class AllowanceGiven(SessionEntry):
+    """A person answered `always`: calls of `tool` that match `pattern` are not asked about again."""
+
+    tool: str
+    pattern: str
+
+
+class AllowanceForgotten(SessionEntry):
+    """A person took the permission back: such calls are asked about again."""
+
+    tool: str
+    pattern: str
+
+
+class LimitsGranted(SessionEntry):
+    """A person granted this session its limits once more; the use so far stays counted."""
+
+    user: str = ""
+
+
+class AgentSessionKnown(SessionEntry):
+    """The agent's own id of this session: it is loaded under it when the agent is started again."""
+
+    session: str
+
+
+class HookRan(SessionEntry):
+    """A hook of `event` ended: `status` is exited, timed_out, failed, killed, lost or skipped.
+
+    `command` says which, `output` is the head and tail of what it printed, `seconds` how long it
+    took. `about` is the number of the entry that it was called for, `finalize` the id of a session's
+    end.
+    """
+
+    event: str
+    command: str
+    status: str
+    exit_code: int | None = None
+    seconds: float = 0.0
+    output: str = ""
+    about: int = 0
+    finalize: str = ""
+
+
+class _Cancel(SessionEntry):
+    """A cancel: `reaches` are the relations that the delivery table names for its cause.
+
+    `spares` are children that go on all the same. `said` numbers what one client says; `order` is the
+    parent's epoch, where the stop comes from there, else 0. `is_replaced`: another message takes the
+    turn's place.
+    """
+
+    receipt: str
+    turn: str
+    cause: str
+    user: str = ""
+    client_id: str = ""
+    matched: str = ""
+    rule: str = ""
+    text: str = ""
+    ack: str = ""
+    reaches: tuple[str, ...] = ()
+    spares: tuple[str, ...] = ()
+    said: int = 0
+    order: int = 0
+    is_replaced: bool = False
+
+
+class InterruptPlanned(_Cancel):
+    """A cancel was accepted that takes effect, under its receipt, when `tools` have ended."""
+
+    tools: tuple[str, ...] = ()
+
+
+class InterruptCalledOff(SessionEntry):
+    """A planned cancel was taken back before the tools that it waited for had ended."""
+
+    receipt: str
+    turn: str
+
+
+class InterruptRequested(_Cancel):
+    """A cancel was accepted; `receipt` is its id, `rule` and `matched` say why it is one."""
+
+
+class StopNoted(SessionEntry):
+    """A stop found nothing running: work that was ordered before it and has not begun does not begin."""
+
+    cause: str
+    reaches: tuple[str, ...] = ()
+    said: int = 0
+
+
+# The queue ----------------------------------------------------------------------------------------
+
+
+class Queued(QueueEntry):
+    """A message was queued; from here on it is on disk.
 
     `said_as` is how the routing table took it (turn, queue, steer), `rule` its row, `matched` the
     word that decided. `position` counts from 1 among what waits. `past_hold`: it was said after what
@@ -355,11 +298,10 @@ class Queued(Entry):
     past_hold: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Requeued(Entry):
-    """A message waits as one of its own after all: no boundary took it in, or it was taken back.
+class Requeued(QueueEntry):
+    """A steer waits as a message of its own: no boundary took it in, or a person took it back.
 
-    `is_offered`: it is a child's result, and never runs by itself. `past_hold` as for `Queued`.
+    `is_offered`: it is a child's result, and never runs unasked. `past_hold` as for `Queued`.
     """
 
     item: str
@@ -368,9 +310,8 @@ class Requeued(Entry):
     past_hold: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Deferred(Entry):
-    """The model handed a steer back at (turn, step): it waits anew, as `new_item`.
+class Deferred(QueueEntry):
+    """The model handed a steer back at (turn, step): it is queued again, as `new_item`.
 
     `position` counts from 1 among what waits; `past_hold` as for `Queued`.
     """
@@ -387,32 +328,28 @@ class Deferred(Entry):
     past_hold: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Withdrawn(Entry):
+class Withdrawn(QueueEntry):
     """A person took a message back."""
 
     item: str
 
 
-@dataclass(frozen=True, slots=True)
-class Edited(Entry):
-    """A person said a waiting message anew."""
+class Edited(QueueEntry):
+    """A person replaced the text of a queued message."""
 
     item: str
     text: str
     attached: tuple[Attachment, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Moved(Entry):
-    """A person put a message elsewhere: in front of item `before`, or, if that is empty, last."""
+class Moved(QueueEntry):
+    """A person moved a message in front of item `before`, or to the end if that is empty."""
 
     item: str
     before: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SteerAddressed(Entry):
+class SteerAddressed(QueueEntry):
     """A waiting message was handed to the running turn, or to children: it is a steer from here on."""
 
     item: str
@@ -420,40 +357,80 @@ class SteerAddressed(Entry):
     for_children: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyChanged(Entry):
-    """A person chose how this session takes messages, and by which model; what is empty stays."""
+class Steered(QueueEntry):
+    """Waiting steers entered the context at (turn, step), as one user message, in order."""
 
-    busy_mode: str = ""
-    is_auto_queue: bool | None = None
-    routes: RoutesChoice | None = None
-    model: str = ""
+    items: tuple[str, ...]
+    turn: str
+    step: int
+    messages: tuple[ChatMessage, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class QueueHeld(Entry):
-    """What waits stays until a person says resume; `is_all`: also what was to run next."""
+class SteerArrived(QueueEntry):
+    """A steer that was handed on entered a child's context, or (`turn` is empty) could not."""
+
+    item: str
+    child: str
+    turn: str = ""
+    step: int = 0
+
+
+class Offered(QueueEntry):
+    """A child's result, or a side talk's question, is listed in the queue; it never runs unasked."""
+
+    item: str
+    number: int
+    text: str
+    child: str
+    user: str = ""
+    client_id: str = ""
+    is_answered: bool = True
+
+
+class OfferAnswered(QueueEntry):
+    """The answer to a side talk is there."""
+
+    item: str
+    text: str
+
+
+class OfferWanted(QueueEntry):
+    """A person decided before the answer came what happens to it: steer or keep."""
+
+    item: str
+    wants: str
+
+
+class Kept(QueueEntry):
+    """A person keeps an offered result: it runs as a queued message. `past_hold` as for `Queued`."""
+
+    item: str
+    past_hold: bool = False
+
+
+class QueueHeld(QueueEntry):
+    """The queue is held until a person resumes it; `is_all`: also the message that was to run next."""
 
     why: str = ""
     is_all: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class QueueReleased(Entry):
-    """What waits may run, before all others `items`, of which `resumed` were interrupted."""
+class QueueReleased(QueueEntry):
+    """The queue runs again, `items` first; `resumed` of them were interrupted."""
 
     resumed: int = 0
     items: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TurnStarted(Entry):
+# Turns --------------------------------------------------------------------------------------------
+
+
+class TurnStarted(TurnEntry):
     """An item's turn began; `resumes` names the interrupted turn that it goes on from.
 
     `lineage` are the epochs of the session's ancestors under which it began, nearest first.
     """
 
-    turn: str
     item: str
     number: int
     epoch: int
@@ -462,56 +439,46 @@ class TurnStarted(Entry):
     lineage: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ModelCalled(Entry):
-    """The model is about to be asked: at most once by itself for each (turn, step).
+class ModelCalled(TurnEntry):
+    """The model is about to be called: at most once automatically for each (turn, step).
 
     `tokens` is what is sent, as estimated: so much counts as used if no answer ever comes.
     """
 
-    turn: str
     step: int
     messages: tuple[ChatMessage, ...] = ()
     tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Answered(Entry):
+class Answered(TurnEntry):
     """The model's whole answer; `messages` holds it."""
 
-    turn: str
     step: int
     usage: Usage = field(default_factory=Usage)
     messages: tuple[ChatMessage, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerCut(Entry):
+class AnswerCut(TurnEntry):
     """An answer was cut off so that a steer enters at once; `messages` holds what had come of it."""
 
-    turn: str
     step: int
     messages: tuple[ChatMessage, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ModelCallFailed(Entry):
+class ModelCallFailed(TurnEntry):
     """The model gave no answer."""
 
-    turn: str
     step: int
     reason: str
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionAsked(Entry):
+class QuestionAsked(TurnEntry):
     """A person is asked whether a tool call may run: by which rule, of which file.
 
     `is_outside`: it leads outside the session's folder.
     """
 
-    turn: str
     call: str
     question: str
     tool: str
@@ -521,20 +488,16 @@ class QuestionAsked(Entry):
     is_outside: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionAnswered(Entry):
+class QuestionAnswered(TurnEntry):
     """The answer to a question; `withdrawn` if the turn ended first."""
 
-    turn: str
     question: str
     choice: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolIntended(Entry):
+class ToolIntended(TurnEntry):
     """A tool call is about to start; durable before it does."""
 
-    turn: str
     step: int
     call: str
     tool: str
@@ -542,11 +505,9 @@ class ToolIntended(Entry):
     is_idempotent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ToolRefused(Entry):
+class ToolRefused(TurnEntry):
     """A tool call that never started: `status` is denied, failed (it made no sense) or skipped."""
 
-    turn: str
     call: str
     tool: str
     status: str
@@ -554,11 +515,9 @@ class ToolRefused(Entry):
     messages: tuple[ChatMessage, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ToolEnded(Entry):
+class ToolEnded(TurnEntry):
     """A tool call's result; everything it started is dead, or listed in `survivors`."""
 
-    turn: str
     call: str
     tool: str
     status: str
@@ -570,42 +529,485 @@ class ToolEnded(Entry):
     messages: tuple[ChatMessage, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressMade(Entry):
+class CallReported(TurnEntry):
+    """The agent reported that it uses a tool of its own, in call `within` of the turn."""
+
+    step: int
+    within: str
+    call: str
+    tool: str
+    arguments: dict[str, Any]
+
+
+class ProgressMade(TurnEntry):
     """How far the turn says it is: a checkpoint to resume from."""
 
-    turn: str
     done: int
     total: int
     unit: str = ""
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Steered(Entry):
-    """Waiting steers entered the context at (turn, step), as one user message, in order."""
+class LimitReached(TurnEntry):
+    """A model call was not made because of a limit; `what` says which, and how much is used."""
 
-    items: tuple[str, ...]
-    turn: str
+    what: str
+
+
+class CompactionBegun(TurnEntry):
+    """A summary is about to be asked for.
+
+    `why` is asked (by a person), full, or refused (the server found the conversation too long).
+    `tokens` is how many it takes of the window's `window`, 0 where that is not known. `dropped` oldest
+    messages are to be summed up; `refusal` is what the server said.
+    """
+
     step: int
+    why: str
+    tokens: int = 0
+    window: int = 0
+    dropped: int = 0
+    refusal: str = ""
+
+
+class Compacted(TurnEntry):
+    """From here on the model sees `messages` instead of the `dropped` oldest ones.
+
+    The originals stay in the entries that hold them. `how` is summary or pruned (the oldest results
+    of tools were left out; `reason` says why there is no summary). `before` and `after` are tokens.
+    """
+
+    step: int
+    dropped: int
+    how: str
+    summary: str = ""
+    reason: str = ""
+    before: int = 0
+    after: int = 0
+    left_out: int = 0
+    usage: Usage = field(default_factory=Usage)
     messages: tuple[ChatMessage, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TurnEnded(Entry):
-    """The turn ended by itself: `status` is completed or failed, `reason` says why it failed."""
+class Interrupted(TurnEntry):
+    """The turn has ended: it takes no further step. `checkpoint` is {done, total, unit} or none.
 
-    turn: str
+    `is_replaced`: another message took its place.
+    """
+
+    cause: str
+    checkpoint: Mapping[str, Any] | None = None
+    messages: tuple[ChatMessage, ...] = ()
+    is_replaced: bool = False
+
+
+class Stopped(TurnEntry):
+    """Every process that a stop reached has exited; `killed` and `survivors` are process ids.
+
+    `turn` is empty where no turn was stopped: then `receipt` names the stop. `order` as for the stop.
+    """
+
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
+    messages: tuple[ChatMessage, ...] = ()
+    order: int = 0
+    receipt: str = ""
+
+
+class TurnEnded(TurnEntry):
+    """The turn ended without a stop: `status` is completed or failed, `reason` says why it failed."""
+
     status: str
     reason: str = ""
     hint: str = ""
     messages: tuple[ChatMessage, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LateResult(Entry):
-    """A result came after its turn had ended: counted and ignored."""
+class LateResult(TurnEntry):
+    """A result came after its turn had ended: its tokens are counted, the result is ignored."""
 
-    turn: str
     what: str
     usage: Usage = field(default_factory=Usage)
+
+
+# Children -----------------------------------------------------------------------------------------
+
+
+class ChildStarted(ChildEntry):
+    """A child was given a task: by tool call `call` of `turn`, or by a person, beside everything.
+
+    `session` is the child's own id, `epoch` the parent's when it was ordered, and `above` those of the
+    parent's ancestors, nearest first: a stop that is newer is the child's, too. `is_waiting`: as many as
+    may work do. `item` is a side talk's place in the queue.
+    `goal`: what it works for, beyond its first turn: text, gates, max_turns.
+    """
+
+    session: str
+    agent: str
+    task: str
+    relation: str
+    turn: str = ""
+    call: str = ""
+    epoch: int = 0
+    is_waiting: bool = False
+    item: str = ""
+    user: str = ""
+    goal: dict[str, Any] = field(default_factory=dict[str, Any])
+    above: tuple[int, ...] = ()
+
+
+class ChildAdmitted(ChildEntry):
+    """A child that waited for a free place starts."""
+
+
+class ChildCancelled(ChildEntry):
+    """A child is to end; `is_kept`: it can be resumed together with its parent."""
+
+    cause: str
+    receipt: str = ""
+    is_kept: bool = False
+
+
+class ChildDetached(ChildEntry):
+    """The turn that waited for a child ends without it: it works in the background from now on."""
+
+
+class ChildInterrupted(ChildEntry):
+    """A child and everything it started has stopped; it can be resumed."""
+
+    why: str = ""
+    text: str = ""
+    steps: int = 0
+    usage: Usage = field(default_factory=Usage)
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
+
+
+class ChildResumed(ChildEntry):
+    """An interrupted child goes on, for the turn that goes on; epochs as for `ChildStarted`."""
+
+    turn: str = ""
+    epoch: int = 0
+    above: tuple[int, ...] = ()
+
+
+class ChildEnded(ChildEntry):
+    """A child is over: `status` is completed, cancelled, failed or disconnected; `text` what it had.
+
+    `goes` is where its result goes, by the third routing table.
+    """
+
+    status: str
+    text: str = ""
+    reason: str = ""
+    steps: int = 0
+    usage: Usage = field(default_factory=Usage)
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
+    goes: str = ""
+
+
+# Goals --------------------------------------------------------------------------------------------
+
+
+class GoalSet(GoalEntry):
+    """A person set a goal; `is_next`: it begins after the goals before it.
+
+    `gates` are commands that must succeed before a judge is asked. Budgets of none are no limit.
+    `epoch` is the session's when it was said: a newer stop pauses the goal. `boundary` is the newest turn
+    then, which is not judged.
+    """
+
+    text: str
+    max_turns: int
+    gates: tuple[tuple[str, ...], ...] = ()
+    max_tokens: int | None = None
+    max_seconds: float | None = None
+    is_next: bool = False
+    user: str = ""
+    epoch: int = 0
+    boundary: str = ""
+
+
+class GoalBegun(GoalEntry):
+    """The goals before this one are achieved, or a person wants it to begin; see `GoalSet`."""
+
+    epoch: int = 0
+    boundary: str = ""
+
+
+class GoalTurnFailed(GoalEntry):
+    """A turn of the goal ended without an answer that could be judged: `status` failed, interrupted."""
+
+    turn: str
+    status: str
+    reason: str = ""
+
+
+class JudgingBegun(GoalEntry):
+    """Turn `turn` is a boundary: gates and judge look at it, once. `epoch` is the session's then."""
+
+    turn: str
+    epoch: int = 0
+
+
+class JudgingStopped(GoalEntry):
+    """A message or a stop came first, and nothing of the judging is left: there is no verdict."""
+
+    turn: str
+    why: str = ""
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
+
+
+class GoalJudged(GoalEntry):
+    """The verdict about turn `turn`: done, continue, wait or impossible.
+
+    `by` is who says so: judge, gate (one that failed) or gates. `fault` says why there was none that
+    could be used, which means continue. `answer` is a digest of what the agent said last; `is_idle`:
+    the turn ran no tool.
+    """
+
+    turn: str
+    verdict: str
+    reason: str = ""
+    condition: dict[str, Any] | None = None
+    by: str = "judge"
+    fault: str = ""
+    answer: str = ""
+    is_idle: bool = False
+    gates: tuple[GateResult, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+class GoalPaused(GoalEntry):
+    """The goal waits until a person resumes it; `reason` says why."""
+
+    reason: str
+    detail: str = ""
+
+
+class GoalResumed(GoalEntry):
+    """A person resumed the goal, with a new budget: what was used before these totals does not count."""
+
+    turns: int
+    tokens: int = 0
+    seconds: float = 0.0
+    epoch: int = 0
+    boundary: str = ""
+
+
+class GoalWoken(GoalEntry):
+    """The condition that the goal waited for was met, its time ran out, or a message came."""
+
+    why: str = ""
+
+
+class GoalCleared(GoalEntry):
+    """The goal was dropped; `cause` is user, replaced or finalize."""
+
+    cause: str = "user"
+
+
+# Restored files -----------------------------------------------------------------------------------
+
+
+class RevertAsked(RevertEntry):
+    """A person wants files restored; see `RestoreFiles` for the fields.
+
+    `turn` has to be over before the revert begins; it is empty if no turn runs.
+    """
+
+    scope: Literal["turn", "last", "undo"]
+    turn: str = ""
+    turns: tuple[str, ...] = ()
+    since: str = ""
+    paths: tuple[str, ...] = ()
+    force: bool = False
+    is_dry_run: bool = False
+
+
+class RevertStarted(RevertEntry):
+    """Nothing else changes files any more; the workspace works out what to restore."""
+
+
+class RevertBegun(RevertEntry):
+    """So many files are about to be restored."""
+
+    files: int
+
+
+class Reverted(RevertEntry):
+    """Files were restored, or in a dry run would be; see `RestoreEnded` for the fields."""
+
+    scope: str
+    is_dry_run: bool = False
+    restored: tuple[str, ...] = ()
+    kept: tuple[tuple[str, str], ...] = ()
+    shared: tuple[str, ...] = ()
+    yours: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class RevertRefused(RevertEntry):
+    """Nothing was changed."""
+
+    reason: str
+
+
+# Workflow runs ------------------------------------------------------------------------------------
+
+
+class StepStarted(RunEntry):
+    """A step began, or goes on; `items` are given the first time, none without `for_each`."""
+
+    turn: str
+    step: str
+    items: tuple[Any, ...] | None = None
+
+
+class ItemStarted(RunEntry):
+    """An attempt is about to begin; durable before it does. `call` is its name in this session.
+
+    `attempt` counts from 1. `is_child`: a session does it, which can be taken up again.
+    """
+
+    turn: str
+    step: str
+    index: int
+    call: str
+    attempt: int = 1
+    is_child: bool = False
+
+
+class ItemEnded(RunEntry):
+    """How an attempt ended: `status` is ok, failed, retry (another follows) or interrupted."""
+
+    turn: str
+    step: str
+    index: int
+    status: str
+    result: WorkResult = field(default_factory=WorkResult)
+
+
+class ItemReopened(RunEntry):
+    """Work of unknown outcome: it is done again, or, `is_done`, was found to be done."""
+
+    step: str
+    index: int
+    is_done: bool = False
+
+
+class StepAsked(RunEntry):
+    """A step asks a person a question; `default` is the answer if none is given in time."""
+
+    turn: str
+    step: str
+    index: int
+    question: str
+    text: str
+    options: tuple[str, ...] = ()
+    default: str | None = None
+
+
+class StepEnded(RunEntry):
+    """A step came to its end: `status` is done, failed, skipped or blocked."""
+
+    turn: str
+    step: str
+    status: str
+    reason: str = ""
+
+
+class StepReopened(RunEntry):
+    """A failed run is tried again with this step: what failed of it, or, `is_anew`, all of it."""
+
+    step: str
+    is_anew: bool = False
+
+
+Entry = (
+    SessionOpened
+    | SessionRenamed
+    | SessionResumed
+    | SessionLeaving
+    | SessionSuspended
+    | SessionFinalizing
+    | SessionFinalized
+    | Recovered
+    | PolicyChanged
+    | AllowanceGiven
+    | AllowanceForgotten
+    | LimitsGranted
+    | AgentSessionKnown
+    | HookRan
+    | InterruptPlanned
+    | InterruptCalledOff
+    | InterruptRequested
+    | StopNoted
+    | Queued
+    | Requeued
+    | Deferred
+    | Withdrawn
+    | Edited
+    | Moved
+    | SteerAddressed
+    | Steered
+    | SteerArrived
+    | Offered
+    | OfferAnswered
+    | OfferWanted
+    | Kept
+    | QueueHeld
+    | QueueReleased
+    | TurnStarted
+    | ModelCalled
+    | Answered
+    | AnswerCut
+    | ModelCallFailed
+    | QuestionAsked
+    | QuestionAnswered
+    | ToolIntended
+    | ToolRefused
+    | ToolEnded
+    | CallReported
+    | ProgressMade
+    | LimitReached
+    | CompactionBegun
+    | Compacted
+    | Interrupted
+    | Stopped
+    | TurnEnded
+    | LateResult
+    | ChildStarted
+    | ChildAdmitted
+    | ChildCancelled
+    | ChildDetached
+    | ChildInterrupted
+    | ChildResumed
+    | ChildEnded
+    | GoalSet
+    | GoalBegun
+    | GoalTurnFailed
+    | JudgingBegun
+    | JudgingStopped
+    | GoalJudged
+    | GoalPaused
+    | GoalResumed
+    | GoalWoken
+    | GoalCleared
+    | RevertAsked
+    | RevertStarted
+    | RevertBegun
+    | Reverted
+    | RevertRefused
+    | StepStarted
+    | ItemStarted
+    | ItemEnded
+    | ItemReopened
+    | StepAsked
+    | StepEnded
+    | StepReopened
+)
+"""Any entry of a journal."""

@@ -124,7 +124,7 @@ class PrivateFolder:
             self.close()
             raise StoreError(
                 f"`{self.path}` belongs to user id {found.st_uid}, not to {os.geteuid()}",
-                "Run as that user, or set STEERSMAN_HOME to a folder of your own.",
+                "Run as that user, or set STEERSMAN_HOME to a folder that you own.",
             )
         if stat.S_IMODE(found.st_mode) != 0o700:
             os.fchmod(self._descriptor, 0o700)

@@ -1,21 +1,22 @@
 """A session's goals as data, and the fold of the entries that change them.
 
-The session and its goal actor each keep a copy and fold the same entries, not always in the same
-order. So a goal's state and what it was judged are changed by the goal's own decisions alone, and what
-it has spent by what its turns did: neither reads what the other changes.
+A goal's own decisions change its state and its verdicts; the turns that ran for it change what it has
+spent. Neither reads what the other changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
+
+from msgspec import field
+from msgspec.structs import replace
 
 from ..machines.lifecycles import GOAL, PURSUED
 from ..machines.pursuit import GateResult
+from ..machines.value import Value
 from . import entries as e
-from . import goal_entries as g
-from .fold import changed, moved
+from .fold import moved
 
 REMEMBERED_GOALS = 20
 REMEMBERED_VERDICTS = 5
@@ -27,30 +28,19 @@ VERDICT_EVENTS = {
 }
 
 
-_DECISIONS = (
-    g.GoalTurnFailed,
-    g.JudgingBegun,
-    g.JudgingStopped,
-    g.GoalJudged,
-    g.GoalPaused,
-    g.GoalResumed,
-    g.GoalWoken,
-    g.GoalCleared,
-)
 _Decision = (
-    g.GoalTurnFailed
-    | g.JudgingBegun
-    | g.JudgingStopped
-    | g.GoalJudged
-    | g.GoalPaused
-    | g.GoalResumed
-    | g.GoalWoken
-    | g.GoalCleared
+    e.GoalTurnFailed
+    | e.JudgingBegun
+    | e.JudgingStopped
+    | e.GoalJudged
+    | e.GoalPaused
+    | e.GoalResumed
+    | e.GoalWoken
+    | e.GoalCleared
 )
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictRecord:
+class VerdictRecord(Value):
     """One verdict; see `GoalJudged` for the fields."""
 
     turn: str
@@ -61,8 +51,7 @@ class VerdictRecord:
     condition: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GoalRecord:
+class GoalRecord(Value):
     """One goal, what became of it, and what it has spent.
 
     `reserved` is the message whose turn is paid for and has not ended; `turn` runs for it, `last_turn`
@@ -139,8 +128,7 @@ class GoalRecord:
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class GoalsRecord:
+class GoalsRecord(Value):
     """All goals of a session: `current` is the one it works for or did last, `line` those after it."""
 
     current: str = ""
@@ -165,24 +153,51 @@ def apply_to_goals(goals: GoalsRecord, entry: e.Entry, time: float) -> GoalsReco
 
     Raises `StoreDamaged` if a machine refuses the entry.
     """
-    if isinstance(entry, _DECISIONS):
-        return _apply_decision(goals, entry, time)
     match entry:
-        case g.GoalSet():
+        case e.GoalSet():
             return _set(goals, entry, time)
-        case g.GoalBegun():
+        case e.GoalBegun():
             line = _without(goals.line, entry.goal)
-            begun = _begin(changed(goals, line=line), entry.goal, time)
-            goal = changed(begun.goals[entry.goal], epoch=entry.epoch, boundary=entry.boundary)
-            return changed(begun, goals={**begun.goals, goal.id: goal})
+            begun = _begin(replace(goals, line=line), entry.goal, time)
+            goal = replace(begun.goals[entry.goal], epoch=entry.epoch, boundary=entry.boundary)
+            return replace(begun, goals={**begun.goals, goal.id: goal})
         case e.Recovered():
             return _each(goals, lambda goal: _recover(goal, entry, time))
         case e.SessionResumed() | e.SessionSuspended():
             return _each(goals, lambda goal: _rest(goal, time))
         case e.SessionFinalized():
             return _each(goals, lambda goal: goal if goal.is_over else _shift(goal, "clear", time))
-        case _:
+        case (
+            e.Queued()
+            | e.Withdrawn()
+            | e.TurnStarted()
+            | e.Answered()
+            | e.TurnEnded()
+            | e.Interrupted()
+        ):
             return _each(goals, lambda goal: _meter(goal, entry, time))
+        case (
+            e.GoalTurnFailed()
+            | e.JudgingBegun()
+            | e.JudgingStopped()
+            | e.GoalJudged()
+            | e.GoalPaused()
+            | e.GoalResumed()
+            | e.GoalWoken()
+            | e.GoalCleared()
+        ):
+            return _apply_decision(goals, entry, time)
+        case (
+            e.TurnEntry()
+            | e.QueueEntry()
+            | e.SessionEntry()
+            | e.ChildEntry()
+            | e.RevertEntry()
+            | e.RunEntry()
+        ):
+            return goals
+        case _:
+            assert_never(entry)
 
 
 def _each(goals: GoalsRecord, change: Callable[[GoalRecord], GoalRecord]) -> GoalsRecord:
@@ -194,7 +209,7 @@ def _each(goals: GoalsRecord, change: Callable[[GoalRecord], GoalRecord]) -> Goa
         after = change(goal)
         if after is not goal:
             changes[name] = after
-    return changed(goals, goals={**goals.goals, **changes}) if changes else goals
+    return replace(goals, goals={**goals.goals, **changes}) if changes else goals
 
 
 def _without(line: tuple[str, ...], goal: str) -> tuple[str, ...]:
@@ -203,22 +218,22 @@ def _without(line: tuple[str, ...], goal: str) -> tuple[str, ...]:
     return (*line[:place], *line[place + 1 :])
 
 
-def _set(goals: GoalsRecord, entry: g.GoalSet, time: float) -> GoalsRecord:
+def _set(goals: GoalsRecord, entry: e.GoalSet, time: float) -> GoalsRecord:
     goal = GoalRecord(
-        entry.goal,
-        entry.text,
-        entry.max_turns,
-        entry.gates,
-        entry.max_tokens,
-        entry.max_seconds,
-        entry.user,
+        id=entry.goal,
+        text=entry.text,
+        max_turns=entry.max_turns,
+        gates=entry.gates,
+        max_tokens=entry.max_tokens,
+        max_seconds=entry.max_seconds,
+        user=entry.user,
         since=time,
         epoch=entry.epoch,
         boundary=entry.boundary,
     )
-    goals = changed(goals, made=goals.made + 1, goals={**goals.goals, goal.id: goal})
+    goals = replace(goals, made=goals.made + 1, goals={**goals.goals, goal.id: goal})
     if entry.is_next:
-        goals = changed(goals, line=(*goals.line, goal.id))
+        goals = replace(goals, line=(*goals.line, goal.id))
     else:
         goals = _begin(goals, goal.id, time)
     ended = [known.id for known in goals.goals.values() if known.is_over]
@@ -226,50 +241,50 @@ def _set(goals: GoalsRecord, entry: g.GoalSet, time: float) -> GoalsRecord:
     if not forgotten:
         return goals
     kept = {name: known for name, known in goals.goals.items() if name not in forgotten}
-    return changed(goals, goals=kept)
+    return replace(goals, goals=kept)
 
 
 def _begin(goals: GoalsRecord, name: str, time: float) -> GoalsRecord:
     begun = _shift(goals.goals[name], "begin", time)
-    return changed(goals, current=name, goals={**goals.goals, name: begun})
+    return replace(goals, current=name, goals={**goals.goals, name: begun})
 
 
 def _shift(goal: GoalRecord, event: str, time: float, **changes: Any) -> GoalRecord:
     state = moved(GOAL, goal.state, event)
     since = time if state != goal.state else goal.since
-    return changed(goal, state=state, since=since, **changes)
+    return replace(goal, state=state, since=since, **changes)
 
 
 def _apply_decision(goals: GoalsRecord, entry: _Decision, time: float) -> GoalsRecord:
     goal = _decided(goals.goals[entry.goal], entry, time)
     line = goals.line
-    if isinstance(entry, g.GoalCleared) and goal.id in line:
+    if isinstance(entry, e.GoalCleared) and goal.id in line:
         line = _without(line, goal.id)
-    return changed(goals, goals={**goals.goals, goal.id: goal}, line=line)
+    return replace(goals, goals={**goals.goals, goal.id: goal}, line=line)
 
 
 def _decided(goal: GoalRecord, entry: _Decision, time: float) -> GoalRecord:
     match entry:
-        case g.GoalTurnFailed():
+        case e.GoalTurnFailed():
             failing = goal.failing + (entry.status == "failed")
-            return changed(goal, boundary=entry.turn, failing=failing, detail=entry.reason)
-        case g.JudgingBegun():
-            return changed(goal, judging=entry.turn, judged_since=entry.epoch)
-        case g.JudgingStopped():
-            return changed(goal, judging="")
-        case g.GoalJudged():
+            return replace(goal, boundary=entry.turn, failing=failing, detail=entry.reason)
+        case e.JudgingBegun():
+            return replace(goal, judging=entry.turn, judged_since=entry.epoch)
+        case e.JudgingStopped():
+            return replace(goal, judging="")
+        case e.GoalJudged():
             return _judge(goal, entry, time)
-        case g.GoalPaused():
+        case e.GoalPaused():
             return _shift(goal, "pause", time, reason=entry.reason, detail=entry.detail)
-        case g.GoalResumed():
+        case e.GoalResumed():
             return _resume(goal, entry, time)
-        case g.GoalWoken():
+        case e.GoalWoken():
             return _shift(goal, "wake", time, detail=entry.why)
-        case g.GoalCleared():
+        case e.GoalCleared():
             return _shift(goal, "clear", time, reason=entry.cause)
 
 
-def _resume(goal: GoalRecord, entry: g.GoalResumed, time: float) -> GoalRecord:
+def _resume(goal: GoalRecord, entry: e.GoalResumed, time: float) -> GoalRecord:
     """Go on with a new grant: nothing of what went wrong in the last one counts."""
     return _shift(
         goal,
@@ -289,9 +304,14 @@ def _resume(goal: GoalRecord, entry: g.GoalResumed, time: float) -> GoalRecord:
     )
 
 
-def _judge(goal: GoalRecord, entry: g.GoalJudged, time: float) -> GoalRecord:
+def _judge(goal: GoalRecord, entry: e.GoalJudged, time: float) -> GoalRecord:
     verdict = VerdictRecord(
-        entry.turn, entry.verdict, entry.reason, entry.by, entry.fault, entry.condition
+        turn=entry.turn,
+        verdict=entry.verdict,
+        reason=entry.reason,
+        by=entry.by,
+        fault=entry.fault,
+        condition=entry.condition,
     )
     return _shift(
         goal,
@@ -313,14 +333,14 @@ def _judge(goal: GoalRecord, entry: g.GoalJudged, time: float) -> GoalRecord:
 def _recover(goal: GoalRecord, entry: e.Recovered, time: float) -> GoalRecord:
     settled = _settle(goal, entry.last_active)
     if settled.reserved:
-        settled = changed(settled, reserved="")
+        settled = replace(settled, reserved="")
     return _rest(settled, time)
 
 
 def _rest(goal: GoalRecord, time: float) -> GoalRecord:
-    """Nothing goes on by itself after a restart."""
+    """Pause the goal: after a restart nothing continues automatically."""
     if goal.judging:
-        goal = changed(goal, judging="")
+        goal = replace(goal, judging="")
     if not goal.is_pursued:
         return goal
     return _shift(goal, "pause", time, reason="interrupt", detail="the program ended")
@@ -329,22 +349,26 @@ def _rest(goal: GoalRecord, time: float) -> GoalRecord:
 # What is spent ------------------------------------------------------------------------------------
 
 
-def _meter(goal: GoalRecord, entry: e.Entry, time: float) -> GoalRecord:
+def _meter(
+    goal: GoalRecord,
+    entry: e.Queued | e.Withdrawn | e.TurnStarted | e.Answered | e.TurnEnded | e.Interrupted,
+    time: float,
+) -> GoalRecord:
     match entry:
         case e.Queued(goal=name, item=item) if name == goal.id:
-            return changed(goal, reserved=item)
+            return replace(goal, reserved=item)
         case e.Withdrawn(item=item) if item == goal.reserved:
-            return changed(goal, reserved="")
+            return replace(goal, reserved="")
         case e.TurnStarted(item=item, turn=turn) if item == goal.reserved:
-            return changed(goal, turn=turn, turn_began=time, is_again=False)
+            return replace(goal, turn=turn, turn_began=time, is_again=False)
         case e.TurnStarted(turn=turn, resumes=before) if before and before == goal.last_turn:
-            return changed(goal, turn=turn, turn_began=time, is_again=True)
+            return replace(goal, turn=turn, turn_began=time, is_again=True)
         case e.Answered(turn=turn) if turn == goal.turn:
             tokens = entry.usage.input + entry.usage.output
-            return changed(goal, tokens_total=goal.tokens_total + tokens)
+            return replace(goal, tokens_total=goal.tokens_total + tokens)
         case e.TurnEnded(turn=turn) | e.Interrupted(turn=turn) if turn == goal.turn:
             return _settle(goal, time)
-        case _:
+        case _:  # it is about another goal, or about none
             return goal
 
 
@@ -352,7 +376,7 @@ def _settle(goal: GoalRecord, time: float) -> GoalRecord:
     """What was reserved is spent, if its turn has begun."""
     if not goal.turn:
         return goal
-    return changed(
+    return replace(
         goal,
         turns_total=goal.turns_total + (not goal.is_again),
         seconds_total=goal.seconds_total + max(0.0, time - goal.turn_began),

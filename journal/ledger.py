@@ -12,9 +12,10 @@ import os
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from msgspec import to_builtins
 
 from ..machines.errors import StoreBusy
 from ..workflows.agent_definition import AgentDefinition
@@ -79,7 +80,7 @@ class AgentLedger:
             lines = file.read().splitlines(keepends=True)
             older = [line for line in lines[:-_NEWEST] if not _is_of_turns(line)]
             left = [*older, *lines[-_NEWEST:]]
-            others = [one for one in self._files() if one != path]
+            others = [file for file in self._files() if file != path]
             before = self._fold([_signs(lines), *map(_lines, others)])
             after = self._fold([_signs(left), *map(_lines, others)])
             if _view(before) == _view(after):
@@ -117,7 +118,7 @@ def _is_of_turns(line: bytes) -> bool:
 
 
 def _view(book: RestoreBook) -> list[dict[str, Any]]:
-    return [asdict(one) for one in book.records.values()]
+    return [to_builtins(record) for record in book.records.values()]
 
 
 def _lock(descriptor: int) -> None:

@@ -11,17 +11,19 @@ import fcntl
 import json
 import os
 import time
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack
+
+from msgspec.structs import asdict
 
 from ..machines.errors import StoreBusy
+from ..machines.value import Value
 from .folder import PrivateFolder
 
 _PAUSE = 0.001  # seconds between two looks at a lock that only a probe holds
 _PATIENCE = 2.0  # seconds; a probe holds the lock for microseconds
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Value):
     """Who wrote its name into a lock file: for people, never for a decision."""
 
     pid: int
@@ -40,15 +42,12 @@ class Lock:
     def take(self) -> bool:
         """Lock it, or False at once if somebody alive holds it. Raises `OSError`."""
         descriptor = self._folder.open_file(self._name, create=True)
-        try:
+        with ExitStack() as undo:
+            undo.callback(os.close, descriptor)
             is_taken = _take(descriptor)
-        except BaseException:
-            os.close(descriptor)
-            raise
-        if is_taken:
-            self._descriptor = descriptor
-        else:
-            os.close(descriptor)
+            if is_taken:
+                self._descriptor = descriptor
+                undo.pop_all()
         return is_taken
 
     def take_within(self, seconds: float) -> None:

@@ -10,23 +10,34 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from ..machines.errors import StoreError
 from .encoding import EncodedCommit, decode, decode_row, encode, encode_commit, encode_row
-from .fault import missing_message, session_exists, unknown_session
-from .identifier import check_client_id, check_identifier
 from .lock import Owner
-from .store import Commit, Lease, Loaded, Posted, SessionRow, Snapshot, StoredEntry
+from .store import (
+    Commit,
+    Lease,
+    Loaded,
+    Posted,
+    SessionRow,
+    Snapshot,
+    StoredEntry,
+    check_client_id,
+    check_identifier,
+    missing_message,
+    session_exists,
+    unknown_session,
+)
 
 
 class SimulatedCrash(Exception):
     """The store died here, as asked for; it answers every later call with the same."""
 
 
-@dataclass(slots=True)
-class _Session:
+class _Session(Struct, kw_only=True):
     """What is durable of one session; texts are JSON, `inbox` has (lane, client id, time, text)."""
 
     row: str
@@ -41,8 +52,7 @@ class _Session:
     known: dict[str, int] = field(default_factory=dict[str, int])  # client id -> message id
 
 
-@dataclass(slots=True)
-class _Disk:
+class _Disk(Struct, kw_only=True):
     """What survives a crash."""
 
     sessions: dict[str, _Session] = field(default_factory=dict[str, _Session])
@@ -88,7 +98,9 @@ class MemoryStore:
             if row.session in self._disk.sessions:
                 raise session_exists(row.session)
             with self._write():
-                self._disk.sessions[row.session] = _Session(encode_row(row), row.updated)
+                self._disk.sessions[row.session] = _Session(
+                    row=encode_row(row), updated=row.updated
+                )
 
     def claim(self, session: str, node: str) -> Lease | None:
         """Take the session under a new epoch, or none if it is taken."""
@@ -100,7 +112,7 @@ class MemoryStore:
             with self._write():
                 stored.epoch += 1
                 stored.node = node
-            self._owned[session] = Lease(session, node, stored.epoch)
+            self._owned[session] = Lease(session=session, node=node, epoch=stored.epoch)
             return self._owned[session]
 
     def release(self, lease: Lease) -> None:
@@ -128,9 +140,9 @@ class MemoryStore:
         with self._used():
             results = self._checked(encoded)
             with self._write():
-                for one, is_owned in zip(encoded, results, strict=True):
+                for commit, is_owned in zip(encoded, results, strict=True):
                     if is_owned:
-                        _apply(self._disk.sessions[one.lease.session], one)
+                        _apply(self._disk.sessions[commit.lease.session], commit)
             return results
 
     def load(self, session: str) -> Loaded:
@@ -140,7 +152,12 @@ class MemoryStore:
             snapshot = _snapshot(session, stored)
             after = snapshot.seq if snapshot else 0
             tail = tuple(_entries(stored, after, len(stored.entries)))
-            return Loaded(_row(session, stored), snapshot, tail, _inbox(session, stored))
+            return Loaded(
+                row=_row(session, stored),
+                snapshot=snapshot,
+                tail=tail,
+                unconsumed=_inbox(session, stored),
+            )
 
     def entries(
         self, session: str, after: int = 0, upto: int | None = None
@@ -165,7 +182,9 @@ class MemoryStore:
     def sessions(self) -> list[SessionRow]:
         """List all sessions, newest activity first."""
         with self._used():
-            found = sorted(self._disk.sessions.items(), key=lambda one: (-one[1].updated, one[0]))
+            found = sorted(
+                self._disk.sessions.items(), key=lambda stored: (-stored[1].updated, stored[0])
+            )
             return [_row(session, stored) for session, stored in found]
 
     def post(self, session: str, lane: int, message: dict[str, Any], client_id: str = "") -> int:
@@ -290,17 +309,27 @@ def _snapshot(session: str, stored: _Session) -> Snapshot | None:
     if stored.snapshot is None:
         return None
     seq, state = stored.snapshot
-    return Snapshot(seq, decode(f"a snapshot of `{session}`", state))
+    return Snapshot(seq=seq, state=decode(f"a snapshot of `{session}`", state))
 
 
 def _entries(stored: _Session, after: int, upto: int) -> list[StoredEntry]:
     found = enumerate(stored.entries[after:upto], after + 1)
-    return [StoredEntry(seq, time, decode(f"entry {seq}", data)) for seq, (time, data) in found]
+    return [
+        StoredEntry(seq=seq, time=time, data=decode(f"entry {seq}", data))
+        for seq, (time, data) in found
+    ]
 
 
 def _inbox(session: str, stored: _Session) -> tuple[Posted, ...]:
-    found = sorted(stored.inbox.items(), key=lambda one: (one[1][0], one[0]))
+    found = sorted(stored.inbox.items(), key=lambda posted: (posted[1][0], posted[0]))
     return tuple(
-        Posted(id, session, lane, decode(f"message {id}", text), client_id, time)
+        Posted(
+            id=id,
+            session=session,
+            lane=lane,
+            message=decode(f"message {id}", text),
+            client_id=client_id,
+            time=time,
+        )
         for id, (lane, client_id, time, text) in found
     )

@@ -8,6 +8,7 @@ import errno
 import select
 import socket
 import threading
+from contextlib import ExitStack
 
 from ..machines.errors import StoreBusy, StoreError
 from .folder import PrivateFolder
@@ -115,11 +116,10 @@ class Presence:
         lock = Lock(self._subfolder("locks", create=True), session)
         if not lock.take():
             return None
-        try:
+        with ExitStack() as undo:
+            undo.callback(lock.release)
             lock.sign(owner)
-        except BaseException:
-            lock.release()
-            raise
+            undo.pop_all()
         return lock
 
     def keep(self, lease: Lease, lock: Lock) -> None:
@@ -154,7 +154,7 @@ class Presence:
         found: dict[str, Owner] = {}
         for node, sessions in claimed.items():
             looks = (self.owner(session) for session in sessions[:_LOOKS])
-            owner = next((one for one in looks if one is not None and one.node == node), None)
+            owner = next((look for look in looks if look is not None and look.node == node), None)
             if owner is not None:
                 found |= dict.fromkeys(sessions, owner)
         return found

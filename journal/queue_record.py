@@ -1,17 +1,27 @@
-"""What waits in a session and what became of it, as data."""
+"""A session's queue as data, and the fold of the entries that change it.
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+What waits in a session, and what became of it.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, assert_never
+
+from msgspec import field
+from msgspec.structs import replace
 
 from ..machines.attachment import Attachment
+from ..machines.lifecycles import ITEM, QUEUE
+from ..machines.value import Value
+from . import entries as e
+from .fold import moved, remembered
+from .revert_record import news_of
 
-# One message of a session's queue, as data --------------------------------------------------------
+REMEMBERED_ITEMS = 50
+ITEM_ENDS = ITEM.final
 
 
-@dataclass(frozen=True, slots=True)
-class ItemRecord:
-    """One message; `progress` is {done, total, unit}.
+class ItemRecord(Value):
+    """One message, as routing row `rule` took it; `progress` is {done, total, unit}.
 
     `turn` is the last turn that ran it, or took it in at `step`; `why` says what it became, where
     that is not plain; `taken` is when it was last read as what it is. `for_children` maps the
@@ -21,7 +31,7 @@ class ItemRecord:
     that it became (`deferred_to`), and that one the steer (`deferred_from`). `attached` is kept until the
     conversation has it. `purpose` is empty for a message, `compaction` for an order to sum up, `again`
     where a failed run is tried again. `goal` is the goal whose next turn it begins: a message that
-    nobody said. `past_hold`: it came after the queue was held, and runs in spite of that.
+    no person said. `past_hold`: it came after the queue was held, and runs all the same.
     """
 
     id: str
@@ -29,6 +39,7 @@ class ItemRecord:
     text: str
     state: str = "pending"
     said_as: str = "turn"
+    rule: str = ""
     user: str = ""
     client_id: str = ""
     is_next: bool = False
@@ -56,8 +67,7 @@ class ItemRecord:
         return bool(self.for_turn or self.for_children)
 
 
-@dataclass(frozen=True, slots=True)
-class QueueRecord:
+class QueueRecord(Value):
     """What waits and what became of it.
 
     `order` holds the ids of what has not ended, but for messages whose turn was replaced, and the
@@ -88,25 +98,27 @@ class QueueRecord:
 
     def waiting(self) -> list[ItemRecord]:
         """Return the messages that wait for a turn of their own, in order (no steers)."""
-        return [one for one in self.live() if one.state == "pending" and not one.is_steer]
+        return [item for item in self.live() if item.state == "pending" and not item.is_steer]
 
     def pending(self) -> list[ItemRecord]:
         """Return all that waits, in order: for a turn of its own, or as a steer for a boundary."""
-        return [one for one in self.live() if one.state == "pending"]
+        return [item for item in self.live() if item.state == "pending"]
 
     def ahead(self) -> list[ItemRecord]:
         """Return what comes before the turn of a goal: all that waits, but for an interrupted turn."""
-        cut = {one.turn for one in self.live() if one.state == "interrupted"}
-        return [one for one in self.pending() if not one.for_turn or one.for_turn not in cut]
+        cut = {item.turn for item in self.live() if item.state == "interrupted"}
+        return [item for item in self.pending() if not item.for_turn or item.for_turn not in cut]
 
     def next_item(self) -> ItemRecord | None:
         """Return what runs next: what must run now, then what waits longest and is not held."""
         urgent = [
-            one for one in self.live() if one.is_next and one.state in ("pending", "interrupted")
+            item
+            for item in self.live()
+            if item.is_next and item.state in ("pending", "interrupted")
         ]
         if urgent:
             return _persons_first(urgent)
-        waiting = [one for one in self.waiting() if not self.holds(one)]
+        waiting = [item for item in self.waiting() if not self.holds(item)]
         return _persons_first(waiting) if waiting else None
 
     def holds(self, item: ItemRecord) -> bool:
@@ -116,27 +128,27 @@ class QueueRecord:
 
     def runs_past_hold(self) -> bool:
         """Whether a turn was begun although the queue is held: what is said to it runs behind it."""
-        return any(one.state == "running" and one.past_hold for one in self.live())
+        return any(item.state == "running" and item.past_hold for item in self.live())
 
     def of_goal(self, goal: str, *states: str) -> list[ItemRecord]:
         """Return a goal's messages that are in one of these states, in order."""
-        return [one for one in self.live() if one.goal == goal and one.state in states]
+        return [item for item in self.live() if item.goal == goal and item.state in states]
 
     def will_run(self) -> bool:
-        """Whether something waits that will run by itself; a steer without a turn is about to."""
+        """Whether an item will run without a person's word, or a steer without a turn is about to."""
         return self.next_item() is not None or (self.state == "open" and bool(self.stranded()))
 
     def steers(self, turn: str) -> list[ItemRecord]:
         """Return the steers that wait for a boundary of `turn`, in order."""
-        return [one for one in self.live() if one.state == "pending" and one.for_turn == turn]
+        return [item for item in self.live() if item.state == "pending" and item.for_turn == turn]
 
     def superseded(self) -> list[ItemRecord]:
         """Return the messages whose turn another one replaced, the oldest first."""
-        return [one for one in self.items.values() if one.state == "superseded"]
+        return [item for item in self.items.values() if item.state == "superseded"]
 
     def handed_on(self, child: str) -> list[ItemRecord]:
         """Return the steers that a child was to take in, and has not yet, in order."""
-        return [one for one in self.live() if one.for_children.get(child) == ""]
+        return [item for item in self.live() if item.for_children.get(child) == ""]
 
     def stranded(self) -> list[ItemRecord]:
         """Return the steers that wait for a turn which does not run, and won't go on, in order.
@@ -144,12 +156,12 @@ class QueueRecord:
         A goal goes on with a turn of its own: what was said to one that is interrupted comes first.
         """
         live = self.live()
-        running = {one.turn for one in live if one.state == "running"}
-        running |= {one.turn for one in live if one.state == "interrupted" and not one.goal}
+        running = {item.turn for item in live if item.state == "running"}
+        running |= {item.turn for item in live if item.state == "interrupted" and not item.goal}
         return [
-            one
-            for one in self.live()
-            if one.state == "pending" and one.for_turn and one.for_turn not in running
+            item
+            for item in self.live()
+            if item.state == "pending" and item.for_turn and item.for_turn not in running
         ]
 
 
@@ -164,5 +176,362 @@ def _rank(item: ItemRecord) -> tuple[int, int]:
 
 
 def _persons_first(there: list[ItemRecord]) -> ItemRecord:
-    """Pick the first, but no goal's message before somebody's own."""
-    return min(there, key=lambda one: bool(one.goal))
+    """Return the first item, a person's before a goal's."""
+    return min(there, key=lambda item: bool(item.goal))
+
+
+def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueRecord:
+    """Return the queue's part of the record after one entry; others leave it as it is.
+
+    Raises `StoreDamaged` if a machine refuses the entry.
+    """
+    match entry:
+        case e.Queued():
+            return _queue_item(queue, entry, time)
+        case e.Deferred():
+            return _defer_item(queue, entry, time)
+        case e.Requeued() | e.SteerAddressed():
+            return _apply_to_steer(queue, entry, time)
+        case e.Offered() | e.OfferAnswered() | e.OfferWanted() | e.Kept():
+            return _apply_offer(queue, entry, time)
+        case e.SteerArrived():
+            return _arrive(queue, entry, time)
+        case e.Edited():
+            item = queue.items[entry.item]
+            return _put(queue, _move(item, "edit", text=entry.text, attached=entry.attached))
+        case e.Moved():
+            return _move_item(queue, entry)
+        case e.Withdrawn():
+            if queue.items[entry.item].state == "superseded":
+                queue = _put_back(queue, queue.items[entry.item])
+            return _end_item(queue, entry.item, "withdraw", time)
+        case e.Steered():
+            for name in entry.items:
+                taken = {"turn": entry.turn, "step": entry.step}
+                queue = _end_item(queue, name, "steer", time, **taken)
+            return queue
+        case e.Reverted():
+            news = "\n".join(filter(None, (queue.news, news_of(entry))))
+            return _lose_progress(replace(queue, news=news), entry)
+        case e.TurnStarted():
+            return _start_item(queue, entry)
+        case e.TurnEnded() | e.Interrupted() | e.ProgressMade():
+            return _apply_to_running(queue, entry, time)
+        case e.Recovered():
+            return _recover(queue, time)
+        case e.QueueHeld():
+            return _each_live(
+                _shift(queue, "hold", time),
+                lambda item: replace(
+                    item, past_hold=False, is_next=item.is_next and not entry.is_all
+                ),
+            )
+        case e.QueueReleased():
+            queue = _shift(queue, "release", time)
+            for name in entry.items:
+                item = queue.items[name]
+                if item.state == "superseded":
+                    queue = _put_back(queue, _move(item, "resume"))
+                    item = queue.items[name]
+                queue = _put(queue, replace(item, is_next=True))
+            return queue
+        case e.SessionSuspended():
+            return _drop_goals(queue, time)
+        case e.SessionFinalized():
+            return _shift(_drop_goals(queue, time), "close", time)
+        case (
+            e.TurnEntry()
+            | e.SessionEntry()
+            | e.ChildEntry()
+            | e.GoalEntry()
+            | e.RevertEntry()
+            | e.RunEntry()
+        ):
+            return queue
+        case _:
+            assert_never(entry)
+
+
+def _put(queue: QueueRecord, item: ItemRecord) -> QueueRecord:
+    return replace(queue, items={**queue.items, item.id: item})
+
+
+def _move(item: ItemRecord, event: str, **changes: Any) -> ItemRecord:
+    return replace(item, state=moved(ITEM, item.state, event), **changes)
+
+
+def _each_live(queue: QueueRecord, change: Callable[[ItemRecord], ItemRecord]) -> QueueRecord:
+    """Change each item that has not ended."""
+    live = {item.id: change(item) for item in queue.live()}
+    return replace(queue, items={**queue.items, **live}) if live else queue
+
+
+def _apply_to_steer(
+    queue: QueueRecord, entry: e.Requeued | e.SteerAddressed, time: float
+) -> QueueRecord:
+    """Turn a steer into a message of its own, or a message into a steer."""
+    item = queue.items[entry.item]
+    if isinstance(entry, e.SteerAddressed):
+        item = _move(
+            item,
+            "address",
+            for_turn=entry.turn,
+            said_as="steer",
+            is_next=False,
+            for_children=dict.fromkeys(entry.for_children, ""),
+            taken=time,
+            past_hold=queue.runs_past_hold(),
+        )
+        return replace(_put(queue, item), taken=item.id)
+    if item.state == "superseded":  # what replaced it was taken back
+        return _put_back(queue, _move(item, "resume"))
+    item = _move(
+        item,
+        "requeue",
+        for_turn="",
+        said_as="queue",
+        is_next=False,
+        why=entry.why,
+        for_children={},
+        past_hold=entry.past_hold,
+    )
+    item = _move(item, "offer") if entry.is_offered else item
+    if item.id not in queue.order:  # it was put aside with the turn that it was for
+        queue = replace(queue, order=(*queue.order, item.id))
+    return _put(queue, item)
+
+
+def _start_item(queue: QueueRecord, entry: e.TurnStarted) -> QueueRecord:
+    item = queue.items[entry.item]
+    begun = _move(
+        item,
+        "start",
+        turn=entry.turn,
+        is_next=False,
+        attached=(),
+        past_hold=queue.state == "held",
+    )
+    news = queue.news if item.purpose else ""
+    queue = replace(queue, items={**queue.items, item.id: begun}, news=news)
+    for steer in queue.steers(entry.resumes) if entry.resumes else ():
+        queue = _put(queue, replace(steer, for_turn=entry.turn))
+    return queue
+
+
+def _lose_progress(queue: QueueRecord, entry: e.Reverted) -> QueueRecord:
+    """Forget the progress of items whose turn was reverted as a whole: they start again."""
+    is_whole = entry.scope == "turn" and not entry.is_dry_run
+    for item in queue.items.values() if is_whole and entry.restored else ():
+        if item.state in ("interrupted", "superseded") and item.turn in entry.turns:
+            queue = _put(queue, replace(item, progress=None))
+    return queue
+
+
+def _apply_to_running(
+    queue: QueueRecord, entry: e.TurnEnded | e.Interrupted | e.ProgressMade, time: float
+) -> QueueRecord:
+    for item in queue.live():
+        if item.state != "running" or item.turn != entry.turn:
+            continue
+        match entry:
+            case e.TurnEnded():
+                event = "complete" if entry.status == "completed" else "fail"
+                queue = _end_item(queue, item.id, event, time, why=entry.reason)
+            case e.Interrupted(is_replaced=True):
+                queue = _put_aside(queue, _move(item, "supersede", why=entry.cause))
+            case e.Interrupted():
+                queue = _put(queue, _move(item, "interrupt", why=entry.cause))
+            case e.ProgressMade():
+                progress = {"done": entry.done, "total": entry.total, "unit": entry.unit}
+                queue = _put(queue, replace(item, progress=progress))
+    return queue
+
+
+def _put_aside(queue: QueueRecord, item: ItemRecord) -> QueueRecord:
+    """Keep a message whose turn was replaced, with the steers for that turn, apart from the others."""
+    aside = {item.id, *(steer.id for steer in queue.steers(item.turn))}
+    order = tuple(name for name in queue.order if name not in aside)
+    return replace(_put(queue, item), order=order)
+
+
+def _put_back(queue: QueueRecord, item: ItemRecord) -> QueueRecord:
+    """Put an item that was set aside back into the order, with the steers for its turn."""
+    steers = [other.id for other in queue.items.values() if _is_aside(queue, other, item.turn)]
+    return replace(_put(queue, item), order=(*queue.order, item.id, *steers))
+
+
+def _is_aside(queue: QueueRecord, item: ItemRecord, turn: str) -> bool:
+    return item.state == "pending" and item.for_turn == turn and item.id not in queue.order
+
+
+def _recover(queue: QueueRecord, time: float) -> QueueRecord:
+    """Hold the queue after a crash; the item that was about to run comes first when it is resumed."""
+    if queue.state == "closed":
+        return queue
+    queue = _each_live(_drop_goals(queue, time), _interrupted)
+    return _shift(queue, "hold", time) if queue.order else queue
+
+
+def _interrupted(item: ItemRecord) -> ItemRecord:
+    """Return an item as its owner's death leaves it."""
+    if item.state == "running":
+        item = _move(item, "interrupt", why="crash")
+    return replace(item, is_next=False, past_hold=False)
+
+
+def _drop_goals(queue: QueueRecord, time: float) -> QueueRecord:
+    """Withdraw the messages of goals: after a restart no goal continues automatically."""
+    for item in queue.pending():
+        if item.goal:
+            queue = _end_item(queue, item.id, "withdraw", time)
+    return queue
+
+
+def _shift(queue: QueueRecord, event: str, time: float) -> QueueRecord:
+    state = moved(QUEUE, queue.state, event)
+    return replace(queue, state=state, since=time) if state != queue.state else queue
+
+
+def _add_item(
+    queue: QueueRecord, item: ItemRecord, position: int | None = None, taken: str = ""
+) -> QueueRecord:
+    """Take an item in, at a position among what waits (from 1), or at the end without one.
+
+    Raises `StoreDamaged` when the queue takes nothing in.
+    """
+    order = queue.order
+    waiting = [other.id for other in queue.waiting()] if position is not None else []
+    place = len(order)
+    if position is not None and position <= len(waiting):
+        place = order.index(waiting[position - 1])
+    clients = queue.clients
+    if item.client_id:
+        clients = remembered(clients, item.client_id, item.id)
+    return replace(
+        queue,
+        state=moved(QUEUE, queue.state, "accept"),
+        made=queue.made + 1,
+        number=item.number,
+        items={**queue.items, item.id: item},
+        order=(*order[:place], item.id, *order[place:]),
+        clients=clients,
+        taken=taken or queue.taken,
+    )
+
+
+def _queue_item(queue: QueueRecord, entry: e.Queued, time: float) -> QueueRecord:
+    item = ItemRecord(
+        id=entry.item,
+        number=entry.number,
+        text=entry.text,
+        said_as=entry.said_as,
+        rule=entry.rule,
+        user=entry.user,
+        client_id=entry.client_id,
+        is_next=entry.is_next,
+        for_turn=entry.for_turn,
+        for_children=dict.fromkeys(entry.for_children, ""),
+        child=entry.child,
+        attached=entry.attached,
+        created=time,
+        taken=time,
+        purpose=entry.purpose,
+        goal=entry.goal,
+        past_hold=entry.past_hold,
+    )
+    return _add_item(queue, item, entry.position, "" if entry.goal else entry.item)
+
+
+def _apply_offer(
+    queue: QueueRecord, entry: e.Offered | e.OfferAnswered | e.OfferWanted | e.Kept, time: float
+) -> QueueRecord:
+    match entry:
+        case e.Offered():
+            return _offer_item(queue, entry, time)
+        case e.OfferAnswered():
+            return _put(queue, replace(queue.items[entry.item], answer=entry.text))
+        case e.OfferWanted():
+            return _put(queue, replace(queue.items[entry.item], wants=entry.wants))
+        case e.Kept():
+            item = queue.items[entry.item]
+            return _put(queue, _move(item, "keep", past_hold=entry.past_hold))
+
+
+def _offer_item(queue: QueueRecord, entry: e.Offered, time: float) -> QueueRecord:
+    item = ItemRecord(
+        id=entry.item,
+        number=entry.number,
+        text=entry.text,
+        said_as="side_talk" if not entry.is_answered else "result",
+        user=entry.user,
+        client_id=entry.client_id,
+        child=entry.child,
+        answer=entry.text if entry.is_answered else "",
+        created=time,
+        taken=time,
+    )
+    return _add_item(queue, _move(item, "offer"))
+
+
+def _arrive(queue: QueueRecord, entry: e.SteerArrived, time: float) -> QueueRecord:
+    """Note where a child took a steer in. It is delivered when all have answered and one has it.
+
+    The first place counts: a child may take the same steer in again after an interruption.
+    """
+    item = queue.items.get(entry.item)
+    if item is None or item.state != "pending":
+        return queue
+    if item.for_children.get(entry.child) not in ("", "-"):
+        return queue
+    place = f"{entry.turn}.{entry.step}" if entry.turn else "-"
+    places = {**item.for_children, entry.child: place}
+    if "" in places.values() or set(places.values()) == {"-"}:
+        return _put(queue, replace(item, for_children=places))
+    taken = {"turn": entry.turn, "step": entry.step}
+    return _end_item(queue, item.id, "steer", time, for_children=places, **taken)
+
+
+def _defer_item(queue: QueueRecord, entry: e.Deferred, time: float) -> QueueRecord:
+    """Requeue the steer as a new item. The delivered item keeps its state and links to the new one."""
+    item = ItemRecord(
+        id=entry.new_item,
+        number=entry.number,
+        text=entry.text,
+        said_as="queue",
+        user=entry.user,
+        why=entry.why,
+        created=time,
+        taken=time,
+        deferred_from=entry.item,
+        past_hold=entry.past_hold,
+    )
+    queue = _add_item(queue, item, entry.position)
+    old = queue.items.get(entry.item)
+    if old is None:
+        return queue
+    return _put(queue, replace(old, deferred_to=entry.new_item, why=entry.why))
+
+
+def _move_item(queue: QueueRecord, entry: e.Moved) -> QueueRecord:
+    """Put an item before another; what has ended in the meantime leaves things as they are."""
+    if entry.item not in queue.order:
+        return queue
+    order = [name for name in queue.order if name != entry.item]
+    known = entry.before in order
+    order.insert(order.index(entry.before) if known else len(order), entry.item)
+    return replace(queue, order=tuple(order))
+
+
+def _end_item(
+    queue: QueueRecord, name: str, event: str, time: float, **changes: Any
+) -> QueueRecord:
+    """End an item, and forget the oldest of those that have ended."""
+    item = _move(queue.items[name], event, attached=(), past_hold=False, **changes)
+    place = queue.order.index(name)
+    order = (*queue.order[:place], *queue.order[place + 1 :])
+    items = {**queue.items, name: item}
+    ended = [old.id for old in items.values() if old.state in ITEM_ENDS]
+    for old in ended[: max(0, len(ended) - REMEMBERED_ITEMS)]:
+        del items[old]
+    is_empty = not order and all(known.state in ITEM_ENDS for known in items.values())
+    return replace(queue, items=items, order=order, number=0 if is_empty else queue.number)

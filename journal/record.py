@@ -7,44 +7,28 @@ a machine refuses raises `StoreDamaged`: the ledger then refuses the decision th
 journal that has such an entry is damaged.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, assert_never
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..machines.context import Fill
 from ..machines.conversation import ChatMessage, Usage
 from ..machines.delivery import Relation
 from ..machines.errors import StoreDamaged
-from ..machines.lifecycles import SESSION, TURN
+from ..machines.lifecycles import INTERRUPT, SESSION, TURN
 from ..machines.policy import RoutesChoice
+from ..machines.value import Value
 from . import entries as e
-from .agent_entries import AgentSessionKnown
-from .cancel_record import (
-    CancelRecord,
-    finish_cancels,
-    follow_cancels,
-    move_cancel,
-    raise_epoch,
-    take_cancel,
-    tell_of_child,
-    tell_of_dead_child,
-)
 from .child_record import ChildRecord, apply_to_children
-from .compaction_entries import Compacted
-from .compaction_record import apply_compaction, grown
-from .fold import changed, moved
-from .goal_entries import GoalJudged
+from .fold import moved, remembered
 from .goal_record import GoalsRecord, apply_to_goals
-from .limit_record import apply_limits
 from .log import Log
-from .permission_entries import AllowanceForgotten, AllowanceGiven
-from .queue import apply_to_queue
-from .queue_record import QueueRecord
-from .revert_entries import RevertAsked
+from .queue_record import QueueRecord, apply_to_queue
 from .revert_record import RevertRecord, apply_to_reverts
-from .run_record import OF_RUNS, RunRecord, apply_to_run
+from .run_record import RunRecord, apply_to_run
 from .turn_record import (
-    OF_TURNS,
     TURN_ENDS,
     TurnRecord,
     apply_to_turn,
@@ -54,11 +38,44 @@ from .turn_record import (
 )
 
 REMEMBERED_TURNS = 50
-_CHILD_HALTS = (e.ChildInterrupted, e.ChildEnded)
+REMEMBERED_CANCELS = 50
+CANCEL_ENDS = INTERRUPT.final
+
+Stop = (
+    e.InterruptPlanned | e.InterruptRequested | e.StopNoted | e.SessionLeaving | e.SessionFinalizing
+)
+"""The entries that stop somebody."""
 
 
-@dataclass(slots=True)
-class SessionRecord:
+class CancelRecord(Value):
+    """What became of an interrupt: the receipt of whoever asked for it.
+
+    `told` are the tool calls and the children that were told to stop, `killed` and `survivors` pids,
+    `kept` the items that were there when the turn had ended. `epoch` is the one that it raised the
+    session to; `reaches`, `order` and `is_replaced` are those of the entry.
+    """
+
+    id: str
+    turn: str
+    cause: str
+    state: str = "stopping"
+    user: str = ""
+    matched: str = ""
+    rule: str = ""
+    text: str = ""
+    taken: float = 0.0
+    told: tuple[str, ...] = field(default_factory=tuple[str, ...])
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
+    epoch: int = 0
+    reaches: tuple[str, ...] = ()
+    order: int = 0
+    is_replaced: bool = False
+    checkpoint: Mapping[str, Any] | None = None
+    kept: tuple[str, ...] = field(default_factory=tuple[str, ...])
+
+
+class SessionRecord(Struct, kw_only=True):
     """A whole session. `epoch` rises with every turn and every stop.
 
     `cancelled` is the epoch of the newest stop that reached a relation (`self`, `goal`, those of
@@ -121,7 +138,6 @@ class SessionRecord:
     seeded: int = 0
     spoken: int = 0
     fill: Fill = field(default_factory=Fill)
-    compactions: int = 0
     conversation: Log[ChatMessage] = field(default_factory=Log[ChatMessage])
     sources: Log[int] = field(default_factory=Log[int])
 
@@ -135,7 +151,7 @@ class SessionRecord:
         """Whether nothing runs, here or beneath, and nothing that waits will run by itself."""
         if self.state in ("suspended", "finalized"):
             return True
-        works = any(one.is_at_work for one in self.children.values())
+        works = any(child.is_at_work for child in self.children.values())
         goes_on = self.goals.is_pursued and not self.queue.waiting()
         return self.state == "idle" and not works and not goes_on and not self.queue.will_run()
 
@@ -157,6 +173,14 @@ def messages_of(entry: e.Entry) -> tuple[ChatMessage, ...]:
     return getattr(entry, "messages", ())
 
 
+def grown(conversation: Log[ChatMessage], entry: e.Entry) -> Log[ChatMessage]:
+    """Return a conversation with what an entry holds of it; the same one if it holds nothing."""
+    said = messages_of(entry)
+    if isinstance(entry, e.Compacted):
+        return Log((*said, *conversation[entry.dropped :]))
+    return conversation.extended(said)
+
+
 def apply(record: SessionRecord, entry: e.Entry, seq: int, time: float) -> None:
     """Fold one entry into the record: assign its fields, and change nothing that they refer to.
 
@@ -167,53 +191,39 @@ def apply(record: SessionRecord, entry: e.Entry, seq: int, time: float) -> None:
         raise StoreDamaged(f"entry {seq} follows entry {record.seq}: the journal has a gap")
     record.seq = seq
     record.updated = time
-    if isinstance(entry, OF_RUNS) and record.run is not None:
+    if record.run is not None:
         record.run = apply_to_run(record.run, entry, time)
-        return
+    if isinstance(entry, e.RunEntry):
+        return  # most of a large run's journal, and folded nowhere else
     state = record.state
-    if not isinstance(entry, OF_TURNS):
-        _apply_to_parts(record, entry, time)
-        _apply_to_session(record, entry, time)
-    _apply_to_named_turn(record, entry, time)
-    if record.state != state:
-        record.since = time
-    said = messages_of(entry)
-    if said or isinstance(entry, Compacted):
-        record.conversation = grown(record.conversation, entry)
-        record.spoken += 0 if isinstance(entry, Compacted) else len(said)
-        record.sources = record.sources.extended((seq,))
-
-
-def _apply_to_parts(record: SessionRecord, entry: e.Entry, time: float) -> None:
-    """Fold what concerns the queue, children, reverts, goals, limits, and a run as a whole."""
     record.queue = apply_to_queue(record.queue, entry, time)
-    if isinstance(entry, _CHILD_HALTS):
+    if isinstance(entry, e.ChildInterrupted | e.ChildEnded):
         record.below += entry.usage - record.children[entry.child].usage
     record.children = apply_to_children(record.children, entry, time)
     record.reverts = apply_to_reverts(record.reverts, entry)
     record.goals = apply_to_goals(record.goals, entry, time)
-    record.reverts_made += isinstance(entry, RevertAsked)
-    apply_compaction(record, entry, time)
-    apply_limits(record, entry)
-    if record.run is not None:
-        record.run = apply_to_run(record.run, entry, time)
+    _apply_to_session(record, entry, time)
+    turn = record.turns.get(getattr(entry, "turn", ""))
+    if turn is not None:
+        _put_turn(record, apply_to_turn(turn, entry, time))
+    if record.state != state:
+        record.since = time
+    said = messages_of(entry)
+    if said or isinstance(entry, e.Compacted):
+        record.conversation = grown(record.conversation, entry)
+        record.spoken += 0 if isinstance(entry, e.Compacted) else len(said)
+        record.sources = record.sources.extended((seq,))
 
 
 def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> None:
     match entry:
-        case e.ToolEnded() | e.Queued():  # the most frequent ones: only parts of it follow them
-            pass
-        case e.Answered() if entry.turn in record.turns:
-            record.usage += entry.usage
-            if entry.usage.input:
-                record.fill = Fill(entry.usage.tokens, record.spoken + 1)
         case e.SessionOpened():
             record.id, record.folder = entry.session, entry.folder
             record.agent, record.model = entry.agent, entry.model
             record.system, record.tools = entry.system, entry.tools
             record.parent, record.created, record.since = entry.parent, time, time
             record.seeded, record.forked_from = len(entry.messages), entry.forked_from
-            record.run = RunRecord(entry.workflow) if entry.workflow is not None else None
+            record.run = RunRecord(workflow=entry.workflow) if entry.workflow is not None else None
         case e.SessionRenamed():
             record.name = entry.name
         case e.SessionResumed():
@@ -221,17 +231,15 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             record.state = moved(SESSION, record.state, "resume")
         case e.SessionLeaving():
             record.state = moved(SESSION, record.state, "suspend")
-            raise_epoch(record, entry)
+            _raise_epoch(record, entry)
         case e.SessionSuspended() | e.SessionFinalized():
             record.state = moved(SESSION, record.state, "settle")
         case e.SessionFinalizing():
             record.finalize_cause = entry.cause
             record.state = moved(SESSION, record.state, "finalize")
-            raise_epoch(record, entry)
+            _raise_epoch(record, entry)
         case e.Recovered():
             _recover(record, entry, time)
-        case e.TurnStarted():
-            _start_turn(record, entry, time)
         case e.PolicyChanged():
             record.busy_mode = entry.busy_mode or record.busy_mode
             if entry.is_auto_queue is not None:
@@ -239,63 +247,89 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             record.routes = entry.routes or record.routes
             record.chosen_model = entry.model or record.chosen_model
             record.model = entry.model or record.model
-        case AllowanceGiven(tool, pattern) | AllowanceForgotten(tool, pattern):
-            others = tuple(one for one in record.allowed if one != (tool, pattern))
-            is_given = isinstance(entry, AllowanceGiven)
-            record.allowed = (*others, (tool, pattern)) if is_given else others
+        case e.AllowanceGiven() | e.AllowanceForgotten():
+            allowance = (entry.tool, entry.pattern)
+            others = tuple(known for known in record.allowed if known != allowance)
+            is_given = isinstance(entry, e.AllowanceGiven)
+            record.allowed = (*others, allowance) if is_given else others
+        case e.LimitsGranted():
+            record.grants += 1
+        case e.AgentSessionKnown():
+            record.agent_session = entry.session
+        case e.HookRan():
+            pass  # for people who ask what became of it; it changes no state
         case e.InterruptPlanned():
-            take_cancel(record, entry, time)
+            _take_cancel(record, entry, time)
         case e.InterruptRequested():
-            take_cancel(record, entry, time)
+            _take_cancel(record, entry, time)
             if entry.turn:
                 record.state = moved(SESSION, record.state, "interrupt")
-        case e.StopNoted():
-            raise_epoch(record, entry)
-        case e.Stopped(turn=""):
-            follow_cancels(record, "", (), entry)
         case e.InterruptCalledOff():
-            cancel = move_cancel(record.interrupts[entry.receipt], "call_off")
+            cancel = _move_cancel(record.interrupts[entry.receipt], "call_off")
             record.interrupts = {**record.interrupts, cancel.id: cancel}
-        case e.TurnEnded() | e.Interrupted() | e.Stopped():
-            _end_turn(record, entry, time)
-        case e.LateResult():
-            record.usage += entry.usage
-        case GoalJudged():
-            record.usage += entry.usage
-        case AgentSessionKnown(session):
-            record.agent_session = session
+        case e.StopNoted():
+            _raise_epoch(record, entry)
+        case e.TurnEntry():
+            _apply_turn(record, entry, time)
         case e.ChildStarted():
             _start_child(record, entry)
         case e.ChildCancelled():
             _cancel_child(record, entry)
         case e.ChildInterrupted() | e.ChildEnded():
-            tell_of_dead_child(record, entry)
-        case _:
+            _tell_of_dead_child(record, entry)
+        case e.GoalJudged():
+            record.usage += entry.usage
+        case e.RevertAsked():
+            record.reverts_made += 1
+        case e.ChildEntry() | e.GoalEntry() | e.RevertEntry() | e.QueueEntry() | e.RunEntry():
             pass
+        case _:
+            assert_never(entry)
 
 
-def _apply_to_named_turn(record: SessionRecord, entry: e.Entry, time: float) -> None:
-    turn = record.turns.get(getattr(entry, "turn", ""))
-    if turn is not None:
-        after = apply_to_turn(turn, entry, time)
-        if after is not turn:
-            _put_turn(record, after)
+def _apply_turn(record: SessionRecord, entry: e.TurnEntry, time: float) -> None:
+    """Fold what a turn does to its session: its start and end, what it used, what it summed up."""
+    if isinstance(entry, e.TurnStarted):
+        _start_turn(record, entry, time)
+    elif isinstance(entry, e.Answered) and entry.turn in record.turns:
+        record.usage += entry.usage
+        if entry.usage.input:
+            record.fill = Fill(tokens=entry.usage.tokens, messages=record.spoken + 1)
+    elif isinstance(entry, e.AnswerCut):
+        _count_lost(record, entry.turn)
+    elif isinstance(entry, e.Compacted):
+        record.usage += entry.usage
+        record.fill = Fill()
+        record.seeded = len(entry.messages) + max(0, record.seeded - entry.dropped)
+    elif isinstance(entry, e.Stopped) and not entry.turn:
+        _follow_cancels(record, "", (), entry)
+    elif isinstance(entry, e.TurnEnded | e.Interrupted | e.Stopped):
+        _end_turn(record, entry, time)
+    elif isinstance(entry, e.LateResult):
+        record.usage += entry.usage
+
+
+def _count_lost(record: SessionRecord, turn: str) -> None:
+    """Count what was sent and is not answered; the turn itself forgets it."""
+    if turn in record.turns:
+        record.lost += record.turns[turn].sent
 
 
 def _put_turn(record: SessionRecord, turn: TurnRecord) -> None:
-    record.turns = {**record.turns, turn.id: turn}
+    if record.turns.get(turn.id) is not turn:
+        record.turns = {**record.turns, turn.id: turn}
 
 
 def _start_turn(record: SessionRecord, entry: e.TurnStarted, time: float) -> None:
     record.state = moved(SESSION, record.state, "turn_started")
     record.epoch, record.turn = entry.epoch, entry.turn
     record.turns_made += 1
-    turns = {name: changed(turn, calls={}) for name, turn in record.turns.items() if turn.calls}
+    turns = {name: replace(turn, calls={}) for name, turn in record.turns.items() if turn.calls}
     turns = {**record.turns, **turns}
     turns[entry.turn] = TurnRecord(
-        entry.turn,
-        entry.item,
-        entry.number,
+        id=entry.turn,
+        item=entry.item,
+        number=entry.number,
         started=time,
         since=time,
         resumes=entry.resumes,
@@ -314,9 +348,9 @@ def _end_turn(
     if isinstance(entry, e.Interrupted):
         _interrupt_turn(record, turn, entry, time)
         return
-    follow_cancels(record, turn.id, (), entry)
+    _follow_cancels(record, turn.id, (), entry)
     if isinstance(entry, e.Stopped):
-        _put_turn(record, changed(turn, is_over=True))
+        _put_turn(record, replace(turn, is_over=True))
         record.state = moved(SESSION, record.state, "stopped")
         return
     record.seconds += max(0.0, time - turn.started)
@@ -324,13 +358,14 @@ def _end_turn(
     if state not in TURN_ENDS:  # its actor may have died, in any state
         state = moved(TURN, state, "finish" if entry.status == "completed" else "fail")
     ends = {"is_over": True, "ended": time, "since": time, "reason": entry.reason}
-    _put_turn(record, lose_calls(changed(turn, state=state, **ends)))
+    _put_turn(record, lose_calls(replace(turn, state=state, **ends)))
     record.state = moved(SESSION, record.state, "turn_ended")
 
 
 def _interrupt_turn(
     record: SessionRecord, turn: TurnRecord, entry: e.Interrupted, time: float
 ) -> None:
+    record.lost += turn.sent
     record.seconds += max(0.0, time - turn.started)
     ends: dict[str, Any] = {
         "is_over": False,
@@ -342,7 +377,7 @@ def _interrupt_turn(
     turn = move_calls(move_turn(turn, "interrupt", time, **ends), "stop")
     _put_turn(record, turn)
     told = [call.id for call in turn.calls.values() if call.state == "stopping"]
-    follow_cancels(record, turn.id, told, entry)
+    _follow_cancels(record, turn.id, told, entry)
 
 
 def _start_child(record: SessionRecord, entry: e.ChildStarted) -> None:
@@ -350,21 +385,22 @@ def _start_child(record: SessionRecord, entry: e.ChildStarted) -> None:
     record.children_made += 1
     stopped = record.cancelled.get(entry.relation, 0)
     if entry.epoch < stopped:
-        child = changed(record.children[entry.child], cancelled=stopped)
+        child = replace(record.children[entry.child], cancelled=stopped)
         record.children = {**record.children, child.name: child}
 
 
 def _cancel_child(record: SessionRecord, entry: e.ChildCancelled) -> None:
     """Mark a child that is stopped by its name: what it was ordered before does not go on."""
-    tell_of_child(record, entry)
+    _tell_of_child(record, entry)
     child = record.children[entry.child]
     if child.cancelled <= child.epoch:
         record.epoch += 1
-        child = changed(child, cancelled=record.epoch, cancelled_cause=entry.cause)
+        child = replace(child, cancelled=record.epoch, cancelled_cause=entry.cause)
         record.children = {**record.children, child.name: child}
 
 
 def _recover(record: SessionRecord, entry: e.Recovered, time: float) -> None:
+    _count_lost(record, record.turn)
     turn = record.running
     if turn is not None:
         ends: dict[str, Any] = {"cause": "crash", "ended": time, "since": time}
@@ -372,9 +408,139 @@ def _recover(record: SessionRecord, entry: e.Recovered, time: float) -> None:
         record.seconds += max(0.0, entry.last_active - turn.started)
     newest = record.turns.get(record.turn)
     if newest is not None:
-        _put_turn(record, lose_calls(changed(newest, is_over=True, sent=0)))
-    finish_cancels(record)
+        _put_turn(record, lose_calls(replace(newest, is_over=True, sent=0)))
+    _finish_cancels(record)
     record.overtaken = 0
     record.epoch += 1
     record.cancelled = dict.fromkeys(Relation, record.epoch)
     record.state = moved(SESSION, record.state, "recover")
+
+
+# Receipts of cancels ------------------------------------------------------------------------------
+
+
+def _take_cancel(
+    record: SessionRecord, entry: e.InterruptPlanned | e.InterruptRequested, time: float
+) -> None:
+    """Write the receipt; one that was planned has it already."""
+    is_planned = isinstance(entry, e.InterruptPlanned)
+    _raise_epoch(record, entry, entry.receipt)
+    known = record.interrupts.get(entry.receipt)
+    if known is not None:
+        effective = {"epoch": record.epoch, "reaches": (*known.reaches, *entry.reaches)}
+        known = _move_cancel(known, "take_effect", **effective)
+        record.interrupts = {**record.interrupts, known.id: known}
+        return
+    record.receipts += 1
+    if entry.client_id:
+        record.cancels = remembered(record.cancels, entry.client_id, entry.receipt)
+    cancel = CancelRecord(
+        id=entry.receipt,
+        turn=entry.turn,
+        cause=entry.cause,
+        state=INTERRUPT.initial
+        if is_planned
+        else moved(INTERRUPT, INTERRUPT.initial, "take_effect"),
+        user=entry.user,
+        matched=entry.matched,
+        rule=entry.rule,
+        text=entry.text,
+        taken=time,
+        epoch=record.epoch,
+        reaches=entry.reaches,
+        order=entry.order,
+        is_replaced=entry.is_replaced,
+    )
+    receipts = {
+        name: _move_cancel(earlier, "overtake") if earlier.state == "planned" else earlier
+        for name, earlier in record.interrupts.items()
+    }
+    receipts[cancel.id] = cancel
+    while len(receipts) > REMEMBERED_CANCELS:
+        del receipts[next(iter(receipts))]
+    record.interrupts = receipts
+
+
+def _raise_epoch(record: SessionRecord, entry: Stop, receipt: str = "") -> None:
+    """Mark whom a stop reaches: nothing that was ordered before it begins any more."""
+    record.epoch += 1
+    record.cancelled = {**record.cancelled, **dict.fromkeys(entry.reaches, record.epoch)}
+    record.overtaken = max(record.overtaken, getattr(entry, "said", 0))
+    spared = getattr(entry, "spares", ())
+    mark: dict[str, Any] = {
+        "cancelled": record.epoch,
+        "cancelled_by": receipt,
+        "cancelled_cause": entry.cause,
+    }
+    reached = {
+        name: replace(child, **mark)
+        for name, child in record.children.items()
+        if child.is_at_work
+        and child.relation in entry.reaches
+        and name not in spared
+        and child.cancelled <= child.epoch
+    }
+    if reached:
+        record.children = {**record.children, **reached}
+
+
+def _move_cancel(cancel: CancelRecord, event: str, **changes: Any) -> CancelRecord:
+    """Return a receipt after an event. Raises `StoreDamaged` when its machine refuses."""
+    return replace(cancel, state=moved(INTERRUPT, cancel.state, event), **changes)
+
+
+def _follow_cancels(
+    record: SessionRecord,
+    turn: str,
+    stopping: Sequence[str],
+    entry: e.TurnEnded | e.Interrupted | e.Stopped,
+) -> None:
+    """Add to the receipts of a turn what its end shows; `stopping` are the calls told to stop."""
+    followed: dict[str, CancelRecord] = {}
+    for name, cancel in record.interrupts.items():
+        if cancel.turn != turn or cancel.state in CANCEL_ENDS:
+            continue
+        if isinstance(entry, e.Stopped) and entry.receipt not in ("", name):
+            continue
+        match entry:
+            case e.TurnEnded():
+                followed[name] = _move_cancel(cancel, "overtake")
+            case e.Interrupted():
+                followed[name] = replace(
+                    cancel,
+                    checkpoint=entry.checkpoint,
+                    kept=tuple(record.queue.order),
+                    told=(*cancel.told, *stopping),
+                )
+            case e.Stopped():
+                ends = {"killed": entry.killed, "survivors": entry.survivors}
+                followed[name] = _move_cancel(cancel, "finish", **ends)
+    if followed:
+        record.interrupts = {**record.interrupts, **followed}
+
+
+def _finish_cancels(record: SessionRecord) -> None:
+    """End the receipts of a session whose owner has died: nothing that it ran is left."""
+    record.interrupts = {
+        name: cancel if cancel.state in CANCEL_ENDS else _move_cancel(cancel, "finish")
+        for name, cancel in record.interrupts.items()
+    }
+
+
+def _tell_of_dead_child(record: SessionRecord, entry: e.ChildInterrupted | e.ChildEnded) -> None:
+    """Add to a receipt what was killed with a child that the stop reached."""
+    child = record.children[entry.child]
+    cancel = record.interrupts.get(child.cancelled_by)
+    if cancel is None or cancel.state in CANCEL_ENDS or not (entry.killed or entry.survivors):
+        return
+    killed, survivors = (*cancel.killed, *entry.killed), (*cancel.survivors, *entry.survivors)
+    cancel = replace(cancel, killed=killed, survivors=survivors)
+    record.interrupts = {**record.interrupts, cancel.id: cancel}
+
+
+def _tell_of_child(record: SessionRecord, entry: e.ChildCancelled) -> None:
+    """Add to a receipt a child that was told to end."""
+    cancel = record.interrupts.get(entry.receipt)
+    if cancel is not None:
+        cancel = replace(cancel, told=(*cancel.told, entry.child))
+        record.interrupts = {**record.interrupts, cancel.id: cancel}

@@ -5,15 +5,15 @@ session waits for a person.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ..machines.conversation import ChatMessage
 from ..machines.lifecycles import CALL
 from .codec import decode, decode_entry, encode
-from .compaction_record import grown
 from .entries import Recovered
 from .log import Log
-from .record import SessionRecord, apply
+from .record import SessionRecord, apply, grown
 from .store import Loaded, Snapshot, Store
 from .turn_record import CallRecord
 
@@ -29,7 +29,7 @@ INTERRUPTED = "[Interrupted before an answer was given.]"
 
 def snapshot(record: SessionRecord) -> Snapshot:
     """Return the record as data; texts of the conversation stay in the entries that hold them."""
-    return Snapshot(record.seq, encode(replace(record, conversation=Log())))
+    return Snapshot(seq=record.seq, state=encode(replace(record, conversation=Log())))
 
 
 def load_record(store: Store, session: str, upto: int | None = None) -> SessionRecord:
@@ -87,7 +87,7 @@ def recovered(record: SessionRecord) -> Recovered:
     """Return the entry that puts in order what a dead owner left."""
     return Recovered(
         cause="crash" if is_cut_off(record) else "exit",
-        items=sum(one.state != "pending" or not one.goal for one in record.queue.live()),
+        items=sum(item.state != "pending" or not item.goal for item in record.queue.live()),
         last_active=record.updated,
         messages=closing_messages(record),
     )
@@ -105,9 +105,9 @@ def closing_messages(record: SessionRecord) -> tuple[ChatMessage, ...]:
     said = (*record.conversation[-1:], *results)
     if not said or said[-1].role == "assistant":
         return ()
-    return (*results, ChatMessage("assistant", INTERRUPTED))
+    return (*results, ChatMessage(role="assistant", text=INTERRUPTED))
 
 
 def _result_of(call: CallRecord) -> ChatMessage:
     text = UNKNOWN if call.state in ("running", "stopping") else SKIPPED
-    return ChatMessage("tool", text, call=call.id, wire_id=call.wire_id)
+    return ChatMessage(role="tool", text=text, call=call.id, wire_id=call.wire_id)

@@ -11,11 +11,13 @@ left its parents behind, the environment that it inherited tells. It changes not
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from ..machines.lifecycles import RESTORE
 from ..machines.step import Step, step
+from ..machines.value import Value
 from ..workflows.agent_definition import AgentDefinition
 
 _KEPT_BY_US = ("heard", "outlive", "settle")
@@ -24,8 +26,7 @@ KEPT = ("working", "waiting", "stale")
 _SHELLS = frozenset(("bash", "dash", "env", "fish", "nice", "setsid", "sh", "timeout", "zsh"))
 
 
-@dataclass(frozen=True, slots=True)
-class AgentProcess:
+class AgentProcess(Value):
     """A process of an agent: its id, its start in ticks since boot (0: unknown), its names."""
 
     pid: int
@@ -42,8 +43,7 @@ class AgentProcess:
         return other is not None and (self.pid, self.start) == (other.pid, other.start)
 
 
-@dataclass(frozen=True, slots=True)
-class Sign:
+class Sign(Value):
     """One thing that was said of a session; `chain` are the speaker's parents, nearest first.
 
     `inherited` are variables of its environment in which agents name their sessions.
@@ -67,21 +67,20 @@ class Sign:
         """Build a sign from a line of the spool. Raises KeyError, TypeError, ValueError."""
         told = data.get("told")
         return cls(
-            float(data["time"]),
-            str(data["event"]).replace("-", "_"),
-            str(data["agent"]),
+            time=float(data["time"]),
+            event=str(data["event"]).replace("-", "_"),
+            agent=str(data["agent"]),
             **{
                 name: str(data.get(name) or "")
                 for name in ("session", "cwd", "transcript", "why", "terminal", "pane")
             },
             told=_process(told) if told else None,
-            chain=tuple(_process(one) for one in data.get("chain") or ()),
+            chain=tuple(_process(process) for process in data.get("chain") or ()),
             inherited=tuple((str(k), str(v)) for k, v in dict(data.get("env") or {}).items()),
         )
 
 
-@dataclass(slots=True)
-class RestoreRecord:
+class RestoreRecord(Struct, kw_only=True):
     """What is known of one session. Times are seconds since the epoch.
 
     `finalize` is a stable id for whoever hears of its end; `inside` the id of the session in which
@@ -123,12 +122,12 @@ class RestoreBook:
         self.records: dict[tuple[str, str], RestoreRecord] = {}
         self.ended: list[RestoreRecord] = []
         self._agents = agents
-        self._programs = frozenset(name for one in agents.values() for name in one.programs)
+        self._programs = frozenset(name for agent in agents.values() for name in agent.programs)
 
     def kept(self) -> list[RestoreRecord]:
         """List what can be resumed, newest sign first."""
-        found = [one for one in self.records.values() if one.is_kept]
-        return sorted(found, key=lambda one: -one.updated)
+        found = [record for record in self.records.values() if record.is_kept]
+        return sorted(found, key=lambda record: -record.updated)
 
     def hear(self, sign: Sign) -> RestoreRecord | None:
         """Fold one sign; returns the record that it changed, if any."""
@@ -177,11 +176,11 @@ class RestoreBook:
         """
         if sign.told is not None:
             return sign.told
-        near = [one for one in sign.chain if not one.is_shell]
-        for one in near[:2]:
-            if agent.programs & set(one.names):
-                return one
-            if self._programs & set(one.names):
+        near = [process for process in sign.chain if not process.is_shell]
+        for process in near[:2]:
+            if agent.programs & set(process.names):
+                return process
+            if self._programs & set(process.names):
                 break
         return next(iter(near or sign.chain), None)
 
@@ -197,16 +196,21 @@ class RestoreBook:
         if not is_sure:
             return None
         mine = [
-            one
-            for one in self.records.values()
-            if one.agent == sign.agent and one.is_kept and owner and owner.is_same(one.process)
+            record
+            for record in self.records.values()
+            if record.agent == sign.agent
+            and record.is_kept
+            and owner
+            and owner.is_same(record.process)
         ]
         if mine:
-            return max(mine, key=lambda one: one.updated)
+            return max(mine, key=lambda record: record.updated)
         if sign.event != "session_start" or owner is None:
             return None
         name = f"@{owner.pid}-{owner.start}"
-        return self.records.setdefault((sign.agent, name), RestoreRecord(sign.agent, name))
+        return self.records.setdefault(
+            (sign.agent, name), RestoreRecord(agent=sign.agent, session=name)
+        )
 
     def _named(self, sign: Sign, owner: AgentProcess | None) -> RestoreRecord | None:
         key = (sign.agent, sign.session)
@@ -214,7 +218,7 @@ class RestoreBook:
         is_over = known is not None and not known.is_kept
         if known is not None and not is_over:
             return known
-        record = RestoreRecord(sign.agent, sign.session)
+        record = RestoreRecord(agent=sign.agent, session=sign.session)
         if known is not None:
             record.generation, record.was_known = known.generation, True
         if sign.event == "session_start":
@@ -230,8 +234,8 @@ class RestoreBook:
         """A session that was resumed may come back under another id: it is the same record."""
         for old in self.records.values():
             is_run = old.is_resuming and old.process is not None and old.agent == sign.agent
-            near = [one for one in (sign.told, *sign.chain) if one is not None]
-            if is_run and any(one.is_same(old.process) for one in near):
+            near = [process for process in (sign.told, *sign.chain) if process is not None]
+            if is_run and any(process.is_same(old.process) for process in near):
                 moved = step(RESTORE, old.state, "continue")
                 if isinstance(moved, Step):
                     old.state, old.is_resuming = moved.state, False
@@ -241,10 +245,10 @@ class RestoreBook:
 
     def _outer(self, sign: Sign, owner: AgentProcess | None) -> str:
         """Name the session whose process is above the speaker's own, or whose name it inherited."""
-        for one in sign.chain:
+        for process in sign.chain:
             for other in self.records.values():
                 is_own = owner is not None and owner.is_same(other.process)
-                if other.is_kept and not is_own and one.is_same(other.process):
+                if other.is_kept and not is_own and process.is_same(other.process):
                     return other.session
         for agent in self._agents.values():
             name = _inherited(agent, sign)
@@ -344,4 +348,4 @@ _EFFECTS: Mapping[str, Callable[[RestoreRecord, Sign, AgentProcess | None], None
 
 def _process(data: Any) -> AgentProcess:
     pid, start, names = data
-    return AgentProcess(int(pid), int(start), tuple(str(names).split()))
+    return AgentProcess(pid=int(pid), start=int(start), names=tuple(str(names).split()))

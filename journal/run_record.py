@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, assert_never
+
+from msgspec import field
+from msgspec.structs import replace
 
 from ..machines.lifecycles import RUN
+from ..machines.value import Value
 from ..machines.workflow_order import STEP, WORK
 from . import entries as e
-from . import run_entries as r
-from .entry import Entry
-from .fold import changed, moved
+from .fold import moved
 from .log import IndexMap
 
-OF_RUNS: Final = (r.ItemStarted, r.ItemEnded, r.StepStarted, r.StepEnded)
+OF_RUNS: Final = (e.ItemStarted, e.ItemEnded, e.StepStarted, e.StepEnded)
 """Entries that are about nothing but a run: most of a large run's journal, and folded nowhere else."""
-NOTHING: Final = r.WorkResult(exit_code=0)
+NOTHING: Final = e.WorkResult(exit_code=0)
 """What is not worth keeping: it succeeded and said nothing."""
 
 _LETTERS: Final = {
@@ -43,8 +44,7 @@ _EVENT_OF_WORK: Final = {
 _EVENT_OF_STEP: Final = {"done": "finish", "failed": "fail", "skipped": "skip", "blocked": "block"}
 
 
-@dataclass(frozen=True, slots=True)
-class StepRecord:
+class StepRecord(Value):
     """One step; `marks` has a letter for each item: what state its work is in.
 
     `items` is none without `for_each`. The dictionaries are by an item's index, written as text: what
@@ -60,7 +60,7 @@ class StepRecord:
     items: tuple[Any, ...] = field(default_factory=tuple[Any, ...])
     marks: str = ""
     attempts: IndexMap[int] = field(default_factory=IndexMap[int])
-    results: IndexMap[r.WorkResult] = field(default_factory=IndexMap[r.WorkResult])
+    results: IndexMap[e.WorkResult] = field(default_factory=IndexMap[e.WorkResult])
     children: Mapping[str, str] = field(default_factory=dict[str, str])
     calls: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -79,15 +79,15 @@ class StepRecord:
 
     def those(self, *states: str) -> Iterator[int]:
         """Give the indexes of the items whose work is in one of these states, in order."""
-        letters = {_LETTERS[one] for one in states}
+        letters = {_LETTERS[state] for state in states}
         return (index for index, letter in enumerate(self.marks) if letter in letters)
 
     def first(self, *states: str) -> int | None:
         """Return the first item whose work is in one of these states."""
-        found = [self.marks.find(_LETTERS[one]) for one in states]
-        return min((one for one in found if one >= 0), default=None)
+        found = [self.marks.find(_LETTERS[state]) for state in states]
+        return min((place for place in found if place >= 0), default=None)
 
-    def result(self, index: int) -> r.WorkResult:
+    def result(self, index: int) -> e.WorkResult:
         """Return what an item's last attempt came to."""
         return self.results.get(str(index), NOTHING)
 
@@ -104,14 +104,13 @@ class StepRecord:
         return f"{self.marks[:index]}{letter}{self.marks[index + 1 :]}"
 
 
-@dataclass(frozen=True, slots=True)
-class RunRecord:
+class RunRecord(Value):
     """A whole run. `steps` are those that have begun or ended; the others wait.
 
     `questions` are the open ones: by name, whose they are. `item` is the queue's item that it is.
     """
 
-    workflow: r.WorkflowCopy
+    workflow: e.WorkflowCopy
     state: str = RUN.initial
     id: str = "run"
     item: str = ""
@@ -125,52 +124,63 @@ class RunRecord:
 
     def step(self, name: str) -> StepRecord:
         """Return a step as it is, also one that has not begun."""
-        return self.steps.get(name) or StepRecord(name)
+        return self.steps.get(name) or StepRecord(id=name)
 
     def unknown(self) -> list[tuple[str, int]]:
-        """List the work whose outcome nobody knows: step and index."""
-        return [(one.id, at) for one in self.steps.values() for at in one.those("unknown")]
+        """List the work whose outcome is unknown: step and index."""
+        return [(step.id, at) for step in self.steps.values() for at in step.those("unknown")]
 
     def running(self) -> Iterator[tuple[StepRecord, int]]:
         """Give the work that runs."""
-        for one in self.steps.values():
-            if "r" in one.marks:
-                yield from ((one, index) for index in one.those("running"))
+        for step in self.steps.values():
+            if "r" in step.marks:
+                yield from ((step, index) for index in step.those("running"))
 
 
-def apply_to_run(run: RunRecord, entry: Entry, time: float) -> RunRecord:
+def apply_to_run(run: RunRecord, entry: e.Entry, time: float) -> RunRecord:
     """Return the run after one entry; entries that are none of its business leave it as it is.
 
     Raises `StoreDamaged` if a machine refuses the entry.
     """
     match entry:
-        case r.ItemEnded():
+        case e.ItemEnded():
             return _end_item(run, entry, time)
-        case r.ItemStarted():
+        case e.ItemStarted():
             return _start_item(run, entry)
-        case r.StepStarted():
+        case e.StepStarted():
             return _start_step(run, entry, time)
-        case r.StepEnded():
+        case e.StepEnded():
             state = moved(STEP, run.step(entry.step).state, _EVENT_OF_STEP[entry.status])
             return _put(run, entry.step, state=state, since=time, reason=entry.reason)
-        case r.StepAsked():
+        case e.StepAsked():
             asked = {entry.question: (entry.step, entry.index)}
-            return changed(run, questions={**run.questions, **asked})
-        case r.StepReopened():
+            return replace(run, questions={**run.questions, **asked})
+        case e.StepReopened():
             return _reopen_step(run, entry, time)
-        case r.ItemReopened():
+        case e.ItemReopened():
             event = "settle" if entry.is_done else "again"
             marks = run.steps[entry.step].marked(entry.index, event)
             return _put(run, entry.step, marks=marks)
         case e.ChildStarted():
             return _start_child(run, entry)
-        case _:
+        case e.TurnStarted() | e.Interrupted() | e.Stopped() | e.TurnEnded() | e.Recovered():
             return _follow_turn(run, entry, time)
+        case (
+            e.TurnEntry()
+            | e.QueueEntry()
+            | e.SessionEntry()
+            | e.ChildEntry()
+            | e.GoalEntry()
+            | e.RevertEntry()
+        ):
+            return run
+        case _:
+            assert_never(entry)
 
 
 def _put(run: RunRecord, name: str, **changes: Any) -> RunRecord:
     """Change fields of a step, also of one that has not begun."""
-    return changed(run, steps={**run.steps, name: changed(run.step(name), **changes)})
+    return replace(run, steps={**run.steps, name: replace(run.step(name), **changes)})
 
 
 def _start_child(run: RunRecord, entry: e.ChildStarted) -> RunRecord:
@@ -181,7 +191,7 @@ def _start_child(run: RunRecord, entry: e.ChildStarted) -> RunRecord:
     return run
 
 
-def _start_step(run: RunRecord, entry: r.StepStarted, time: float) -> RunRecord:
+def _start_step(run: RunRecord, entry: e.StepStarted, time: float) -> RunRecord:
     step = run.step(entry.step)
     state = moved(STEP, step.state, "start")
     if step.state != STEP.initial:
@@ -199,11 +209,13 @@ def _start_step(run: RunRecord, entry: r.StepStarted, time: float) -> RunRecord:
     )
 
 
-def _reopen_step(run: RunRecord, entry: r.StepReopened, time: float) -> RunRecord:
+def _reopen_step(run: RunRecord, entry: e.StepReopened, time: float) -> RunRecord:
     step = run.steps[entry.step]
     state = moved(STEP, step.state, "reset" if entry.is_anew else "reopen")
     if entry.is_anew:
-        return changed(run, steps={**run.steps, step.id: StepRecord(step.id, state, time)})
+        return replace(
+            run, steps={**run.steps, step.id: StepRecord(id=step.id, state=state, since=time)}
+        )
     marks, attempts = list(step.marks), dict(step.attempts)
     for index in step.those("failed"):
         marks[index] = _LETTERS[moved(WORK, "failed", "again")]
@@ -219,24 +231,24 @@ def _reopen_step(run: RunRecord, entry: r.StepReopened, time: float) -> RunRecor
     )
 
 
-def _start_item(run: RunRecord, entry: r.ItemStarted) -> RunRecord:
+def _start_item(run: RunRecord, entry: e.ItemStarted) -> RunRecord:
     step, index = run.steps[entry.step], str(entry.index)
     attempts, children = step.attempts, step.children
     if entry.attempt > 1:
         attempts = attempts.with_item(index, entry.attempt)
     if entry.is_child and index not in children:
         children = {**children, index: ""}
-    step = changed(
+    step = replace(
         step,
         marks=step.marked(entry.index, "start"),
         calls={**step.calls, index: entry.call},
         attempts=attempts,
         children=children,
     )
-    return changed(run, steps={**run.steps, step.id: step}, calls_made=run.calls_made + 1)
+    return replace(run, steps={**run.steps, step.id: step}, calls_made=run.calls_made + 1)
 
 
-def _end_item(run: RunRecord, entry: r.ItemEnded, time: float) -> RunRecord:
+def _end_item(run: RunRecord, entry: e.ItemEnded, time: float) -> RunRecord:
     step, index = run.steps[entry.step], str(entry.index)
     children, results, questions = step.children, step.results, run.questions
     if entry.status != "interrupted":
@@ -248,7 +260,7 @@ def _end_item(run: RunRecord, entry: r.ItemEnded, time: float) -> RunRecord:
     if questions:
         here = (entry.step, entry.index)
         questions = {name: of for name, of in questions.items() if of != here}
-    step = changed(
+    step = replace(
         step,
         marks=step.marked(entry.index, _EVENT_OF_WORK[entry.status]),
         since=time,
@@ -256,7 +268,7 @@ def _end_item(run: RunRecord, entry: r.ItemEnded, time: float) -> RunRecord:
         children=children,
         results=results,
     )
-    return changed(run, steps={**run.steps, step.id: step}, questions=questions)
+    return replace(run, steps={**run.steps, step.id: step}, questions=questions)
 
 
 def _without(known: Mapping[str, str], key: str) -> Mapping[str, str]:
@@ -265,34 +277,45 @@ def _without(known: Mapping[str, str], key: str) -> Mapping[str, str]:
     return {name: value for name, value in known.items() if name != key}
 
 
-def _follow_turn(run: RunRecord, entry: Entry, time: float) -> RunRecord:
+def _follow_turn(
+    run: RunRecord,
+    entry: e.TurnStarted | e.Interrupted | e.Stopped | e.TurnEnded | e.Recovered,
+    time: float,
+) -> RunRecord:
     """The run goes as its turn goes."""
     match entry:
         case e.TurnStarted():
-            state, began = moved(RUN, run.state, "start"), run.started or time
-            about = {"turn": entry.turn, "item": entry.item, "reason": ""}
-            return changed(run, state=state, started=began, **about)
+            return replace(
+                run,
+                state=moved(RUN, run.state, "start"),
+                started=run.started or time,
+                turn=entry.turn,
+                item=entry.item,
+                reason="",
+            )
         case e.Interrupted():
-            return changed(run, state=moved(RUN, run.state, "interrupt"))
-        case e.Stopped() if entry.turn:
-            run = changed(run, state=moved(RUN, run.state, "stopped"))
+            return replace(run, state=moved(RUN, run.state, "interrupt"))
+        case e.Stopped():
+            if not entry.turn:
+                return run
+            run = replace(run, state=moved(RUN, run.state, "stopped"))
             return _halt(run, "interrupt", time)
         case e.TurnEnded():
             state = moved(RUN, run.state, "finish" if entry.status == "completed" else "fail")
-            run = changed(run, state=state, reason=entry.reason, ended=time)
+            run = replace(run, state=state, reason=entry.reason, ended=time)
             return _halt(run, "interrupt", time)
-        case e.Recovered() if run.state not in RUN.final:
-            run = changed(run, state=moved(RUN, run.state, "lose"))
+        case e.Recovered():
+            if run.state in RUN.final:
+                return run
+            run = replace(run, state=moved(RUN, run.state, "lose"))
             return _halt(run, "lose", time)
-        case _:
-            return run
 
 
 def _halt(run: RunRecord, event: str, time: float) -> RunRecord:
-    """Nothing runs any more; what a child does, or a person was asked, can be taken up again."""
+    """Stop all work; work of a child, or that a person was asked about, can be resumed."""
     asked = set(run.questions.values())
     steps = {name: _halted(step, event, time, asked) for name, step in run.steps.items()}
-    return changed(run, steps=steps, questions={})
+    return replace(run, steps=steps, questions={})
 
 
 def _halted(
@@ -306,4 +329,4 @@ def _halted(
         can_go_on = str(index) in step.children or (step.id, index) in asked
         after = moved(WORK, step.state_of(index), "interrupt" if can_go_on else event)
         marks[index] = _LETTERS[after]
-    return changed(step, state=state, since=since, marks="".join(marks), calls={})
+    return replace(step, state=state, since=since, marks="".join(marks), calls={})

@@ -13,21 +13,30 @@ import os
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 from ..machines.errors import StoreError, StoreFailed
-from . import catalogue, table
+from . import table
 from .connection import Connection
 from .database import Database
 from .encoding import encode, encode_commit
-from .fault import unknown_session
 from .folder import PrivateFolder
-from .identifier import check_client_id, check_identifier
 from .lock import Owner
 from .presence import Presence
-from .store import Commit, Lease, Loaded, Posted, SessionRow, Snapshot, StoredEntry
+from .store import (
+    Commit,
+    Lease,
+    Loaded,
+    Posted,
+    SessionRow,
+    Snapshot,
+    StoredEntry,
+    check_client_id,
+    check_identifier,
+    unknown_session,
+)
 
 _PAGE = 500  # entries read at once, so that no reader holds the log for long
 
@@ -88,15 +97,16 @@ class SqliteStore:
         with self._reading(session) as connection:
             table.last_seq(connection, session)  # no lock file for a session that is not
         with self._telling():
-            lock = presence.take(session, Owner(os.getpid(), node, self._clock()))
+            lock = presence.take(session, Owner(pid=os.getpid(), node=node, started=self._clock()))
         if lock is None:
             return None
-        try:
+        with ExitStack() as undo:
+            undo.callback(lock.release)
             with self._writing() as connection:
-                lease = Lease(session, node, table.raise_epoch(connection, session, node))
-        except BaseException:
-            lock.release()
-            raise
+                lease = Lease(
+                    session=session, node=node, epoch=table.raise_epoch(connection, session, node)
+                )
+            undo.pop_all()
         presence.keep(lease, lock)
         return lease
 
@@ -140,7 +150,12 @@ class SqliteStore:
             snapshot = table.read_snapshot(connection, session)
             after = snapshot.seq if snapshot else 0
             tail = table.read_entries(connection, session, after, row.seq)
-            return Loaded(row, snapshot, tail, table.read_inbox(connection, session))
+            return Loaded(
+                row=row,
+                snapshot=snapshot,
+                tail=tail,
+                unconsumed=table.read_inbox(connection, session),
+            )
 
     def entries(
         self, session: str, after: int = 0, upto: int | None = None
@@ -182,7 +197,7 @@ class SqliteStore:
         if database is None or self._presence is None:
             return {}
         with database.reading() as connection:
-            claimed = catalogue.read_nodes(connection)
+            claimed = table.read_nodes(connection)
         with self._telling():
             return self._presence.owners(claimed)
 
@@ -192,7 +207,7 @@ class SqliteStore:
         if database is None:
             return
         with database.reading() as connection:
-            found = catalogue.search_entries(connection, text)
+            found = table.search_entries(connection, text)
         yield from found
 
     def sizes(self) -> dict[str, int]:
@@ -201,19 +216,19 @@ class SqliteStore:
         if database is None:
             return {}
         with database.reading() as connection:
-            return catalogue.read_sizes(connection)
+            return table.read_sizes(connection)
 
     def delete(self, lease: Lease) -> None:
         """Delete a session for good: its journal, its snapshots, its inbox; its lease ends, too."""
         with self._writing() as connection:
-            catalogue.delete_session(connection, lease.session, lease.epoch)
+            table.delete_session(connection, lease.session, lease.epoch)
         self.release(lease)
 
     def thin(self, sessions: Sequence[str]) -> None:
         """Drop all but the newest snapshot of these sessions."""
         with self._writing() as connection:
             for session in sessions:
-                catalogue.thin_snapshots(connection, session)
+                table.thin_snapshots(connection, session)
 
     def compact(self) -> int:
         """Give unused pages of the file back, if it is worth it; returns bytes."""
@@ -265,7 +280,7 @@ class SqliteStore:
             if self._is_closed:
                 return
             self._is_closed = True
-        with contextlib.ExitStack() as closing:
+        with ExitStack() as closing:
             if self._folder is not None:
                 closing.callback(self._folder.close)
             if self._database is not None:
@@ -323,16 +338,14 @@ class SqliteStore:
     def _enter(self, *, create: bool) -> None:
         """Open folder and database; leave the folder open only if both are."""
         folder = PrivateFolder.open(self._path, create=create)
-        try:
+        with ExitStack() as undo:
+            undo.callback(folder.close)
             open_database = Database.open if create else Database.open_for_reading
             opened = open_database(folder, self._patience)
-        except BaseException:
-            folder.close()
-            raise
-        if opened is None:
-            folder.close()
-            return
-        self._folder, self._database, self._presence = folder, opened, Presence(folder)
+            if opened is None:
+                return
+            self._folder, self._database, self._presence = folder, opened, Presence(folder)
+            undo.pop_all()
 
     @contextmanager
     def _telling(self) -> Generator[None]:
@@ -342,5 +355,5 @@ class SqliteStore:
         except OSError as fault:
             raise StoreFailed(
                 f"`{fault.filename or self._path}` cannot be used: {fault.strerror or fault}",
-                "Look at free space and permissions there, or set STEERSMAN_HOME.",
+                "Check free space and permissions there, or set STEERSMAN_HOME.",
             ) from fault

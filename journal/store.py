@@ -7,15 +7,19 @@ owner in the same transaction that journals what became of them. All methods blo
 from the writer thread (`commit`) or from a command that has nothing else to do.
 """
 
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ..machines.errors import MachineError, StoreError, UnknownSession, UsageError
+from ..machines.value import Value
 from .lock import Owner
 
+_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+_CLIENT_ID_BYTES = 256
 
-@dataclass(frozen=True, slots=True)
-class StoredEntry:
+
+class StoredEntry(Value):
     """One journal entry: `seq` dense from 1 in its session, `time` in seconds since 1970, UTC."""
 
     seq: int
@@ -23,16 +27,14 @@ class StoredEntry:
     data: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Value):
     """The state of a session after entry `seq`, as JSON data: a fold of the journal."""
 
     seq: int
     state: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Posted:
+class Posted(Value):
     """A message in a session's inbox; `id` rises within the whole store."""
 
     id: int
@@ -43,8 +45,7 @@ class Posted:
     time: float
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Value):
     """The right to write one session's journal."""
 
     session: str
@@ -52,8 +53,7 @@ class Lease:
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRow:
+class SessionRow(Value):
     """What a list of sessions shows, kept beside the journal so that listing folds nothing.
 
     `workflow` is the name of what the session runs, if it is a run, and `run` how that is.
@@ -74,8 +74,7 @@ class SessionRow:
     run: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Value):
     """What one session wants durable: entries in order, consumed inbox ids, the row to show.
 
     `row` replaces the session's row; `snapshot`, when given, is kept beside the journal.
@@ -88,14 +87,13 @@ class Commit:
     snapshot: Snapshot | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Value):
     """What recovery needs: the newest snapshot, the entries after it, the unread inbox."""
 
     row: SessionRow
     snapshot: Snapshot | None
     tail: tuple[StoredEntry, ...]
-    unconsumed: tuple[Posted, ...] = field(default=())
+    unconsumed: tuple[Posted, ...] = ()
 
 
 class Store(Protocol):
@@ -172,3 +170,47 @@ class Store(Protocol):
     def close(self) -> None:
         """Release all leases, checkpoint, close. Idempotent."""
         ...
+
+
+def check_identifier(kind: str, text: str) -> str:
+    """Return the id of a session or node unchanged, or raise `UsageError`.
+
+    Files and sockets are named after ids.
+    """
+    if not _ID.fullmatch(text):
+        raise UsageError(
+            f"{text[:80]!r} is not a {kind} id",
+            "An id has 1 to 64 characters of a-z, 0-9 and `-`, and does not begin with `-`.",
+        )
+    return text
+
+
+def check_client_id(text: str) -> str:
+    """Return a client's own message id unchanged, or raise `UsageError`; empty means none."""
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        size = _CLIENT_ID_BYTES + 1
+    if size > _CLIENT_ID_BYTES:
+        raise UsageError(
+            f"{text[:80]!r} is not a client id",
+            f"A client id is text of at most {_CLIENT_ID_BYTES} bytes of UTF-8.",
+        )
+    return text
+
+
+def unknown_session(session: str) -> UnknownSession:
+    """Make the error for an id that no session has."""
+    return UnknownSession(
+        f"there is no session `{session}`", "`steersman sessions list` shows all."
+    )
+
+
+def session_exists(session: str) -> StoreError:
+    """Make the error for an id that is taken."""
+    return StoreError(f"session `{session}` exists already", "Choose another id.")
+
+
+def missing_message(session: str, message: int) -> MachineError:
+    """Make the error for a commit that consumes a message which is not there (any more)."""
+    return MachineError(f"session `{session}`: message {message} is not in its inbox")

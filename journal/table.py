@@ -1,16 +1,25 @@
-"""What is read from the tables and written to them, a function for each thought.
+"""What is read from the tables and written to them, one function for each kind of access.
 
 All of them run inside a transaction of the caller (`database.py`); none commits.
 """
 
+import json
 from collections.abc import Sequence
 
-from ..machines.errors import StoreDamaged
+from ..machines.errors import LeaseLost, StoreDamaged
 from .connection import Connection
 from .encoding import EncodedCommit, decode, decode_row, encode_row
-from .fault import missing_message, session_exists, unknown_session
-from .store import Posted, SessionRow, Snapshot, StoredEntry
+from .store import (
+    Posted,
+    SessionRow,
+    Snapshot,
+    StoredEntry,
+    missing_message,
+    session_exists,
+    unknown_session,
+)
 
+_OF_SESSION = ("entries", "snapshots", "inbox")
 _SNAPSHOTS_KEPT = 3
 _SNAPSHOT_GAP = 1000  # entries; of older snapshots the first in each stretch of so many is kept
 LAST = (1 << 63) - 1  # greater than any sequence number
@@ -136,7 +145,7 @@ def read_snapshot(connection: Connection, session: str, upto: int | None = None)
     )
     if found is None:
         return None
-    return Snapshot(found[0], decode(_what(connection, session, "a snapshot"), found[1]))
+    return Snapshot(seq=found[0], state=decode(_what(connection, session, "a snapshot"), found[1]))
 
 
 def read_entries(
@@ -156,7 +165,9 @@ def read_entries(
             "Restore the home from a copy; nothing was deleted.",
         )
     return tuple(
-        StoredEntry(seq, time, decode(_what(connection, session, f"entry {seq}"), data))
+        StoredEntry(
+            seq=seq, time=time, data=decode(_what(connection, session, f"entry {seq}"), data)
+        )
         for seq, time, data in found
     )
 
@@ -170,12 +181,12 @@ def read_inbox(connection: Connection, session: str) -> tuple[Posted, ...]:
     )
     return tuple(
         Posted(
-            id,
-            session,
-            lane,
-            decode(_what(connection, session, f"message {id}"), message),
-            client_id,
-            time,
+            id=id,
+            session=session,
+            lane=lane,
+            message=decode(_what(connection, session, f"message {id}"), message),
+            client_id=client_id,
+            time=time,
         )
         for id, lane, message, client_id, time in found
     )
@@ -243,3 +254,60 @@ def _write_snapshot(connection: Connection, session: str, snapshot: tuple[int, s
 def _what(connection: Connection, session: str, part: str) -> str:
     """Name a part of a session and its file, for an error."""
     return f"`{connection.file}`: {part} of session `{session}`"
+
+
+# All sessions at once ----------------------------------------------------------------------------
+
+
+def read_nodes(connection: Connection) -> dict[str, list[str]]:
+    """List the sessions that each node claimed and did not give back."""
+    found: dict[str, list[str]] = {}
+    for session, node in connection.rows("SELECT session, node FROM sessions WHERE node <> ''"):
+        found.setdefault(node, []).append(session)
+    return found
+
+
+def read_sizes(connection: Connection) -> dict[str, int]:
+    """Add up what is stored of each session, in bytes of text."""
+    sizes: dict[str, int] = {}
+    for table, column in (("entries", "data"), ("snapshots", "state")):
+        rows = connection.rows(f"SELECT session, sum(length({column})) FROM {table} GROUP BY 1")
+        for session, size in rows:
+            sizes[session] = sizes.get(session, 0) + int(size)
+    return sizes
+
+
+def search_entries(connection: Connection, text: str) -> list[tuple[str, StoredEntry]]:
+    """Find the entries that hold a text as JSON writes it, newest session first."""
+    written = json.dumps(text, ensure_ascii=False)[1:-1]
+    for char in "\\%_":
+        written = written.replace(char, f"\\{char}")
+    found = connection.rows(
+        "SELECT entries.session, entries.seq, time, data FROM entries JOIN sessions USING (session)"
+        " WHERE data LIKE ? ESCAPE '\\' ORDER BY sessions.updated DESC, session, entries.seq",
+        f"%{written}%",
+    )
+    return [
+        (session, StoredEntry(seq=seq, time=time, data=decode(f"entry {seq} of `{session}`", data)))
+        for session, seq, time, data in found
+    ]
+
+
+def delete_session(connection: Connection, session: str, epoch: int) -> None:
+    """Delete every row of a session, and overwrite what they held. Raises `LeaseLost`."""
+    connection.change("PRAGMA secure_delete = on")
+    known = connection.row("SELECT epoch FROM sessions WHERE session = ?", session)
+    if known is None or known[0] != epoch:
+        raise LeaseLost(f"another program has taken over session `{session}`")
+    for table in _OF_SESSION:
+        connection.change(f"DELETE FROM {table} WHERE session = ?", session)
+    connection.change("DELETE FROM sessions WHERE session = ?", session)
+
+
+def thin_snapshots(connection: Connection, session: str) -> None:
+    """Drop all but the newest snapshot of a session."""
+    connection.change(
+        "DELETE FROM snapshots WHERE session = ?1"
+        " AND seq < (SELECT max(seq) FROM snapshots WHERE session = ?1)",
+        session,
+    )

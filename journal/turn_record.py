@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
+
+from msgspec import field
+from msgspec.structs import replace
 
 from ..machines.conversation import Usage
 from ..machines.lifecycles import CALL, TURN
+from ..machines.value import Value
 from . import entries as e
-from .agent_entries import CallReported
-from .fold import changed, moved
-from .limit_entries import LimitReached
+from .fold import moved
 
 EVENT_OF_STATUS = {"ok": "succeed", "failed": "fail", "timed_out": "time_out", "killed": "kill"}
 EVENT_OF_REFUSAL = {"denied": "deny", "failed": "reject", "skipped": "stop"}
-OF_TURNS = (e.ModelCalled, e.QuestionAsked, e.ToolIntended, e.ToolRefused, CallReported)
-"""Entries that are about nothing but a turn and its calls, and are folded nowhere else."""
 CALL_ENDS = CALL.final
 TURN_ENDS = TURN.final
 
 
-@dataclass(frozen=True, slots=True)
-class CallRecord:
+class CallRecord(Value):
     """One tool call of the turn that runs, or ran last.
 
     `fault` says what is wrong with its arguments. `within` is the call of the agent that makes it, where
@@ -46,8 +44,7 @@ class CallRecord:
     since: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class TurnRecord:
+class TurnRecord(Value):
     """One turn; `calls` are kept for the newest turn only.
 
     `sent` are the tokens of a call that is not answered. `is_over`: it has ended, and everything that
@@ -96,20 +93,48 @@ def apply_to_turn(turn: TurnRecord, entry: e.Entry, time: float) -> TurnRecord:
             return _take_answer(turn, entry, time)
         case e.QuestionAsked() | e.ToolIntended() | e.ToolRefused() | e.ToolEnded():
             return _apply_to_call(turn, turn.calls[entry.call], entry, time)
-        case CallReported():
+        case e.CallReported():
             within: dict[str, Any] = {"step": entry.step, "within": entry.within}
-            call = CallRecord(entry.call, entry.tool, entry.arguments, **within)
-            return changed(turn, calls={**turn.calls, call.id: call})
+            call = CallRecord(id=entry.call, tool=entry.tool, arguments=entry.arguments, **within)
+            return replace(turn, calls={**turn.calls, call.id: call})
         case e.AnswerCut():
             return move_turn(turn, "cut", time, sent=0, was_cut=True)
         case e.Steered():
-            return changed(turn, is_closing=False, was_cut=False)
-        case LimitReached():
-            return changed(turn, is_spent=True)
+            return replace(turn, is_closing=False, was_cut=False)
+        case e.LimitReached():
+            return replace(turn, is_spent=True)
         case e.ModelCallFailed():
             return move_turn(turn, "model_failed", time, reason=entry.reason, sent=0)
-        case _:
+        case e.CompactionBegun():
+            event = "overflow" if turn.state == "calling" else "compact"
+            return move_turn(
+                turn,
+                event,
+                time,
+                since=time,
+                sent=entry.tokens,
+                compacted_at=entry.step,
+                dropped=entry.dropped,
+                refusal=entry.refusal,
+            )
+        case e.Compacted():
+            usage = turn.usage + entry.usage
+            return move_turn(turn, "compacted", time, since=time, usage=usage, sent=0)
+        case e.TurnStarted() | e.Interrupted() | e.Stopped() | e.TurnEnded():
+            return turn  # a turn begins and ends with its session: see `record.py`
+        case e.QuestionAnswered() | e.ProgressMade() | e.LateResult():
             return turn
+        case (
+            e.QueueEntry()
+            | e.SessionEntry()
+            | e.ChildEntry()
+            | e.GoalEntry()
+            | e.RevertEntry()
+            | e.RunEntry()
+        ):
+            return turn
+        case _:
+            assert_never(entry)
 
 
 def move_turn(
@@ -123,7 +148,7 @@ def move_turn(
     state = moved(TURN, turn.state, event, facts)
     if state != turn.state:
         changes["since"] = time
-    return changed(turn, state=state, **changes)
+    return replace(turn, state=state, **changes)
 
 
 def _take_answer(turn: TurnRecord, entry: e.Answered, time: float) -> TurnRecord:
@@ -131,9 +156,9 @@ def _take_answer(turn: TurnRecord, entry: e.Answered, time: float) -> TurnRecord
     calls = dict(turn.calls)
     for request in requests:
         calls[request.call] = CallRecord(
-            request.call,
-            request.tool,
-            request.arguments,
+            id=request.call,
+            tool=request.tool,
+            arguments=request.arguments,
             step=entry.step,
             wire_id=request.wire_id,
             fault=request.fault,
@@ -146,26 +171,35 @@ def _take_answer(turn: TurnRecord, entry: e.Answered, time: float) -> TurnRecord
     )
 
 
-def _apply_to_call(turn: TurnRecord, call: CallRecord, entry: e.Entry, time: float) -> TurnRecord:
+def _apply_to_call(
+    turn: TurnRecord,
+    call: CallRecord,
+    entry: e.QuestionAsked | e.ToolIntended | e.ToolRefused | e.ToolEnded,
+    time: float,
+) -> TurnRecord:
     calls = {**turn.calls, call.id: _moved_call(call, entry, time)}
     if turn.state == "acting" and all(known.state in CALL_ENDS for known in calls.values()):
         return move_turn(turn, "calls_done", time, calls=calls)
-    return changed(turn, calls=calls)
+    return replace(turn, calls=calls)
 
 
-def _moved_call(call: CallRecord, entry: e.Entry, time: float) -> CallRecord:
+def _moved_call(
+    call: CallRecord,
+    entry: e.QuestionAsked | e.ToolIntended | e.ToolRefused | e.ToolEnded,
+    time: float,
+) -> CallRecord:
     match entry:
         case e.QuestionAsked():
             state = moved(CALL, call.state, "ask")
             asked = {"question": entry.question, "is_outside": entry.is_outside}
-            return changed(call, state=state, since=time, **asked)
+            return replace(call, state=state, since=time, **asked)
         case e.ToolIntended():
-            return changed(call, state=moved(CALL, call.state, "intend"), since=time)
+            return replace(call, state=moved(CALL, call.state, "intend"), since=time)
         case e.ToolRefused():
             state = moved(CALL, call.state, EVENT_OF_REFUSAL[entry.status])
-            return changed(call, state=state, since=time)
+            return replace(call, state=state, since=time)
         case e.ToolEnded():
-            return changed(
+            return replace(
                 call,
                 state=moved(CALL, call.state, EVENT_OF_STATUS[entry.status]),
                 since=time,
@@ -174,20 +208,18 @@ def _moved_call(call: CallRecord, entry: e.Entry, time: float) -> CallRecord:
                 killed=entry.killed,
                 survivors=entry.survivors,
             )
-        case _:
-            return call
 
 
 def lose_calls(turn: TurnRecord) -> TurnRecord:
-    """Give up on what has no result; nobody will say any more how it ended."""
+    """Mark the calls without a result as lost: how they ended stays unknown."""
     return move_calls(turn, "lose")
 
 
 def move_calls(turn: TurnRecord, event: str) -> TurnRecord:
     """Fire an event on all calls of a turn that have not ended."""
     lost = {
-        name: changed(call, state=moved(CALL, call.state, event))
+        name: replace(call, state=moved(CALL, call.state, event))
         for name, call in turn.calls.items()
         if call.state not in CALL_ENDS
     }
-    return changed(turn, calls={**turn.calls, **lost}) if lost else turn
+    return replace(turn, calls={**turn.calls, **lost}) if lost else turn

@@ -4,16 +4,14 @@ To the turn its work is one tool call, `agent`. What the agent does within it is
 its own: journalled as those of any agent, but started by it and not by us. `call` is the turn's call.
 """
 
-from dataclasses import dataclass
-
 from .conversation import ToolRequest
 from .messages import Message
+from .value import Value
 
 AGENT_TOOL = "agent"
 """The tool of a session whose agent is another program."""
 
 
-@dataclass(frozen=True, slots=True)
 class AgentBound(Message):
     """The agent's own id of the session, under which it can be loaded again."""
 
@@ -21,7 +19,6 @@ class AgentBound(Message):
     session: str
 
 
-@dataclass(frozen=True, slots=True)
 class AgentSaid(Message):
     """A piece of its answer."""
 
@@ -29,7 +26,6 @@ class AgentSaid(Message):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
 class AgentCalled(Message):
     """It runs a tool of its own, or with `asks` wants to and waits for an answer."""
 
@@ -38,7 +34,6 @@ class AgentCalled(Message):
     asks: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class AgentCallEnded(Message):
     """A tool of its own has ended: `status` is ok or failed."""
 
@@ -47,8 +42,7 @@ class AgentCallEnded(Message):
     status: str
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerAgent:
+class AnswerAgent(Value):
     """Tell the agent whether its call `inner` may run."""
 
     turn: str

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from .value import Value
 
 _TICKS = re.compile(r"`+")
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
+class Attachment(Value):
     """One file or folder; `text` is what the model reads of it, empty if it was not attached.
 
     `size` is in words (`1.2 kB`); `note` says what was left out, or why it was not attached.
@@ -28,7 +28,7 @@ def rendered(attached: Sequence[Attachment]) -> str:
 
     The fence around a file is longer than any in it, so that no file can end its own quotation.
     """
-    return "".join(f"\n\n{_block(one)}" for one in attached)
+    return "".join(f"\n\n{_block(file)}" for file in attached)
 
 
 def _block(one: Attachment) -> str:
@@ -42,9 +42,9 @@ def _block(one: Attachment) -> str:
 
 def told(attached: Sequence[Attachment]) -> str:
     """Say to the person what was attached and what was not; empty when nothing was named."""
-    there = [_brief(one) for one in attached if not one.is_refused]
+    there = [_brief(file) for file in attached if not file.is_refused]
     lines = [f"Attached {', '.join(there)}."] if there else []
-    lines += [f"Not attached: {one.path}: {one.note}." for one in attached if one.is_refused]
+    lines += [f"Not attached: {file.path}: {file.note}." for file in attached if file.is_refused]
     return "\n".join(lines)
 
 

@@ -7,13 +7,12 @@ such a set.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from .machine import Machine, Transition
+from .value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class MachineFault:
+class MachineFault(Value):
     """One finding: `kind` is a fixed word per rule, `where` the place, `message` a sentence.
 
     `hint` names the next step, where the message does not imply it.
@@ -58,7 +57,9 @@ Rule = Callable[[Machine], Iterable[Finding]]
 
 def _faults(machine: Machine, rules: Sequence[Rule]) -> tuple[MachineFault, ...]:
     return tuple(
-        MachineFault(machine.name, *finding) for rule in rules for finding in rule(machine)
+        MachineFault(machine=machine.name, kind=kind, where=where, message=message)
+        for rule in rules
+        for kind, where, message in rule(machine)
     )
 
 
@@ -95,14 +96,14 @@ def _dead_ends(machine: Machine) -> Iterator[Finding]:
     following = _next_states(machine)
     for name in machine.live:
         if not following[name] - {name}:
-            yield "dead-end", f"state `{name}`", "not final, yet no event leads out of it"
+            yield "dead-end", f"state `{name}`", "not final, but no event leaves it"
 
 
 def _exits_from_final_states(machine: Machine) -> Iterator[Finding]:
     for row in machine.transitions:
         for name in row.source:
             if name in machine.final and row.dest is not None:
-                message = f"final, yet `{row.event}` leads to `{row.dest}`"
+                message = f"final, but `{row.event}` leads to `{row.dest}`"
                 yield "final-exit", f"state `{name}`", message
 
 
@@ -135,7 +136,7 @@ def _shadowed_rows(machine: Machine) -> Iterator[Finding]:
             if _left(row.guards, facts) is None:
                 yield "shadowed", where, f"{told} can never pass: its guards contradict each other"
             elif index and _missed([earlier.guards for earlier in rows[:index]], facts) is None:
-                yield "shadowed", where, f"{told} can never win: earlier rows take all its cases"
+                yield "shadowed", where, f"{told} can never apply: earlier rows match all its cases"
 
 
 def _unhandled_control_events(machine: Machine) -> Iterator[Finding]:
@@ -161,7 +162,9 @@ def _timeouts_without_row(machine: Machine) -> Iterator[Finding]:
 def _ignored_rows_that_act(machine: Machine) -> Iterator[Finding]:
     for row in machine.transitions:
         if row.ignored and (row.dest is not None or row.effects):
-            message = f"ignored in `{'`, `'.join(row.source)}`, yet it moves or asks for effects"
+            message = (
+                f"ignored in `{'`, `'.join(row.source)}`, but it has a target state or effects"
+            )
             yield "ignored-acts", f"event `{row.event}`", message
 
 

@@ -8,11 +8,13 @@ counts as a word of prose is `prose.py`'s business, which words count is `words.
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from .disposition import Intent
 from .prose import Token
+from .value import Value
 from .words import Match, WordKind, Words
 
 Revert = Literal["", "turn", "last"]
@@ -29,8 +31,7 @@ _REVERTIBLE: Final = frozenset({"file", "change", "edit"})
 _WHOSE: Final = frozenset({"your", "very"})
 
 
-@dataclass(frozen=True, slots=True)
-class Classification:
+class Classification(Value):
     """What a message is.
 
     `matched` is the configured word that decided, empty if none did. `command` and `argument`
@@ -47,8 +48,7 @@ class Classification:
     revert: Revert = ""
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(Struct, kw_only=True):
     """What the words of a text amount to."""
 
     interrupt: str = ""
@@ -76,12 +76,14 @@ def classify(
     choice = _EXPLICIT.get(explicit)
     if choice is None and (slash := _COMMAND.match(text)) and slash[1].lower() in commands:
         argument = text[slash.end() :].rstrip()
-        return Classification(Intent.COMMAND, command=slash[1].lower(), argument=argument)
+        return Classification(intent=Intent.COMMAND, command=slash[1].lower(), argument=argument)
     reading = _read(words.tokens(text), words)
     if choice is not None:
         is_stop = choice is Intent.EXPLICIT_INTERRUPT
         revert = reading.revert if is_stop else ""
-        return Classification(choice, says_more=reading.says_more or not is_stop, revert=revert)
+        return Classification(
+            intent=choice, says_more=reading.says_more or not is_stop, revert=revert
+        )
     return _by_words(reading)
 
 
@@ -95,11 +97,13 @@ def _by_words(reading: _Reading) -> Classification:
     """Choose the intent where nothing but the words decides."""
     if not reading.interrupt:
         intent = Intent.STEER_WORD if reading.steer else Intent.CONVERSE
-        return Classification(intent, matched=reading.steer)
+        return Classification(intent=intent, matched=reading.steer)
     if reading.says_more:
-        return Classification(Intent.INTERRUPT_MORE, matched=reading.interrupt)
+        return Classification(intent=Intent.INTERRUPT_MORE, matched=reading.interrupt)
     intent = Intent.REVERT if reading.revert else Intent.INTERRUPT_BARE
-    return Classification(intent, matched=reading.interrupt, says_more=False, revert=reading.revert)
+    return Classification(
+        intent=intent, matched=reading.interrupt, says_more=False, revert=reading.revert
+    )
 
 
 def _read(found: list[Token], words: Words) -> _Reading:

@@ -6,9 +6,11 @@ four characters each. Pure.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec.structs import replace
 
 from .conversation import ChatMessage
+from .value import Value
 
 CHARACTERS = 4  # of a token: English prose has more, code fewer
 EACH = 4  # tokens around every message
@@ -18,8 +20,7 @@ KEPT = 2_000  # characters of the newest results that stay in any case
 SPARED = 400  # characters; a shorter result is not worth leaving out
 
 
-@dataclass(frozen=True, slots=True)
-class Fill:
+class Fill(Value):
     """What a server counted: `tokens` for the first `messages` of the conversation; 0: nothing yet."""
 
     tokens: int = 0
@@ -28,11 +29,11 @@ class Fill:
 
 def tokens_of(messages: Sequence[ChatMessage]) -> int:
     """Estimate what messages take of a window, in tokens."""
-    return sum(EACH + _characters(one) // CHARACTERS for one in messages)
+    return sum(EACH + _characters(message) // CHARACTERS for message in messages)
 
 
 def _characters(message: ChatMessage) -> int:
-    calls = sum(len(one.tool) + len(json.dumps(one.arguments)) for one in message.tool_calls)
+    calls = sum(len(call.tool) + len(json.dumps(call.arguments)) for call in message.tool_calls)
     return len(message.text) + calls
 
 

@@ -4,14 +4,16 @@ A conversation is a tuple of `ChatMessage`, oldest first, and is only ever appen
 Names of the usage fields follow OpenTelemetry's `gen_ai.usage.*` attributes.
 """
 
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import field
+
+from .value import Value
 
 Role = Literal["user", "assistant", "tool"]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolRequest:
+class ToolRequest(Value):
     """One tool call as the model asked for it.
 
     `call` is our own id (`t3.c2`), `wire_id` the model's. `arguments` is the parsed JSON object;
@@ -25,8 +27,7 @@ class ToolRequest:
     fault: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Thought:
+class Thought(Value):
     """What a model thought before it answered, as its API wants it back: word for word, with its seal.
 
     `sealed` is what nobody but the API can read, in place of a text.
@@ -37,8 +38,7 @@ class Thought:
     sealed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ChatMessage:
+class ChatMessage(Value):
     """One message of a conversation; `call` names the tool call that a `tool` message answers.
 
     `thoughts` are there only where the model's API wants them back.
@@ -52,8 +52,7 @@ class ChatMessage:
     thoughts: tuple[Thought, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Value):
     """Tokens of one model call, or a sum of calls; `cache_read` and `cache_write` are parts of `input`.
 
     `cost` is in the currency of the configured prices; 0 where none are.
@@ -74,28 +73,27 @@ class Usage:
     def __add__(self, other: "Usage") -> "Usage":
         """Add field by field."""
         return Usage(
-            self.input + other.input,
-            self.output + other.output,
-            self.cache_read + other.cache_read,
-            self.cache_write + other.cache_write,
-            self.reasoning + other.reasoning,
-            self.cost + other.cost,
+            input=self.input + other.input,
+            output=self.output + other.output,
+            cache_read=self.cache_read + other.cache_read,
+            cache_write=self.cache_write + other.cache_write,
+            reasoning=self.reasoning + other.reasoning,
+            cost=self.cost + other.cost,
         )
 
     def __sub__(self, other: "Usage") -> "Usage":
         """Subtract field by field: what was used since `other` was counted."""
         return Usage(
-            self.input - other.input,
-            self.output - other.output,
-            self.cache_read - other.cache_read,
-            self.cache_write - other.cache_write,
-            self.reasoning - other.reasoning,
-            self.cost - other.cost,
+            input=self.input - other.input,
+            output=self.output - other.output,
+            cache_read=self.cache_read - other.cache_read,
+            cache_write=self.cache_write - other.cache_write,
+            reasoning=self.reasoning - other.reasoning,
+            cost=self.cost - other.cost,
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSchema:
+class ToolSchema(Value):
     """What a model is told about a tool; `parameters` is a JSON Schema of type object."""
 
     name: str

@@ -4,12 +4,14 @@ The child supervisor is the one authority on a session's children, as the queue 
 child is a session; what it does is heard through its journal, once that is durable.
 """
 
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
+
+from msgspec import field
 
 from .attachment import Attachment
 from .conversation import ChatMessage, Usage
 from .messages import Lane, Message
+from .value import Value
 
 ReportKind = Literal["ended", "stopped", "closed", "steered", "missed"]
 
@@ -17,7 +19,6 @@ ReportKind = Literal["ended", "stopped", "closed", "steered", "missed"]
 # Effects: what is asked for once it is durable ----------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Delegate(Message):
     """A tool call of turn `turn` gives a task to a child; its result is the call's.
 
@@ -32,7 +33,6 @@ class Delegate(Message):
     lineage: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Dismiss(Message):
     """A tool call of turn `turn` ends a child, named as in `EndChild`; it has its result at once."""
 
@@ -43,7 +43,6 @@ class Dismiss(Message):
     arguments: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
 class StopChild(Message):
     """End the child that this tool call waits for; the call's result still comes."""
 
@@ -53,8 +52,7 @@ class StopChild(Message):
     call: str
 
 
-@dataclass(frozen=True, slots=True)
-class OpenChild:
+class OpenChild(Value):
     """Open a child's session: `seed` is what it has seen before its first word, `task` what that is.
 
     Answered with `ChildOpened` or `ChildLost`.
@@ -68,14 +66,12 @@ class OpenChild:
     task: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CloseChild:
+class CloseChild(Value):
     """Let go of a child's session: nobody owns it any more."""
 
     session: str
 
 
-@dataclass(frozen=True, slots=True)
 class PassSteer(Message):
     """Hand a steer on to the children named; each takes it in at its own next boundary.
 
@@ -91,8 +87,7 @@ class PassSteer(Message):
     beneath: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SetTimer:
+class SetTimer(Value):
     """Send the actor that asked a `TimerFired` with this name, so many seconds later."""
 
     name: str
@@ -103,7 +98,6 @@ class SetTimer:
 # To the child supervisor ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class ResumeChildren(Message):
     """Turn `turn` goes on where `earlier` were interrupted, newest first: so do the children of those.
 
@@ -116,7 +110,6 @@ class ResumeChildren(Message):
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
 class EndChild(Message):
     """A person ends one child: at once, or after it has summed up what it has (`is_gentle`).
 
@@ -129,7 +122,6 @@ class EndChild(Message):
     user: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class SideTalk(Message):
     """A question beside the main turn, answered by a session of its own that only reads."""
 
@@ -140,7 +132,6 @@ class SideTalk(Message):
     client_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class StartTalk(Message):
     """Open a side talk: `item` is its place in the queue, `seed` what it has seen.
 
@@ -156,7 +147,6 @@ class StartTalk(Message):
     seed: tuple[ChatMessage, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Recall(Message):
     """Take back the steer with this key, if it still waits."""
 
@@ -167,7 +157,6 @@ class Recall(Message):
 # To the queue -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Offer(Message):
     """Give a result a place in the queue where it waits until a person decides about it."""
 
@@ -179,7 +168,6 @@ class Offer(Message):
     is_answered: bool = True
 
 
-@dataclass(frozen=True, slots=True)
 class AnswerOffer(Message):
     """The answer to a side talk is there; it goes where the person wanted it in the meantime."""
 
@@ -192,7 +180,6 @@ class AnswerOffer(Message):
 # From the ports, and from the children ------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class ChildOpened(Message):
     """A child's session is open: `start` starts its actor, `entry` is what a new one is told first.
 
@@ -210,7 +197,6 @@ class ChildOpened(Message):
     last: "ChildReport | None" = None
 
 
-@dataclass(frozen=True, slots=True)
 class ChildLost(Message):
     """A child's session could not be opened."""
 
@@ -220,7 +206,6 @@ class ChildLost(Message):
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class ChildReport(Message):
     """What a child did, durable in its journal.
 

@@ -14,7 +14,6 @@ A row that spares somebody says why. A turn that is cancelled ends, which is a c
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -26,8 +25,8 @@ class Cause(StrEnum):
 
     STOP = "stop"  # /stop, Esc, an explicit interrupt
     NEW = "new"  # /new
-    BARE_WORD = "bare_word"  # a message of nothing but interrupt words, or a revert
-    MORE_WORD = "more_word"  # an interrupt word in a message that says more
+    BARE_WORD = "bare_word"  # a message of only interrupt words, or a revert
+    MORE_WORD = "more_word"  # an interrupt word in a longer message
     MESSAGE = "message"  # a message that interrupts by the busy mode or the strategy
     SIGNAL = "signal"  # Ctrl-C, SIGTERM, SIGHUP
     TIMEOUT = "timeout"  # a child's time limit, at the child itself
@@ -61,7 +60,6 @@ class Delivery(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
 class DeliveryRow(Row):
     """One rule; `why` explains it, and must not be empty where somebody is spared."""
 
@@ -87,90 +85,92 @@ DEFAULT_DELIVERIES: Final = Table(
     {"cause": tuple(Cause), "relation": tuple(Relation)},
     (
         DeliveryRow(
-            "never-up-or-aside",
-            when(relation=(Relation.PARENT, Relation.SIBLING)),
-            Delivery.NONE,
-            "A parent learns of it by the child's result; siblings are the parent's to decide.",
+            name="never-up-or-aside",
+            when=when(relation=(Relation.PARENT, Relation.SIBLING)),
+            action=Delivery.NONE,
+            why="A parent learns of it by the child's result; siblings are the parent's to decide.",
         ),
         DeliveryRow(
-            "cancel-all",
-            when(cause=_CANCELS, relation=(Relation.SELF, *_BELOW, Relation.GOAL)),
-            Delivery.CANCEL,
-            "Who wants work to stop means all of it, beside it and after it, too.",
+            name="cancel-all",
+            when=when(cause=_CANCELS, relation=(Relation.SELF, *_BELOW, Relation.GOAL)),
+            action=Delivery.CANCEL,
+            why="A stop applies to all work, including background children and the goal.",
         ),
         DeliveryRow(
-            "finalize-all",
-            when(
+            name="finalize-all",
+            when=when(
                 cause=(Cause.NEW, Cause.FINALIZE), relation=(Relation.SELF, *_BELOW, Relation.GOAL)
             ),
-            Delivery.FINALIZE,
-            "Nothing outlives the session it belongs to.",
+            action=Delivery.FINALIZE,
+            why="Nothing continues after the end of its session.",
         ),
         DeliveryRow(
-            "timeout",
-            when(cause=Cause.TIMEOUT, relation=(Relation.SELF, Relation.FOREGROUND_CHILD)),
-            Delivery.CANCEL,
-            "The limit is the child's, and of those for whom its turn waits.",
+            name="timeout",
+            when=when(cause=Cause.TIMEOUT, relation=(Relation.SELF, Relation.FOREGROUND_CHILD)),
+            action=Delivery.CANCEL,
+            why="The limit applies to the child and to the children that its turn waits for.",
         ),
         DeliveryRow(
-            "timeout-aside",
-            when(cause=Cause.TIMEOUT, relation=(Relation.BACKGROUND_CHILD, Relation.SIDE_TALK)),
-            Delivery.NONE,
-            "Its turn does not wait for them, and they have limits of their own.",
+            name="timeout-aside",
+            when=when(
+                cause=Cause.TIMEOUT, relation=(Relation.BACKGROUND_CHILD, Relation.SIDE_TALK)
+            ),
+            action=Delivery.NONE,
+            why="The child's turn does not wait for them, and they have their own limits.",
         ),
         DeliveryRow(
-            "timeout-goal",
-            when(cause=Cause.TIMEOUT, relation=Relation.GOAL),
-            Delivery.NONE,
-            "The child's goal ends with the child; the parent's is not reached.",
+            name="timeout-goal",
+            when=when(cause=Cause.TIMEOUT, relation=Relation.GOAL),
+            action=Delivery.NONE,
+            why="The child's goal ends with the child; the parent's is not reached.",
         ),
         DeliveryRow(
-            "talk-first",
-            when(cause=(Cause.MESSAGE, Cause.MORE_WORD), relation=Relation.GOAL),
-            Delivery.NONE,
-            "The message runs first, then the goal goes on.",
+            name="talk-first",
+            when=when(cause=(Cause.MESSAGE, Cause.MORE_WORD), relation=Relation.GOAL),
+            action=Delivery.NONE,
+            why="The message runs first, then the goal continues.",
         ),
         DeliveryRow(
-            "stop-alone",
-            when(cause=(Cause.MESSAGE, Cause.MORE_WORD), relation=Relation.SELF),
-            Delivery.CANCEL,
-            "The message runs next.",
+            name="stop-alone",
+            when=when(cause=(Cause.MESSAGE, Cause.MORE_WORD), relation=Relation.SELF),
+            action=Delivery.CANCEL,
+            why="The message runs next.",
         ),
         DeliveryRow(
-            "talk-spares",
-            when(cause=(Cause.MESSAGE, Cause.MORE_WORD), relation=_BELOW),
-            Delivery.NONE,
-            "Talk never stops a child.",
+            name="talk-spares",
+            when=when(cause=(Cause.MESSAGE, Cause.MORE_WORD), relation=_BELOW),
+            action=Delivery.NONE,
+            why="A converse message never stops a child.",
         ),
         DeliveryRow(
-            "turn-end",
-            when(cause=Cause.TURN_END),
-            Delivery.NONE,
-            "The end of a turn destroys nothing: children go on, their results come as messages.",
+            name="turn-end",
+            when=when(cause=Cause.TURN_END),
+            action=Delivery.NONE,
+            why="The end of a turn stops no child; its result arrives as a message.",
         ),
         DeliveryRow(
-            "steer",
-            when(cause=Cause.STEER, relation=Relation.SELF),
-            Delivery.STEER,
-            "The turn takes it in at its next boundary.",
+            name="steer",
+            when=when(cause=Cause.STEER, relation=Relation.SELF),
+            action=Delivery.STEER,
+            why="It is delivered to the turn at its next boundary.",
         ),
         DeliveryRow(
-            "steer-through",
-            when(cause=Cause.STEER_THROUGH, relation=Relation.FOREGROUND_CHILD),
-            Delivery.STEER,
-            "Whoever works takes it in: all active children, or the one that was named.",
+            name="steer-through",
+            when=when(cause=Cause.STEER_THROUGH, relation=Relation.FOREGROUND_CHILD),
+            action=Delivery.STEER,
+            why="It is delivered to all active children, or to the named one.",
         ),
         DeliveryRow(
-            "steer-named",
-            when(cause=Cause.STEER_NAMED, relation=_BELOW),
-            Delivery.STEER,
-            "Whoever is named takes it in, whether the turn waits for it or not.",
+            name="steer-named",
+            when=when(cause=Cause.STEER_NAMED, relation=_BELOW),
+            action=Delivery.STEER,
+            why="It is delivered to the named child, whether the turn waits for it or not.",
         ),
         DeliveryRow(
-            "steer-elsewhere",
-            when(cause=(Cause.STEER, Cause.STEER_THROUGH, Cause.STEER_NAMED)),
-            Delivery.NONE,
-            "A steer is for one conversation, not for all around it.",
+            name="steer-elsewhere",
+            when=when(cause=(Cause.STEER, Cause.STEER_THROUGH, Cause.STEER_NAMED)),
+            action=Delivery.NONE,
+            why="A steer is for one conversation, not for other recipients.",
         ),
     ),
 )
@@ -178,13 +178,13 @@ DEFAULT_DELIVERIES: Final = Table(
 
 _NOT_UP: Final = "A parent learns of it by the child's result."
 _NOT_ASIDE: Final = "Siblings belong to the parent, and the parent's own causes reach them."
-_NO_GOAL: Final = "A goal takes in no text: its turns do."
+_NO_GOAL: Final = "A goal receives no text; its turns do."
 
 NEVER_ASKED: Final[Mapping[tuple[Cause, Relation], str]] = {
     **{(cause, Relation.PARENT): _NOT_UP for cause in Cause},
     **{(cause, Relation.SIBLING): _NOT_ASIDE for cause in Cause},
     **{(cause, Relation.GOAL): _NO_GOAL for cause in STEERS},
-    (Cause.TURN_END, Relation.SELF): "The turn has ended: nothing of it is left to stop.",
+    (Cause.TURN_END, Relation.SELF): "The turn has already ended.",
     (Cause.STEER_NAMED, Relation.SELF): "It names a child; `@parent` is the cause `steer`.",
 }
 """The cells for which nothing asks at run time, and why; all others are asked."""

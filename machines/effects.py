@@ -4,18 +4,17 @@ An actor never performs them. The session hands them to the performer after the 
 them are durable, and only if `epoch` is still the turn's; results come back as messages.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from .agent_call import AnswerAgent
 from .conversation import ChatMessage
 from .delegation import CloseChild, Delegate, Dismiss, OpenChild, PassSteer, SetTimer, StopChild
 from .pursuit import GoalEffect
+from .value import Value
 from .workflow_order import LookAfter, LookBefore
 
 
-@dataclass(frozen=True, slots=True)
-class CallModel:
+class CallModel(Value):
     """Ask the turn's model; `messages` is the whole conversation, oldest first.
 
     `max_tokens` is how long the answer may get; none leaves it to the model.
@@ -28,8 +27,7 @@ class CallModel:
     max_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Summarise:
+class Summarise(Value):
     """Ask the turn's model to sum up `messages`, of which the last one asks for it.
 
     `max_tokens` is how long the summary may get; none leaves it to the model.
@@ -42,8 +40,7 @@ class Summarise:
     max_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunTool:
+class RunTool(Value):
     """Start a tool call whose intent is durable."""
 
     turn: str
@@ -54,15 +51,13 @@ class RunTool:
     may_leave_folder: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CancelModel:
+class CancelModel(Value):
     """Close the model call of this turn at once. Harmless when none is open."""
 
     turn: str
 
 
-@dataclass(frozen=True, slots=True)
-class StopTool:
+class StopTool(Value):
     """Stop a tool call and everything it started; its result still comes."""
 
     turn: str
@@ -70,17 +65,17 @@ class StopTool:
     call: str
 
 
-@dataclass(frozen=True, slots=True)
-class RestoreFiles:
-    """Give files back; the same `id` twice is done once.
+class RestoreFiles(Value):
+    """Restore files; an order with the same `id` is carried out once.
 
-    `scope` is turn, last or undo; `turns` are those that are meant, `since` one and all after it,
-    with neither the newest that changed anything; `paths` narrow an undo. `resumed` are pairs of a
-    turn and the one that it goes on from: together they are one.
+    `scope`: `turn` restores what `turns` changed, `since` what one turn and all after it did, and with
+    neither what the newest turn did that changed anything; `last` restores its last change only;
+    `undo` takes back the last revert, of `paths` if any are named. `resumed` are pairs of a turn and
+    the one that it goes on from: together they are one.
     """
 
     id: str
-    scope: str
+    scope: Literal["turn", "last", "undo"]
     turns: tuple[str, ...] = ()
     since: str = ""
     paths: tuple[str, ...] = ()

@@ -6,12 +6,12 @@ known, a relation stands for whoever there may be.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from .delivery import Cause, Delivery, DeliveryRow, Relation
 from .disposition import DispositionRow
 from .routes import Routes
+from .value import Value
 
 RELATIONS: Final[Mapping[str, str]] = {
     Relation.SELF: "the turn",
@@ -26,8 +26,8 @@ RELATIONS: Final[Mapping[str, str]] = {
 CAUSES: Final[Mapping[str, str]] = {
     Cause.STOP: "/stop, or Esc",
     Cause.NEW: "/new",
-    Cause.BARE_WORD: "a message of nothing but interrupt words, or a revert",
-    Cause.MORE_WORD: "an interrupt word in a message that says more",
+    Cause.BARE_WORD: "a message of only interrupt words, or a revert",
+    Cause.MORE_WORD: "an interrupt word in a longer message",
     Cause.MESSAGE: "a message that interrupts by the busy mode or the strategy",
     Cause.SIGNAL: "the program is left: /exit, or a signal",
     Cause.TIMEOUT: "a child reaches its time limit",
@@ -36,15 +36,15 @@ CAUSES: Final[Mapping[str, str]] = {
     Cause.FINALIZE: "/finalize",
     Cause.TURN_END: "the turn ends, for whatever reason",
     Cause.STEER: "a steer for the turn",
-    Cause.STEER_THROUGH: "a steer for those the turn waits for",
+    Cause.STEER_THROUGH: "a steer for the children that the turn waits for",
     Cause.STEER_NAMED: "/steer @NAME TEXT",
 }
 """What raises each cause, as people see it."""
 
 SITUATIONS: Final[Mapping[str, str]] = {
     "idle": "nothing runs",
-    "held": "nothing runs, and what waits is held",
-    "unattended": "no turn runs, but children in the background do, or a goal goes on",
+    "held": "nothing runs, and the queue is held",
+    "unattended": "no turn runs, but background children or a goal do",
     "busy": "a turn runs, and no child",
     "accompanied": "a turn runs, with children in the background",
     "delegating": "a turn waits for a child",
@@ -54,24 +54,21 @@ SITUATIONS: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Companion:
+class Companion(Value):
     """Somebody around a session."""
 
     name: str
     relation: Relation
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(Value):
     """What one of them gets, and the row that says so."""
 
     who: Companion
     row: DeliveryRow
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Value):
     """The row that decides about a message, and what its cause gives to whom; empty without one."""
 
     row: DispositionRow
@@ -80,12 +77,12 @@ class Explanation:
     @property
     def given(self) -> tuple[Receipt, ...]:
         """Return what is really given to somebody."""
-        return tuple(one for one in self.receipts if one.row.action != Delivery.NONE)
+        return tuple(receipt for receipt in self.receipts if receipt.row.action != Delivery.NONE)
 
     @property
     def outcome(self) -> tuple[str, ...]:
         """Return what comes of it, apart from names of rows: for comparing two tables."""
-        given = sorted(f"{one.row.action} {one.who.name}" for one in self.given)
+        given = sorted(f"{receipt.row.action} {receipt.who.name}" for receipt in self.given)
         return self.row.action, self.row.ack, *given
 
 
@@ -99,7 +96,7 @@ def everybody(situation: str) -> tuple[Companion, ...]:
         "overtaken": (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD),
     }
     relations = (Relation.SELF, *there.get(situation, ()), Relation.SIDE_TALK)
-    return tuple(Companion(RELATIONS[one], one) for one in relations)
+    return tuple(Companion(name=RELATIONS[relation], relation=relation) for relation in relations)
 
 
 def explain(routes: Routes, key: tuple[str, ...], company: Iterable[Companion]) -> Explanation:
@@ -109,11 +106,13 @@ def explain(routes: Routes, key: tuple[str, ...], company: Iterable[Companion]) 
     `MachineError` where a table has no answer.
     """
     row = routes.dispositions.decide(key)
-    return Explanation(row, receipts(routes, row.cause, company) if row.cause else ())
+    return Explanation(row=row, receipts=receipts(routes, row.cause, company) if row.cause else ())
 
 
 def receipts(routes: Routes, cause: str, company: Iterable[Companion]) -> tuple[Receipt, ...]:
     """Ask the second table what a cause gives to each; one it does not know gives nothing."""
     if cause not in routes.deliveries.space["cause"]:
         return ()
-    return tuple(Receipt(one, routes.deliveries.decide((cause, one.relation))) for one in company)
+    return tuple(
+        Receipt(who=who, row=routes.deliveries.decide((cause, who.relation))) for who in company
+    )

@@ -1,34 +1,30 @@
 """What is told but not journalled: it passes, and nothing is lost when it is not heard."""
 
-from dataclasses import dataclass
+from .value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class TextStreamed:
+class TextStreamed(Value):
     """A piece of the model's answer."""
 
     turn: str
     delta: str
 
 
-@dataclass(frozen=True, slots=True)
-class ThoughtStreamed:
+class ThoughtStreamed(Value):
     """A piece of what the model thinks before it answers; no part of the conversation."""
 
     turn: str
     delta: str
 
 
-@dataclass(frozen=True, slots=True)
-class Noticed:
+class Noticed(Value):
     """Something worth a line; `seconds` until what it tells of is over, 0 where that is not known."""
 
     text: str
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class OutputShown:
+class OutputShown(Value):
     """The last lines that a command has printed so far; its result tells the whole."""
 
     turn: str
@@ -36,8 +32,7 @@ class OutputShown:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class MessageRejected:
+class MessageRejected(Value):
     """A message was not taken in; its text goes back to whoever sent it."""
 
     reason: str
@@ -45,8 +40,7 @@ class MessageRejected:
     client_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class MessageKnown:
+class MessageKnown(Value):
     """A message with this key came before: `id` is the item or receipt it got then."""
 
     id: str
@@ -58,8 +52,7 @@ class MessageKnown:
     ack: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StoreLost:
+class StoreLost(Value):
     """The journal cannot be written any more: nothing is accepted from here on."""
 
     code: str

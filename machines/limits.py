@@ -7,9 +7,10 @@ it is known what it took; so several children at work cannot use the same rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from .conversation import Usage
+from .value import Value
 
 # What a model call costs. Prices are configured; nothing here knows any ---------------------------
 
@@ -17,8 +18,7 @@ from .conversation import Usage
 MILLION = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(Value):
     """What a million tokens cost, in whatever currency; cached ones as the others where not said."""
 
     input: float = 0.0
@@ -44,8 +44,7 @@ ANSWER = 1_000
 """Tokens that are reserved for an answer, at least."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Value):
     """0 is no limit. Cost is in the currency of the configured prices."""
 
     max_tokens: int = 0
@@ -53,8 +52,7 @@ class Limits:
     max_minutes: float = 0.0
 
 
-@dataclass(slots=True)
-class Account:
+class Account(Struct, kw_only=True):
     """What was used under some limits; `name` is where they are set, `seconds` how long work went on.
 
     `shares` is how often the limits are granted: once, and once more each time a person says so.

@@ -7,11 +7,10 @@ The shape is the field's (David Harel, "Statecharts", 1987; OTP's gen_statem; xs
 guards, and effects that are asked for by name and performed by somebody else.
 """
 
-from dataclasses import dataclass
+from .value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Value):
     """One state; `timeout_event` is fired when the machine stays longer than its owner allows."""
 
     name: str
@@ -20,8 +19,7 @@ class State:
     timeout_event: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(Value):
     """What an event does in some states. The first row whose guards hold wins.
 
     `dest` none means internal: the state stays. `guards` must all be among the facts that come with
@@ -37,8 +35,7 @@ class Transition:
     ignored: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(Value):
     """A whole machine; `control` events must be handled or ignored in every live state."""
 
     name: str

@@ -1,11 +1,11 @@
 """What people and other programs say to a session: frozen values, each with its lane."""
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import ClassVar, Literal
 
 from .attachment import Attachment
 from .policy import RoutesChoice
+from .value import Value
 
 # The base of all messages between actors, and the lanes they travel in ----------------------------
 # Lanes are served SYSTEM, then CONTROL, then DATA; within a lane each sender's messages stay in order.
@@ -22,15 +22,13 @@ class Lane(IntEnum):
     DATA = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Value):
     """Base of all messages; a subclass that says nothing travels in DATA, from inside."""
 
     lane: ClassVar[Lane] = Lane.DATA
     is_external: ClassVar[bool] = False
 
 
-@dataclass(frozen=True, slots=True)
 class UserMessage(Message):
     """What a person said, classified before it is posted; one type from every surface.
 
@@ -65,7 +63,6 @@ class UserMessage(Message):
         return self.type != "interrupt"
 
 
-@dataclass(frozen=True, slots=True)
 class Interrupt(Message):
     """A cancel by command, key or signal: `cause` is a key of the delivery table.
 
@@ -82,7 +79,6 @@ class Interrupt(Message):
     epoch: int = 0
 
 
-@dataclass(frozen=True, slots=True)
 class Answer(Message):
     """A person's answer to a question: `choice` is allow, always or deny.
 
@@ -95,7 +91,6 @@ class Answer(Message):
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Allow(Message):
     """A person lets calls of `tool` that match `pattern` run unasked; without `is_given` no more."""
 
@@ -105,7 +100,6 @@ class Allow(Message):
     is_given: bool = True
 
 
-@dataclass(frozen=True, slots=True)
 class QueueChange(Message):
     """A change of the queue that a person asked for: `op` with its number, text or position.
 
@@ -123,7 +117,6 @@ class QueueChange(Message):
     attached: tuple[Attachment, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class QueueImport(Message):
     """Take in all of these, each with its user, in order, or none; held where nothing runs.
 
@@ -135,7 +128,6 @@ class QueueImport(Message):
     may_overfill: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class PolicyChange(Message):
     """A person chooses how this session takes messages, and by which model; what is empty stays."""
 
@@ -146,7 +138,6 @@ class PolicyChange(Message):
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Rename(Message):
     """A person calls this session something; an empty name takes its name away."""
 
@@ -154,14 +145,12 @@ class Rename(Message):
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class TakeBack(Message):
     """The newest message was not meant as it was read: let it wait in the queue instead."""
 
     lane: ClassVar[Lane] = Lane.CONTROL
 
 
-@dataclass(frozen=True, slots=True)
 class ResumeQueue(Message):
     """Run what was interrupted, from its checkpoint, then what waits.
 
@@ -173,7 +162,6 @@ class ResumeQueue(Message):
     children: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Suspend(Message):
     """Leave: interrupt what runs, keep everything, answer when it is durable."""
 
@@ -181,7 +169,6 @@ class Suspend(Message):
     cause: str = "exit"
 
 
-@dataclass(frozen=True, slots=True)
 class Finalize(Message):
     """End the session for good; happens once."""
 
@@ -189,7 +176,6 @@ class Finalize(Message):
     cause: str = "user"
 
 
-@dataclass(frozen=True, slots=True)
 class Compact(Message):
     """Sum up the conversation so far, as soon as no turn runs; `wish` says what matters.
 
@@ -200,7 +186,6 @@ class Compact(Message):
     user: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class GrantLimits(Message):
     """Let this session use as much again as its limits say."""
 
@@ -210,7 +195,6 @@ class GrantLimits(Message):
 # What people may ask for when they want files as they were: messages to a session -----------------
 
 
-@dataclass(frozen=True, slots=True)
 class Revert(Message):
     """A person wants files as they were; a running turn is stopped first.
 
@@ -226,7 +210,6 @@ class Revert(Message):
     is_dry_run: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class RevertOutcome(Message):
     """What became of revert `id`? Answered when that is known."""
 

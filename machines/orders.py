@@ -4,21 +4,18 @@ They share one record (`actors/ledger.py`), so no message carries a copy of stat
 somebody wants; whoever receives it looks at the record as it is then.
 """
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from .attachment import Attachment
 from .messages import Lane, Message
 
 
-@dataclass(frozen=True, slots=True)
 class Wake(Message):
     """The record has changed in a way that concerns the receiver: it does what is due."""
 
     lane: ClassVar[Lane] = Lane.SYSTEM
 
 
-@dataclass(frozen=True, slots=True)
 class OpenSession(Message):
     """The first message of a new session: `entry` is the first entry of its journal."""
 
@@ -26,7 +23,6 @@ class OpenSession(Message):
     entry: Any
 
 
-@dataclass(frozen=True, slots=True)
 class NoteEntry(Message):
     """Journal an entry about the session that none of its actors decides: a hook that has run."""
 
@@ -34,7 +30,6 @@ class NoteEntry(Message):
     entry: Any
 
 
-@dataclass(frozen=True, slots=True)
 class Committed(Message):
     """Everything up to entry `seq` of this session is durable."""
 
@@ -42,7 +37,6 @@ class Committed(Message):
     seq: int
 
 
-@dataclass(frozen=True, slots=True)
 class StoreBroke(Message):
     """The journal cannot be written, or another process owns it: nothing more may be accepted."""
 
@@ -52,7 +46,6 @@ class StoreBroke(Message):
     is_lease_lost: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class Down(Message):
     """A supervised actor ended; its last act. `reason` is empty for a normal end."""
 
@@ -63,7 +56,6 @@ class Down(Message):
     letter: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class Kill(Message):
     """End now; the mailbox is kept for the next incarnation.
 
@@ -74,7 +66,6 @@ class Kill(Message):
     incarnation: int = 0
 
 
-@dataclass(frozen=True, slots=True)
 class TimerFired(Message):
     """A timer that the receiver set has run out."""
 
@@ -83,7 +74,6 @@ class TimerFired(Message):
     epoch: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Enqueue(Message):
     """Take a message into the queue; `said_as` is how the routing table took it.
 
@@ -112,7 +102,6 @@ class Enqueue(Message):
     is_overtaken: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class TakeSteers(Message):
     """At a boundary before `step` of `turn`: hand over what waits for it. Answered with `Wake`."""
 
@@ -121,7 +110,6 @@ class TakeSteers(Message):
     step: int
 
 
-@dataclass(frozen=True, slots=True)
 class SteerWaits(Message):
     """The queue's news for the turn that steer `item` waits for its next boundary."""
 
@@ -129,7 +117,6 @@ class SteerWaits(Message):
     item: str
 
 
-@dataclass(frozen=True, slots=True)
 class HandBack(Message):
     """The model can't work a message in: `words` are how it begins, empty if there is only one.
 
@@ -145,7 +132,6 @@ class HandBack(Message):
     why: str
 
 
-@dataclass(frozen=True, slots=True)
 class GoalOrder(Message):
     """A `SetGoal` or `ChangeGoal` for the goal's actor; `epoch` is the session's when it came."""
 
@@ -154,7 +140,6 @@ class GoalOrder(Message):
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
 class GoalMessage(Message):
     """Let the message that goes on with a goal wait in the queue.
 
@@ -170,21 +155,24 @@ class GoalMessage(Message):
     after: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class CloseChildren(Message):
     """The session ends: answered with `ChildrenClosed` once no child's session is open here."""
 
     lane: ClassVar[Lane] = Lane.SYSTEM
 
 
-@dataclass(frozen=True, slots=True)
 class ChildrenClosed(Message):
     """No session of a child is open any more."""
 
     lane: ClassVar[Lane] = Lane.SYSTEM
 
 
-@dataclass(frozen=True, slots=True)
+class Describe(Message):
+    """Ask a session for a `SessionDescription`; answered to an `ask`."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+
+
 class Inspect(Message):
     """Ask an actor for its part of a dump; answered to an `ask`.
 

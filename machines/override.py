@@ -11,15 +11,18 @@ be translated is told at once, with the place in the route; whether the result i
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Final
+
+from msgspec import field
+from msgspec.structs import replace
 
 from .delivery import Cause, Delivery, DeliveryRow, Relation
 from .disposition import ACKS, Action, DispositionRow, Intent, Situation
 from .route_check import POSSIBLE, is_heard
 from .routes import Routes
 from .routing import Row, Table
+from .value import Value
 
 _CHILDREN: Final = (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD)
 
@@ -56,16 +59,14 @@ _BY_INTENT: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Gift:
+class Gift(Value):
     """Who gets what: keys of `TARGETS`, one of `GIFTS`."""
 
     to: tuple[str, ...]
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
+class Override(Value):
     """One `[[route]]`; exactly one of `message` (intents) and `causes` is not empty.
 
     `when` narrows it to some values of the other dimensions of the first table.
@@ -80,8 +81,7 @@ class Override:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Misfit:
+class Misfit(Value):
     """Something that a route cannot mean: which route, which of its keys, and why."""
 
     route: int
@@ -99,7 +99,9 @@ def put_in_front(
     """
     misfits = [*_taken_names(routes, overrides)]
     for number, one in enumerate(overrides):
-        misfits += [Misfit(number, key, message) for key, message in _faults_of(one)]
+        misfits += [
+            Misfit(route=number, key=key, message=message) for key, message in _faults_of(one)
+        ]
     if misfits:
         return routes, tuple(misfits)
     given = [
@@ -135,7 +137,11 @@ def _taken_names(routes: Routes, overrides: Sequence[Override]) -> Iterable[Misf
         parts = [f"{one.name}-{n}" for n in (*range(1, len(one.deliver) + 1), "else")]
         for name in (one.name, *parts):
             if name in seen:
-                yield Misfit(number, "name", f"`{name}` is the name of {seen[name]} already")
+                yield Misfit(
+                    route=number,
+                    key="name",
+                    message=f"`{name}` is the name of {seen[name]} already",
+                )
         seen |= dict.fromkeys((one.name, *parts), "another route")
 
 
@@ -145,7 +151,7 @@ def _faults_of(route: Override) -> Iterable[tuple[str, str]]:
         yield "", "a route is for a `message` or for a `cause`: name one of them"
         return
     if not route.deliver:
-        yield "", "`deliver` is missing: who gets what"
+        yield "", "`deliver` is missing"
         return
     if route.causes:
         yield from _faults_of_cause(route)
@@ -159,19 +165,19 @@ def _faults_of_cause(route: Override) -> Iterable[tuple[str, str]]:
             yield key, f"`{key}` belongs to a route for a message, not to one for a cause"
     for gift in route.deliver:
         if gift.what in _TO_QUEUE:
-            yield "deliver", f"a cause has no text that could be given as `{gift.what}`"
+            yield "deliver", f"a cause has no text for a `{gift.what}`"
         elif gift.what == Delivery.NONE and not route.why.strip():
-            yield "deliver", "whoever is spared is spared for a reason: say it in `why`"
+            yield "deliver", "`none` needs the reason in `why`"
 
 
 def _faults_of_message(route: Override) -> Iterable[tuple[str, str]]:
     plain = [gift for gift in route.deliver if gift.what in _TO_QUEUE]
     if plain and (len(route.deliver) > 1 or plain[0].to != ("self",)):
-        yield "deliver", f"`{plain[0].what}` goes to `self`, and to nobody beside"
+        yield "deliver", f"`{plain[0].what}` goes only to `self`"
         return
     action = _action(route)
     if action is None:
-        yield "deliver", "nobody gets anything: the message would be lost"
+        yield "deliver", "there is no recipient: the message would be lost"
         return
     given = _reach(route)
     if action is Action.INTERRUPT and Delivery.STEER in given.values():
@@ -179,9 +185,9 @@ def _faults_of_message(route: Override) -> Iterable[tuple[str, str]]:
     if action is Action.STEER and Relation.SELF in given and len(given) > 1:
         yield "deliver", "a steer is for the turn or for others, and not for both"
     if action is Action.INTERRUPT and given.get(Relation.SELF) is Delivery.FINALIZE:
-        yield "deliver", "a message can stop the session; `/finalize` ends it for good"
+        yield "deliver", "a message can stop the session; `/finalize` ends it permanently"
     if action is Action.REFUSE and not route.ack:
-        yield "deliver", "whoever is refused is told why: name an `ack`"
+        yield "deliver", "a refusal needs an `ack` with the reason"
     if Intent.COMMAND in route.message:
         yield "message", "a slash command is carried out before any route is asked"
     for situation in route.when.get("situation", ()):
@@ -223,15 +229,22 @@ def _disposition_row(
         cause = _known_cause(routes, route, action, wanted) or f"route.{route.name}"
         if cause not in routes.deliveries.space["cause"]:
             rows = _delivery_rows(route, (cause,))
-    return DispositionRow(route.name, when, action, cause, _ack(route, action), route.why), rows
+    return DispositionRow(
+        name=route.name,
+        when=when,
+        action=action,
+        cause=cause,
+        ack=_ack(route, action),
+        doc=route.why,
+    ), rows
 
 
 def _possible(action: Action, reach: Mapping[Relation, Delivery]) -> tuple[str, ...]:
     """List the situations in which an action can be done, and a steer is sure to be heard."""
     return tuple(
-        one
-        for one, actions in POSSIBLE.items()
-        if action in actions and (action is not Action.STEER or is_heard(one, reach))
+        key
+        for key, actions in POSSIBLE.items()
+        if action in actions and (action is not Action.STEER or is_heard(key, reach))
     )
 
 
@@ -251,7 +264,7 @@ def _reach(route: Override) -> dict[Relation, Delivery]:
             for relation in TARGETS[target]:
                 if gift.what not in _TO_QUEUE:
                     reach.setdefault(relation, Delivery(gift.what))
-    if all(reach.get(one) is Delivery.CANCEL for one in _EVERYTHING):
+    if all(reach.get(relation) is Delivery.CANCEL for relation in _EVERYTHING):
         reach.setdefault(Relation.GOAL, Delivery.CANCEL)  # nothing is left to work for it
     return {relation: what for relation, what in reach.items() if what != Delivery.NONE}
 
@@ -272,16 +285,22 @@ def _delivery_rows(route: Override, causes: tuple[str, ...]) -> list[DeliveryRow
     rows: list[DeliveryRow] = []
     why = route.why or f"Route `{route.name}`."
     for number, gift in enumerate(route.deliver, 1):
-        relations = tuple(dict.fromkeys(one for target in gift.to for one in TARGETS[target]))
+        relations = tuple(
+            dict.fromkeys(relation for target in gift.to for relation in TARGETS[target])
+        )
         name = route.name if len(route.deliver) == 1 else f"{route.name}-{number}"
         where = {"cause": causes, "relation": relations}
-        rows.append(DeliveryRow(name, where, Delivery(gift.what), why))
-    named = {one for gift in route.deliver for target in gift.to for one in TARGETS[target]}
+        rows.append(DeliveryRow(name=name, when=where, action=Delivery(gift.what), why=why))
+    named = {
+        relation for gift in route.deliver for target in gift.to for relation in TARGETS[target]
+    }
     others = tuple(relation for relation in _ASKED if relation not in named)
     if route.message and others:
         spared = f"Route `{route.name}` is not for them."
         where = {"cause": causes, "relation": others}
-        rows.append(DeliveryRow(f"{route.name}-else", where, Delivery.NONE, spared))
+        rows.append(
+            DeliveryRow(name=f"{route.name}-else", when=where, action=Delivery.NONE, why=spared)
+        )
     return rows
 
 
@@ -301,7 +320,7 @@ def _dead(table: Table[Any], rows: Iterable[tuple[int, Row]]) -> Iterable[Misfit
         cases = set(product(*choices))
         if cases <= taken:
             message = "never decides anything: earlier routes match wherever it does"
-            yield Misfit(number, "", message)
+            yield Misfit(route=number, key="", message=message)
         taken |= cases
 
 

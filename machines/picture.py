@@ -6,11 +6,11 @@ import itertools
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import escape
 from typing import Final
 
 from .machine import Machine, Transition
+from .value import Value
 
 # A machine as a Mermaid state diagram, made from the same rows that run ---------------------------
 # Text only: editors, code forges and documentation tools draw it. Syntax:
@@ -83,8 +83,7 @@ _SWEEPS = 8
 _CHAR, _LEAST = 0.026, 0.12  # columns that a character of a label takes, and a line without one
 
 
-@dataclass(frozen=True, slots=True)
-class Arrow:
+class Arrow(Value):
     """All rows from one state to another; `labels` are their events with guards, in order."""
 
     source: str
@@ -92,8 +91,7 @@ class Arrow:
     labels: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Value):
     """`places` gives each state its column and row; `ways` the columns that an arrow has on its way.
 
     A way has a column for each layer between the two states, from the source on. `columns` and `rows`
@@ -128,7 +126,7 @@ def lay_out(machine: Machine) -> Layout:
     at, columns = _columns(layers, near)
     ways = {one: tuple(at[spot] for spot in _passed(one, row_of)) for one in arrows}
     places = {name: (at[name], row) for name, row in row_of.items()}
-    return Layout(places, arrows, ways, columns, len(layers))
+    return Layout(places=places, arrows=arrows, ways=ways, columns=columns, rows=len(layers))
 
 
 def _passed(arrow: Arrow, row_of: dict[str, int]) -> list[Spot]:
@@ -173,12 +171,15 @@ def _arrows(machine: Machine) -> tuple[Arrow, ...]:
         for source in row.source:
             if row.ignored or row.dest is None or row.dest == source:
                 continue
-            guards = ", ".join(one.replace("!", "not ") for one in row.guards)
+            guards = ", ".join(guard.replace("!", "not ") for guard in row.guards)
             label = f"{row.event} [{guards}]" if guards else row.event
             labels = found.setdefault((source, row.dest), [])
             if label not in labels:
                 labels.append(label)
-    return tuple(Arrow(*ends, tuple(labels)) for ends, labels in found.items())
+    return tuple(
+        Arrow(source=source, dest=dest, labels=tuple(labels))
+        for (source, dest), labels in found.items()
+    )
 
 
 def _layers(machine: Machine, arrows: tuple[Arrow, ...]) -> list[list[str]]:
@@ -186,10 +187,10 @@ def _layers(machine: Machine, arrows: tuple[Arrow, ...]) -> list[list[str]]:
     depth = {machine.initial: 0}
     front = [machine.initial]
     while front:
-        following = [one.dest for name in front for one in arrows if one.source == name]
-        front = [one for one in dict.fromkeys(following) if one not in depth]
+        following = [arrow.dest for name in front for arrow in arrows if arrow.source == name]
+        front = [state for state in dict.fromkeys(following) if state not in depth]
         depth |= dict.fromkeys(front, max(depth.values()) + 1)
-    deepest = max((depth.get(one, 0) for one in machine.live), default=0)
+    deepest = max((depth.get(state, 0) for state in machine.live), default=0)
     layers: dict[int, list[str]] = {}
     for state in machine.states:
         at = depth.get(state.name, deepest)

@@ -1,11 +1,11 @@
 """What a session goes by: the settings that decide what a message does."""
 
-from dataclasses import dataclass
 from typing import Literal
 
+from .value import Value
 
-@dataclass(frozen=True, slots=True)
-class CompactionPolicy:
+
+class CompactionPolicy(Value):
     """When older turns are summed up: from `at` of the window on, keeping `keep` of it as it is.
 
     Both are shares, 0 to 1; `is_auto`: without being asked. `window` counts tokens, 0 if nobody knows;
@@ -19,8 +19,7 @@ class CompactionPolicy:
     overhead: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class DelegationPolicy:
+class DelegationPolicy(Value):
     """What a session may delegate: `agents` that it may call, by name; `depth` is its own, from 0.
 
     `detached` are those of them that go on, in the background, when the turn that waits for them is
@@ -40,8 +39,7 @@ class DelegationPolicy:
     timeout: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class GoalPolicy:
+class GoalPolicy(Value):
     """What goals go by. Budgets: turns, tokens and minutes, none for no limit; in seconds the rest.
 
     `gates_decide`: when the gates succeed the goal is achieved, and nobody is asked. A pause after so
@@ -63,16 +61,14 @@ class GoalPolicy:
     max_wait: float = 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class RoutesChoice:
+class RoutesChoice(Value):
     """The routing table that a person chose; `may_be_unsafe`: also if it breaks a safety rule."""
 
     table: str
     may_be_unsafe: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Value):
     """One session's settings, from config and flags; `can_ask`: somebody can answer questions."""
 
     busy_mode: Literal["interrupt", "steer", "queue"] = "interrupt"

@@ -30,18 +30,18 @@ BELOW: Final = (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD, Relation.S
 """The relations that are sessions below this one."""
 
 HINTS: Final = {
-    "dead-row": "Leave the row out, or put it before those that match wherever it does.",
+    "dead-row": "Remove the row, or put it before those that match the same cases.",
     "dropped-control": "Let it interrupt; `refuse` needs an `ack`, and `finalizing` or talk.",
     "hole": "Add a row that matches, at the end.",
     "impossible": "Narrow the row by `situation`, or choose an action that is possible there.",
     "inert": "Name a cause that does what the action says.",
-    "kills-child": "Give the children `none`, or `steer`.",
-    "lost": "Give the steer to somebody who is sure to be there.",
+    "kills-child": "Use `none` or `steer` for the children.",
+    "lost": "Deliver the steer to a recipient that always exists.",
     "missing-ack": "Name an `ack`.",
-    "not-carried-out": "Give `none` there, or leave the row out.",
-    "spared": "Say in `why` for what reason.",
-    "unheard": "Let it interrupt, and give `cancel` to everybody below.",
-    "unreachable": "Leave the row out.",
+    "not-carried-out": "Use `none` there, or remove the row.",
+    "spared": "Give the reason in `why`.",
+    "unheard": "Let it interrupt, and deliver `cancel` to all descendants.",
+    "unreachable": "Remove the row.",
     "untrue-ack": "Name another `ack`.",
 }
 """The next step for each kind of fault, where the fault itself has no better one."""
@@ -61,7 +61,9 @@ def check_promises(dispositions: Dispositions, deliveries: Deliveries) -> tuple[
 
 def fault(table: str, kind: str, where: str, message: str, hint: str = "") -> MachineFault:
     """Return a fault; its hint is that of its kind, unless it has a better one."""
-    return MachineFault(table, kind, where, message, hint or HINTS[kind])
+    return MachineFault(
+        machine=table, kind=kind, where=where, message=message, hint=hint or HINTS[kind]
+    )
 
 
 def given(deliveries: Deliveries, cause: str) -> dict[str, Delivery]:
@@ -94,11 +96,11 @@ def _why_not(deliveries: Deliveries, cause: str, relation: str, action: Delivery
     if action == Delivery.STEER:
         return f"`{cause}` carries no text." if is_known and cause not in STEERS else ""
     if (cause, relation) == (Cause.PARENT, Relation.SELF) and action not in ENDS:
-        return "What a stop of the parent reaches begins nothing more, whatever its own table says."
+        return "A session stopped by its parent begins nothing more, whatever its own table says."
     if cause in STEERS:
-        return "A steer hands on a text, and ends nobody."
+        return "A steer delivers a text and ends nothing."
     if cause in FINAL and action == Delivery.CANCEL and relation != Relation.GOAL:
-        return "The session ends for good, and nothing of it can be resumed: `finalize`."
+        return "The session ends permanently, and nothing of it can be resumed: use `finalize`."
     if cause not in FINAL and action == Delivery.FINALIZE:
         if relation == Relation.SELF:
             return "The turn is stopped; only `new` and `finalize` end the session."
@@ -107,7 +109,7 @@ def _why_not(deliveries: Deliveries, cause: str, relation: str, action: Delivery
     if cause == Cause.TIMEOUT and relation != Relation.SELF:
         own = deliveries.find((cause, Relation.SELF))
         if own is not None and own.action not in ENDS:
-            return "A time limit that spares the child itself stops nobody else."
+            return "A time limit that does not stop the child itself stops nothing else."
     return ""
 
 

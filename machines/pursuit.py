@@ -8,17 +8,18 @@ The message that goes on with a goal is the queue's to decide (`orders.GoalMessa
 there as soon as the goal is not pursued any more.
 """
 
-from dataclasses import dataclass, field
 from typing import ClassVar, Literal
+
+from msgspec import field
 
 from .conversation import ChatMessage, Usage
 from .messages import Lane, Message
+from .value import Value
 from .verdict import Condition, Verdict
 
 # From people --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class SetGoal(Message):
     """Work for this from now on, or, `is_next`, when the goals before it are achieved.
 
@@ -38,7 +39,6 @@ class SetGoal(Message):
     user: str = ""
 
 
-@dataclass(frozen=True, slots=True)
 class ChangeGoal(Message):
     """Pause the goal, let it go on with another grant of its budget, or drop it."""
 
@@ -49,7 +49,6 @@ class ChangeGoal(Message):
 # From the judge to its goal -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Judged(Message):
     """What came of a boundary: `by` judge, gate or gates; `fault` says why there is no verdict.
 
@@ -69,8 +68,7 @@ class Judged(Message):
 # Effects ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class GateResult:
+class GateResult(Value):
     """How a gate ended: `output` is the tail of what it printed."""
 
     command: str
@@ -80,8 +78,7 @@ class GateResult:
     output: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RunGate:
+class RunGate(Value):
     """Run a command in the session's folder; answered with `GateEnded`."""
 
     goal: str
@@ -91,8 +88,7 @@ class RunGate:
     timeout: float
 
 
-@dataclass(frozen=True, slots=True)
-class AskJudge:
+class AskJudge(Value):
     """Ask the judge about a goal after turn `turn`; answered with `JudgeAnswered`.
 
     `said` is what was said since the last boundary, `earlier` the judge's own last verdicts, oldest
@@ -108,23 +104,20 @@ class AskJudge:
     timeout: float = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class CountChanges:
+class CountChanges(Value):
     """Find out whether any file was changed by turn `turn`; answered with `ChangesCounted`."""
 
     goal: str
     turn: str
 
 
-@dataclass(frozen=True, slots=True)
-class StopJudging:
+class StopJudging(Value):
     """Stop gate and judge at once; answered with `JudgeDead` when nothing of them is left."""
 
     goal: str
 
 
-@dataclass(frozen=True, slots=True)
-class AwaitCondition:
+class AwaitCondition(Value):
     """Say `ConditionMet` when it is, or after `limit` seconds.
 
     `since` is the end of the turn that was judged, in seconds since the epoch: what has happened after
@@ -138,8 +131,7 @@ class AwaitCondition:
     since: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class GoalTimer:
+class GoalTimer(Value):
     """Send the goal a `TimerFired` with this name, so many seconds later."""
 
     goal: str
@@ -153,7 +145,6 @@ GoalEffect = RunGate | AskJudge | CountChanges | StopJudging | AwaitCondition | 
 # From the ports -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class GateEnded(Message):
     """A gate is over, and everything that it started is dead."""
 
@@ -162,7 +153,6 @@ class GateEnded(Message):
     result: GateResult
 
 
-@dataclass(frozen=True, slots=True)
 class JudgeAnswered(Message):
     """What the judge said about turn `turn`; `fault` says why it said nothing."""
 
@@ -172,7 +162,6 @@ class JudgeAnswered(Message):
     usage: Usage = field(default_factory=Usage)
 
 
-@dataclass(frozen=True, slots=True)
 class ChangesCounted(Message):
     """So many files were changed by turn `turn`; `is_sure` if that is known of all."""
 
@@ -181,7 +170,6 @@ class ChangesCounted(Message):
     is_sure: bool = True
 
 
-@dataclass(frozen=True, slots=True)
 class JudgeDead(Message):
     """Nothing of gate or judge is left; `killed` and `survivors` are pids."""
 
@@ -189,7 +177,6 @@ class JudgeDead(Message):
     survivors: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class ConditionMet(Message):
     """What was waited for under this name has happened, or, `is_late`, has not in time."""
 

@@ -1,12 +1,11 @@
 """What comes back from the ports: results as messages, each with its turn and epoch."""
 
-from dataclasses import dataclass, field
+from msgspec import field
 
 from .conversation import Thought, ToolRequest, Usage
 from .messages import Message
 
 
-@dataclass(frozen=True, slots=True)
 class ModelText(Message):
     """A piece of streaming text."""
 
@@ -16,7 +15,6 @@ class ModelText(Message):
     delta: str
 
 
-@dataclass(frozen=True, slots=True)
 class ModelThought(Message):
     """A piece of what the model thinks before it answers."""
 
@@ -26,7 +24,6 @@ class ModelThought(Message):
     delta: str
 
 
-@dataclass(frozen=True, slots=True)
 class ToolPrinted(Message):
     """A command that runs has printed more: its last lines so far."""
 
@@ -35,7 +32,6 @@ class ToolPrinted(Message):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
 class ModelNoticed(Message):
     """The model port waits for something, and says for what, and for how long if it knows."""
 
@@ -45,7 +41,6 @@ class ModelNoticed(Message):
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
 class ModelAnswered(Message):
     """A whole answer; `window` is how many tokens the model can look at, 0 where nobody says."""
 
@@ -60,7 +55,6 @@ class ModelAnswered(Message):
     thoughts: tuple[Thought, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class ModelFailed(Message):
     """No answer: why, and the next step; `is_too_long`: the conversation is, for the window."""
 
@@ -73,7 +67,6 @@ class ModelFailed(Message):
     window: int = 0
 
 
-@dataclass(frozen=True, slots=True)
 class Summarised(Message):
     """What the model made of the older turns; without `text`, `reason` says why."""
 
@@ -85,7 +78,6 @@ class Summarised(Message):
     usage: Usage = field(default_factory=Usage)
 
 
-@dataclass(frozen=True, slots=True)
 class ToolFinished(Message):
     """A tool call is over and everything it started is dead, or listed in `survivors`.
 
@@ -109,20 +101,18 @@ class ToolFinished(Message):
     is_cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class RestoreCounted(Message):
-    """So many files are about to be given back by revert `id`."""
+    """A revert is about to restore so many files."""
 
     id: str
     files: int
 
 
-@dataclass(frozen=True, slots=True)
 class RestoreEnded(Message):
-    """Revert `id` is over; `fault` says why nothing was changed, empty if all went well.
+    """A revert is over; `fault` says why nothing was changed, and is empty if all went well.
 
-    `kept` are (path, why); `shared` changed while a command ran, `yours` went back to a person's own
-    version; `notes` are sentences about what could not be looked at.
+    `kept` are pairs of a path and why it stays as it is. `shared` changed while a command of the turn
+    ran, `yours` went back to a person's own version. `notes` are sentences about what is not known.
     """
 
     id: str

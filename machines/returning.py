@@ -5,7 +5,6 @@ be gone. A result never starts anything that a person did not ask for: where not
 offered, and waits until somebody steers, keeps or drops it.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -40,7 +39,6 @@ class Return(StrEnum):
     KEEP = "keep"  # it stays with the child's record
 
 
-@dataclass(frozen=True, slots=True)
 class ReturnRow(Row):
     """One rule, and why it is so."""
 
@@ -59,40 +57,40 @@ DEFAULT_RETURNS: Final = Table(
     },
     (
         ReturnRow(
-            "nobody-left",
-            when(parent=Awaited.OVER),
-            Return.KEEP,
-            "The session that asked for it has ended.",
+            name="nobody-left",
+            when=when(parent=Awaited.OVER),
+            action=Return.KEEP,
+            why="The session that asked for it has ended.",
         ),
         ReturnRow(
-            "side-talk",
-            when(relation=Relation.SIDE_TALK),
-            Return.OFFER,
-            "It was asked beside the work, and enters it only if the person wants that.",
+            name="side-talk",
+            when=when(relation=Relation.SIDE_TALK),
+            action=Return.OFFER,
+            why="A side talk enters the turn only if the person chooses so.",
         ),
         ReturnRow(
-            "call-result",
-            when(parent=Awaited.CALL),
-            Return.ANSWER,
-            "The turn waits for exactly this.",
+            name="call-result",
+            when=when(parent=Awaited.CALL),
+            action=Return.ANSWER,
+            why="The turn waits for this result.",
         ),
         ReturnRow(
-            "next-boundary",
-            when(parent=Awaited.BUSY),
-            Return.BOUNDARY,
-            "The agent asked for it and can use it now.",
+            name="next-boundary",
+            when=when(parent=Awaited.BUSY),
+            action=Return.BOUNDARY,
+            why="The agent asked for it and can use it now.",
         ),
         ReturnRow(
-            "next-message",
-            when(parent=(Awaited.IDLE, Awaited.ENDING), owner=SessionOwner.AGENT),
-            Return.RUN,
-            "An agent that works for another goes on with what its own children found.",
+            name="next-message",
+            when=when(parent=(Awaited.IDLE, Awaited.ENDING), owner=SessionOwner.AGENT),
+            action=Return.RUN,
+            why="A child continues with the results of its own children.",
         ),
         ReturnRow(
-            "offered",
-            when(parent=(Awaited.IDLE, Awaited.ENDING)),
-            Return.OFFER,
-            "Nothing starts by itself: a person decides what it is for.",
+            name="offered",
+            when=when(parent=(Awaited.IDLE, Awaited.ENDING)),
+            action=Return.OFFER,
+            why="Nothing starts automatically: the person decides how to use it.",
         ),
     ),
 )

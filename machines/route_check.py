@@ -39,10 +39,10 @@ from .promise_check import BELOW, check_promises, fault, given
 from .routing import Key, Table
 
 SAFETY: Final = {
-    "kills-child": "talk never stops a child",
-    "spared": "whoever a limit spares is spared for a reason",
-    "unheard": "who wants work to stop is heard by everybody below",
-    "dropped-control": "what controls a session is never dropped, and a refusal says why",
+    "kills-child": "a converse message never stops a child",
+    "spared": "a limit that does not stop a child gives the reason",
+    "unheard": "a stop reaches every descendant",
+    "dropped-control": "a control message is never dropped, and a refusal gives the reason",
     "lost": "no steer is lost",
 }
 """The kinds of faults that break a promise, in contrast to mere mistakes, and the promises."""
@@ -237,7 +237,7 @@ def _unheard_cancels(deliveries: Deliveries) -> Iterator[MachineFault]:
         for relation in (Relation.SELF, *BELOW, Relation.GOAL):
             row = deliveries.find((cause, relation))
             if row is not None and row.action not in ENDS:
-                message = f"`{cause}` gives {relation} {row.action}: it goes on"
+                message = f"`{cause}` gives {relation} {row.action}: it continues"
                 yield fault(deliveries.name, "unheard", f"row `{row.name}`", message)
 
 
@@ -305,7 +305,7 @@ def _empty_words(dispositions: Dispositions, deliveries: Deliveries) -> Iterator
     for row in dispositions.rows:
         reach = given(deliveries, row.cause) if row.cause else {}
         if row.action in wanted and set(reach.values()).isdisjoint(wanted[row.action]):
-            message = f"action {row.action}, but its cause `{row.cause}` does that to nobody"
+            message = f"action {row.action}, but its cause `{row.cause}` does not do that"
         elif row.action == Action.INTERRUPT and reach.get(Relation.SELF) not in ENDS:
             message = f"action interrupt, but its cause `{row.cause}` does not stop the turn"
         elif row.action in wanted and (other := _other(row.action, reach)):

@@ -6,7 +6,6 @@ the widest that are found first, and each box is one difference.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
@@ -15,6 +14,7 @@ from .disposition import Action
 from .explanation import CAUSES, RELATIONS, SITUATIONS, Explanation, Receipt, everybody, explain
 from .routes import Routes
 from .routing import Key
+from .value import Value
 
 Box = Mapping[str, tuple[str, ...]]
 """Some values of each dimension; one that is left out may have any."""
@@ -50,8 +50,7 @@ BY_THEMSELVES: Final = (
 """Causes that come about without a message; what messages cause is compared with the message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Value):
     """Combinations in which one outcome stands against another; `cells` counts them.
 
     `where` is over the first table's dimensions, or `cause` and `relation`. `ours` and `theirs` are
@@ -74,13 +73,13 @@ def _said(ours: Routes, theirs: Routes) -> Iterator[Difference]:
     space = ours.dispositions.space
     groups: dict[tuple[str, str], list[Key]] = {}
     for key in ours.dispositions.keys():
-        here, there = (explain(one, key, everybody(key[1])) for one in (ours, theirs))
+        here, there = (explain(routes, key, everybody(key[1])) for routes in (ours, theirs))
         if here.outcome != there.outcome:
             groups.setdefault(apart(here, there), []).append(key)
-    for told, keys in groups.items():
+    for (mine, other), keys in groups.items():
         for box, cells in boxes(space, keys):
             example = EXAMPLES[box.get("intent", tuple(space["intent"]))[0]]
-            yield Difference(box, cells, *told, example)
+            yield Difference(where=box, cells=cells, ours=mine, theirs=other, example=example)
 
 
 def _happening(ours: Routes, theirs: Routes) -> Iterator[Difference]:
@@ -94,16 +93,18 @@ def _happening(ours: Routes, theirs: Routes) -> Iterator[Difference]:
         for box, cells in boxes(space, keys):
             cause = box.get("cause", space["cause"])[0]
             relations = box.get("relation", space["relation"])
-            who = ", ".join(RELATIONS[one] for one in relations)
-            told = [f"{who} {DELIVERED[one]}" for one in actions]
-            yield Difference(box, cells, told[0], told[1], EXAMPLES[cause])
+            who = ", ".join(RELATIONS[relation] for relation in relations)
+            told = [f"{who} {DELIVERED[action]}" for action in actions]
+            yield Difference(
+                where=box, cells=cells, ours=told[0], theirs=told[1], example=EXAMPLES[cause]
+            )
 
 
 DELIVERED: Final[Mapping[Delivery, str]] = {
     Delivery.CANCEL: "is stopped",
-    Delivery.FINALIZE: "ends for good",
-    Delivery.STEER: "takes it in",
-    Delivery.NONE: "goes on",
+    Delivery.FINALIZE: "is finalized",
+    Delivery.STEER: "receives it",
+    Delivery.NONE: "continues",
 }
 
 
@@ -123,11 +124,14 @@ def apart(here: Explanation, there: Explanation) -> tuple[str, str]:
         return _in_words(here, here.given, here.row.ack), _in_words(
             there, there.given, there.row.ack
         )
-    actions = [{one.who.name: one.row.action for one in each.receipts} for each in (here, there)]
+    actions = [
+        {receipt.who.name: receipt.row.action for receipt in each.receipts}
+        for each in (here, there)
+    ]
     others = {name for name in actions[0] if actions[0][name] == actions[1].get(name)}
     told: list[str] = []
     for each, other in ((here, there), (there, here)):
-        given = [one for one in each.receipts if one.who.name not in others]
+        given = [receipt for receipt in each.receipts if receipt.who.name not in others]
         told.append(_in_words(each, given, each.row.ack if each.row.ack != other.row.ack else ""))
     return told[0], told[1]
 
@@ -137,7 +141,7 @@ def _in_words(explanation: Explanation, given: Iterable[Receipt], ack: str) -> s
     action = explanation.row.action
     done = _DONE[action] if action else ""
     told = f" (`{ack}`)" if ack else ""
-    got = ", ".join(f"{one.who.name} {DELIVERED[one.row.action]}" for one in given)
+    got = ", ".join(f"{receipt.who.name} {DELIVERED[receipt.row.action]}" for receipt in given)
     return ": ".join(part for part in (f"{done}{told}", got) if part)
 
 
@@ -148,7 +152,7 @@ def place_in_words(difference: Difference) -> str:
         return "On " + ", ".join(where.get("cause", ("anything",)))
     said = " or ".join(where.pop("intent", ("anything",)))
     doing = where.pop("situation", ())
-    while_ = f" while {' or '.join(SITUATIONS[one] for one in doing)}" if doing else ""
+    while_ = f" while {' or '.join(SITUATIONS[situation] for situation in doing)}" if doing else ""
     rest = "".join(f", {name} {' or '.join(values)}" for name, values in where.items())
     return f"On {said}{while_}{rest}"
 
@@ -161,7 +165,7 @@ def boxes(space: Mapping[str, tuple[str, ...]], keys: Iterable[Key]) -> Iterator
     while left:
         step = max(1, len(left) // SEEDS)
         grown = (_grown(values, seed, whole, way) for seed in [*left][::step] for way in (1, -1))
-        sides = max(grown, key=lambda one: sum(key in left for key in product(*one)))
+        sides = max(grown, key=lambda side: sum(key in left for key in product(*side)))
         before = len(left)
         for key in product(*sides):
             left.pop(key, None)

@@ -5,16 +5,15 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from .delivery import DEFAULT_DELIVERIES, Delivery, DeliveryRow, Relation
 from .disposition import DEFAULT_DISPOSITIONS, DispositionRow
 from .routing import Table
+from .value import Value
 
 
-@dataclass(frozen=True)
-class Routes:
+class Routes(Value):
     """A named pair of tables; `doc` says in a sentence or two what is peculiar to it."""
 
     name: str
@@ -33,8 +32,8 @@ class Routes:
 
 
 STEERSMAN: Final = Routes(
-    "steersman",
-    "Talk never stops a child; whoever wants work to stop is heard by everybody below.",
-    DEFAULT_DISPOSITIONS,
-    DEFAULT_DELIVERIES,
+    name="steersman",
+    doc="A converse message never stops a child; a stop reaches every descendant.",
+    dispositions=DEFAULT_DISPOSITIONS,
+    deliveries=DEFAULT_DELIVERIES,
 )

@@ -10,18 +10,18 @@ The two tables of this program are `disposition.py` (what becomes of a message) 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Generic, TypeVar
 
 from .errors import MachineError
+from .value import Value
 
 Key = tuple[str, ...]
 """One combination: a value for each dimension, in the table's order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Value):
     """Base of all rows: a name, the combinations it is for, and (in a subclass) what it decides."""
 
     name: str
@@ -154,7 +154,7 @@ def render(table: Table[Any]) -> str:
 
 def _outcome(row: Row) -> tuple[str, ...]:
     """Read what a row decides: the action with its short fields, then what explains it."""
-    own = [entry.name for entry in fields(row) if entry.name not in {"name", "when"}]
+    own = [name for name in row.__struct_fields__ if name not in {"name", "when"}]
     values = {name: str(getattr(row, name)) for name in own}
     sentences = [values.pop(name) for name in ("doc", "why") if values.get(name)]
     action = values.pop("action", "")

@@ -14,17 +14,17 @@ threads that build the same machine at once build it twice, and one copy stays.
 
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Final
 
 import transitions
+from msgspec import Struct
 
 from .errors import MachineError
 from .machine import Machine, Transition
+from .value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Value):
     """An accepted event: the state afterwards and the effects asked for, in order.
 
     `ignored` is non-empty where the machine declares that the event does nothing there, and says
@@ -37,8 +37,7 @@ class Step:
     changed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Value):
     """An event that was not accepted: nothing has changed; `reason` is a sentence for people."""
 
     machine: str
@@ -66,8 +65,7 @@ _ANSWERS: Final = 4096
 Question = tuple[str, str, frozenset[str]]
 
 
-@dataclass(slots=True)
-class _Engine:
+class _Engine(Struct, kw_only=True):
     """A compiled machine and its answers; `machine` keeps its id from being used again."""
 
     machine: Machine
@@ -103,13 +101,22 @@ def _work_out(
     """Fire the event on a throw-away model."""
     fired = shared.events.get(event)
     if fired is None or state not in fired.transitions:
-        return Refusal(machine.name, state, event, _unaccepted(machine, state, event))
+        return Refusal(
+            machine=machine.name,
+            state=state,
+            event=event,
+            reason=_unaccepted(machine, state, event),
+        )
     model = _Model(state)
     fired.trigger(model, facts=facts)
     row = model.row
     if row is None:
-        return Refusal(machine.name, state, event, _unguarded(machine, state, event))
-    return Step(model.state, row.effects, row.ignored, model.state != state)
+        return Refusal(
+            machine=machine.name, state=state, event=event, reason=_unguarded(machine, state, event)
+        )
+    return Step(
+        state=model.state, effects=row.effects, ignored=row.ignored, changed=model.state != state
+    )
 
 
 def compiled(machine: Machine) -> transitions.Machine:
@@ -126,7 +133,7 @@ def _engine(machine: Machine) -> _Engine:
         return known
     if len(_COMPILED) >= _CAPACITY:
         _COMPILED.clear()
-    engine = _Engine(machine, _build(machine), {})
+    engine = _Engine(machine=machine, shared=_build(machine), answers={})
     _COMPILED[id(machine)] = engine
     return engine
 
@@ -137,7 +144,9 @@ def _build(machine: Machine) -> transitions.Machine:
     engine = transitions.Machine(
         model=None,
         name=machine.name,
-        states=[transitions.State(state.name, final=state.is_final) for state in machine.states],
+        states=[
+            transitions.State(name=state.name, final=state.is_final) for state in machine.states
+        ],
         initial=machine.initial,
         auto_transitions=False,
         send_event=True,
@@ -201,7 +210,7 @@ def _unaccepted(machine: Machine, state: str, event: str) -> str:
     if event not in machine.events:
         return f"`{machine.name}` has no event `{event}`"
     if state in machine.final:
-        return f"`{machine.name}` is `{state}`, which is final: `{event}` comes too late"
+        return f"`{machine.name}` is `{state}`, which is final: `{event}` is not accepted"
     accepted = dict.fromkeys(row.event for row in machine.transitions if state in row.source)
     named = ", ".join(f"`{name}`" for name in accepted) or "nothing"
     return f"`{machine.name}` does not accept `{event}` while `{state}`; it accepts {named}"

@@ -11,8 +11,9 @@ Whatever else comes is no verdict; nor is an answer that contradicts itself.
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
+
+from .value import Value
 
 VerdictKind = Literal["done", "continue", "wait", "impossible"]
 VERDICTS: Final[tuple[VerdictKind, ...]] = ("done", "continue", "wait", "impossible")
@@ -45,8 +46,7 @@ VERDICT_SCHEMA: Final[dict[str, Any]] = {
 """The JSON Schema of an answer, for servers that can be held to one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Value):
     """What is waited for: so many seconds, the end of a process, or a file that comes or changes.
 
     `process` is a pid, `file` a path in the session's folder.
@@ -77,17 +77,15 @@ class Condition:
                 return f"the file `{self.file}`"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Value):
     """What the judge says; `condition` only of a `wait`."""
 
     kind: VerdictKind
     reason: str = ""
-    condition: Condition | None = field(default=None)
+    condition: Condition | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Unusable:
+class Unusable(Value):
     """No verdict; `why` is a sentence for people."""
 
     why: str
@@ -95,12 +93,14 @@ class Unusable:
 
 def read_verdict(text: str) -> Verdict | Unusable:
     """Read a judge's answer."""
-    found = [one for one in (_verdict(data) for data in _objects(text)) if one is not None]
+    found = [
+        verdict for verdict in (_verdict(data) for data in _objects(text)) if verdict is not None
+    ]
     if not found:
         shown = " ".join(text.split())[:80]
-        return Unusable(f"it gave no verdict: `{shown}`" if shown else "it said nothing")
-    kinds = {one.kind if isinstance(one, Verdict) else "" for one in found}
-    return found[0] if len(kinds) == 1 else Unusable("it contradicts itself")
+        return Unusable(why=f"it gave no verdict: `{shown}`" if shown else "it said nothing")
+    kinds = {verdict.kind if isinstance(verdict, Verdict) else "" for verdict in found}
+    return found[0] if len(kinds) == 1 else Unusable(why="it contradicts itself")
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
@@ -123,17 +123,17 @@ def _verdict(data: dict[str, Any]) -> Verdict | Unusable | None:
     reason = data.get("reason")
     why = " ".join(reason.split())[:LONGEST_REASON] if isinstance(reason, str) else ""
     if said is None and isinstance(done, bool):
-        return Verdict("done" if done else "continue", why)
+        return Verdict(kind="done" if done else "continue", reason=why)
     if said is None:
         return None
     kind = said.strip().casefold() if isinstance(said, str) else ""
     for known in VERDICTS:
         if kind == known:
             if isinstance(done, bool) and done != (known == "done"):
-                return Unusable("it contradicts itself")
+                return Unusable(why="it contradicts itself")
             condition = read_condition(data.get("condition")) if known == "wait" else None
-            return Verdict(known, why, condition)
-    return Unusable(f"`{' '.join(str(said).split())[:40]}` is no verdict")
+            return Verdict(kind=known, reason=why, condition=condition)
+    return Unusable(why=f"`{' '.join(str(said).split())[:40]}` is no verdict")
 
 
 def read_condition(data: object) -> Condition:
@@ -141,12 +141,12 @@ def read_condition(data: object) -> Condition:
     given = cast("dict[str, Any]", data) if isinstance(data, dict) else {"seconds": data}
     pid, path, seconds = given.get("process"), given.get("file"), given.get("seconds")
     if isinstance(pid, int) and not isinstance(pid, bool) and 0 < pid < 1 << 22:
-        return Condition("process", 0.0, process=pid)
+        return Condition(kind="process", seconds=0.0, process=pid)
     if isinstance(path, str) and _is_inside(path):
-        return Condition("file", 0.0, file=path)
+        return Condition(kind="file", seconds=0.0, file=path)
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if is_number and 0 < cast("float", seconds) <= MOST_SECONDS:
-        return Condition("time", float(cast("float", seconds)))
+        return Condition(kind="time", seconds=float(cast("float", seconds)))
     return Condition()
 
 

@@ -12,6 +12,7 @@ from enum import IntEnum
 from functools import cached_property
 
 from .prose import Token, tokens, unspaced
+from .value import Value
 
 INTERRUPT_WORDS = (
     *("stop", "cancel", "abort", "revert", "undo", "quit", "exit", "halt"),
@@ -35,8 +36,7 @@ class WordKind(IntEnum):
     INTERRUPT = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Value):
     """A configured entry found in a text: its own spelling, its kind, its length in tokens."""
 
     entry: str
@@ -44,8 +44,7 @@ class Match:
     length: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Phrase:
+class _Phrase(Value):
     """An entry as it is looked for: lower-case tokens, and whether a colon must follow."""
 
     words: tuple[str, ...]
@@ -94,8 +93,14 @@ class Words:
             for entry in entries:
                 words = tuple(token.text for token in self.tokens(entry))
                 if words:
-                    match = Match(entry, kind, len(words))
-                    phrases.append(_Phrase(words, entry.rstrip().endswith((":", "\uff1a")), match))
+                    match = Match(entry=entry, kind=kind, length=len(words))
+                    phrases.append(
+                        _Phrase(
+                            words=words,
+                            needs_colon=entry.rstrip().endswith((":", "\uff1a")),
+                            match=match,
+                        )
+                    )
         phrases.sort(key=lambda each: (-each.match.length, -each.match.kind))
         by_first: dict[str, list[_Phrase]] = {}
         for phrase in phrases:

@@ -1,11 +1,13 @@
 """What a run's actors tell each other and ask of the world, apart from what any session does."""
 
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
+
+from msgspec import field
 
 from .delegation import SetTimer
 from .machine import Machine, State, Transition
 from .messages import Lane, Message
+from .value import Value
 
 # The machines of a workflow's step and of its work: a step has one piece of work for each item
 # A step without `for_each` has one piece. Work is tried once or, with `retry`, several times; each try
@@ -24,24 +26,26 @@ STEP = Machine(
     doc="One step of a workflow's run.",
     initial="waiting",
     states=(
-        State("waiting", "What it needs has not ended yet."),
-        State("running", "Some of its work runs, or is about to."),
-        State("interrupted", "The run was interrupted; what is done of it stays done."),
-        State("done", "All its work is done."),
-        State("failed", "Some of its work failed, or it could not begin."),
-        State("skipped", "Its own condition did not hold."),
-        State("blocked", "Something that it needs failed."),
+        State(name="waiting", doc="A need has not ended yet."),
+        State(name="running", doc="Some of its work runs, or is about to."),
+        State(name="interrupted", doc="The run was interrupted; finished items stay done."),
+        State(name="done", doc="All its work is done."),
+        State(name="failed", doc="Some of its work failed, or it could not begin."),
+        State(name="skipped", doc="Its own condition did not hold."),
+        State(name="blocked", doc="A need failed."),
     ),
     transitions=(
-        Transition("start", ("waiting", "interrupted"), "running"),
-        Transition("skip", ("waiting",), "skipped"),
-        Transition("block", ("waiting",), "blocked"),
-        Transition("finish", ("running",), "done"),
-        Transition("fail", ("waiting", "running", "interrupted"), "failed"),
-        Transition("interrupt", ("running",), "interrupted"),
-        Transition("interrupt", ("waiting", "interrupted", *ENDED), ignored="it does not run"),
-        Transition("reopen", ("failed",), "interrupted"),
-        Transition("reset", ENDED, "waiting"),
+        Transition(event="start", source=("waiting", "interrupted"), dest="running"),
+        Transition(event="skip", source=("waiting",), dest="skipped"),
+        Transition(event="block", source=("waiting",), dest="blocked"),
+        Transition(event="finish", source=("running",), dest="done"),
+        Transition(event="fail", source=("waiting", "running", "interrupted"), dest="failed"),
+        Transition(event="interrupt", source=("running",), dest="interrupted"),
+        Transition(
+            event="interrupt", source=("waiting", "interrupted", *ENDED), ignored="it does not run"
+        ),
+        Transition(event="reopen", source=("failed",), dest="interrupted"),
+        Transition(event="reset", source=ENDED, dest="waiting"),
     ),
     control=("interrupt",),
 )
@@ -51,37 +55,38 @@ WORK = Machine(
     doc="A step's work for one item, one attempt after another.",
     initial="waiting",
     states=(
-        State("waiting", "It begins when there is room for it."),
-        State("running", "An attempt is durable, and runs or is about to."),
-        State("resting", "An attempt failed; the next begins after a while."),
-        State("interrupted", "It was stopped; it begins again, or its session goes on."),
-        State("unknown", "The program died while it ran: nobody knows how that ended."),
-        State("done", "It succeeded.", is_final=True),
-        State("failed", "Its last attempt failed."),
+        State(name="waiting", doc="It begins when there is room."),
+        State(name="running", doc="An attempt is durable, and runs or is about to."),
+        State(name="resting", doc="An attempt failed; the next begins after a while."),
+        State(
+            name="interrupted", doc="It was stopped; it starts again, or its session is resumed."
+        ),
+        State(name="unknown", doc="The program died while it ran: its outcome is unknown."),
+        State(name="done", doc="It succeeded.", is_final=True),
+        State(name="failed", doc="Its last attempt failed."),
     ),
     transitions=(
-        Transition("start", ("waiting", "resting", "interrupted"), "running"),
-        Transition("succeed", ("running",), "done"),
-        Transition("retry", ("running",), "resting"),
-        Transition("fail", ("running", "waiting"), "failed"),
-        Transition("interrupt", ("running",), "interrupted"),
-        Transition("interrupt", ("resting",), "waiting"),
+        Transition(event="start", source=("waiting", "resting", "interrupted"), dest="running"),
+        Transition(event="succeed", source=("running",), dest="done"),
+        Transition(event="retry", source=("running",), dest="resting"),
+        Transition(event="fail", source=("running", "waiting"), dest="failed"),
+        Transition(event="interrupt", source=("running",), dest="interrupted"),
+        Transition(event="interrupt", source=("resting",), dest="waiting"),
         Transition(
-            "interrupt",
-            ("waiting", "interrupted", "unknown", "failed"),
+            event="interrupt",
+            source=("waiting", "interrupted", "unknown", "failed"),
             ignored="it does not run",
         ),
-        Transition("lose", ("running",), "unknown"),
-        Transition("lose", ("resting",), "waiting"),
-        Transition("again", ("unknown", "failed"), "waiting"),
-        Transition("settle", ("unknown",), "done"),
+        Transition(event="lose", source=("running",), dest="unknown"),
+        Transition(event="lose", source=("resting",), dest="waiting"),
+        Transition(event="again", source=("unknown", "failed"), dest="waiting"),
+        Transition(event="settle", source=("unknown",), dest="done"),
     ),
     control=("interrupt",),
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LookBefore:
+class LookBefore(Value):
     """Look at the folder before a step's commands begin; answered with `Looked`.
 
     One look holds for all items of a step: thousands of looks would cost more than the work.
@@ -92,15 +97,13 @@ class LookBefore:
     step: str
 
 
-@dataclass(frozen=True, slots=True)
-class LookAfter:
+class LookAfter(Value):
     """Look at what a step's commands have changed. Harmless when nobody looked before."""
 
     turn: str
     step: str
 
 
-@dataclass(frozen=True, slots=True)
 class SetRunTimer(SetTimer):
     """Send the run a `TimerFired` with this name, so many seconds later."""
 
@@ -108,7 +111,6 @@ class SetRunTimer(SetTimer):
 # Messages -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Looked(Message):
     """The look before a step's commands is over."""
 
@@ -117,7 +119,6 @@ class Looked(Message):
     step: str
 
 
-@dataclass(frozen=True, slots=True)
 class ChildCame(Message):
     """The session that works for a step has ended or stopped: how, with what it said last.
 
@@ -136,7 +137,6 @@ class ChildCame(Message):
     survivors: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Reopen(Message):
     """A person says of work whose outcome is unknown that it is to be done again, or `is_done`.
 
@@ -148,7 +148,6 @@ class Reopen(Message):
     is_done: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class TryAgain(Message):
     """A person says that a failed run goes on: its steps are made ready for another turn."""
 

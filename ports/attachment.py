@@ -1,8 +1,8 @@
 """Files that a message names: `look at @src/main.py and @"my notes.txt"`.
 
-They are read when the message is said, and journalled with it: what waits in a queue, or is replayed
-after a crash, has the text that the person meant. A word with an `@` that names nothing is left alone,
-and so is one inside code marks. A path outside the folder needs a rule that allows to read it; a deny
+They are read when the message is sent, and journalled with it, so that a queued or replayed message has
+the text that the person meant. A word with an `@` that names no file stays as it is, and so does one
+inside code marks. A path outside the folder needs a rule that allows to read it; a deny
 rule holds here, too. Blocks: not for the actors' loop.
 """
 
@@ -25,9 +25,9 @@ from .tools.text import counted, readable, shown
 LARGEST = 64 * 1024
 """Bytes of one file; of what is longer the beginning is attached."""
 MOST = 256 * 1024
-"""Bytes that one message may bring along."""
+"""Bytes of all attachments of a message."""
 FEW = 8 * 1024
-"""The same for the embedded model, which reads slowly, and not much."""
+"""The same for a small model, which reads slowly and has a small window."""
 _NAMES = 200  # of a folder
 _MOST_SEEN = 10_000
 _NAMED = re.compile(r"""(?:(?<=[\s(\[{,;:])|^)@(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'`@]+))""")
@@ -49,20 +49,20 @@ def attach(text: str, folder: Path, ask: Ask, most: int = MOST) -> tuple[Attachm
         place = _find(name, folder, is_meant)
         if place is None or place.relative in found:
             continue
-        one = _attached(place, ask, room)
-        found[place.relative] = one
-        room -= len(one.text)
+        attachment = _attached(place, ask, room)
+        found[place.relative] = attachment
+        room -= len(attachment.text)
     return tuple(found.values())
 
 
 def _names(text: str) -> Iterator[tuple[str, bool]]:
     """List the names with an `@`, and whether each is surely meant as one."""
-    code = [one.span() for one in _CODE.finditer(text)]
-    for one in _NAMED.finditer(text):
-        if any(begin <= one.start() < end for begin, end in code):
+    code = [block.span() for block in _CODE.finditer(text)]
+    for mention in _NAMED.finditer(text):
+        if any(begin <= mention.start() < end for begin, end in code):
             continue
-        quoted = one[1] or one[2]
-        name = quoted or one[3]
+        quoted = mention[1] or mention[2]
+        name = quoted or mention[3]
         yield name, bool(quoted) or name.startswith(("./", "../", "/", "~/"))
 
 
@@ -90,7 +90,7 @@ def _attached(place: Place, ask: Ask, room: int) -> Attachment:
         if decision.do == "deny":
             return _refused(name, f"a rule forbids it: {decision.rule}")
         if place.is_outside and decision.do != "allow":
-            why = "it lies outside the folder; a rule that allows to read it lets it in"
+            why = "it is outside the folder; a rule that allows reading it attaches it"
             return _refused(name, why)
         if room <= 0:
             return _refused(name, "the message brings as much along as it may")
@@ -104,7 +104,7 @@ def _attached(place: Place, ask: Ask, room: int) -> Attachment:
 
 
 def _refused(name: str, why: str) -> Attachment:
-    return Attachment(name, note=why, is_refused=True)
+    return Attachment(path=name, note=why, is_refused=True)
 
 
 def _file(place: Place, name: str, limit: int) -> Attachment:
@@ -113,10 +113,12 @@ def _file(place: Place, name: str, limit: int) -> Attachment:
         size = os.fstat(file.fileno()).st_size
         data = file.read(limit + 1)
     if len(data) <= limit:
-        return Attachment(name, readable(data).removesuffix("\n"), _size(len(data)))
+        return Attachment(path=name, text=readable(data).removesuffix("\n"), size=_size(len(data)))
     text = readable(data[: data.rfind(b"\n", 0, limit) + 1 or limit]).removesuffix("\n")
     lines = counted(text.count("\n") + 1, "line")
-    return Attachment(name, text, _size(size), f"only the first {lines}; `read` has the rest")
+    return Attachment(
+        path=name, text=text, size=_size(size), note=f"only the first {lines}; `read` has the rest"
+    )
 
 
 def _folder(place: Place, name: str) -> Attachment:
@@ -124,12 +126,14 @@ def _folder(place: Place, name: str) -> Attachment:
         here = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
     try:
         with os.scandir(here) as entries:
-            names = sorted(_entry(one) for one in islice(entries, _MOST_SEEN))
+            names = sorted(_entry(entry) for entry in islice(entries, _MOST_SEEN))
     finally:
         os.close(here)
     note = f"only the first {_NAMES} names; `list` has the rest" if len(names) > _NAMES else ""
     text = "\n".join(names[:_NAMES]) or "(empty)"
-    return Attachment(f"{name}/".replace("//", "/"), text, counted(len(names), "name"), note)
+    return Attachment(
+        path=f"{name}/".replace("//", "/"), text=text, size=counted(len(names), "name"), note=note
+    )
 
 
 def _entry(entry: os.DirEntry[str]) -> str:

@@ -1,9 +1,9 @@
-"""Runs hooks: commands of a person, or Python entry points, told of an event as JSON on stdin.
+"""Runs hooks: commands of a person, or Python entry points, which get an event as JSON on stdin.
 
-A hook has a time limit and everything it started ends with it; its output is kept in part, its
-environment holds no secrets. Whatever it does, there is a result and nothing is raised. An entry point
-(group `steersman.hooks`, named after the event, or `EVENT.ANYTHING`) is run by a process of its own,
-too, so that it can hang or fail no better and no worse than a command.
+A hook has a time limit, and all processes that it started end with it; part of its output is kept, and
+its environment holds no secrets. A failure is a result, never an exception. An entry point (group
+`steersman.hooks`, named after the event, or `EVENT.ANYTHING`) also runs in a process of its own, so that
+it cannot block or break this one.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..machines.errors import ToolError
+from ..machines.value import Value
 from .process.process import Processes, ProcessSpec
 from .tools.environment import clean_environment
 
@@ -26,8 +26,7 @@ KEEP = 2048
 """Bytes of the output's head, and of its tail."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookSpec:
+class HookSpec(Value):
     """A hook: what it is run for, and how; `timeout` in seconds."""
 
     on: str
@@ -35,9 +34,8 @@ class HookSpec:
     timeout: float = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class HookCall:
-    """One event: what hooks are told of it, and the folder in which they run."""
+class HookCall(Value):
+    """One event: the payload for hooks, and the folder in which they run."""
 
     event: str
     payload: Mapping[str, Any]
@@ -46,9 +44,8 @@ class HookCall:
     finalize: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HookResult:
-    """How a hook ended; `status` as in `journal/hook_entry.py`."""
+class HookResult(Value):
+    """How a hook ended; `status` as in `journal.entries.HookRan`."""
 
     status: str
     exit_code: int | None = None
@@ -70,9 +67,9 @@ async def run_hook(
     try:
         process = await processes.spawn(
             ProcessSpec(
-                spec.run,
-                folder,
-                environment,
+                argv=spec.run,
+                cwd=folder,
+                environment=environment,
                 timeout=spec.timeout,
                 keep=KEEP,
                 stdin=said.encode("utf-8", "replace") + b"\n",
@@ -80,10 +77,15 @@ async def run_hook(
         )
         result = await process.wait()
     except ToolError as error:
-        return HookResult("skipped", output=error.message)
+        return HookResult(status="skipped", output=error.message)
     output = (result.head + result.tail).decode(errors="replace")
     seconds = round(time.monotonic() - begun, 3)
-    return HookResult(result.status, result.exit_code, seconds, output or result.reason)
+    return HookResult(
+        status=result.status,
+        exit_code=result.exit_code,
+        seconds=seconds,
+        output=output or result.reason,
+    )
 
 
 def entry_point_hooks(timeout: float = 10.0) -> list[HookSpec]:
@@ -92,14 +94,14 @@ def entry_point_hooks(timeout: float = 10.0) -> list[HookSpec]:
 
     path = os.environ.get("PYTHONPATH", "")
     python = ("env", f"PYTHONPATH={path}", sys.executable) if path else (sys.executable,)
-    found = sorted(entry_points(group=GROUP), key=lambda one: (one.name, one.value))
+    found = sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value))
     return [
         HookSpec(
-            one.name.partition(".")[0],
-            (*python, "-m", "steersman.ports.hooks", one.name, one.value),
-            timeout,
+            on=point.name.partition(".")[0],
+            run=(*python, "-m", "steersman.ports.hooks", point.name, point.value),
+            timeout=timeout,
         )
-        for one in found
+        for point in found
     ]
 
 

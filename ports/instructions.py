@@ -2,18 +2,18 @@
 
 Read when a session begins, and part of its system prompt, which is journalled and never changes after
 that. The person's own `AGENTS.md`, beside their `config.toml`, comes first, then those from the root of
-the git repository down to the folder, so that the nearest has the last word. It is text: it can set,
-start and allow nothing, and so it is read also where a folder is not trusted, and said to be. A link
-that leads out of the repository is not followed: a downloaded folder shall not send other files out.
+the git repository down to the folder, so that the nearest comes last. It is only text: it cannot set,
+start or allow anything, and is therefore also read in a folder that is not trusted, with a notice. A link
+that leads out of the repository is not followed: a downloaded folder must not send other files out.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..machines.errors import ToolError
+from ..machines.value import Value
 from .tools.file_tools import refuse_binary
 from .tools.place import Place, open_file
 from .tools.text import readable, shown
@@ -29,13 +29,12 @@ HEAD = (
     "person says in this conversation goes before all of them."
 )
 CHANGED = (
-    f"{NAME} is not as it was when this session began: the session keeps what it began with, "
-    "/new begins one with what it says now."
+    f"{NAME} has changed since this session began: the session keeps the old version, "
+    "/new starts one with the new version."
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Instructions:
+class Instructions(Value):
     """What is added to the system prompt; `files` and `notes` say where it is from, what is missing."""
 
     text: str = ""
@@ -43,7 +42,7 @@ class Instructions:
     notes: tuple[str, ...] = ()
 
     def told(self) -> str:
-        """Say to the person what was read; empty when there was nothing."""
+        """Return the notice for the person; empty when nothing was read."""
         lines = [f"Instructions from {', '.join(self.files)}."] if self.files else []
         return "\n".join((*lines, *self.notes))
 
@@ -57,10 +56,10 @@ def instructions_of(system: str) -> str:
 def read_instructions(folder: Path, own: Path, limit: int = MOST) -> Instructions:
     """Read what there is for a session in `folder`; `own` is the folder of the person's own file.
 
-    The nearest file gets its bytes first. Never raises: what can't be read is said in a note.
+    The nearest file gets its bytes first. Never raises: a file that cannot be read becomes a note.
     """
     root = _root(folder)
-    places = [one for one in (folder, *folder.parents) if one.is_relative_to(root)]
+    places = [place for place in (folder, *folder.parents) if place.is_relative_to(root)]
     blocks: list[str] = []
     files: list[str] = []
     notes: list[str] = []
@@ -84,7 +83,7 @@ def read_instructions(folder: Path, own: Path, limit: int = MOST) -> Instruction
         blocks.append(f"\n\n## {name}\n\n{text}")
         files.append(f"{name} ({len(text):,} characters{', cut' if is_cut else ''})")
     text = HEAD + "".join(reversed(blocks)) if blocks else ""
-    return Instructions(text, tuple(reversed(files)), tuple(notes))
+    return Instructions(text=text, files=tuple(reversed(files)), notes=tuple(notes))
 
 
 def has_changed(before: str, folder: Path, own: Path) -> bool:
@@ -94,7 +93,8 @@ def has_changed(before: str, folder: Path, own: Path) -> bool:
 
 def _root(folder: Path) -> Path:
     """Return the top folder of the git repository; the folder itself where there is none."""
-    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)
+    parents = (folder, *folder.parents)
+    return next((place for place in parents if (place / ".git").exists()), folder)
 
 
 def _name(file: Path, folder: Path, own: Path) -> str:

@@ -1,8 +1,8 @@
-"""Asks a model whether a goal is reached: what it is told, within a stated size, and what it answers.
+"""The judge of goals: asks a model whether a goal is reached, with a prompt of bounded size.
 
-It sees the goal, the agent's last answer, what tools returned in short, how gates ended, and its own
-earlier verdicts; in all `LIMIT` characters and a few more. It has no tools, its temperature is 0, and
-a server that can be held to a schema is.
+The prompt has the goal, the agent's last answer, shortened tool results, the results of gates, and the
+judge's earlier verdicts: about `LIMIT` characters in all. The judge has no tools and temperature 0, and
+its answer is constrained by a schema where the server supports that.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ from __future__ import annotations
 import asyncio
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from ..machines.conversation import ChatMessage, Usage
 from ..machines.errors import ModelError, ToolError
 from ..machines.pursuit import AskJudge, GateResult, JudgeAnswered
+from ..machines.value import Value
 from ..machines.verdict import VERDICT_SCHEMA, Condition
-from .agents.ancestry import is_alive, process
-from .models.model import Model, ModelRequest
+from .models.model import AnswerListener, Model, ModelRequest
+from .process.ancestry import is_alive, process
 from .process.process import Process, Processes, ProcessResult, ProcessSpec
 
-# Waits for what a judge named: some time, the end of a process, or a file that comes or changes
+# Waits for the condition that a judge named: a time, the end of a process, a new or changed file --
 # Looks every `PAUSE` seconds: none of the three can be waited for on every system. A process is known by
 # its start, too, for ids are used again.
 
@@ -89,17 +91,27 @@ async def run_gate(
 ) -> tuple[GateResult, ProcessResult | None]:
     """Run a gate to its end, or to its time limit in seconds; `on_start` gets what can stop it."""
     command = shlex.join(argv)
-    spec = ProcessSpec(argv, folder, dict(environment), timeout=timeout, keep=KEEP)
+    spec = ProcessSpec(
+        argv=argv, cwd=folder, environment=dict(environment), timeout=timeout, keep=KEEP
+    )
     try:
         process = await processes.spawn(spec)
         on_start(process)
         result = await process.wait()
     except ToolError as error:
-        return GateResult(command, passed=False, status="failed", output=error.message), None
+        return GateResult(
+            command=command, passed=False, status="failed", output=error.message
+        ), None
     text = (result.head + result.tail).decode(errors="replace")
     passed = result.status == "exited" and result.exit_code == 0
     output = result.reason if result.status == "failed" else text
-    return GateResult(command, passed, result.status, result.exit_code, output[-KEEP:]), result
+    return GateResult(
+        command=command,
+        passed=passed,
+        status=result.status,
+        exit_code=result.exit_code,
+        output=output[-KEEP:],
+    ), result
 
 
 LIMIT = 12_000
@@ -115,19 +127,18 @@ cannot be reached; say why. wait: nothing can be done until something else has h
 "condition": {"seconds": N}, {"process": PID} (its end), or {"file": "PATH"} (it comes or changes)."""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeSeat:
-    """Who judges: a model and what it is told before everything else."""
+class JudgeSeat(Value):
+    """The model that judges, and its system prompt."""
 
     model: Model
     system: str = INSTRUCTIONS
 
 
 async def ask_judge(seat: JudgeSeat, order: AskJudge) -> JudgeAnswered:
-    """Ask, within the order's time limit; whatever goes wrong is told by the answer's `fault`."""
+    """Ask, within the order's time limit; a failure is in the answer's `fault`."""
     request = ModelRequest(
-        seat.system,
-        (ChatMessage("user", brief(order)),),
+        system=seat.system,
+        messages=(ChatMessage(role="user", text=brief(order)),),
         temperature=0.0,
         response_schema=VERDICT_SCHEMA,
     )
@@ -138,26 +149,22 @@ async def ask_judge(seat: JudgeSeat, order: AskJudge) -> JudgeAnswered:
         fault = f"it did not answer in {order.timeout:g} seconds"
     except ModelError as error:
         fault = error.message
-    return JudgeAnswered(order.turn, fault=fault)
+    return JudgeAnswered(turn=order.turn, fault=fault)
 
 
 async def _ask(model: Model, request: ModelRequest, turn: str) -> JudgeAnswered:
     try:
-        answer = await model.answer(request, _ignore, _ignore)
+        answer = await model.answer(request, AnswerListener())
     except ModelError as error:
         if error.retryable:
             raise
         plain = replace(request, response_schema=None)  # some servers refuse what they don't know
-        answer = await model.answer(plain, _ignore, _ignore)
-    return JudgeAnswered(turn, answer.text, usage=answer.usage or Usage())
-
-
-def _ignore(text: str) -> None:
-    """A verdict is not shown while it comes."""
+        answer = await model.answer(plain, AnswerListener())
+    return JudgeAnswered(turn=turn, text=answer.text, usage=answer.usage or Usage())
 
 
 def brief(order: AskJudge) -> str:
-    """Write what a judge is shown; of what was said last as much as fits, the newest first."""
+    """Write the prompt; of the last turn as much as fits, the newest first."""
     head = [
         ("The goal", order.text[: LIMIT // 4]),
         ("How the gates ended", _gates(order.gates)[: LIMIT // 8]),
@@ -170,13 +177,13 @@ def brief(order: AskJudge) -> str:
 
 def _gates(results: Iterable[GateResult]) -> str:
     return "\n".join(
-        f"`{one.command}` {'succeeded' if one.passed else 'failed'}" for one in results
+        f"`{result.command}` {'succeeded' if result.passed else 'failed'}" for result in results
     )
 
 
 def _last(said: tuple[ChatMessage, ...], room: int) -> Iterator[tuple[str, str]]:
     """Give the last answer, and in short what came before it in the same turn."""
-    answer = next((one.text for one in reversed(said) if one.role == "assistant"), "")
+    answer = next((message.text for message in reversed(said) if message.role == "assistant"), "")
     shown = _cut(answer, room * 2 // 3)
     lines: list[str] = []
     room -= len(shown)
@@ -190,18 +197,18 @@ def _last(said: tuple[ChatMessage, ...], room: int) -> Iterator[tuple[str, str]]
 
 
 def _lines(said: tuple[ChatMessage, ...]) -> Iterator[str]:
-    """Give what was said and done as one line each, newest first, the last answer left out."""
+    """Yield a line for each message and call, newest first, without the last answer."""
     is_answer = True
-    for one in reversed(said):
-        if one.role == "assistant":
-            for call in reversed(one.tool_calls):
+    for message in reversed(said):
+        if message.role == "assistant":
+            for call in reversed(message.tool_calls):
                 yield f"the agent called {call.tool} {_brief(call.arguments)}"
-            if one.text and not is_answer:
-                yield f"the agent: {_flat(one.text, 400)}"
+            if message.text and not is_answer:
+                yield f"the agent: {_flat(message.text, 400)}"
             is_answer = False
         else:
-            who = "result" if one.role == "tool" else "the user"
-            yield f"{who}: {_flat(one.text, 400)}"
+            who = "result" if message.role == "tool" else "the user"
+            yield f"{who}: {_flat(message.text, 400)}"
 
 
 def _brief(arguments: dict[str, object]) -> str:

@@ -1,21 +1,42 @@
-"""Let the tests run from a bare checkout, under whatever name its folder has."""
+"""What all suites share: bounds that fit the machine, and a summary also when a run ends early."""
 
-import importlib.util
-import sys
+import os
 from pathlib import Path
 
 import pytest
+from support import patience
 
-if importlib.util.find_spec("steersman") is None:
-    root = Path(__file__).resolve().parent.parent
-    spec = importlib.util.spec_from_file_location(
-        "steersman", root / "__init__.py", submodule_search_locations=[str(root)]
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    package = importlib.util.module_from_spec(spec)
-    sys.modules["steersman"] = package
-    spec.loader.exec_module(package)
+import steersman
+
+pytest_plugins = ["support.early_end"]
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--slower`; workers and the processes of tests find it in their environment."""
+    text = "multiply every bound of a wait by this (otherwise estimated from the machine's load)"
+    parser.addoption("--slower", type=float, metavar="N", help=text)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse to test another checkout than this one, and hand on how slow the machine is."""
+    found = Path(steersman.__file__).resolve().parent
+    if found != ROOT:
+        pytest.exit(
+            f"`import steersman` finds {found}; `make test` sets up this checkout's .venv", 4
+        )
+    if slower := config.getoption("slower"):
+        os.environ[patience.VARIABLE] = patience.given = str(slower)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Give every test as much more time as the machine is slower."""
+    usual = float(config.getini("timeout"))
+    for item in items:
+        marker = item.get_closest_marker("timeout")
+        quiet = marker.args[0] if marker else usual
+        item.add_marker(pytest.mark.timeout(patience.seconds(quiet)), append=False)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,7 +1,12 @@
 """External agents, as people declare them: one TOML file an agent, in a folder of such files.
 
-The built-in ones lie beside this module, a person's own in `agents/` of the config folder; one of the
-same name replaces a built-in one. Adding an agent is adding a file: no code knows any of them by name.
+The built-in ones are in `agents/` beside this module, a person's own in `agents/` of the config folder;
+one of the same name replaces a built-in one. No code knows any agent by its name.
+
+To add an agent, say `acme`, add `workflows/agents/acme.toml`: how it is started and resumed, where its
+hooks are configured and in which format (`HOOK_FORMATS`), and what its events are called. The tests of
+agents run over every file; nothing else is needed. An agent whose configuration has a new format also
+needs a row in `HOOK_FORMATS` and a module in `ports/agents/hooks/` with a `HookSyntax`.
 """
 
 import re
@@ -25,7 +30,8 @@ from .document import (
 )
 from .fault import Fault, faults_of
 from .paths import Paths
-from .spelling import suggest
+from .registry import Part, Registry
+from .spelling import OneOf, suggest
 
 BUILT_IN = Path(__file__).parent / "agents"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -39,15 +45,32 @@ EventName = Literal[
     "session-finalize",
     "notification",
 ]
-HookFormat = Literal[
-    "antigravity-json",
-    "claude-json",
-    "copilot-json",
-    "hermes-yaml",
-    "opencode-plugin",
-    "scripts",
-    "toml-tables",
-]
+
+
+class FormatPart(Part):
+    """A format of hooks; the object is a `HookSyntax` (`ports/agents/hooks/syntax.py`).
+
+    `is_own_file`: we write the whole file. `is_folder`: it is a folder with a file for each event.
+    """
+
+    is_own_file: bool = False
+    is_folder: bool = False
+
+
+_HOOKS = "steersman.ports.agents.hooks"
+
+HOOK_FORMATS = Registry(
+    "format of hooks",
+    {
+        "antigravity-json": FormatPart(place=f"{_HOOKS}.json_file:ANTIGRAVITY"),
+        "claude-json": FormatPart(place=f"{_HOOKS}.json_file:CLAUDE"),
+        "copilot-json": FormatPart(place=f"{_HOOKS}.json_file:COPILOT"),
+        "hermes-yaml": FormatPart(place=f"{_HOOKS}.yaml_file:YAML"),
+        "opencode-plugin": FormatPart(place=f"{_HOOKS}.own_file:PLUGIN", is_own_file=True),
+        "scripts": FormatPart(place=f"{_HOOKS}.own_file:SCRIPT", is_own_file=True, is_folder=True),
+        "toml-tables": FormatPart(place=f"{_HOOKS}.toml_file:TOML"),
+    },
+)
 
 
 def _check_name(name: str) -> str:
@@ -88,14 +111,14 @@ class AgentHooks(Declaration, frozen=True):
     """
 
     config: Annotated[str, Field(min_length=1)]
-    format: HookFormat
+    format: Annotated[str, OneOf(HOOK_FORMATS)]
     home: str = ""
     home_env: str = ""
     timeout: Annotated[int, Field(ge=1)] = 10
     note: str = ""
 
     def path(self, environ: Mapping[str, str]) -> Path:
-        """Say where the file is, for whoever has this environment."""
+        """Return the file's path under an environment."""
         written = self.config
         inside = self.home and written.startswith(f"{self.home}/")
         if inside and (moved := environ.get(self.home_env, "").strip()):
@@ -179,7 +202,9 @@ def read_agent(path: Path) -> tuple[AgentDefinition | None, Document, list[Compl
         return None, document, complain(document, faults)
     if agent.name != path.stem:
         message = f"`agent.name` must be that of the file, `{path.stem}`, not `{agent.name}`"
-        fault = Fault(("agent", "name"), message, f"rename the file to {agent.name}.toml")
+        fault = Fault(
+            where=("agent", "name"), message=message, hint=f"rename the file to {agent.name}.toml"
+        )
         return None, document, complain(document, [fault])
     return agent, document, []
 
@@ -196,7 +221,9 @@ def _check_aliases(
             name = min(shared)
             where = ("agent", "name") if name == agent.name else ("agent", "aliases")
             message = f"`{name}` is a name of `{other.name}` already"
-            return complain(document, [Fault(where, message, "choose another one")])
+            return complain(
+                document, [Fault(where=where, message=message, hint="choose another one")]
+            )
     return []
 
 
@@ -206,7 +233,7 @@ def find_agent(agents: Mapping[str, AgentDefinition], name: str) -> AgentDefinit
     for agent in agents.values():
         if wanted in (agent.name, *agent.aliases):
             return agent
-    names = [one for agent in agents.values() for one in (agent.name, *agent.aliases)]
+    names = [known for agent in agents.values() for known in (agent.name, *agent.aliases)]
     near = get_close_matches(wanted, names, 1)
     meant = f"did you mean `{near[0]}`? " if near else ""
     raise UsageError(f"there is no agent `{name}`", f"{meant}known: {', '.join(agents)}")

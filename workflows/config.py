@@ -11,11 +11,11 @@ a later layer hides it, and all faults of all files are told at once.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
 from pydantic import Field, ValidationError
 
 from .document import (
@@ -113,7 +113,7 @@ def try_load(
 
 
 def check_project(file: Path) -> Document:
-    """Read a project's file by itself and check it. Raises one `ConfigError` for all its faults."""
+    """Read a project's file alone and check it. Raises one `ConfigError` for all its faults."""
     layers, complaints = _read_layers([file], None, {})
     if complaints:
         raise config_error(complaints)
@@ -129,7 +129,7 @@ def _share_model(merged: dict[str, Any], workflow: Document) -> None:
 
 @cache
 def shipped() -> Config:
-    """The configuration of somebody who has set nothing."""
+    """The configuration without any settings of the user."""
     merged, setters = _merge_layers([_shipped_document()])
     sources = [_shipped_document() for _ in _rules(_shipped_document())]
     return _config(_settings(merged), merged, setters, (), sources)
@@ -160,7 +160,7 @@ def _read_layers(
     if workflow:
         layers.append(workflow)
     if overrides:
-        layers.append(Document(COMMAND_LINE, data=_nest(overrides)))
+        layers.append(Document(file=COMMAND_LINE, data=_nest(overrides)))
     for layer in layers:
         complaints += check_layer(layer)
     return layers, complaints
@@ -193,7 +193,7 @@ def _nest(overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_layer(layer: Document, known: Sequence[Where] = ()) -> list[Complaint]:
-    """Check a layer by itself on top of the shipped one; `known` are keys that others check."""
+    """Check one layer on top of the shipped one; `known` are keys that others check."""
     merged, _ = _merge_layers([_shipped_document(), layer])
     try:
         Settings.model_validate(merged)
@@ -212,7 +212,7 @@ def _settings(merged: dict[str, Any]) -> Settings:
     try:
         return Settings.model_validate(merged)
     except ValidationError as error:
-        raise config_error(complain(Document(SHIPPED), faults_of(error))) from error
+        raise config_error(complain(Document(file=SHIPPED), faults_of(error))) from error
 
 
 def _merge_layers(layers: list[Document]) -> tuple[dict[str, Any], dict[Where, Document]]:
@@ -259,7 +259,7 @@ def _check_names(settings: Settings, setters: dict[Where, Document]) -> list[Com
         if used not in known:
             hint = f"known: {', '.join(known)}" if known else f"add a table `[{noun}s.{used}]`"
             message = f"`{dotted(where)}` names the {noun} `{used}`, which is not there"
-            complaints += complain(setters[where], [Fault(where, message, hint)])
+            complaints += complain(setters[where], [Fault(where=where, message=message, hint=hint)])
     return complaints
 
 

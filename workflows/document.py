@@ -3,13 +3,14 @@
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, TypeGuard, TypeVar, get_args, get_origin
 
+from msgspec import field
 from pydantic import BaseModel, Field
 
 from ..machines.errors import ConfigError
+from ..machines.value import Value
 from .fault import SECRET, Fault, Where
 from .place import locate
 
@@ -43,8 +44,7 @@ def known_keys(kind: Any, where: Where = ()) -> Iterator[Where]:
         yield from known_keys(inner, inside)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Document:
+class Document(Value, eq=False):
     """A parsed file; `file` is its path, or what else to call it where there is no text.
 
     `content` is the file as it was read, for whoever must know that exactly this was meant.
@@ -56,8 +56,7 @@ class Document:
     data: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
+class Complaint(Value):
     """A fault in a document, with its line and column (from 1; 0 where there is no text)."""
 
     document: Document
@@ -73,10 +72,12 @@ def read_document(path: Path) -> tuple[Document, list[Complaint]]:
             raise OSError("it is not a regular file" if path.exists() else "it is not there")
         return parse_document(str(path), path.read_bytes())
     except OSError as error:
-        document = Document(str(path))
+        document = Document(file=str(path))
         reason = error.strerror or str(error)
-        fault = Fault((), f"the file can't be read: {reason}", "correct the path")
-        return document, [Complaint(document, fault)]
+        fault = Fault(
+            where=(), message=f"the file can't be read: {reason}", hint="correct the path"
+        )
+        return document, [Complaint(document=document, fault=fault)]
 
 
 def parse_document(file: str, content: bytes) -> tuple[Document, list[Complaint]]:
@@ -86,13 +87,20 @@ def parse_document(file: str, content: bytes) -> tuple[Document, list[Complaint]
     except UnicodeDecodeError as error:
         before = content[: error.start]
         line, column = before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1
-        document = Document(file)
-        return document, [Complaint(document, Fault((), "the text is not UTF-8"), line, column)]
+        document = Document(file=file)
+        return document, [
+            Complaint(
+                document=document,
+                fault=Fault(where=(), message="the text is not UTF-8"),
+                line=line,
+                column=column,
+            )
+        ]
     text = text.replace("\r\n", "\n")
     try:
-        return Document(file, text, content, tomllib.loads(text)), []
+        return Document(file=file, text=text, content=content, data=tomllib.loads(text)), []
     except tomllib.TOMLDecodeError as error:
-        return _syntax_complaint(Document(file, text), str(error))
+        return _syntax_complaint(Document(file=file, text=text), str(error))
 
 
 def is_table(value: object) -> TypeGuard[dict[str, Any]]:
@@ -109,11 +117,12 @@ def complain(document: Document, faults: Iterable[Fault]) -> list[Complaint]:
     """Give each fault its place, in the order of the text."""
     faults = list(faults)
     if not faults or not document.text:
-        return [Complaint(document, fault) for fault in faults]
+        return [Complaint(document=document, fault=fault) for fault in faults]
     places = locate(document.text)
-    found = [
-        Complaint(document, fault, *places.find(fault.where, fault.at_value)) for fault in faults
-    ]
+    found: list[Complaint] = []
+    for fault in faults:
+        line, column = places.find(fault.where, fault.at_value)
+        found.append(Complaint(document=document, fault=fault, line=line, column=column))
     return sorted(found, key=lambda complaint: (complaint.line, complaint.column))
 
 
@@ -165,4 +174,11 @@ def _syntax_complaint(document: Document, said: str) -> tuple[Document, list[Com
     else:
         line, column = document.text.rstrip("\n").count("\n") + 1, 1
     message = re.sub(r" \(at [^()]*\)$", "", said)
-    return document, [Complaint(document, Fault((), f"not valid TOML: {message}"), line, column)]
+    return document, [
+        Complaint(
+            document=document,
+            fault=Fault(where=(), message=f"not valid TOML: {message}"),
+            line=line,
+            column=column,
+        )
+    ]

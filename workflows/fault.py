@@ -6,10 +6,11 @@ Validation is pydantic's; `faults_of` turns what it says into sentences about th
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
+
+from ..machines.value import Value
 
 Where = tuple[str | int, ...]
 SECRET = re.compile(
@@ -28,8 +29,7 @@ _EXPECTED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Value):
     """One thing that is wrong; `where` is its path and `hint` the next step.
 
     `at_value` tells whether to point at the value or at the key. An unknown key brings its `value`.
@@ -54,9 +54,11 @@ class UnknownWord(ValueError):
 def faults_of(error: ValidationError) -> list[Fault]:
     """Translate everything that pydantic found; a list with a wrong item is not called empty."""
     found = error.errors(include_url=False)
-    begun = {one["loc"][:length] for one in found for length in range(len(one["loc"]))}
+    begun = {fault["loc"][:length] for fault in found for length in range(len(fault["loc"]))}
     return [
-        _translate(one) for one in found if one["type"] != "too_short" or one["loc"] not in begun
+        _translate(fault)
+        for fault in found
+        if fault["type"] != "too_short" or fault["loc"] not in begun
     ]
 
 
@@ -90,9 +92,9 @@ def _translate(error: Mapping[str, Any]) -> Fault:
     value, context = error["input"], error.get("ctx", {})
     if kind == "extra_forbidden":
         message = f"unknown key `{dotted(where)}`"
-        return Fault(where, message, value=value, at_value=False, is_unknown=True)
+        return Fault(where=where, message=message, value=value, at_value=False, is_unknown=True)
     if kind == "missing":
-        return Fault(where[:-1], f"`{dotted(where)}` is missing", at_value=False)
+        return Fault(where=where[:-1], message=f"`{dotted(where)}` is missing", at_value=False)
     if is_name := where[-1:] == (_KEY,):
         where = where[:-1]
     hint = ""
@@ -105,7 +107,7 @@ def _translate(error: Mapping[str, Any]) -> Fault:
             said = _must(f"at least {context['ge']:g}", value, where)
         case "value_error" if isinstance(context["error"], UnknownWord):
             known = context["error"].known
-            said = _must("one of " + ", ".join(f"`{one}`" for one in known), value, where)
+            said = _must("one of " + ", ".join(f"`{choice}`" for choice in known), value, where)
             hint = _near(value, known)
         case "too_short":
             said = "must not be empty"
@@ -118,7 +120,7 @@ def _translate(error: Mapping[str, Any]) -> Fault:
             expected = _EXPECTED.get(kind)
             said = _must(expected, value, where) if expected else f"is wrong: {error['msg']}"
     message = f"`{dotted(where)}` {said}" if where else said
-    return Fault(where, message, hint, at_value=not is_name)
+    return Fault(where=where, message=message, hint=hint, at_value=not is_name)
 
 
 def _must(expected: str, value: object, where: Where) -> str:

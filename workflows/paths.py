@@ -1,17 +1,16 @@
-"""Where this program keeps its files: folders that nobody else can read."""
+"""Where this program keeps its files: folders that only their owner can read."""
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..machines.errors import ConfigError
+from ..machines.value import Value
 
-_HINT = "set STEERSMAN_HOME to a folder of your own"
+_HINT = "set STEERSMAN_HOME to a folder that you own"
 
 
-@dataclass(frozen=True, slots=True)
-class Paths:
+class Paths(Value):
     """The three folders; none of them is created before something is written."""
 
     config: Path
@@ -23,11 +22,15 @@ class Paths:
         """Take `STEERSMAN_HOME` when it is set, or else the platform's own places."""
         if home := environ.get("STEERSMAN_HOME"):
             folder = Path(home).expanduser().absolute()
-            return cls(folder, folder / "state", folder / "cache")
+            return cls(config=folder, state=folder / "state", cache=folder / "cache")
         from platformdirs import PlatformDirs
 
         places = PlatformDirs("steersman", appauthor=False)
-        return cls(places.user_config_path, places.user_state_path, places.user_cache_path)
+        return cls(
+            config=places.user_config_path,
+            state=places.user_state_path,
+            cache=places.user_cache_path,
+        )
 
     @property
     def config_file(self) -> Path:

@@ -9,10 +9,12 @@ import os
 import re
 import tomllib
 from bisect import bisect_right
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec import field
+
+from ..machines.value import Value
 from .fault import Where
 from .paths import Paths, write_private
 
@@ -32,7 +34,7 @@ def choose_for_folder(paths: Paths, folder: Path, choice: dict[str, Any]) -> Pat
     import tomli_w
 
     file = folder_file(paths, folder)
-    head = f"# What was chosen for {folder.resolve()!s:.200}; commands write this file.\n"
+    head = f"# Choices for {folder.resolve()!s:.200}; commands write this file.\n"
     text = head.replace("\r", " ") if "\n" not in head[:-1] else ""
     write_private(file, (text + tomli_w.dumps(choice)).encode("utf-8", "backslashreplace"))
     return file
@@ -52,8 +54,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 Spot = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(Value):
     """Line and column, both from 1, of each key and each value, by path.
 
     A list's items have a number in their path; a table made by `[a.b]` has the places of its name.
@@ -77,7 +78,7 @@ def locate(text: str) -> Places:
     """Find all places in a text that `tomllib` accepts."""
     scanner = _Scanner(text)
     scanner.read_document()
-    return Places(scanner.keys, scanner.values)
+    return Places(keys=scanner.keys, values=scanner.values)
 
 
 class _Scanner:

@@ -80,8 +80,16 @@ class Route(Declaration, frozen=True):
         """Return it in the words of the tables."""
         names = {"session": "situation"}
         narrowed = {names.get(name, name): words for name, words in self.when if words}
-        gifts = tuple(Gift(one.to, one.what) for one in self.deliver)
-        return Override(self.name, self.message, self.cause, narrowed, gifts, self.ack, self.why)
+        gifts = tuple(Gift(to=gift.to, what=gift.what) for gift in self.deliver)
+        return Override(
+            name=self.name,
+            message=self.message,
+            causes=self.cause,
+            when=narrowed,
+            deliver=gifts,
+            ack=self.ack,
+            why=self.why,
+        )
 
 
 Origin = tuple[Document, int]
@@ -105,7 +113,7 @@ def routes_of(table: str, routes: Sequence[Declared]) -> Routes:
 
 
 def check_words(document: Document) -> list[Complaint]:
-    """Check the words of a file's routes, each by itself."""
+    """Check the keys and values of each of a file's routes separately."""
     try:
         RouteFile.model_validate(document.data)
     except ValidationError as error:
@@ -116,7 +124,7 @@ def check_words(document: Document) -> list[Complaint]:
 
 
 def _overrides(routes: Sequence[Declared]) -> list[Override]:
-    return [Route.model_validate(one).override() for one in routes]
+    return [Route.model_validate(route).override() for route in routes]
 
 
 def compose(
@@ -134,10 +142,13 @@ def compose(
     if complaints:
         return base, complaints
     result, misfits = put_in_front(base, overrides)
-    faults = [one for one in misfits if one.key]  # a route may well hide one of another file
-    for one in faults:
-        complaints += _complain(origins[one.route], one.key, one.message)
-    known = {(one.kind, one.where) for one in check_routes(base.dispositions, base.deliveries)}
+    # A misfit without a key is a route hidden by a route of another file, which is allowed.
+    faults = [misfit for misfit in misfits if misfit.key]
+    for misfit in faults:
+        complaints += _complain(origins[misfit.route], misfit.key, misfit.message)
+    known = {
+        (fault.kind, fault.where) for fault in check_routes(base.dispositions, base.deliveries)
+    }
     for fault in check_routes(result.dispositions, result.deliveries):
         if (fault.kind, fault.where) in known or (is_unsafe and fault.kind in SAFETY):
             continue
@@ -155,21 +166,25 @@ def _misfits_of_each_file(
     for document in dict.fromkeys(document for document, _ in origins):
         numbers = [n for n, origin in enumerate(origins) if origin[0] is document]
         _, misfits = put_in_front(base, [overrides[n] for n in numbers])
-        for one in misfits:
-            yield from _complain(origins[numbers[one.route]], one.key, one.message)
+        for misfit in misfits:
+            yield from _complain(origins[numbers[misfit.route]], misfit.key, misfit.message)
 
 
 def _complain(origin: Origin, key: str, message: str, hint: str = "") -> list[Complaint]:
     document, number = origin
     where = ("route", number, key) if key else ("route", number)
-    return complain(document, [Fault(where, message, hint)])
+    return complain(document, [Fault(where=where, message=message, hint=hint)])
 
 
 def _blamed(fault: check.MachineFault, overrides: Sequence[Override]) -> int:
     """Find the route whose row a fault names; the first, where it names none of them."""
     told = f"{fault.where} {fault.message}"
-    for number, one in enumerate(overrides):
-        if f"`{one.name}`" in told or f"`{one.name}-" in told or f"`route.{one.name}`" in told:
+    for number, override in enumerate(overrides):
+        if (
+            f"`{override.name}`" in told
+            or f"`{override.name}-" in told
+            or f"`route.{override.name}`" in told
+        ):
             return number
     return 0
 
@@ -191,14 +206,16 @@ def refusals(table: str) -> list[Fault]:
     for fault in check_routes(routes.dispositions, routes.deliveries):
         if fault.kind in SAFETY:
             message = f"table `{table}`: {rule_broken(fault)}"
-            rules.setdefault(fault.kind, Fault(("routing", "table"), message, _hint(fault)))
+            rules.setdefault(
+                fault.kind, Fault(where=("routing", "table"), message=message, hint=_hint(fault))
+            )
     return list(rules.values())
 
 
 def unsafe_notice(routes: Routes) -> str:
     """Say that tables in use break safety rules, and which; empty if they do not."""
     faults = check_routes(routes.dispositions, routes.deliveries)
-    broken = dict.fromkeys(SAFETY[one.kind] for one in faults if one.kind in SAFETY)
+    broken = dict.fromkeys(SAFETY[fault.kind] for fault in faults if fault.kind in SAFETY)
     if not broken:
         return ""
     return (
@@ -224,7 +241,7 @@ def routes_for(config: Settings, choice: RoutesChoice | None) -> tuple[Routes, s
             f"This session's routing table `{choice.table}` is not known here: `{routes.name}` is."
         )
         return routes, f"{gone} {notice}".rstrip()
-    document = Document("routes of the configuration")
+    document = Document(file="routes of the configuration")
     origins = [(document, number) for number in range(len(config.route))]
     if not choice.may_be_unsafe and (faults := refusals(choice.table)):
         raise config_error(complain(document, faults))
@@ -266,4 +283,6 @@ def _with_routes(document: Document) -> Routes:
     if complaints:
         raise config_error(complaints)
     doc = f"{len(declared)} routes of {document.file}, before those of steersman."
-    return Routes(document.file, doc, routes.dispositions, routes.deliveries)
+    return Routes(
+        name=document.file, doc=doc, dispositions=routes.dispositions, deliveries=routes.deliveries
+    )

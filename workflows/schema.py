@@ -2,11 +2,11 @@
 
 import re
 import tomllib
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
+from ..machines.value import Value
 from .config import shipped_text
 from .fault import Where
 from .place import locate
@@ -18,8 +18,7 @@ from .settings import Settings
 # behind it is a key that is only shown.
 
 
-@dataclass(frozen=True, slots=True)
-class SettingEntry:
+class SettingEntry(Value):
     """A key or table with its comment; `value` is its text as written, empty for a table."""
 
     where: Where
@@ -40,7 +39,14 @@ def entries(text: str | None = None) -> list[SettingEntry]:
         if column == 1 and not any(isinstance(part, int) for part in where):
             is_example = lines[line - 1].startswith("#")
             value = _value(shown, line) if where in spots.values else ""
-            found.append(SettingEntry(where, _comment_above(lines, line), value, is_example))
+            found.append(
+                SettingEntry(
+                    where=where,
+                    comment=_comment_above(lines, line),
+                    value=value,
+                    is_example=is_example,
+                )
+            )
     return found
 
 
@@ -71,7 +77,7 @@ def _is_whole(value: str) -> bool:
 
 
 def schema() -> dict[str, Any]:
-    """Describe every key: its type, its meaning, and what it is when nobody sets it."""
+    """Describe every key: its type, its meaning, and its default."""
     whole = Settings.model_json_schema(schema_generator=TomlSchema)
     routes = RouteFile.model_json_schema(schema_generator=TomlSchema)
     whole["properties"]["route"] = routes["properties"]["route"]
@@ -106,6 +112,24 @@ class TomlSchema(GenerateJsonSchema):
     def field_title_should_be_set(self, schema: Any) -> bool:
         """Set none."""
         return False
+
+
+def workflow_schema() -> dict[str, Any]:
+    """Describe a workflow file: `[workflow]`, `[[step]]`, and the tables of the configuration."""
+    from .flow.workflow_file import WorkflowFile
+
+    own = WorkflowFile.model_json_schema(schema_generator=TomlSchema)
+    settings = schema()
+    del settings["properties"]["route"]["default"]
+    return {
+        "$schema": GenerateJsonSchema.schema_dialect,
+        "title": "steersman workflow",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {**own["properties"], **settings["properties"]},
+        "required": own["required"],
+        "$defs": {**settings["$defs"], **own["$defs"]},
+    }
 
 
 def _find(whole: dict[str, Any], where: Where) -> dict[str, Any]:

@@ -5,13 +5,17 @@ rest the shipped `config.toml`, which is always the first layer, is the only pla
 """
 
 import re
-from typing import Annotated, Any, Literal, get_args
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, create_model
 
 from .document import Declaration, Several
 from .fault import shown
-from .spelling import DEFAULT_TABLE, UserName
+from .providers import PROVIDERS
+from .spelling import DEFAULT_TABLE, OneOf, UserName
+from .tools import TOOLS
 
 BusyInputMode = Literal["interrupt", "steer", "queue"]
 InterruptStrategy = Literal["keyword", "always", "never"]
@@ -20,7 +24,6 @@ SteerWhileStreaming = Literal["wait", "cut"]
 AfterInterrupt = Literal["hold", "continue"]
 WhenFull = Literal["wait", "refuse"]
 OnParentInterrupt = Literal["cancel", "detach"]
-Provider = Literal["openai", "anthropic", "local", "scripted"]
 Thinking = Literal["off", "low", "medium", "high"]
 ToolDialect = Literal["native", "json"]
 SandboxMode = Literal["off", "auto", "required"]
@@ -38,12 +41,6 @@ HookEvent = Literal[
     "session_suspend",
     "session_finalize",
 ]
-ToolName = Literal[
-    "read", "write", "edit", "list", "search", "shell", "delegate", "dismiss", "progress", "defer"
-]
-
-TOOLS: tuple[str, ...] = get_args(ToolName)
-"""The names of all tools."""
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 
@@ -70,8 +67,8 @@ def _check_size(value: object) -> int:
 def _check_auto_resume(value: bool) -> bool:
     if value:
         raise ValueError(
-            "can only be false: nothing runs by itself after a restart, so that what a crash cut "
-            "off is never done twice unseen; `/queue resume` goes on"
+            "can only be false: nothing runs automatically after a restart, so that work "
+            "interrupted by a crash is never repeated unseen; `/queue resume` continues"
         )
     return value
 
@@ -240,7 +237,7 @@ class ModelPrice(Declaration, frozen=True):
 class ModelSettings(Declaration, frozen=True):
     """A model that agents can use by name."""
 
-    provider: Provider
+    provider: Annotated[str, OneOf(PROVIDERS)]
     base_url: str = ""
     api_key_env: str = ""
     model: str = ""
@@ -259,18 +256,7 @@ class AgentSettings(Declaration, frozen=True):
 
     model: str = ""
     system: str = ""
-    tools: Several[ToolName] = (
-        "read",
-        "write",
-        "edit",
-        "list",
-        "search",
-        "shell",
-        "delegate",
-        "dismiss",
-        "progress",
-        "defer",
-    )
+    tools: Several[Annotated[str, OneOf(TOOLS)]] = tuple(TOOLS)
     max_steps: Annotated[int, Field(ge=1)] = 50
     busy_input_mode: BusyInputMode | None = None
     interrupt_strategy: InterruptStrategy | None = None
@@ -284,7 +270,7 @@ class AgentSettings(Declaration, frozen=True):
 
 def _check_table(name: str) -> str:
     if name != DEFAULT_TABLE:
-        from .spelling import OneOf, table_names
+        from .spelling import table_names
 
         OneOf(table_names()).check(name)
     return name
@@ -295,6 +281,37 @@ class Routing(Declaration, frozen=True):
 
     table: Annotated[str, AfterValidator(_check_table)]
     unsafe: bool
+
+
+T = TypeVar("T", bool, int, float, str)
+_SHIPPED = Path(__file__).parents[1] / "config.toml"
+
+
+class CommandSettings(Declaration, frozen=True):
+    """The settings of single slash commands: `[commands]` of the shipped `config.toml` declares them.
+
+    A key's type is that of its default, so that a command and its setting need no other declaration.
+    """
+
+    def of(self, name: str, kind: type[T]) -> T:
+        """Return a setting, which is of that type."""
+        value = getattr(self, name)
+        assert isinstance(value, kind), f"commands.{name} is no {kind.__name__}"
+        return value
+
+
+def _command_settings() -> type[CommandSettings]:
+    """Make the model of the keys that are shipped; only their table is read, for speed."""
+    text = _SHIPPED.read_text(encoding="utf-8").partition("\n[commands]\n")[2]
+    shipped = tomllib.loads(re.split(r"^\[", text, maxsplit=1, flags=re.MULTILINE)[0])
+    fields: dict[str, Any] = {name: (type(value), ...) for name, value in shipped.items()}
+    return create_model("CommandSettings", __base__=CommandSettings, **fields)
+
+
+if TYPE_CHECKING:
+    ShippedCommandSettings = CommandSettings
+else:
+    ShippedCommandSettings = _command_settings()
 
 
 class Settings(Declaration, frozen=True):
@@ -318,4 +335,5 @@ class Settings(Declaration, frozen=True):
     routing: Routing
     models: dict[UserName, ModelSettings] = Field(default_factory=dict[str, ModelSettings])
     agents: dict[UserName, AgentSettings]
+    commands: ShippedCommandSettings
     route: Several[dict[str, Any]] = ()

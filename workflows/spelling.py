@@ -1,11 +1,12 @@
 """What a person probably meant by a key that does not exist."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+from msgspec.structs import replace
 from pydantic import (
     AfterValidator,
     Field,
@@ -48,16 +49,19 @@ def table_names() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class OneOf:
-    """Annotates a text that is one of the known words; `prefix` begins words that anybody makes."""
+    """Annotates a text that is one of the known words; `prefix` begins words that anybody makes.
 
-    known: tuple[str, ...]
+    `known` may grow: it is read when a word is checked.
+    """
+
+    known: Collection[str]
     prefix: str = ""
 
     def check(self, word: str) -> str:
         """Return the word. Raises what becomes a fault that names the nearest one."""
         if word in self.known or (self.prefix and word.startswith(self.prefix)):
             return word
-        raise UnknownWord(word, self.known)
+        raise UnknownWord(word, tuple(self.known))
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
         return handler.generate_schema(Annotated[str, AfterValidator(self.check)])

@@ -1,7 +1,7 @@
 """A routing table as a file of rows, and the tables that are shipped in this form.
 
     name = "never-cancel"
-    doc = "A stop ends the turn alone; children go on until they are done."
+    doc = "A stop ends only the turn; children continue until they are done."
     base = "steersman"
 
     [[delivery]]
@@ -9,7 +9,7 @@
     cause = ["stop", "bare_word"]
     relation = ["foreground_child", "background_child"]
     action = "none"
-    why = "A child has a life of its own."
+    why = "A child is independent of its parent."
 
 `[[disposition]]` rows say `action`, `cause`, `ack` and `doc`, and are narrowed by `intent`,
 `situation`, `busy`, `strategy` and `auto_queue`. The rows are asked before those of `base`; without
@@ -82,7 +82,14 @@ class DispositionLine(_Row, frozen=True):
     def row(self) -> DispositionRow:
         """Return it in the words of the tables."""
         when = self.when(DEFAULT_DISPOSITIONS.space)
-        return DispositionRow(self.name, when, Action(self.action), self.cause, self.ack, self.doc)
+        return DispositionRow(
+            name=self.name,
+            when=when,
+            action=Action(self.action),
+            cause=self.cause,
+            ack=self.ack,
+            doc=self.doc,
+        )
 
 
 class DeliveryLine(_Row, frozen=True):
@@ -96,7 +103,7 @@ class DeliveryLine(_Row, frozen=True):
     def row(self) -> DeliveryRow:
         """Return it in the words of the tables."""
         when = self.when(DEFAULT_DELIVERIES.space)
-        return DeliveryRow(self.name, when, Delivery(self.action), self.why)
+        return DeliveryRow(name=self.name, when=when, action=Delivery(self.action), why=self.why)
 
 
 class TableFile(Declaration, frozen=True):
@@ -133,10 +140,10 @@ def read_table(document: Document) -> Routes:
     said = [line.row() for line in declared.disposition]
     given = [line.row() for line in declared.delivery]
     return Routes(
-        declared.name,
-        declared.doc,
-        _table(DEFAULT_DISPOSITIONS, said, base.dispositions if base else None),
-        _table(DEFAULT_DELIVERIES, given, base.deliveries if base else None),
+        name=declared.name,
+        doc=declared.doc,
+        dispositions=_table(DEFAULT_DISPOSITIONS, said, base.dispositions if base else None),
+        deliveries=_table(DEFAULT_DELIVERIES, given, base.deliveries if base else None),
     )
 
 
@@ -158,7 +165,7 @@ def _check(document: Document, declared: TableFile) -> list[Complaint]:
     names = table_names()
     if declared.base and declared.base not in names:
         message = f"`base` names the table `{declared.base}`, which is not there"
-        faults.append(Fault(("base",), message, f"known: {', '.join(names)}"))
+        faults.append(Fault(where=("base",), message=message, hint=f"known: {', '.join(names)}"))
         return complain(document, faults)
     base = named_table(declared.base) if declared.base else None
     said = [line.row() for line in declared.disposition]
@@ -179,10 +186,14 @@ def _check_rows(
     for number, row in enumerate(rows):
         where = (kind, number, "name")
         if row.name in seen:
-            faults.append(Fault(where, f"`{row.name}` is the name of another row already"))
+            faults.append(
+                Fault(where=where, message=f"`{row.name}` is the name of another row already")
+            )
         cases = shape.lay_out([row]).keys()
         if cases and cases <= taken:
-            faults.append(Fault(where, f"`{row.name}` never decides anything: {_DEAD}"))
+            faults.append(
+                Fault(where=where, message=f"`{row.name}` never decides anything: {_DEAD}")
+            )
         seen.add(row.name)
         taken |= cases
     return faults

@@ -9,11 +9,11 @@ folder lies in the state folder, so that two terminals can't undo each other.
 import hashlib
 import os
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from ..machines.errors import ConfigError
+from ..machines.value import Value
 from .document import is_table
 from .fault import Where, dotted
 from .paths import Paths, write_private
@@ -52,8 +52,7 @@ def is_trusted(paths: Paths, folder: Path, content: bytes | None = None) -> bool
     return record == _entry(folder, content)
 
 
-@dataclass(frozen=True, slots=True)
-class Trusted:
+class Trusted(Value):
     """A folder that was trusted; `state` is trusted, changed (in force no more) or gone."""
 
     folder: str
@@ -70,7 +69,9 @@ def trusted(paths: Paths) -> list[Trusted]:
             continue
         is_there = (folder / PROJECT_FILE).exists()
         state: Literal["trusted", "changed", "gone"] = "changed" if is_there else "gone"
-        found.append(Trusted(str(folder), "trusted" if is_trusted(paths, folder) else state))
+        found.append(
+            Trusted(folder=str(folder), state="trusted" if is_trusted(paths, folder) else state)
+        )
     return sorted(found, key=lambda one: one.folder)
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...journal import entries as e
-from ...journal.agent_entries import AgentSessionKnown, CallReported
-from ...journal.permission_entries import AllowanceGiven
+from ...journal.entries import AgentSessionKnown, AllowanceGiven, CallReported
 from ...journal.record import SessionRecord
 from ...journal.turn_record import CALL_ENDS, CallRecord, TurnRecord
 from ...machines.agent_call import AgentBound, AgentCalled, AgentCallEnded, AnswerAgent
@@ -68,7 +67,12 @@ def begin(record: SessionRecord, call: CallRecord, environment: Environment) -> 
 
 def _intended(turn: TurnRecord, request: ToolRequest, *, is_idempotent: bool) -> e.ToolIntended:
     return e.ToolIntended(
-        turn.id, turn.step, request.call, request.tool, request.arguments, is_idempotent
+        turn=turn.id,
+        step=turn.step,
+        call=request.call,
+        tool=request.tool,
+        arguments=request.arguments,
+        is_idempotent=is_idempotent,
     )
 
 
@@ -85,24 +89,33 @@ def _start(
 ) -> RunTool | Delegate | Dismiss:
     call, arguments = request.call, request.arguments
     if request.tool == DELEGATE:
-        return Delegate(turn.id, turn.epoch, call, arguments, turn.lineage)
+        return Delegate(
+            turn=turn.id, epoch=turn.epoch, call=call, arguments=arguments, lineage=turn.lineage
+        )
     if request.tool == DISMISS:
-        return Dismiss(turn.id, turn.epoch, call, arguments)
-    return RunTool(turn.id, turn.epoch, call, request.tool, arguments, may_leave_folder)
+        return Dismiss(turn=turn.id, epoch=turn.epoch, call=call, arguments=arguments)
+    return RunTool(
+        turn=turn.id,
+        epoch=turn.epoch,
+        call=call,
+        tool=request.tool,
+        arguments=arguments,
+        may_leave_folder=may_leave_folder,
+    )
 
 
 def _asked(
     turn: TurnRecord, request: ToolRequest, permit: Permit, environment: Environment
 ) -> e.QuestionAsked:
     return e.QuestionAsked(
-        turn.id,
-        request.call,
-        f"q-{environment.path}{request.call}",
-        request.tool,
-        request.arguments,
-        permit.rule,
-        permit.source,
-        permit.may_leave_folder,
+        turn=turn.id,
+        call=request.call,
+        question=f"q-{environment.path}{request.call}",
+        tool=request.tool,
+        arguments=request.arguments,
+        rule=permit.rule,
+        source=permit.source,
+        is_outside=permit.may_leave_folder,
     )
 
 
@@ -111,7 +124,7 @@ def _denial(do: str, rule: str) -> str:
     if do == "deny":
         return f"a rule forbids it: {rule}"
     allowing = "`--yes` or a rule of [permissions] allows it"
-    return f"it needs permission ({rule}) and nobody can be asked; {allowing}"
+    return f"it needs permission ({rule}) and no person can be asked; {allowing}"
 
 
 # Answers ------------------------------------------------------------------------------------------
@@ -130,7 +143,7 @@ def answered(record: SessionRecord, message: Answer, environment: Environment) -
     given = _always(message, call, environment)
     if isinstance(given, str):
         return refusal(given)
-    said = e.QuestionAnswered(turn.id, message.question, message.choice)
+    said = e.QuestionAnswered(turn=turn.id, question=message.question, choice=message.choice)
     is_allowed = message.choice in ("allow", "always")
     if call.within:
         follows = _answer_agent(turn, call, is_allowed)
@@ -151,7 +164,8 @@ def _always(
     found = environment.toolbook.allowance(request_of(call), message.reason)
     if isinstance(found, str):
         return found
-    return (AllowanceGiven(*found),)
+    tool, pattern = found
+    return (AllowanceGiven(tool=tool, pattern=pattern),)
 
 
 # Agents that are other programs -------------------------------------------------------------------
@@ -161,40 +175,51 @@ def agent_told(turn: TurnRecord, message: AgentBound | AgentCallEnded) -> Decisi
     """Take in what an agent says of itself, or of the end of a call of its own."""
     match message:
         case AgentBound(session=session):
-            return Decision(entries=(AgentSessionKnown(session),))
+            return Decision(entries=(AgentSessionKnown(session=session),))
         case AgentCallEnded(inner=inner, status=status):
             call = turn.calls.get(inner)
             if call is None or call.state in CALL_ENDS:
                 return NOTHING
-            return Decision(entries=(e.ToolEnded(turn.id, inner, call.tool, status),))
+            return Decision(
+                entries=(e.ToolEnded(turn=turn.id, call=inner, tool=call.tool, status=status),)
+            )
 
 
 def agent_called(turn: TurnRecord, message: AgentCalled, environment: Environment) -> Decision:
     """Take in that an agent makes a call of its own, or wants to and waits for an answer."""
     request = message.request
     call, tool = request.call, request.tool
-    told = CallReported(turn.id, turn.step, message.call, call, tool, request.arguments)
+    told = CallReported(
+        turn=turn.id,
+        step=turn.step,
+        within=message.call,
+        call=call,
+        tool=tool,
+        arguments=request.arguments,
+    )
     begun = _intended(turn, request, is_idempotent=False)
     if not message.asks:
         return Decision(entries=(told, begun))
     permit = environment.toolbook.permit(request)
     match permit.do:
         case "allow":
-            word = AnswerAgent(turn.id, turn.epoch, call, True)
+            word = AnswerAgent(turn=turn.id, epoch=turn.epoch, inner=call, is_allowed=True)
             return Decision(entries=(told, begun), effects=(word,))
         case "ask" if environment.policy.can_ask:
             return Decision(entries=(told, _asked(turn, request, permit, environment)))
         case _:
             why = _denial(permit.do, permit.rule)
-            no = e.ToolRefused(turn.id, call, tool, "denied", why)
-            word = AnswerAgent(turn.id, turn.epoch, call, False)
+            no = e.ToolRefused(turn=turn.id, call=call, tool=tool, status="denied", reason=why)
+            word = AnswerAgent(turn=turn.id, epoch=turn.epoch, inner=call, is_allowed=False)
             return Decision(entries=(told, no), effects=(word,))
 
 
 def _answer_agent(turn: TurnRecord, call: CallRecord, is_allowed: bool) -> Decision:
-    word = AnswerAgent(turn.id, turn.epoch, call.id, is_allowed)
+    word = AnswerAgent(turn=turn.id, epoch=turn.epoch, inner=call.id, is_allowed=is_allowed)
     if is_allowed:
         begun: e.Entry = _intended(turn, request_of(call), is_idempotent=False)
     else:
-        begun = e.ToolRefused(turn.id, call.id, call.tool, "denied", "the user said no")
+        begun = e.ToolRefused(
+            turn=turn.id, call=call.id, tool=call.tool, status="denied", reason="the user said no"
+        )
     return Decision(entries=(begun,), effects=(word,))

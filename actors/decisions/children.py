@@ -56,15 +56,15 @@ def delegate(
         return result(order, "failed", f"[delegate was not run: {fault}]")
     is_background = bool(wanted.get("background"))
     started = e.ChildStarted(
-        name,
-        f"{record.id}-{record.children_made + 1}",
-        agent,
-        str(wanted["task"]),
-        Relation.BACKGROUND_CHILD if is_background else Relation.FOREGROUND_CHILD,
-        order.turn,
-        "" if is_background else order.call,
-        order.epoch,
-        is_full,
+        child=name,
+        session=f"{record.id}-{record.children_made + 1}",
+        agent=agent,
+        task=str(wanted["task"]),
+        relation=Relation.BACKGROUND_CHILD if is_background else Relation.FOREGROUND_CHILD,
+        turn=order.turn,
+        call="" if is_background else order.call,
+        epoch=order.epoch,
+        is_waiting=is_full,
         user=environment.agent,
         goal=dict(wanted.get("goal") or {}),
         above=order.lineage,
@@ -79,7 +79,9 @@ def delegate(
 
 def result(order: Delegate | Dismiss | StopChild, status: str, text: str) -> Decision:
     """Answer a tool call."""
-    finished = ToolFinished(order.turn, order.epoch, order.call, status, text)
+    finished = ToolFinished(
+        turn=order.turn, epoch=order.epoch, call=order.call, status=status, text=text
+    )
     return Decision(orders=(("turn", finished),))
 
 
@@ -88,11 +90,11 @@ def talk(record: SessionRecord, order: StartTalk, environment: Environment) -> D
     if record.state in ("suspended", "finalized"):
         return NOTHING
     started = e.ChildStarted(
-        order.child,
-        f"{record.id}-{record.children_made + 1}",
-        environment.agent,
-        order.task,
-        Relation.SIDE_TALK,
+        child=order.child,
+        session=f"{record.id}-{record.children_made + 1}",
+        agent=environment.agent,
+        task=order.task,
+        relation=Relation.SIDE_TALK,
         epoch=order.epoch,
         item=order.item,
         user=order.user,
@@ -105,7 +107,14 @@ def opening(child: e.ChildStarted | ChildRecord, order: StartTalk | None = None)
     """Return the effect that opens a child's session."""
     name = child.child if isinstance(child, e.ChildStarted) else child.name
     said = order.seed if order is not None else ()
-    return OpenChild(name, child.session, child.agent, child.relation, said, child.task)
+    return OpenChild(
+        name=name,
+        session=child.session,
+        agent=child.agent,
+        relation=child.relation,
+        seed=said,
+        task=child.task,
+    )
 
 
 def _name(record: SessionRecord, wanted: str, agent: str, taken: set[str]) -> str:
@@ -172,15 +181,25 @@ def resumable(record: SessionRecord, order: ResumeChildren) -> list[ChildRecord]
 def first_message(child: ChildRecord) -> SetGoal | UserMessage:
     """Give a child its task, or the goal that begins with it; a task that comes twice is known."""
     if not child.goal:
-        return UserMessage("normal", child.task, Intent.CONVERSE, user=child.user, client_id="task")
+        return UserMessage(
+            type="normal",
+            content=child.task,
+            intent=Intent.CONVERSE,
+            user=child.user,
+            client_id="task",
+        )
     gates = tuple(tuple(gate) for gate in child.goal.get("gates", ()))
     turns = child.goal.get("max_turns") or None
-    return SetGoal(child.goal["text"], gates, turns, prompt=child.task, user=child.user)
+    return SetGoal(
+        text=child.goal["text"], gates=gates, max_turns=turns, prompt=child.task, user=child.user
+    )
 
 
 def say_to_child(text: str, user: str, key: str, **more: Any) -> UserMessage:
     """Return a message for a child's running turn; with the same key it enters only once."""
-    return UserMessage("steer", text, Intent.EXPLICIT_STEER, user=user, client_id=key, **more)
+    return UserMessage(
+        type="steer", content=text, intent=Intent.EXPLICIT_STEER, user=user, client_id=key, **more
+    )
 
 
 # Stopping -----------------------------------------------------------------------------------------
@@ -218,13 +237,19 @@ def cancel(
     receipt = child.cancelled_by
     match child.state:
         case "waiting" if is_kept:
-            return Decision(entries=(e.ChildInterrupted(child.name, cause),))
+            return Decision(entries=(e.ChildInterrupted(child=child.name, why=cause),))
         case "waiting" | "interrupted" if not is_kept:
             return ended(record, child, "cancelled", environment, reason=cause)
         case "working" if is_open:
-            return Decision(entries=(e.ChildCancelled(child.name, cause, receipt, is_kept),))
+            return Decision(
+                entries=(
+                    e.ChildCancelled(
+                        child=child.name, cause=cause, receipt=receipt, is_kept=is_kept
+                    ),
+                )
+            )
         case "working" if is_kept:
-            return Decision(entries=(e.ChildInterrupted(child.name, cause),))
+            return Decision(entries=(e.ChildInterrupted(child=child.name, why=cause),))
         case "working":
             return ended(record, child, "cancelled", environment, reason=cause)
         case _:
@@ -248,18 +273,18 @@ def stopped(
     record: SessionRecord, child: ChildRecord, report: ChildReport | None, environment: Environment
 ) -> Decision:
     """A child has stopped with everything it started: for its parent to resume, or for good."""
-    told = report or ChildReport(child.name, "stopped", order=child.cancelled)
+    told = report or ChildReport(name=child.name, kind="stopped", order=child.cancelled)
     if child.state == "stopping" and child.is_kept:
         if told.order < child.cancelled:
             return NOTHING  # it was stopped by somebody else just before: the answer is yet to come
         entry = e.ChildInterrupted(
-            child.name,
-            child.cause,
-            told.text,
-            told.steps,
-            told.usage,
-            told.killed,
-            told.survivors,
+            child=child.name,
+            why=child.cause,
+            text=told.text,
+            steps=told.steps,
+            usage=told.usage,
+            killed=told.killed,
+            survivors=told.survivors,
         )
         return Decision(entries=(entry,))
     is_stale = 0 < told.order < child.epoch
@@ -277,26 +302,31 @@ def ended(
     reason: str = "",
 ) -> Decision:
     """A child is over; what was on its way to it goes back to its parent."""
-    told = report or ChildReport(child.name, "ended")
+    told = report or ChildReport(name=child.name, kind="ended")
     waiting = record.queue.handed_on(child.name)
     entry = e.ChildEnded(
-        child.name,
-        status,
-        told.text,
-        reason or told.reason,
-        told.steps,
-        told.usage,
-        told.killed,
-        told.survivors,
+        child=child.name,
+        status=status,
+        text=told.text,
+        reason=reason or told.reason,
+        steps=told.steps,
+        usage=told.usage,
+        killed=told.killed,
+        survivors=told.survivors,
         goes=way_home(record, child, environment).action,
     )
-    return Decision(entries=(entry, *(e.SteerArrived(item.id, child.name) for item in waiting)))
+    return Decision(
+        entries=(entry, *(e.SteerArrived(item=item.id, child=child.name) for item in waiting))
+    )
 
 
 def lose(record: SessionRecord) -> Decision:
     """The child supervisor failed, and with it the actors of the children: they can be resumed."""
-    busy = [e.ChildInterrupted(child.name, LOST, child.text) for child in at_work(record.children)]
-    closing = tuple(CloseChild(child.session) for child in record.children.values())
+    busy = [
+        e.ChildInterrupted(child=child.name, why=LOST, text=child.text)
+        for child in at_work(record.children)
+    ]
+    closing = tuple(CloseChild(session=child.session) for child in record.children.values())
     return Decision(entries=tuple(busy), effects=closing)
 
 
@@ -316,7 +346,7 @@ def give_back(
 def let_go(record: SessionRecord) -> Decision:
     """Close the sessions of children that are over: whoever was to do it may have died."""
     over = [child for child in record.children.values() if child.state in SUBAGENT.final]
-    return Decision(effects=tuple(CloseChild(child.session) for child in over))
+    return Decision(effects=tuple(CloseChild(session=child.session) for child in over))
 
 
 def stranded(record: SessionRecord) -> list[str]:

@@ -8,10 +8,9 @@ what would be refused all the same is not sent.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...journal.compaction_entries import Compacted, CompactionBegun
+from ...journal.entries import Compacted, CompactionBegun
 from ...journal.record import SessionRecord
 from ...machines.context import filled, older, pruned, tokens_of
 from ...machines.conversation import ChatMessage
@@ -20,6 +19,7 @@ from ...machines.messages import Compact
 from ...machines.orders import Enqueue
 from ...machines.policy import CompactionPolicy
 from ...machines.results import ModelFailed, Summarised
+from ...machines.value import Value
 from . import queueing
 from .decision import Decision, answer
 from .decision import refusal as rejected
@@ -39,7 +39,7 @@ see your summary instead of what is above. Say what the person wants and has dec
 words where those matter; what was done, with names of files, commands and results; what is unfinished, \
 and what the next step is; and every fact that will be needed again. Write it as plain text and call \
 no tools.]"""
-NOTHING_NEW = "nothing was said since the last summary"
+NOTHING_NEW = "there are no messages since the last summary"
 CLOSE = 0.95
 """Share of the window from which on a call is likely to be refused."""
 SURE = 1.25
@@ -89,8 +89,7 @@ def overflows(record: SessionRecord, message: ModelFailed, policy: CompactionPol
     return message.is_too_long and policy.is_auto and turn.compacted_at != turn.step - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cut:
+class _Cut(Value):
     """How many of the oldest messages are summed up, and how many tokens the whole takes."""
 
     dropped: int
@@ -118,13 +117,21 @@ def begin(record: SessionRecord, why: str, policy: CompactionPolicy, refusal: st
     turn = record.turns[record.turn]
     cut = _cut(record, why, policy)
     begun = CompactionBegun(
-        turn.id, turn.step, why, cut.tokens, policy.window, cut.dropped, refusal
+        turn=turn.id,
+        step=turn.step,
+        why=why,
+        tokens=cut.tokens,
+        window=policy.window,
+        dropped=cut.dropped,
+        refusal=refusal,
     )
     if not is_worth_it(record, why, policy):
         return Decision(entries=(begun,))
     question = _question(record, cut, why == "refused", policy)
     most = policy.window // 5 or None
-    call = Summarise(turn.id, turn.epoch, turn.step, question, most)
+    call = Summarise(
+        turn=turn.id, epoch=turn.epoch, step=turn.step, messages=question, max_tokens=most
+    )
     return Decision(entries=(begun,), effects=(call,))
 
 
@@ -141,7 +148,7 @@ def _question(
     item = record.queue.items.get(record.turns[record.turn].item)
     wish = item.text.partition(" ")[2].strip() if item is not None and item.purpose else ""
     ask = f"{ASK}\nWhat matters most: {wish}" if wish else ASK
-    return (*said, ChatMessage("user", ask))
+    return (*said, ChatMessage(role="user", text=ask))
 
 
 def compacted(
@@ -149,12 +156,12 @@ def compacted(
 ) -> Decision | Ending:
     """Put the summary in place of what it sums up; without one, leave out old results, or end."""
     if not message.text:
-        return _prune(record, message.reason or "the model said nothing", message, policy)
+        return _prune(record, message.reason or "the model gave no answer", message, policy)
     dropped = record.turns[record.turn].dropped
     kept = list(record.conversation[dropped:])
     is_step = bool(kept) and kept[0].role == "assistant"
-    read = () if is_step else (ChatMessage("assistant", READ),)
-    said = [ChatMessage("user", f"{SUMMARY}{message.text}"), *read]
+    read = () if is_step else (ChatMessage(role="assistant", text=READ),)
+    said = [ChatMessage(role="user", text=f"{SUMMARY}{message.text}"), *read]
     spared, count = pruned(kept, _excess([*said, *kept], policy))
     return _replace(
         record,
@@ -184,7 +191,7 @@ def _prune(
     changed, count = pruned(list(record.conversation), wanted)
     refusal = record.turns[record.turn].refusal
     if not count and (purpose(record) or refusal or before > policy.window):
-        hint = "`/new` begins afresh; a model with a larger window takes more"
+        hint = "`/new` starts again; a model with a larger window accepts more"
         said = f"{refusal}; " if refusal else ""
         return Ending(
             status="failed", reason=f"{said}the conversation was not shortened: {reason}", hint=hint
@@ -213,9 +220,9 @@ def _replace(
     before = filled_tokens(record, policy)
     after = before - tokens_of(list(record.conversation[:dropped])) + tokens_of(said)
     entry = Compacted(
-        turn.id,
-        turn.step,
-        dropped,
+        turn=turn.id,
+        step=turn.step,
+        dropped=dropped,
         before=before,
         after=max(0, after),
         usage=message.usage,
@@ -238,7 +245,7 @@ def gives_up(record: SessionRecord, policy: CompactionPolicy) -> Ending:
 def asked(record: SessionRecord, message: Compact, environment: Environment) -> Decision:
     """Have the conversation summed up by a turn of its own, before anything else runs."""
     if len(record.conversation) < 2:
-        return rejected("there is nothing to sum up yet")
+        return rejected("there is nothing to summarise yet")
     is_free = record.state == "idle"
     if is_free and not has_news(record.conversation):
         return rejected(NOTHING_NEW)

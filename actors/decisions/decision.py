@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
-from ...journal.entry import Entry
+from ...journal.entries import Entry
 from ...machines.effects import Effect
 from ...machines.facts import Fact
+from ...machines.value import Value
 
 Role = Literal["session", "queue", "turn", "children", "goal"]
 """One of a session's actors."""
@@ -16,8 +16,7 @@ Order = tuple[Role, Any]
 """A message for another actor of the same session; it is sent as soon as the decision is folded."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Value):
     """Entries to be journalled as one, and what follows from them.
 
     `effects` are performed after the commit, and only if no stop has come in between; `urgent` ones at

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...journal import entries as e
-from ...journal import goal_entries as g
 from ...journal.goal_record import GoalRecord
 from ...journal.record import SessionRecord
 from ...machines.delivery import Cause, Delivery, Relation, deliver
 from ...machines.orders import GoalMessage
 from ...machines.policy import GoalPolicy
 from ...machines.pursuit import ChangeGoal, Judged, SetGoal
+from ...machines.value import Value
 from .decision import Decision, answer, refusal
 from .standing import DELEGATE, is_reverting, last_word, workers
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 MOST_IN_LINE = 20
 MOST_OUTPUT = 2_000
 """Characters of a gate's output that go with a continuation."""
-NOT_OPEN = "the session is not open: `steersman chat --resume {}` takes it up"
+NOT_OPEN = "the session is not open: `steersman chat --resume {}` resumes it"
 HAVE_RUN = ("running", "stopping", "done", "failed", "timed_out", "killed", "unknown")
 
 
@@ -35,7 +34,7 @@ HAVE_RUN = ("running", "stopping", "done", "failed", "timed_out", "killed", "unk
 def obstacle(record: SessionRecord, wish: SetGoal | ChangeGoal) -> Decision | None:
     """Say why a wish cannot be carried out now, whatever it says: the rules in the middle of a turn."""
     if record.state in ("finalizing", "finalized"):
-        return refusal("the session has ended for good")
+        return refusal("the session is finalized")
     is_start = isinstance(wish, ChangeGoal) and wish.op == "resume"
     is_start = is_start or (isinstance(wish, SetGoal) and not wish.is_next)
     if is_start and record.running is not None:
@@ -70,8 +69,10 @@ def _set(record: SessionRecord, wish: SetGoal, epoch: int, policy: GoalPolicy) -
     replaced = None
     if old is not None and not old.is_over:
         replaced = old.text
-        cleared = (*withdrawn(record, old.id), g.GoalCleared(old.id, "replaced"))
-    first = GoalMessage(entry.goal, wish.prompt or wish.text, wish.user, is_first=True)
+        cleared = (*withdrawn(record, old.id), e.GoalCleared(goal=old.id, cause="replaced"))
+    first = GoalMessage(
+        goal=entry.goal, text=wish.prompt or wish.text, user=wish.user, is_first=True
+    )
     return Decision(
         entries=(*cleared, entry),
         orders=(("queue", first),),
@@ -81,7 +82,7 @@ def _set(record: SessionRecord, wish: SetGoal, epoch: int, policy: GoalPolicy) -
 
 def _fault(wish: SetGoal) -> str:
     if not wish.text.strip():
-        return "a goal says what is to be reached"
+        return "a goal needs a text"
     if wish.max_turns is not None and wish.max_turns < 1:
         return (
             f"a goal takes at least 1 turn, not {wish.max_turns}: its own first message is turn 1"
@@ -97,17 +98,17 @@ def _fault(wish: SetGoal) -> str:
 
 def _entry(
     record: SessionRecord, wish: SetGoal, policy: GoalPolicy, epoch: int, *, is_next: bool
-) -> g.GoalSet:
+) -> e.GoalSet:
     minutes = policy.max_minutes if wish.max_minutes is None else wish.max_minutes
-    return g.GoalSet(
-        f"g{record.goals.made + 1}",
-        wish.text,
-        wish.max_turns or policy.max_turns,
-        policy.gates if wish.gates is None else wish.gates,
-        wish.max_tokens or policy.max_tokens,
-        None if minutes is None else minutes * 60.0,
-        is_next,
-        wish.user,
+    return e.GoalSet(
+        goal=f"g{record.goals.made + 1}",
+        text=wish.text,
+        max_turns=wish.max_turns or policy.max_turns,
+        gates=policy.gates if wish.gates is None else wish.gates,
+        max_tokens=wish.max_tokens or policy.max_tokens,
+        max_seconds=None if minutes is None else minutes * 60.0,
+        is_next=is_next,
+        user=wish.user,
         epoch=epoch,
         boundary=rest_turn(record),
     )
@@ -125,12 +126,18 @@ def _change(record: SessionRecord, wish: ChangeGoal, epoch: int) -> Decision:
         case "pause":
             if not goal.is_pursued:
                 return refusal(f"it is paused already ({goal.reason})")
-            paused = (*withdrawn(record, goal.id, "pending"), g.GoalPaused(goal.id, "user"))
+            paused: tuple[e.Entry, ...] = (
+                *withdrawn(record, goal.id, "pending"),
+                e.GoalPaused(goal=goal.id, reason="user"),
+            )
             return Decision(entries=paused, reply=answer(goal=goal.id))
         case "resume":
             return _resume(record, goal, epoch)
         case "clear":
-            cleared = (*withdrawn(record, goal.id), g.GoalCleared(goal.id))
+            cleared: tuple[e.Entry, ...] = (
+                *withdrawn(record, goal.id),
+                e.GoalCleared(goal=goal.id),
+            )
             return Decision(entries=cleared, reply=answer(goal=goal.id, left=len(goals.line)))
 
 
@@ -140,38 +147,37 @@ def _of_line(record: SessionRecord, wish: ChangeGoal, epoch: int) -> Decision:
     after = goals.goals[goals.line[0]]
     if wish.op == "clear":
         reply = answer(goal=after.id, left=len(goals.line) - 1)
-        return Decision(entries=(g.GoalCleared(after.id),), reply=reply)
+        return Decision(entries=(e.GoalCleared(goal=after.id),), reply=reply)
     return Decision(reply=answer(goal=after.id)) + next_goal(record, epoch)
 
 
 def next_goal(record: SessionRecord, epoch: int) -> Decision:
     """Begin the first of the goals in line."""
     after = record.goals.goals[record.goals.line[0]]
-    begun = g.GoalBegun(after.id, epoch=epoch, boundary=rest_turn(record))
-    first = GoalMessage(after.id, after.text, after.user, is_first=True)
+    begun = e.GoalBegun(goal=after.id, epoch=epoch, boundary=rest_turn(record))
+    first = GoalMessage(goal=after.id, text=after.text, user=after.user, is_first=True)
     return Decision(entries=(begun,), orders=(("queue", first),))
 
 
 def _resume(record: SessionRecord, goal: GoalRecord, epoch: int) -> Decision:
     if goal.state == "active":
         return refusal("it is active: nothing is to be resumed")
-    resumed = g.GoalResumed(
-        goal.id,
-        goal.turns_total,
-        goal.tokens_total,
-        goal.seconds_total,
+    resumed = e.GoalResumed(
+        goal=goal.id,
+        turns=goal.turns_total,
+        tokens=goal.tokens_total,
+        seconds=goal.seconds_total,
         epoch=epoch,
         boundary=rest_turn(record),
     )
-    first = GoalMessage(goal.id, continuation(goal), goal.user)
+    first = GoalMessage(goal=goal.id, text=continuation(goal), user=goal.user)
     return Decision(entries=(resumed,), orders=(("queue", first),), reply=answer(goal=goal.id))
 
 
 # Boundaries ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rest:
+class Rest(Value):
     """The newest turn that said something, once nothing runs: a boundary of a goal.
 
     `status` is the turn's, `ended` when that was, in seconds since the epoch; `answer` what the agent
@@ -246,21 +252,21 @@ def digest(text: str) -> str:
     return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def judged(goal: GoalRecord, message: Judged, at: Rest) -> g.GoalJudged:
+def judged(goal: GoalRecord, message: Judged, at: Rest) -> e.GoalJudged:
     """Tell what the judge said of what was reached at a boundary."""
     verdict = message.verdict
-    return g.GoalJudged(
-        goal.id,
-        message.turn,
-        verdict.kind,
-        verdict.reason,
-        verdict.condition.as_data() if verdict.condition else None,
-        message.by,
-        message.fault,
-        digest(at.answer),
-        not at.has_acted,
-        message.gates,
-        message.usage,
+    return e.GoalJudged(
+        goal=goal.id,
+        turn=message.turn,
+        verdict=verdict.kind,
+        reason=verdict.reason,
+        condition=verdict.condition.as_data() if verdict.condition else None,
+        by=message.by,
+        fault=message.fault,
+        answer=digest(at.answer),
+        is_idle=not at.has_acted,
+        gates=message.gates,
+        usage=message.usage,
     )
 
 
@@ -292,18 +298,21 @@ def paused_by_stop(record: SessionRecord, environment: Environment) -> tuple[e.E
         if row.action == Delivery.FINALIZE:
             live = [goal.id for goal in goals.goals.values() if not goal.is_over]
             gone = tuple(entry for name in live for entry in withdrawn(record, name))
-            return (*gone, *(g.GoalCleared(name, "finalize") for name in live))
+            return (*gone, *(e.GoalCleared(goal=name, cause="finalize") for name in live))
     goal = goals.goal
     if goal is None or not goal.is_pursued or not is_stopped(record, goal):
         return ()
     reason, detail = stopped_by(record)
-    return (*withdrawn(record, goal.id, "pending"), g.GoalPaused(goal.id, reason, detail))
+    return (
+        *withdrawn(record, goal.id, "pending"),
+        e.GoalPaused(goal=goal.id, reason=reason, detail=detail),
+    )
 
 
 def withdrawn(record: SessionRecord, goal: str, *states: str) -> tuple[e.Withdrawn, ...]:
     """Take back a goal's messages that wait or were interrupted; those in `states`, if any are named."""
     wanted = states or ("pending", "interrupted")
-    return tuple(e.Withdrawn(item.id) for item in record.queue.of_goal(goal, *wanted))
+    return tuple(e.Withdrawn(item=item.id) for item in record.queue.of_goal(goal, *wanted))
 
 
 def _final_cause(record: SessionRecord) -> Cause:
@@ -355,10 +364,14 @@ def offline(record: SessionRecord, wish: SetGoal | ChangeGoal, policy: GoalPolic
     """Note what is wanted of a goal of a session that nobody has open; it begins later."""
     found = order(record, wish, record.epoch, policy)
     starts = [message for _, message in found.orders if isinstance(message, GoalMessage)]
-    is_set = any(isinstance(entry, g.GoalSet) for entry in found.entries)
+    is_set = any(isinstance(entry, e.GoalSet) for entry in found.entries)
     if starts and not is_set:
         return refusal(NOT_OPEN.format(record.id))
     paused: tuple[Any, ...] = ()
     if starts:
-        paused = (g.GoalPaused(starts[0].goal, "user", "nobody has the session open"),)
+        paused = (
+            e.GoalPaused(
+                goal=starts[0].goal, reason="user", detail="no program has the session open"
+            ),
+        )
     return Decision(entries=(*found.entries, *paused), reply=found.reply)

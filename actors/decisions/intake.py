@@ -31,7 +31,7 @@ def handing_back(turn: str, epoch: int, step: int, request: ToolRequest) -> Hand
     """Ask the queue to carry out a call of `defer`."""
     given = request.arguments
     words, why = given.get("message") or "", given.get("why") or ""
-    return HandBack(turn, epoch, step, request.call, words, why)
+    return HandBack(turn=turn, epoch=epoch, step=step, call=request.call, words=words, why=why)
 
 
 def hand_back(record: QueueRecord, message: HandBack) -> Rearranged:
@@ -95,8 +95,8 @@ def _deferred(record: QueueRecord, item: ItemRecord, message: HandBack) -> Rearr
     is_held = record.state == "held" and not past_hold
     later = " once the person lets the queue go on" if is_held else ""
     text = f"Handed back. It waits as #{number} and is taken up after this turn{later}."
-    return Rearranged({"ok": True, "text": text}, (entry,))
+    return Rearranged(reply={"ok": True, "text": text}, entries=(entry,))
 
 
 def _no(reason: str) -> Rearranged:
-    return Rearranged({"ok": False, "text": f"[nothing was handed back: {reason}]"})
+    return Rearranged(reply={"ok": False, "text": f"[nothing was handed back: {reason}]"})

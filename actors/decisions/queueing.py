@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from ...journal import entries as e
 from ...journal.queue_record import ItemRecord
@@ -53,7 +54,7 @@ def enqueue(record: SessionRecord, order: Enqueue, environment: Environment) -> 
         return NOTHING
     if order.for_turn and not _is_running(record, order.for_turn):
         if order.child and not environment.delegation.depth:
-            return offer(record, Offer(order.text, order.child, order.user))
+            return offer(record, Offer(text=order.text, child=order.child, user=order.user))
         order = replace(order, said_as="turn", for_turn="", is_next=True, ack=LATE_ACK)
     if not (order.is_next or order.child) and _is_full(record, environment):
         return _refused(order, "queue_full")
@@ -90,17 +91,24 @@ def _taken(record: SessionRecord, order: Enqueue) -> Decision:
         purpose=order.purpose,
         past_hold=queue.runs_past_hold() and not order.is_overtaken,
     )
-    passed = PassSteer(name, to, order.text, order.user, order.attached, order.beneath)
+    passed = PassSteer(
+        item=name,
+        names=to,
+        text=order.text,
+        user=order.user,
+        attached=order.attached,
+        beneath=order.beneath,
+    )
     child = record.children.get(order.child)
     was_stopped = child is not None and child.is_kept and not order.for_turn
-    held = (e.QueueHeld("interrupt", is_all=True),) if was_stopped else ()
+    held = (e.QueueHeld(why="interrupt", is_all=True),) if was_stopped else ()
     return Decision(
         entries=(
             queued,
             *held,
         ),  # who was stopped together with a child does not go on by its result
         effects=(passed,) if to else (),
-        orders=(("turn", SteerWaits(name)),) if order.for_turn else (),
+        orders=(("turn", SteerWaits(item=name)),) if order.for_turn else (),
     )
 
 
@@ -111,7 +119,9 @@ def _known(record: SessionRecord, client_id: str) -> Decision | None:
 
 
 def _refused(order: Enqueue, reason: str) -> Decision:
-    return Decision(facts=(MessageRejected(reason, order.text, order.client_id),))
+    return Decision(
+        facts=(MessageRejected(reason=reason, text=order.text, client_id=order.client_id),)
+    )
 
 
 def _is_full(record: SessionRecord, environment: Environment) -> bool:
@@ -142,17 +152,17 @@ def enqueue_goal(record: SessionRecord, order: GoalMessage, environment: Environ
     if not order.is_first and (is_busy or queue.ahead()):
         return NOTHING
     queued = e.Queued(
-        f"m{queue.made + 1}",
-        1 if not left else queue.number + 1,
-        order.text,
-        "goal",
-        order.user,
+        item=f"m{queue.made + 1}",
+        number=1 if not left else queue.number + 1,
+        text=order.text,
+        said_as="goal",
+        user=order.user,
         rule="goal",
         position=len(queue.waiting()) + 1,
         goal=order.goal,
         past_hold=queue.state == "held",
     )
-    return Decision(entries=(*(e.Withdrawn(name) for name in gone), queued))
+    return Decision(entries=(*(e.Withdrawn(item=name) for name in gone), queued))
 
 
 def _is_purposeful(record: SessionRecord, name: str) -> bool:
@@ -175,25 +185,31 @@ def offer(record: SessionRecord, order: Offer) -> Decision:
     if queue.state == "closed":
         if order.is_answered:
             return NOTHING
-        return Decision(facts=(MessageRejected("session_finalized", order.text, order.client_id),))
+        return Decision(
+            facts=(
+                MessageRejected(
+                    reason="session_finalized", text=order.text, client_id=order.client_id
+                ),
+            )
+        )
     offered = e.Offered(
-        f"m{queue.made + 1}",
-        queue.number + 1,
-        order.text,
-        order.child or f"talk-{queue.made + 1}",
-        order.user,
-        order.client_id,
-        order.is_answered,
+        item=f"m{queue.made + 1}",
+        number=queue.number + 1,
+        text=order.text,
+        child=order.child or f"talk-{queue.made + 1}",
+        user=order.user,
+        client_id=order.client_id,
+        is_answered=order.is_answered,
     )
     if order.is_answered:
         return Decision(entries=(offered,))
     talk = StartTalk(
-        offered.child,
-        offered.item,
-        offered.text,
-        offered.user,
-        record.epoch,
-        seed(record.conversation),
+        child=offered.child,
+        item=offered.item,
+        task=offered.text,
+        user=offered.user,
+        epoch=record.epoch,
+        seed=seed(record.conversation),
     )
     return Decision(entries=(offered,), orders=(("children", talk),))
 
@@ -203,12 +219,12 @@ def offer_answer(record: SessionRecord, order: AnswerOffer) -> Decision:
     item = record.queue.items.get(order.item)
     if item is None or item.state != "offered" or item.answer:
         return NOTHING
-    answered = e.OfferAnswered(item.id, order.text)
+    answered = e.OfferAnswered(item=item.id, text=order.text)
     if item.wants == "steer" and record.running is not None and record.state == "busy":
-        addressed = e.SteerAddressed(item.id, record.turn)
-        return Decision(entries=(answered, addressed), orders=(("turn", SteerWaits(item.id)),))
+        addressed = e.SteerAddressed(item=item.id, turn=record.turn)
+        return Decision(entries=(answered, addressed), orders=(("turn", SteerWaits(item=item.id)),))
     if item.wants == "keep":
-        kept = e.Kept(item.id, record.queue.runs_past_hold())
+        kept = e.Kept(item=item.id, past_hold=record.queue.runs_past_hold())
         return Decision(entries=(answered, kept))
     return Decision(entries=(answered,))
 
@@ -226,8 +242,11 @@ def take_steers(record: SessionRecord, order: TakeSteers) -> Decision:
     if not steers or record.state != "busy":
         return woken
     names = tuple(item.id for item in steers)
-    said = (ChatMessage("user", taken_in(steers)),)
-    return Decision(entries=(e.Steered(names, order.turn, order.step, said),)) + woken
+    said = (ChatMessage(role="user", text=taken_in(steers)),)
+    return (
+        Decision(entries=(e.Steered(items=names, turn=order.turn, step=order.step, messages=said),))
+        + woken
+    )
 
 
 def give_back(record: SessionRecord, order: HandBack) -> Decision:
@@ -236,7 +255,9 @@ def give_back(record: SessionRecord, order: HandBack) -> Decision:
         return NOTHING  # the turn is being stopped, and its calls with it
     found = hand_back(record.queue, order)
     status, text = "ok" if found.reply["ok"] else "failed", found.reply["text"]
-    result = ToolFinished(order.turn, order.epoch, order.call, status, text)
+    result = ToolFinished(
+        turn=order.turn, epoch=order.epoch, call=order.call, status=status, text=text
+    )
     return Decision(entries=found.entries, orders=(("turn", result),))
 
 
@@ -245,7 +266,7 @@ def recall(record: SessionRecord, key: str) -> Decision:
     item = record.queue.items.get(record.queue.clients.get(key, ""))
     if item is None or item.state != "pending":
         return NOTHING
-    return Decision(entries=(e.Withdrawn(item.id),))
+    return Decision(entries=(e.Withdrawn(item=item.id),))
 
 
 # What people ask for ------------------------------------------------------------------------------
@@ -285,15 +306,15 @@ def _steer(record: SessionRecord, message: QueueChange) -> Decision:
     waits = [
         entry for entry in decision.entries if isinstance(entry, e.SteerAddressed) and entry.turn
     ]
-    return replace(decision, orders=tuple(("turn", SteerWaits(entry.item)) for entry in waits))
+    return replace(decision, orders=tuple(("turn", SteerWaits(item=entry.item)) for entry in waits))
 
 
 def _clear(record: SessionRecord) -> Decision:
     live = record.queue.live()
     gone = [item for item in live if item.state != "running" and not item.for_children]
-    entries = tuple(e.Withdrawn(item.id) for item in gone)
+    entries = tuple(e.Withdrawn(item=item.id) for item in gone)
     reply = answer(withdrawn=[item.number for item in gone])
-    return _without_talks(record, Rearranged(reply, entries))
+    return _without_talks(record, Rearranged(reply=reply, entries=entries))
 
 
 def _without_talks(record: SessionRecord, found: Rearranged) -> Decision:
@@ -304,7 +325,9 @@ def _without_talks(record: SessionRecord, found: Rearranged) -> Decision:
         for child in record.children.values()
         if child.is_at_work and child.relation == Relation.SIDE_TALK and child.item in gone
     ]
-    return replace(_rearranged(found), orders=tuple(("children", EndChild(name)) for name in talks))
+    return replace(
+        _rearranged(found), orders=tuple(("children", EndChild(child=name)) for name in talks)
+    )
 
 
 def take_in(record: SessionRecord, message: QueueImport, environment: Environment) -> Decision:
@@ -345,7 +368,7 @@ def _released(record: SessionRecord, picked: tuple[ItemRecord, ...] = ()) -> Dec
     first = tuple(item.id for item in picked or resumed)
     if record.queue.state != "held" and not first:
         return NOTHING
-    return Decision(entries=(e.QueueReleased(len(resumed), first),))
+    return Decision(entries=(e.QueueReleased(resumed=len(resumed), items=first),))
 
 
 # What is due --------------------------------------------------------------------------------------
@@ -373,7 +396,12 @@ def _stranded(record: SessionRecord, environment: Environment) -> tuple[e.Entry,
     is_cut = newest is not None and newest.state == "interrupted"
     why = "the turn ended first"
     return tuple(
-        e.Requeued(item.id, why, bool(item.child) and is_person, item.past_hold and not is_cut)
+        e.Requeued(
+            item=item.id,
+            why=why,
+            is_offered=bool(item.child) and is_person,
+            past_hold=item.past_hold and not is_cut,
+        )
         for item in record.queue.stranded()
     )
 
@@ -382,7 +410,9 @@ def _missed(record: SessionRecord) -> tuple[e.Entry, ...]:
     """Take back the steers that no child could take in: they wait for the parent."""
     past_hold = record.queue.runs_past_hold()
     return tuple(
-        e.Requeued(item.id, f"{' and '.join(item.for_children)} ended first", past_hold=past_hold)
+        e.Requeued(
+            item=item.id, why=f"{' and '.join(item.for_children)} ended first", past_hold=past_hold
+        )
         for item in record.queue.pending()
         if item.for_children and all(place == "-" for place in item.for_children.values())
     )
@@ -393,7 +423,7 @@ def _for_agents(record: SessionRecord) -> tuple[e.Entry, ...]:
     if record.run is None or record.running is None or record.state != "busy":
         return ()
     waiting = [item for item in record.queue.waiting() if not item.purpose]
-    return tuple(e.SteerAddressed(item.id, record.turn) for item in waiting)
+    return tuple(e.SteerAddressed(item=item.id, turn=record.turn) for item in waiting)
 
 
 def _without_goal(record: SessionRecord) -> tuple[e.Entry, ...]:
@@ -409,7 +439,7 @@ def _without_goal(record: SessionRecord) -> tuple[e.Entry, ...]:
             gone.append(item.id)
         if item.goal and item.state == "interrupted" and (is_over or not is_its):
             gone.append(item.id)
-    return tuple(e.Withdrawn(name) for name in gone)
+    return tuple(e.Withdrawn(item=name) for name in gone)
 
 
 def _held_in_vain(record: SessionRecord) -> tuple[e.Entry, ...]:
@@ -434,19 +464,19 @@ def _next_turn(record: SessionRecord, environment: Environment) -> tuple[e.Entry
     overtaken = (
         ()
         if item.goal
-        else tuple(e.Withdrawn(other.id) for other in record.queue.pending() if other.goal)
+        else tuple(e.Withdrawn(item=other.id) for other in record.queue.pending() if other.goal)
     )
     started = e.TurnStarted(
-        f"t{record.turns_made + 1}",
-        item.id,
-        item.number,
-        record.epoch + 1,
-        resumes,
-        () if item.purpose else (ChatMessage("user", said),),
+        turn=f"t{record.turns_made + 1}",
+        item=item.id,
+        number=item.number,
+        epoch=record.epoch + 1,
+        resumes=resumes,
+        messages=() if item.purpose else (ChatMessage(role="user", text=said),),
         lineage=environment.lineage.mandate(),
     )
     names = tuple(steer.id for steer in steers)
-    entered = (e.Steered(names, started.turn, 1),) if steers else ()
+    entered = (e.Steered(items=names, turn=started.turn, step=1),) if steers else ()
     return (*overtaken, started, *entered)
 
 

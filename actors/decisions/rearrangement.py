@@ -6,7 +6,6 @@ to whoever asked. Numbers never change, only the order does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from ...journal import entries as e
@@ -16,19 +15,19 @@ from ...machines.effects import Effect
 from ...machines.lifecycles import ITEM
 from ...machines.messages import QueueChange, QueueImport
 from ...machines.step import Refusal, step
+from ...machines.value import Value
 from .wording import spoken
 
 MOMENT = 10.0
 """Seconds for which the reading of a message can be taken back."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rearranged:
+class Rearranged(Value):
     """The entries that do what was asked, none if it can't be done, the reply, what is to be done."""
 
     reply: dict[str, Any]
-    entries: tuple[e.Entry, ...] = field(default=())
-    effects: tuple[Effect, ...] = field(default=())
+    entries: tuple[e.Entry, ...] = ()
+    effects: tuple[Effect, ...] = ()
 
 
 def hold(record: QueueRecord, why: str, *, is_all: bool) -> tuple[e.Entry, ...]:
@@ -37,7 +36,7 @@ def hold(record: QueueRecord, why: str, *, is_all: bool) -> tuple[e.Entry, ...]:
     is_loose = any(item.past_hold or (is_all and item.is_next) for item in live)
     if not live or not (record.state == "open" or is_loose):
         return ()
-    return (e.QueueHeld(why, is_all=is_all),)
+    return (e.QueueHeld(why=why, is_all=is_all),)
 
 
 def edit(record: QueueRecord, message: QueueChange) -> Rearranged:
@@ -46,13 +45,14 @@ def edit(record: QueueRecord, message: QueueChange) -> Rearranged:
     if item is None:
         return _missing(message.number)
     if item.state == "running":
-        return _no(f"#{item.number} is running: say it as a message")
+        return _no(f"#{item.number} is running: send a message instead")
     if item.state == "offered":
         return _no(f"#{item.number} {doing(item)}")
     if not message.text.strip():
-        return _no(f"#{item.number} needs a text: /queue pop {item.number} takes it back")
+        return _no(f"#{item.number} needs a text: /queue pop {item.number} removes it")
     return Rearranged(
-        _yes(item, text=message.text), (e.Edited(item.id, message.text, message.attached),)
+        reply=_yes(item, text=message.text),
+        entries=(e.Edited(item=item.id, text=message.text, attached=message.attached),),
     )
 
 
@@ -71,7 +71,9 @@ def move(record: QueueRecord, message: QueueChange) -> Rearranged:
     first = sum(one.state == "interrupted" for one in record.live())
     place = max(1, min(message.position - first, len(waiting) + 1))
     before = waiting[place - 1].id if place <= len(waiting) else ""
-    return Rearranged(_yes(item, position=first + place), (e.Moved(item.id, before),))
+    return Rearranged(
+        reply=_yes(item, position=first + place), entries=(e.Moved(item=item.id, before=before),)
+    )
 
 
 def steer(record: QueueRecord, message: QueueChange) -> Rearranged:
@@ -83,14 +85,25 @@ def steer(record: QueueRecord, message: QueueChange) -> Rearranged:
     if item.state not in ("pending", "offered") or item.is_steer:
         return _no(f"#{item.number} {doing(item)}")
     if item.state == "offered" and not item.answer:
-        return Rearranged(_yes(item, when="it is answered"), (e.OfferWanted(item.id, "steer"),))
+        return Rearranged(
+            reply=_yes(item, when="it is answered"),
+            entries=(e.OfferWanted(item=item.id, wants="steer"),),
+        )
     if to := message.for_children:
-        passing = PassSteer(item.id, to, spoken(item), item.user, item.attached)
+        passing = PassSteer(
+            item=item.id, names=to, text=spoken(item), user=item.user, attached=item.attached
+        )
         reply = _yes(item, children=list(to))
-        return Rearranged(reply, (e.SteerAddressed(item.id, "", to),), (passing,))
+        return Rearranged(
+            reply=reply,
+            entries=(e.SteerAddressed(item=item.id, turn="", for_children=to),),
+            effects=(passing,),
+        )
     if not running:
         return _no(f"Nothing runs that could take it in: #{item.number} stays in the queue")
-    return Rearranged(_yes(item, turn=running), (e.SteerAddressed(item.id, running),))
+    return Rearranged(
+        reply=_yes(item, turn=running), entries=(e.SteerAddressed(item=item.id, turn=running),)
+    )
 
 
 def keep(record: QueueRecord, message: QueueChange) -> Rearranged:
@@ -102,23 +115,28 @@ def keep(record: QueueRecord, message: QueueChange) -> Rearranged:
         return _no(f"{what} not offered" if message.number else f"{what} offered")
     item = found[-1]
     if not item.answer:
-        return Rearranged(_yes(item, when="it is answered"), (e.OfferWanted(item.id, "keep"),))
-    return Rearranged(_yes(item), (e.Kept(item.id, record.runs_past_hold()),))
+        return Rearranged(
+            reply=_yes(item, when="it is answered"),
+            entries=(e.OfferWanted(item=item.id, wants="keep"),),
+        )
+    return Rearranged(
+        reply=_yes(item), entries=(e.Kept(item=item.id, past_hold=record.runs_past_hold()),)
+    )
 
 
 def import_items(record: QueueRecord, message: QueueImport, limit: int) -> Rearranged:
     """Take all of these in, last, or none; where nothing runs they stay held, so nothing starts."""
     room = limit - len(record.pending())
     if len(message.items) > room and not message.may_overfill:
-        return Rearranged({"ok": False, "reason": "queue_full", "room": max(0, room)})
+        return Rearranged(reply={"ok": False, "reason": "queue_full", "room": max(0, room)})
     waiting = len(record.waiting())
     imported: list[e.Entry] = [
         e.Queued(
-            f"m{record.made + n}",
-            record.number + n,
-            text,
-            "queue",
-            user,
+            item=f"m{record.made + n}",
+            number=record.number + n,
+            text=text,
+            said_as="queue",
+            user=user,
             position=waiting + n,
             attached=attached,
         )
@@ -128,8 +146,8 @@ def import_items(record: QueueRecord, message: QueueImport, limit: int) -> Rearr
     is_idle = all(one.state != "running" for one in record.live())
     is_held = bool(imported) and is_idle and record.state == "open"
     state = "held" if is_held else record.state
-    entries = (*imported, *((e.QueueHeld("import"),) if is_held else ()))
-    return Rearranged({"ok": True, "imported": numbers, "state": state}, entries)
+    entries = (*imported, *((e.QueueHeld(why="import"),) if is_held else ()))
+    return Rearranged(reply={"ok": True, "imported": numbers, "state": state}, entries=entries)
 
 
 def take_back(record: QueueRecord, now: float) -> Rearranged:
@@ -142,20 +160,22 @@ def take_back(record: QueueRecord, now: float) -> Rearranged:
     if item is None or now - item.taken > MOMENT:
         return _no(f"Nothing was said in the last {MOMENT:.0f} seconds")
     if item.state == "steered":
-        return _no(f"#{item.number} was taken in already, at step {item.step}")
+        return _no(f"#{item.number} was delivered already, at step {item.step}")
     replaced = record.superseded()[-1:]
     cut_off = [one for one in record.live() if one.state == "interrupted"] or replaced
     stopped = next((one.number for one in cut_off), None)
     goes_on = any(one.state == "running" and one is not item for one in record.live())
     offered = stopped if item.said_as == "interrupt" and not goes_on else None
-    again = tuple(e.Requeued(one.id, "taken back") for one in replaced if one.number == offered)
+    again = tuple(
+        e.Requeued(item=one.id, why="taken back") for one in replaced if one.number == offered
+    )
     if item.for_children:
         return _no(f"#{item.number} is with {', '.join(item.for_children)} already")
     if item.state == "pending" and (item.for_turn or item.said_as == "interrupt"):
-        back = e.Requeued(item.id, "taken back", past_hold=record.runs_past_hold())
-        return Rearranged(_yes(item, offered=offered), (back, *again))
+        back = e.Requeued(item=item.id, why="taken back", past_hold=record.runs_past_hold())
+        return Rearranged(reply=_yes(item, offered=offered), entries=(back, *again))
     if item.state == "running" and item.said_as == "interrupt":
-        return Rearranged(_yes(item, offered=offered, stop=item.turn), again)
+        return Rearranged(reply=_yes(item, offered=offered, stop=item.turn), entries=again)
     return _no(f"#{item.number} {doing(item)}: there is nothing to take back")
 
 
@@ -173,7 +193,7 @@ def withdraw(record: QueueRecord, number: int | None) -> Rearranged:
     if isinstance(moved, Refusal) or moved.ignored:
         return _no(f"#{item.number} is running: /stop ends it")
     reply = {"ok": True, "withdrawn": [item.number], "text": item.text}
-    return Rearranged(reply, (e.Withdrawn(item.id),))
+    return Rearranged(reply=reply, entries=(e.Withdrawn(item=item.id),))
 
 
 def _find(record: QueueRecord, number: int | None) -> ItemRecord | None:
@@ -198,7 +218,7 @@ def _missing(number: int | None) -> Rearranged:
 
 
 def _no(reason: str) -> Rearranged:
-    return Rearranged({"ok": False, "reason": reason})
+    return Rearranged(reply={"ok": False, "reason": reason})
 
 
 def _yes(item: ItemRecord, **fields: Any) -> dict[str, Any]:

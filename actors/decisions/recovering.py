@@ -29,11 +29,11 @@ def take_up(record: SessionRecord) -> Decision:
 def turn_failed(record: SessionRecord, reason: str) -> Decision:
     """End a turn whose actor failed; the session goes on."""
     over = e.TurnEnded(
-        record.turn,
-        "failed",
-        f"a fault in the program ended the turn ({reason})",
-        "say it again, or ask what was done",
-        closing_messages(record),
+        turn=record.turn,
+        status="failed",
+        reason=f"a fault in the program ended the turn ({reason})",
+        hint="send it again, or ask what was done",
+        messages=closing_messages(record),
     )
     return Decision(entries=(over,), urgent=tuple(stopping_effects(record)))
 
@@ -45,18 +45,20 @@ def stopping_effects(
     turn = record.unfinished
     if turn is None:
         return
-    yield CancelModel(turn.id)
+    yield CancelModel(turn=turn.id)
     for call in turn.calls.values():
         if call.state in ("running", "stopping") and not call.within:
             is_of_child = call.tool in (DELEGATE, DISMISS)
-            yield (StopChild if is_of_child else StopTool)(turn.id, turn.epoch, call.id)
+            yield (StopChild if is_of_child else StopTool)(
+                turn=turn.id, epoch=turn.epoch, call=call.id
+            )
     run = record.run
     if run is None:
         return
     for step, index in run.running():
         name = step.calls.get(str(index))
         if name and str(index) not in step.children:
-            yield StopTool(run.turn, turn.epoch, name)
+            yield StopTool(turn=run.turn, epoch=turn.epoch, call=name)
     for step in run.steps.values():
         if step.state == "running":
-            yield LookAfter(run.turn, step.id)
+            yield LookAfter(turn=run.turn, step=step.id)

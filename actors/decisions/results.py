@@ -63,14 +63,14 @@ def returned(
     if child.is_returned or child.state == "interrupted":
         return ()
     if child.relation == Relation.SIDE_TALK and child.item in record.queue.order:
-        return (("queue", AnswerOffer(child.item, text_of(child))),)
+        return (("queue", AnswerOffer(item=child.item, text=text_of(child))),)
     match row.action:
         case Return.BOUNDARY:
             return (("queue", _enqueue(child, "steer", row.name, record.turn)),)
         case Return.RUN:
             return (("queue", _enqueue(child, "turn", row.name)),)
         case Return.OFFER if child.relation != Relation.SIDE_TALK:
-            return (("queue", Offer(text_of(child), child.name, child.name)),)
+            return (("queue", Offer(text=text_of(child), child=child.name, user=child.name)),)
         case Return.OFFER | Return.KEEP:
             return ()
 
@@ -82,11 +82,11 @@ def _result(
     survivors: tuple[int, ...],
 ) -> ToolFinished:
     return ToolFinished(
-        record.turn,
-        record.epoch,
-        child.call,
-        STATUS.get(child.state, "killed"),
-        text_of(child),
+        turn=record.turn,
+        epoch=record.epoch,
+        call=child.call,
+        status=STATUS.get(child.state, "killed"),
+        text=text_of(child),
         bytes=len(child.text.encode()),
         killed=killed,
         survivors=survivors,
@@ -128,7 +128,7 @@ def seed(conversation: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
     while said and _is_open(said):
         said.pop()
     if said and said[-1].role != "assistant":
-        said.append(ChatMessage("assistant", STILL_AT_IT))
+        said.append(ChatMessage(role="assistant", text=STILL_AT_IT))
     return tuple(said)
 
 

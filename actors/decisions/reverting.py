@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...journal import entries as e
-from ...journal import revert_entries as r
 from ...journal.record import SessionRecord
 from ...journal.revert_record import RevertRecord
 from ...journal.turn_record import TurnRecord
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     from ..environment import Environment
 
 
-# A revert in the words of the ports, of the journal, and of whoever asked for it ------------------
-
-
 def before_turn(record: SessionRecord, turn: str) -> str:
     """Return the turn that one goes on from, if any: of a workflow's run all turns are one job."""
     if record.run is None:
@@ -37,75 +33,84 @@ def before_turn(record: SessionRecord, turn: str) -> str:
     return names[at - 1] if at else ""
 
 
-def order_of(record: SessionRecord, one: RevertRecord) -> RestoreFiles:
+def order_of(record: SessionRecord, asked: e.RevertAsked) -> RestoreFiles:
     """Return what the ports are asked to do."""
-    pairs = ((one, before) for one in record.turns if (before := before_turn(record, one)))
+    pairs = ((turn, before) for turn in record.turns if (before := before_turn(record, turn)))
     return RestoreFiles(
-        one.id,
-        one.scope,
-        one.turns,
-        one.since,
-        one.paths,
-        tuple(pairs),
-        one.force,
-        one.is_dry_run,
+        id=asked.id,
+        scope=asked.scope,
+        turns=asked.turns,
+        since=asked.since,
+        paths=asked.paths,
+        resumed=tuple(pairs),
+        force=asked.force,
+        is_dry_run=asked.is_dry_run,
     )
 
 
-def ending_of(known: RevertRecord, message: RestoreEnded) -> r.Reverted | r.RevertRefused:
+def ending_of(known: RevertRecord, message: RestoreEnded) -> e.Reverted | e.RevertRefused:
     """Return what is journalled when a revert is over."""
     if message.fault:
-        return r.RevertRefused(message.id, message.fault)
-    return r.Reverted(
-        message.id,
-        known.scope,
-        known.is_dry_run,
-        message.restored,
-        message.kept,
-        message.shared,
-        message.yours,
-        message.turns,
-        message.notes,
+        return e.RevertRefused(id=message.id, reason=message.fault)
+    return e.Reverted(
+        id=message.id,
+        scope=known.asked.scope,
+        is_dry_run=known.asked.is_dry_run,
+        restored=message.restored,
+        kept=message.kept,
+        shared=message.shared,
+        yours=message.yours,
+        turns=message.turns,
+        notes=message.notes,
     )
 
 
 def answer_of(known: RevertRecord | None) -> dict[str, Any]:
-    """Return what whoever asked for a revert is told of it."""
+    """Return the answer to whoever asked for a revert."""
     if known is None:
-        return {"ok": False, "reason": "nobody asked for that"}
+        return {"ok": False, "reason": "there was no request for it"}
+    asked = known.asked
+    done = known.outcome or e.Reverted(id=asked.id, scope=asked.scope)
     return {
         "ok": known.state == "restored",
-        "id": known.id,
-        "scope": known.scope,
-        "dry_run": known.is_dry_run,
-        "turns": list(known.turns),
-        "restored": list(known.restored),
-        "kept": [path for path, _ in known.kept],
-        "why": dict(known.kept),
-        "shared": list(known.shared),
-        "yours": list(known.yours),
-        "notes": list(known.notes),
+        "id": asked.id,
+        "scope": asked.scope,
+        "dry_run": asked.is_dry_run,
+        "turns": list(done.turns or asked.turns),
+        "restored": list(done.restored),
+        "kept": [path for path, _ in done.kept],
+        "why": dict(done.kept),
+        "shared": list(done.shared),
+        "yours": list(done.yours),
+        "notes": list(done.notes),
         "reason": known.reason,
     }
+
+
+def asking(
+    message: Revert, name: str, turn: str = "", turns: tuple[str, ...] = ()
+) -> e.RevertAsked:
+    """Return what is journalled when a person asks for a revert; `turn` has to be over first."""
+    return e.RevertAsked(
+        id=name,
+        scope=message.scope,
+        turn=turn,
+        turns=turns,
+        since=message.since,
+        paths=message.paths,
+        force=message.force,
+        is_dry_run=message.is_dry_run,
+    )
 
 
 def revert(record: SessionRecord, message: Revert, environment: Environment) -> Decision:
     """Stop what runs, unless it is only asked what would be done; files are given back after that."""
     if record.state in ("finalizing", "finalized"):
-        return refusal("the session has ended for good")
+        return refusal("the session is finalized")
     turn = None if message.is_dry_run else record.unfinished
     is_stop = _is_stopped(record, turn) or bool(workers(record) and not message.is_dry_run)
     turns = _meant(record) if is_stop and message.scope != "undo" else ()
-    asked = r.RevertAsked(
-        _name(record),
-        message.scope,
-        turn.id if turn is not None else "",
-        turns,
-        message.since,
-        message.paths,
-        message.force,
-        message.is_dry_run,
-    )
+    asked = asking(message, _name(record), turn.id if turn is not None else "", turns)
     stopped = NOTHING
     if is_stop:
         order = stopping.Stop(cause="stop")
@@ -125,7 +130,9 @@ def wish(
     if not message.revert or not (turn is not None or workers(record)):
         return NOTHING
     turns = _meant(record)
-    asked = r.RevertAsked(_name(record), message.revert, turn.id if turn else "", turns)
+    asked = e.RevertAsked(
+        id=_name(record), scope=message.revert, turn=turn.id if turn else "", turns=turns
+    )
     return Decision(entries=(asked,))
 
 
@@ -145,48 +152,34 @@ def begin(record: SessionRecord) -> Decision:
     """Begin the oldest revert that may begin now; nothing while one is at work."""
     if record.queue.state == "closed" or record.state in ("leaving", "finalizing", "suspended"):
         return NOTHING  # it begins when the session is taken up again
-    wishes = [one for one in record.reverts.values() if one.is_open]
-    if any(one.state != "asked" for one in wishes):
+    open_ones = [revert for revert in record.reverts.values() if revert.is_open]
+    if any(revert.state != "asked" for revert in open_ones):
         return NOTHING
     is_over = record.unfinished is None and not workers(record)
-    for known in wishes:
-        if known.is_dry_run or is_over:
-            effect = order_of(record, known)
-            return Decision(entries=(r.RevertStarted(known.id),), effects=(effect,))
+    for known in open_ones:
+        if known.asked.is_dry_run or is_over:
+            effect = order_of(record, known.asked)
+            return Decision(entries=(e.RevertStarted(id=known.id),), effects=(effect,))
     return NOTHING
 
 
 def offline(record: SessionRecord, message: Revert) -> Decision:
     """Give files back in a session that nobody has open: whatever ran there died with its program."""
     if record.state in ("finalizing", "finalized"):
-        return refusal("the session has ended for good")
-    known = RevertRecord(
-        _name(record),
-        message.scope,
-        since=message.since,
-        paths=message.paths,
-        force=message.force,
-        is_dry_run=message.is_dry_run,
-    )
-    asked = r.RevertAsked(
-        known.id,
-        known.scope,
-        since=known.since,
-        paths=known.paths,
-        force=known.force,
-        is_dry_run=known.is_dry_run,
-    )
+        return refusal("the session is finalized")
+    asked = asking(message, _name(record))
     return Decision(
-        entries=(asked, r.RevertStarted(known.id)),
-        effects=(order_of(record, known),),
-        reply=answer(id=known.id),
+        entries=(asked, e.RevertStarted(id=asked.id)),
+        effects=(order_of(record, asked),),
+        reply=answer(id=asked.id),
     )
 
 
 def take_up(record: SessionRecord) -> Decision:
     """Go on with the revert that a dead owner had begun; what was done is not done again."""
-    begun = [one for one in record.reverts.values() if one.is_open and one.state != "asked"]
-    return Decision(effects=tuple(order_of(record, known) for known in begun))
+    reverts = record.reverts.values()
+    begun = [revert for revert in reverts if revert.is_open and revert.state != "asked"]
+    return Decision(effects=tuple(order_of(record, revert.asked) for revert in begun))
 
 
 def restored(record: SessionRecord, message: RestoreCounted | RestoreEnded) -> Decision:
@@ -195,7 +188,7 @@ def restored(record: SessionRecord, message: RestoreCounted | RestoreEnded) -> D
     if known is None or not known.is_open:
         return NOTHING
     if isinstance(message, RestoreCounted):
-        entry: e.Entry = r.RevertBegun(message.id, message.files)
+        entry: e.Entry = e.RevertBegun(id=message.id, files=message.files)
     else:
         entry = ending_of(known, message)
     return Decision(entries=(entry,))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, assert_never
 
+from msgspec.structs import replace
+
 from ...journal import entries as e
-from ...journal.cancel_record import CancelRecord
-from ...journal.entry import Entry
-from ...journal.limit_entries import LimitsGranted
-from ...journal.permission_entries import AllowanceForgotten, AllowanceGiven
-from ...journal.record import SessionRecord
+from ...journal.entries import AllowanceForgotten, AllowanceGiven, Entry, LimitsGranted
+from ...journal.record import CancelRecord, SessionRecord
 from ...machines.delegation import Offer, SideTalk
 from ...machines.delivery import Cause, Delivery, Relation, deliver
 from ...machines.disposition import (
@@ -48,7 +46,7 @@ BY_WORDS = (Cause.BARE_WORD, Cause.MORE_WORD, Cause.MESSAGE)
 
 def rejection(reason: str, text: str, client_id: str) -> Decision:
     """Give a message back to whoever sent it."""
-    fact: Fact = MessageRejected(reason, text, client_id)
+    fact: Fact = MessageRejected(reason=reason, text=text, client_id=client_id)
     return Decision(facts=(fact,), reply={"ok": False, "reason": reason})
 
 
@@ -227,19 +225,22 @@ def preference(
 ) -> Decision:
     """Note what a person chooses for the session."""
     match message:
-        case GrantLimits(user):
+        case GrantLimits(user=user):
             environment.account.shares += 1
-            entry: Entry = LimitsGranted(user)
+            entry: Entry = LimitsGranted(user=user)
         case PolicyChange():
             entry = e.PolicyChanged(
-                message.busy_mode, message.is_auto_queue, message.routes, message.model
+                busy_mode=message.busy_mode,
+                is_auto_queue=message.is_auto_queue,
+                routes=message.routes,
+                model=message.model,
             )
         case Rename():
-            entry = e.SessionRenamed(message.name)
-        case Allow(tool, pattern, is_given):
+            entry = e.SessionRenamed(name=message.name)
+        case Allow(tool=tool, pattern=pattern, is_given=is_given):
             book = environment.toolbook
             (book.allow if is_given else book.disallow)(tool, pattern)
-            entry = (AllowanceGiven if is_given else AllowanceForgotten)(tool, pattern)
+            entry = (AllowanceGiven if is_given else AllowanceForgotten)(tool=tool, pattern=pattern)
     return Decision(entries=(entry,), reply=answer())
 
 
@@ -251,7 +252,13 @@ def side_talk(record: SessionRecord, message: SideTalk) -> Decision:
     before = known(record, message.client_id)
     if before is not None:
         return Decision(facts=(before,), reply=answer())
-    order = Offer(message.text, "", message.user, message.client_id, is_answered=False)
+    order = Offer(
+        text=message.text,
+        child="",
+        user=message.user,
+        client_id=message.client_id,
+        is_answered=False,
+    )
     return queueing.offer(record, order) + Decision(reply=answer())
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...journal import run_entries as r
+from msgspec.structs import replace
+
+from ...journal import entries as e
 from ...journal.record import SessionRecord
 from ...machines.lifecycles import RUN
 from ...machines.messages import ResumeQueue
@@ -29,7 +30,7 @@ def obstacle(record: SessionRecord, environment: Environment) -> str:
         return f"the run has failed; `steersman run --resume {record.id}` tries it again"
     idempotent = {step.id for step in spec.steps if step.idempotent}
     unknown = [run.steps[step].name(at) for step, at in run.unknown() if step not in idempotent]
-    return f"nobody knows how this ended: {', '.join(unknown)}" if unknown else ""
+    return f"outcome unknown: {', '.join(unknown)}" if unknown else ""
 
 
 def reopen(record: SessionRecord, message: Reopen) -> Decision:
@@ -38,7 +39,9 @@ def reopen(record: SessionRecord, message: Reopen) -> Decision:
     unknown = set(run.unknown()) if run is not None else set[tuple[str, int]]()
     if record.state != "idle" or not set(message.work) <= unknown:
         return refusal("only work of unknown outcome can be opened again")
-    entries = tuple(r.ItemReopened(step, at, message.is_done) for step, at in message.work)
+    entries = tuple(
+        e.ItemReopened(step=step, index=at, is_done=message.is_done) for step, at in message.work
+    )
     return Decision(entries=entries, reply=answer())
 
 
@@ -55,7 +58,7 @@ def try_again(record: SessionRecord, environment: Environment) -> Decision:
         return refusal(f"none of its steps failed, but {run.reason}")
     there = [item for item in record.queue.waiting() if item.purpose == queueing.AGAIN]
     if there:  # a crash came before its turn began
-        begun = queueing.resume(record, ResumeQueue(there[0].number))
+        begun = queueing.resume(record, ResumeQueue(number=there[0].number))
     else:
         text = f"run {run.workflow.name}"
         order = Enqueue(text=text, said_as="turn", is_next=True, purpose=queueing.AGAIN)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from ...journal.child_record import ChildRecord, at_work, names_for
 from ...journal.queue_record import ItemRecord
@@ -83,7 +84,13 @@ def waiting_steers(record: SessionRecord) -> list[ItemRecord]:
 
 def request_of(call: Any) -> ToolRequest:
     """Return a call of the record (`CallRecord`) as the model asked for it."""
-    return ToolRequest(call.id, call.tool, call.arguments, call.wire_id, call.fault)
+    return ToolRequest(
+        call=call.id,
+        tool=call.tool,
+        arguments=call.arguments,
+        wire_id=call.wire_id,
+        fault=call.fault,
+    )
 
 
 def policy_of(record: SessionRecord, configured: Policy) -> Policy:
@@ -102,9 +109,13 @@ def known(record: SessionRecord, client_id: str) -> MessageKnown | None:
     if name is not None:
         item = record.queue.items.get(name)
         said_as, number = (item.said_as, item.number) if item else ("turn", None)
-        return MessageKnown(name, said_as, number, client_id)
+        return MessageKnown(id=name, said_as=said_as, number=number, client_id=client_id)
     receipt = record.cancels.get(client_id) if client_id else None
-    return MessageKnown(receipt, "interrupt", None, client_id) if receipt else None
+    return (
+        MessageKnown(id=receipt, said_as="interrupt", number=None, client_id=client_id)
+        if receipt
+        else None
+    )
 
 
 def workers(record: SessionRecord) -> list[ChildRecord]:
@@ -133,7 +144,7 @@ def resumed_turns(record: SessionRecord, name: str) -> tuple[str, ...]:
 
 def is_revert_wanted(record: SessionRecord) -> bool:
     """Whether files are to be given back as soon as nothing can change them any more."""
-    return any(one.is_open and not one.is_dry_run for one in record.reverts.values())
+    return any(revert.is_open and not revert.asked.is_dry_run for revert in record.reverts.values())
 
 
 def is_reverting(record: SessionRecord) -> bool:

@@ -8,18 +8,17 @@ and end.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...journal import entries as e
-from ...journal.cancel_record import CancelRecord
 from ...journal.child_record import at_work
-from ...journal.record import SessionRecord
+from ...journal.record import CancelRecord, SessionRecord
 from ...machines.delivery import ENDS, Cause, Delivery, Relation, deliver
 from ...machines.facts import MessageKnown
 from ...machines.lifecycles import SESSION
 from ...machines.messages import Interrupt
 from ...machines.step import Refusal, step
+from ...machines.value import Value
 from .decision import NOTHING, Decision, answer
 from .rearrangement import hold
 from .standing import DELEGATE, is_revert_wanted, running_calls
@@ -43,8 +42,7 @@ ALWAYS_HOLDS = (Cause.PARENT, Cause.BUDGET)
 """Causes after which nothing that waits runs before somebody says so, whatever is configured."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
+class Stop(Value):
     """An order to stop, from whoever gave it.
 
     `is_patient`: the tools that run end first. `is_bare`: nothing is to run in place of what is
@@ -205,7 +203,7 @@ def _stop_turn(
         **_fields(record, order, record.turn), reaches=relations, spares=spared
     )
     entries = (
-        *(e.ChildDetached(name) for name in spared),
+        *(e.ChildDetached(child=name) for name in spared),
         requested,
         *_hold_what_replaces(record, order, environment),
     )
@@ -233,7 +231,7 @@ def _plan(
         spares=spared,
     )
     entries = (
-        *(e.ChildDetached(name) for name in spared if not is_talk),
+        *(e.ChildDetached(child=name) for name in spared if not is_talk),
         planned,
         *_hold_what_replaces(record, order, environment),
     )
@@ -276,14 +274,23 @@ def _stop_nothing(
     if record.state in ("finalized", "suspended"):
         return Decision(facts=facts, reply=reply)
     held = _holds(record, order, environment)
-    entries = (e.StopNoted(order.cause, reaches=_beside(record, relations), said=order.said), *held)
+    entries = (
+        e.StopNoted(cause=order.cause, reaches=_beside(record, relations), said=order.said),
+        *held,
+    )
     return Decision(entries=entries, facts=facts, reply=reply)
 
 
 def _told_of(order: Stop, receipt: str) -> MessageKnown:
     """Answer who stops by a message what is stopped already."""
     return MessageKnown(
-        receipt, "interrupt", None, order.client_id, order.matched, order.rule, order.ack
+        id=receipt,
+        said_as="interrupt",
+        number=None,
+        client_id=order.client_id,
+        matched=order.matched,
+        rule=order.rule,
+        ack=order.ack,
     )
 
 
@@ -304,7 +311,7 @@ def _holds(record: SessionRecord, order: Stop, environment: Environment) -> tupl
     """Hold what waits behind a turn that has just ended: the stop was meant for that."""
     is_hold = environment.policy.after_interrupt == "hold" or order.cause in ALWAYS_HOLDS
     waits = [item for item in record.queue.pending() if not record.queue.holds(item)]
-    return (e.QueueHeld("interrupt", is_all=True),) if is_hold and waits else ()
+    return (e.QueueHeld(why="interrupt", is_all=True),) if is_hold and waits else ()
 
 
 def call_off(record: SessionRecord, receipt: str) -> tuple[e.Entry, ...]:
@@ -312,7 +319,7 @@ def call_off(record: SessionRecord, receipt: str) -> tuple[e.Entry, ...]:
     turn, known = record.running, record.interrupts.get(receipt)
     if turn is None or turn.state != "acting" or known is None or known.state != "planned":
         return ()
-    return (e.InterruptCalledOff(receipt, turn.id),)
+    return (e.InterruptCalledOff(receipt=receipt, turn=turn.id),)
 
 
 # What the turn, and whoever answers for a stop, does with it --------------------------------------
@@ -372,7 +379,9 @@ def over(record: SessionRecord, stop: CancelRecord) -> e.Stopped | None:
         judged = [one for one in record.goals.goals.values() if one.judging]
         if is_pursued or any(one.judged_since < stop.epoch for one in judged):
             return None
-    return e.Stopped("", stop.killed, stop.survivors, order=stop.order, receipt=stop.id)
+    return e.Stopped(
+        turn="", killed=stop.killed, survivors=stop.survivors, order=stop.order, receipt=stop.id
+    )
 
 
 def end(record: SessionRecord) -> Decision:
@@ -385,15 +394,17 @@ def end(record: SessionRecord) -> Decision:
     return NOTHING
 
 
-def ended_turn(record: SessionRecord, environment: Environment) -> tuple[e.Entry, ...]:
-    """Return what follows from the end of a turn, by the table: as a rule, nothing."""
+def ended_turn(
+    record: SessionRecord, environment: Environment, cause: Cause
+) -> tuple[e.Entry, ...]:
+    """Return what the end of a turn stops beside it, by the table: nothing, unless by a limit."""
     relations = tuple(
-        one for one in reaches(environment.deliveries, Cause.TURN_END) if one != Relation.SELF
+        relation for relation in reaches(environment.deliveries, cause) if relation != Relation.SELF
     )
     children = [child for child in at_work(record.children) if child.relation in relations]
     if not children and not (Relation.GOAL in relations and record.goals.is_pursued):
         return ()
-    order = Stop(cause=Cause.TURN_END)
+    order = Stop(cause=cause)
     return (e.InterruptRequested(**_fields(record, order, ""), reaches=relations),)
 
 
@@ -414,7 +425,7 @@ def leave(record: SessionRecord, is_final: bool, cause: str, environment: Enviro
     is_stopped = is_stopped and record.state == "busy"
     below = tuple(one for one in relations if one != Relation.SELF or not is_stopped)
     kind = e.SessionFinalizing if is_final else e.SessionLeaving
-    entries: tuple[e.Entry, ...] = (kind(cause, reaches=below),)
+    entries: tuple[e.Entry, ...] = (kind(cause=cause, reaches=below),)
     if is_stopped:
         order = Stop(cause=by)
         fields = _fields(record, order, record.turn)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...journal import entries as e
-from ...journal.cancel_record import CancelRecord
 from ...journal.child_record import ChildRecord
-from ...journal.record import SessionRecord
+from ...journal.record import CancelRecord, SessionRecord
 from ...journal.turn_record import CALL_ENDS, CallRecord, TurnRecord
 from ...machines.context import Fill
 from ...machines.conversation import ChatMessage, Usage
 from ...machines.delegation import StopChild
-from ...machines.delivery import Relation
+from ...machines.delivery import Cause, Relation
 from ...machines.effects import CallModel, CancelModel, StopTool
 from ...machines.facts import Noticed
 from ...machines.limits import ANSWER
 from ...machines.results import ModelAnswered, ModelFailed, ToolFinished
+from ...machines.value import Value
 from . import stopping
 from .decision import NOTHING, Decision
 from .standing import DELEGATE, DISMISS
@@ -36,14 +35,17 @@ CAPPED = 8_192
 """Tokens: an answer may be as long as it likes while more than this is left."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
-    """How a turn ends: `said` is its last word to the model, else the reason."""
+class Ending(Value):
+    """How a turn ends: `said` is its last word to the model, else the reason.
+
+    `cause` is what the routing table is asked about for what goes on beside it.
+    """
 
     status: str = "completed"
     reason: str = ""
     hint: str = ""
     said: str = ""
+    cause: Cause = Cause.TURN_END
 
 
 # The loop -----------------------------------------------------------------------------------------
@@ -67,11 +69,16 @@ def awaited(record: SessionRecord, turn: str) -> list[ChildRecord]:
 def call_model(record: SessionRecord, tokens: int, most: int | None) -> Decision:
     """Ask the model with the whole conversation; `tokens` is what that takes, as estimated."""
     turn = record.turns[record.turn]
-    said = (ChatMessage("user", GO_ON),) if turn.was_cut else ()
+    said = (ChatMessage(role="user", text=GO_ON),) if turn.was_cut else ()
     messages = (*record.conversation, *said)
     number = turn.step + 1
-    call = CallModel(turn.id, turn.epoch, number, messages, most)
-    return Decision(entries=(e.ModelCalled(turn.id, number, said, tokens),), effects=(call,))
+    call = CallModel(
+        turn=turn.id, epoch=turn.epoch, step=number, messages=messages, max_tokens=most
+    )
+    return Decision(
+        entries=(e.ModelCalled(turn=turn.id, step=number, messages=said, tokens=tokens),),
+        effects=(call,),
+    )
 
 
 def most_tokens(left: int) -> int | None:
@@ -81,24 +88,33 @@ def most_tokens(left: int) -> int | None:
 
 def answered(turn: TurnRecord, message: ModelAnswered) -> Decision:
     """Take in the model's whole answer."""
-    said = ChatMessage("assistant", message.text, message.tool_calls, thoughts=message.thoughts)
+    said = ChatMessage(
+        role="assistant",
+        text=message.text,
+        tool_calls=message.tool_calls,
+        thoughts=message.thoughts,
+    )
     is_cut = message.stop_reason == "length" and not message.tool_calls
     return Decision(
-        entries=(e.Answered(turn.id, turn.step, message.usage, (said,)),),
-        facts=(Noticed(CUT_SHORT),) if is_cut else (),
+        entries=(e.Answered(turn=turn.id, step=turn.step, usage=message.usage, messages=(said,)),),
+        facts=(Noticed(text=CUT_SHORT),) if is_cut else (),
     )
 
 
 def model_failed(turn: TurnRecord, message: ModelFailed) -> Decision:
     """Note that the model gave no answer."""
-    failed = e.ModelCallFailed(turn.id, turn.step, message.reason, message.hint)
+    failed = e.ModelCallFailed(
+        turn=turn.id, step=turn.step, reason=message.reason, hint=message.hint
+    )
     return Decision(entries=(failed,))
 
 
 def cut_for_steer(turn: TurnRecord, text: str) -> Decision:
     """End the stream for a steer; what came of the answer stays in the conversation."""
-    cut = e.AnswerCut(turn.id, turn.step, (ChatMessage("assistant", text),))
-    return Decision(entries=(cut,), urgent=(CancelModel(turn.id),))
+    cut = e.AnswerCut(
+        turn=turn.id, step=turn.step, messages=(ChatMessage(role="assistant", text=text),)
+    )
+    return Decision(entries=(cut,), urgent=(CancelModel(turn=turn.id),))
 
 
 def fill_of(record: SessionRecord) -> Fill:
@@ -107,7 +123,7 @@ def fill_of(record: SessionRecord) -> Fill:
     if not fill.messages:
         return fill
     since = record.spoken - fill.messages
-    return Fill(fill.tokens, max(0, len(record.conversation) - since))
+    return Fill(tokens=fill.tokens, messages=max(0, len(record.conversation) - since))
 
 
 def ended(
@@ -118,15 +134,21 @@ def ended(
     item = record.queue.items.get(turn.item)
     owes_word = bool(ending.reason) and not (item is not None and item.purpose)
     text = ending.said or f"[{ending.reason}]"
-    messages = (ChatMessage("assistant", text),) if owes_word else ()
-    over = e.TurnEnded(turn.id, ending.status, ending.reason, ending.hint, messages)
-    follows = stopping.ended_turn(record, environment)
+    messages = (ChatMessage(role="assistant", text=text),) if owes_word else ()
+    over = e.TurnEnded(
+        turn=turn.id,
+        status=ending.status,
+        reason=ending.reason,
+        hint=ending.hint,
+        messages=messages,
+    )
+    follows = stopping.ended_turn(record, environment, ending.cause)
     return Decision(entries=(*before, over, *follows))
 
 
 def late(turn: str, what: str, usage: Usage | None = None) -> Decision:
     """Note a result that nobody waits for any more."""
-    return Decision(entries=(e.LateResult(turn, what, usage or Usage()),))
+    return Decision(entries=(e.LateResult(turn=turn, what=what, usage=usage or Usage()),))
 
 
 # Results of tools ---------------------------------------------------------------------------------
@@ -142,20 +164,21 @@ def tool_ended(record: SessionRecord, message: ToolFinished) -> Decision:
         if inner.within == call.id and inner.state not in CALL_ENDS:
             entries += _ended_inner(turn.id, inner, status)
     if message.progress is not None and turn.state == "acting":
-        entries.append(e.ProgressMade(turn.id, *message.progress))
-    said = ChatMessage("tool", message.text, call=call.id, wire_id=call.wire_id)
+        done, total, unit, note = message.progress
+        entries.append(e.ProgressMade(turn=turn.id, done=done, total=total, unit=unit, note=note))
+    said = ChatMessage(role="tool", text=message.text, call=call.id, wire_id=call.wire_id)
     entries.append(
         e.ToolEnded(
-            turn.id,
-            call.id,
-            call.tool,
-            message.status,
-            message.exit_code,
-            message.bytes,
-            message.killed,
-            message.survivors,
-            message.spilled,
-            (said,),
+            turn=turn.id,
+            call=call.id,
+            tool=call.tool,
+            status=message.status,
+            exit_code=message.exit_code,
+            bytes=message.bytes,
+            killed=message.killed,
+            survivors=message.survivors,
+            spilled=message.spilled,
+            messages=(said,),
         )
     )
     return Decision(entries=tuple(entries))
@@ -164,8 +187,10 @@ def tool_ended(record: SessionRecord, message: ToolFinished) -> Decision:
 def refused(turn: str, call: CallRecord, status: str, reason: str, text: str = "") -> e.ToolRefused:
     """Tell that a call never started; `text` is what the model reads."""
     said = text or f"[{call.tool} was not run: {reason}]"
-    message = ChatMessage("tool", said, call=call.id, wire_id=call.wire_id)
-    return e.ToolRefused(turn, call.id, call.tool, status, reason, (message,))
+    message = ChatMessage(role="tool", text=said, call=call.id, wire_id=call.wire_id)
+    return e.ToolRefused(
+        turn=turn, call=call.id, tool=call.tool, status=status, reason=reason, messages=(message,)
+    )
 
 
 def detached(record: SessionRecord) -> Decision:
@@ -178,11 +203,15 @@ def detached(record: SessionRecord) -> Decision:
     return Decision(
         entries=tuple(
             e.ToolEnded(
-                turn.id,
-                call.id,
-                call.tool,
-                "ok",
-                messages=(ChatMessage("tool", IN_BACKGROUND, call=call.id, wire_id=call.wire_id),),
+                turn=turn.id,
+                call=call.id,
+                tool=call.tool,
+                status="ok",
+                messages=(
+                    ChatMessage(
+                        role="tool", text=IN_BACKGROUND, call=call.id, wire_id=call.wire_id
+                    ),
+                ),
             )
             for call in calls
         )
@@ -212,17 +241,27 @@ def cut_off(record: SessionRecord, partial: str, environment: Environment) -> De
     results: list[e.Entry] = []
     for call in waiting:
         if call.state == "asking":
-            results.append(e.QuestionAnswered(turn.id, call.question, "withdrawn"))
+            results.append(
+                e.QuestionAnswered(turn=turn.id, question=call.question, choice="withdrawn")
+            )
         results.append(_skipped(turn.id, call))
     has_results = any(not call.within for call in waiting)
     words = _last_words(record, partial, bool(own), has_results)
     item = record.queue.items.get(turn.item)
     is_replaced = is_replaced and item is not None and not item.goal
-    over = e.Interrupted(turn.id, cause, item.progress if item else None, words, is_replaced)
+    over = e.Interrupted(
+        turn=turn.id,
+        cause=cause,
+        checkpoint=item.progress if item else None,
+        messages=words,
+        is_replaced=is_replaced,
+    )
     held = stopping.holds_after(record, cause, environment)
     begun = {child.call for child in record.children.values()}  # whom the stop has reached itself
     stops = tuple(_stop_effect(turn, call) for call in own if call.id not in begun)
-    return Decision(entries=(*before, *results, over, *held), urgent=(CancelModel(turn.id), *stops))
+    return Decision(
+        entries=(*before, *results, over, *held), urgent=(CancelModel(turn=turn.id), *stops)
+    )
 
 
 def stop_of(record: SessionRecord) -> CancelRecord | None:
@@ -237,7 +276,9 @@ def stop_of(record: SessionRecord) -> CancelRecord | None:
 
 def _skipped(turn: str, call: CallRecord) -> e.ToolRefused:
     if call.within:  # it is the agent's own, and no part of the conversation
-        return e.ToolRefused(turn, call.id, call.tool, "skipped", WHY_SKIPPED)
+        return e.ToolRefused(
+            turn=turn, call=call.id, tool=call.tool, status="skipped", reason=WHY_SKIPPED
+        )
     return refused(turn, call, "skipped", WHY_SKIPPED, SKIPPED)
 
 
@@ -251,13 +292,15 @@ def _last_words(
     has_said = record.conversation[-1].role == "assistant" and not has_results
     if has_open or has_said:
         return ()
-    return (ChatMessage("assistant", f"{partial}\n{INTERRUPTED}" if partial else INTERRUPTED),)
+    return (
+        ChatMessage(role="assistant", text=f"{partial}\n{INTERRUPTED}" if partial else INTERRUPTED),
+    )
 
 
 def _stop_effect(turn: TurnRecord, call: CallRecord) -> StopTool | StopChild:
     """Ask for a call to be stopped; its result still comes."""
     is_of_child = call.tool in (DELEGATE, DISMISS)
-    return (StopChild if is_of_child else StopTool)(turn.id, turn.epoch, call.id)
+    return (StopChild if is_of_child else StopTool)(turn=turn.id, epoch=turn.epoch, call=call.id)
 
 
 def is_dead(record: SessionRecord) -> bool:
@@ -281,16 +324,25 @@ def buried(record: SessionRecord) -> Decision:
         killed += tuple(pid for pid in call.killed if pid not in killed)
         survivors += tuple(pid for pid in call.survivors if pid not in survivors)
     owes_word = record.conversation[-1].role == "tool"
-    said = (ChatMessage("assistant", INTERRUPTED),) if owes_word else ()
+    said = (ChatMessage(role="assistant", text=INTERRUPTED),) if owes_word else ()
     order = stop.order if stop is not None else 0
-    return Decision(entries=(e.Stopped(turn.id, killed, survivors, said, order=order),))
+    return Decision(
+        entries=(
+            e.Stopped(turn=turn.id, killed=killed, survivors=survivors, messages=said, order=order),
+        )
+    )
 
 
 def _ended_inner(turn: str, call: CallRecord, status: str) -> list[e.Entry]:
     """End a call of an agent's own with the agent's call."""
     if call.state in ("running", "stopping"):
-        return [e.ToolEnded(turn, call.id, call.tool, status)]
+        return [e.ToolEnded(turn=turn, call=call.id, tool=call.tool, status=status)]
     asked: list[e.Entry] = []
     if call.state == "asking":
-        asked.append(e.QuestionAnswered(turn, call.question, "withdrawn"))
-    return [*asked, e.ToolRefused(turn, call.id, call.tool, "skipped", WHY_SKIPPED)]
+        asked.append(e.QuestionAnswered(turn=turn, question=call.question, choice="withdrawn"))
+    return [
+        *asked,
+        e.ToolRefused(
+            turn=turn, call=call.id, tool=call.tool, status="skipped", reason=WHY_SKIPPED
+        ),
+    ]

@@ -6,12 +6,13 @@ and handed to the session as one: the result of one attempt and the beginning of
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from ...journal import entries as e
-from ...journal import run_entries as r
-from ...journal.cancel_record import CancelRecord
+from ...journal.record import CancelRecord
 from ...journal.run_record import RunRecord, StepRecord
 from ...machines.delegation import Delegate, ResumeChildren
 from ...machines.effects import Effect
@@ -31,11 +32,10 @@ if TYPE_CHECKING:
 
 
 COMMANDS = (Kind.RUN, Kind.SHELL)
-NOBODY = "nobody can be asked, and it has no `default`"
+NOBODY = "no person can be asked, and it has no `default`"
 
 
-@dataclass(slots=True)
-class Open:
+class Open(Struct, kw_only=True):
     """An attempt that runs: whose it is, which session does it, or what a person is asked.
 
     `overdue` says why it was stopped for good, where the time for it was up.
@@ -45,7 +45,7 @@ class Open:
     index: int
     call: str
     child: str = ""
-    asked: r.StepAsked | None = None
+    asked: e.StepAsked | None = None
     overdue: str = ""
 
     @property
@@ -202,7 +202,7 @@ class Attempts:
         if queue.steers(self._context.id):
             if not self.asked:
                 self.asked = True
-                self._context.ledger.tell("queue", TakeSteers(self._context.id, 2))
+                self._context.ledger.tell("queue", TakeSteers(turn=self._context.id, step=2))
             return
         steered = [
             item
@@ -224,7 +224,13 @@ class Attempts:
         values = self._context.values_of(record, index)
         name = f"{step.id}-{index + 1}" if record.is_many else step.id
         lineage = self._context.ledger.record.turns[self._context.id].lineage
-        bare = Delegate(self._context.id, self._context.epoch, call, {"name": name}, lineage)
+        bare = Delegate(
+            turn=self._context.id,
+            epoch=self._context.epoch,
+            call=call,
+            arguments={"name": name},
+            lineage=lineage,
+        )
         try:
             said = self._said if is_agent else ""
             order = errand(step, values, bare, said, self._context.ledger.environment.helpers)
@@ -234,7 +240,9 @@ class Attempts:
         self._said = "" if is_agent else self._said
         self._context.later(order)
         if step.timeout:
-            self._context.later(SetRunTimer(f"limit {call}", step.timeout, self._context.epoch))
+            self._context.later(
+                SetRunTimer(name=f"limit {call}", seconds=step.timeout, epoch=self._context.epoch)
+            )
 
     def _note_sessions(self) -> None:
         """Note which sessions were sent off."""
@@ -252,11 +260,15 @@ class Attempts:
         if child is not None and child.state == "interrupted":
             # a crash may have come between the turn and its resuming: it is still another's
             order = ResumeChildren(
-                (child.turn,), self._context.id, self._context.ledger.record.epoch
+                earlier=(child.turn,),
+                turn=self._context.id,
+                epoch=self._context.ledger.record.epoch,
             )
             self._context.ledger.tell("children", order)
         if step.timeout:
-            self._context.later(SetRunTimer(f"limit {call}", step.timeout, self._context.epoch))
+            self._context.later(
+                SetRunTimer(name=f"limit {call}", seconds=step.timeout, epoch=self._context.epoch)
+            )
 
     def _ask(self, step: StepSpec, action: AskAction, record: StepRecord, index: int) -> None:
         call = self._start(step, record, index)
@@ -272,12 +284,22 @@ class Attempts:
             self.conclude(self.open.pop(call), by_default(default, NOBODY))
             return
         question = f"q-{self._context.ledger.environment.path}{call}"
-        asked = r.StepAsked(self._context.id, step.id, index, question, text, options, default)
+        asked = e.StepAsked(
+            turn=self._context.id,
+            step=step.id,
+            index=index,
+            question=question,
+            text=text,
+            options=options,
+            default=default,
+        )
         self.open[call].asked = asked
         self._context.note(asked)
         seconds = action.timeout or step.timeout
         if seconds:
-            self._context.later(SetRunTimer(f"ask {call}", seconds, self._context.epoch))
+            self._context.later(
+                SetRunTimer(name=f"ask {call}", seconds=seconds, epoch=self._context.epoch)
+            )
 
     def _start(self, step: StepSpec, record: StepRecord, index: int, is_child: bool = False) -> str:
         """Note that an attempt begins, and return its name."""
@@ -285,13 +307,22 @@ class Attempts:
         attempt = record.attempts.get(str(index), 1)
         if record.state_of(index) == "resting":
             attempt += 1
-        self._context.note(r.ItemStarted(self._context.id, step.id, index, call, attempt, is_child))
-        self.open[call] = Open(step, index, call)
+        self._context.note(
+            e.ItemStarted(
+                turn=self._context.id,
+                step=step.id,
+                index=index,
+                call=call,
+                attempt=attempt,
+                is_child=is_child,
+            )
+        )
+        self.open[call] = Open(step=step, index=index, call=call)
         return call
 
     def fail(self, call: str, reason: str) -> None:
         """End an attempt that could not begin, or took too long."""
-        self.conclude(self.open.pop(call), ("failed", r.WorkResult(reason=reason)))
+        self.conclude(self.open.pop(call), ("failed", e.WorkResult(reason=reason)))
 
     # Ending ---------------------------------------------------------------------------------------
 
@@ -303,14 +334,30 @@ class Attempts:
         attempt = record.attempts.get(str(one.index), 1)
         if status == "failed" and attempt <= one.step.retry.max and not self._context.is_late:
             self._context.note(
-                r.ItemEnded(self._context.id, one.step.id, one.index, "retry", result)
+                e.ItemEnded(
+                    turn=self._context.id,
+                    step=one.step.id,
+                    index=one.index,
+                    status="retry",
+                    result=result,
+                )
             )
             timer = f"rest {one.index} {one.step.id}"
             self._context.later(
-                SetRunTimer(timer, one.step.retry.delay(attempt), self._context.epoch)
+                SetRunTimer(
+                    name=timer, seconds=one.step.retry.delay(attempt), epoch=self._context.epoch
+                )
             )
             return
-        self._context.note(r.ItemEnded(self._context.id, one.step.id, one.index, status, result))
+        self._context.note(
+            e.ItemEnded(
+                turn=self._context.id,
+                step=one.step.id,
+                index=one.index,
+                status=status,
+                result=result,
+            )
+        )
 
     # Results --------------------------------------------------------------------------------------
 
@@ -346,7 +393,7 @@ class Attempts:
         child = self._context.ledger.record.children.get(one.child)
         if child is None:
             reason = "its session is not known any more"
-            return ChildCame(one.child, "failed", reason=reason)
+            return ChildCame(name=one.child, state="failed", reason=reason)
         is_anothers = child.state == "interrupted" and child.turn != self._context.id
         is_resuming = is_anothers and self._context.may_begin
         if child.is_at_work or is_resuming:
@@ -354,20 +401,31 @@ class Attempts:
         is_achieved = bool(child.goal) and child.state == "completed"
         goal = "achieved" if is_achieved else "failed" if child.goal else ""
         more = {"turns": child.steps, "goal": goal, "reason": child.reason}
-        return ChildCame(child.name, child.state, child.text, child.reason, child.session, more)
+        return ChildCame(
+            name=child.name,
+            state=child.state,
+            text=child.text,
+            reason=child.reason,
+            session=child.session,
+            more=more,
+        )
 
     def _lay_down(self, one: Open, killed: tuple[int, ...], survivors: tuple[int, ...]) -> None:
         """Note that an attempt was stopped: it can go on, or be made again."""
         self.killed += killed
         self.survivors += survivors
-        self._context.note(r.ItemEnded(self._context.id, one.step.id, one.index, "interrupted"))
+        self._context.note(
+            e.ItemEnded(
+                turn=self._context.id, step=one.step.id, index=one.index, status="interrupted"
+            )
+        )
 
 
 def by_default(default: str | None, why: str) -> Came:
     """Say what a question comes to that nobody answers."""
     if default is None:
-        return "failed", r.WorkResult(reason=why)
-    return "ok", r.WorkResult(default, more={"by": "default"})
+        return "failed", e.WorkResult(reason=why)
+    return "ok", e.WorkResult(output=default, more={"by": "default"})
 
 
 def _in_time(one: Open, came: Came) -> Came:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
-from ...journal import run_entries as r
+from ...journal import entries as e
 from ...journal.run_record import RunRecord, StepRecord
+from ...machines.value import Value
 from ...machines.workflow_order import ENDED, STEP
 from ...workflows.flow.graph import levels, waits_for
 from ...workflows.flow.spec import StepSpec, WorkflowSpec
@@ -15,8 +15,7 @@ from ...workflows.flow.spec import StepSpec, WorkflowSpec
 Verdict = Literal["ask", "block"]
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(Value):
     """A step whose turn it is: to be asked whether it begins, or `block`, because of `need`."""
 
     step: StepSpec
@@ -40,7 +39,7 @@ class StepPlan:
                 continue
             if all(run.step(need).state in ENDED for need in self._needs[step.id]):
                 need = next(self._obstacles(step, run), "")
-                yield Due(step, "block" if need else "ask", need)
+                yield Due(step=step, verdict="block" if need else "ask", need=need)
 
     def going(self, run: RunRecord) -> Iterator[tuple[StepSpec, StepRecord]]:
         """Give the steps that run, in the order of the file."""
@@ -82,7 +81,7 @@ class StepPlan:
             f"step `{blocked[0]}` could not run: {run.step(blocked[0]).reason}" if blocked else ""
         )
 
-    def reopened(self, run: RunRecord) -> Iterator[r.StepReopened]:
+    def reopened(self, run: RunRecord) -> Iterator[e.StepReopened]:
         """Say with which steps a failed run is tried again, in the order of the file.
 
         Those whose failure counts, with what of them is not done; and, anew, those that followed from
@@ -95,9 +94,9 @@ class StepPlan:
             record = run.step(step.id)
             follows = step.is_final or record.state in ("skipped", "blocked")
             if step.id in behind and record.state in ENDED and (follows or culprits & step.handles):
-                yield r.StepReopened(step.id, is_anew=True)
+                yield e.StepReopened(step=step.id, is_anew=True)
             elif step.id in culprits:
-                yield r.StepReopened(step.id, is_anew=not record.total)
+                yield e.StepReopened(step=step.id, is_anew=not record.total)
 
     def _culprits(self, run: RunRecord) -> set[str]:
         """Name the steps because of which a run failed, behind all that was blocked by them."""

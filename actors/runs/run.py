@@ -11,8 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ...journal import entries as e
-from ...journal import run_entries as r
-from ...journal.cancel_record import CancelRecord
+from ...journal.record import CancelRecord
 from ...machines.conversation import ChatMessage
 from ...machines.delegation import EndChild, StopChild
 from ...machines.effects import StopTool
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 PATIENCE: Final = 1.0
 """Seconds that commands have to end by themselves when a run is stopped."""
 INTERRUPTED: Final = "[Interrupted.]"
-NO_ANSWER: Final = "nobody answered in time"
+NO_ANSWER: Final = "there was no answer in time"
 LATE: Final = "it took longer than {:g} s"
 
 
@@ -65,12 +64,12 @@ class Run(Actor):
         self.context.ledger.enlist()
         for name, index in self.context.run.unknown():
             if self.context.plan.steps[name].idempotent:
-                self.context.note(r.ItemReopened(name, index))
+                self.context.note(e.ItemReopened(step=name, index=index))
         if self.context.plan.spec.timeout:
-            self.context.later(SetRunTimer("run", self.context.plan.spec.timeout))
+            self.context.later(SetRunTimer(name="run", seconds=self.context.plan.spec.timeout))
         for record in list(self.context.run.steps.values()):
             if record.state == "interrupted":
-                self.context.note(r.StepStarted(self.context.id, record.id))
+                self.context.note(e.StepStarted(turn=self.context.id, step=record.id))
                 self.steps.look(self.context.plan.steps[record.id])
         self.steps.begin_due()
         self._go_on()
@@ -92,7 +91,7 @@ class Run(Actor):
             case Answer():
                 return self._answered(message)
             case ModelNoticed(text=text):
-                self.context.ledger.environment.ears.pass_on(Noticed(text))
+                self.context.ledger.publish(Noticed(text=text))
             case _:
                 return super().on_receive(message)
         self._go_on()
@@ -128,8 +127,12 @@ class Run(Actor):
             except TemplateError as error:
                 fault = text = f"`workflow.output` {error.message}"
         status = "failed" if fault else "completed"
-        said = (ChatMessage("assistant", text or f"[{self.context.plan.spec.name}: done]"),)
-        self.context.note(e.TurnEnded(self.context.id, status, fault, messages=said))
+        said = (
+            ChatMessage(role="assistant", text=text or f"[{self.context.plan.spec.name}: done]"),
+        )
+        self.context.note(
+            e.TurnEnded(turn=self.context.id, status=status, reason=fault, messages=said)
+        )
         self.context.flush()
         self.stop()
 
@@ -143,7 +146,9 @@ class Run(Actor):
             if stop.state == "planned" and has_commands:
                 if self.has_patience:
                     self.has_patience = False
-                    self.context.later(SetRunTimer("patience", PATIENCE, self.context.epoch))
+                    self.context.later(
+                        SetRunTimer(name="patience", seconds=PATIENCE, epoch=self.context.epoch)
+                    )
             else:
                 self._cut(stop)
 
@@ -152,11 +157,15 @@ class Run(Actor):
         self.attempts.forget_sessions()
         for one in [one for one in self.attempts.open.values() if one.asked]:
             del self.attempts.open[one.call]
-            self.context.note(r.ItemEnded(self.context.id, one.step.id, one.index, "interrupted"))
+            self.context.note(
+                e.ItemEnded(
+                    turn=self.context.id, step=one.step.id, index=one.index, status="interrupted"
+                )
+            )
         planned: tuple[e.Entry, ...] = ()
         if stop.state == "planned":
             planned = (stopping.take_effect(stop, self.context.ledger.environment),)
-        over = e.Interrupted(self.context.id, stop.cause, self._checkpoint())
+        over = e.Interrupted(turn=self.context.id, cause=stop.cause, checkpoint=self._checkpoint())
         ledger = self.context.ledger
         held = stopping.holds_after(ledger.record, stop.cause, ledger.environment)
         ledger.decide(Decision(entries=(*planned, over, *held), urgent=tuple(self._stops())))
@@ -168,7 +177,7 @@ class Run(Actor):
         """
         return [
             (StopTool if one.is_command else StopChild)(
-                self.context.id, self.context.epoch, one.call
+                turn=self.context.id, epoch=self.context.epoch, call=one.call
             )
             for one in self.attempts.open.values()
             if one.is_command or (one.is_errand and not one.child)
@@ -186,14 +195,18 @@ class Run(Actor):
         if self.attempts.open or not is_dead(self.context.ledger.record):
             return
         for name in self.steps.looked:
-            self.context.at_once(LookAfter(self.context.id, name))
+            self.context.at_once(LookAfter(turn=self.context.id, step=name))
         stop = self.context.cancel
         killed, survivors = self.attempts.killed, self.attempts.survivors
         if stop is not None:
             killed, survivors = killed + stop.killed, survivors + stop.survivors
-        said = (ChatMessage("assistant", INTERRUPTED),)
+        said = (ChatMessage(role="assistant", text=INTERRUPTED),)
         order = stop.order if stop is not None else 0
-        self.context.note(e.Stopped(self.context.id, killed, survivors, said, order=order))
+        self.context.note(
+            e.Stopped(
+                turn=self.context.id, killed=killed, survivors=survivors, messages=said, order=order
+            )
+        )
         self.context.flush()
         self.stop()
 
@@ -203,20 +216,18 @@ class Run(Actor):
         kind, _, rest = timer.partition(" ")
         if self.context.run.state != "running":
             return
-        match kind:
-            case "patience" if self.context.cancel is not None:
-                self._cut(self.context.cancel)
-                self.context.flush()
-            case "rest":
-                index, _, name = rest.partition(" ")
-                self.attempts.rested(name, int(index))
-            case "limit" | "ask" if rest in self.attempts.open:
-                self._limit(self.attempts.open[rest])
-            case "run" if self.context.cancel is None:
-                self.context.is_late = True
-                self._stop_late()
-            case _:
-                pass
+        cancel = self.context.cancel
+        if kind == "patience" and cancel is not None:
+            self._cut(cancel)
+            self.context.flush()
+        elif kind == "rest":
+            index, _, name = rest.partition(" ")
+            self.attempts.rested(name, int(index))
+        elif kind in ("limit", "ask") and rest in self.attempts.open:
+            self._limit(self.attempts.open[rest])
+        elif kind == "run" and cancel is None:
+            self.context.is_late = True
+            self._stop_late()
 
     def _stop_late(self) -> None:
         """Stop all that runs for good: the whole run took too long."""
@@ -226,9 +237,11 @@ class Run(Actor):
                 continue
             one.overdue = OVERTIME
             if one.is_command:
-                self.context.at_once(StopTool(self.context.id, self.context.epoch, one.call))
+                self.context.at_once(
+                    StopTool(turn=self.context.id, epoch=self.context.epoch, call=one.call)
+                )
             elif one.child:
-                self.context.ledger.tell("children", EndChild(one.child))
+                self.context.ledger.tell("children", EndChild(child=one.child))
 
     def _limit(self, one: Open) -> None:
         """A session or a person took too long."""
@@ -237,7 +250,7 @@ class Run(Actor):
             self.attempts.conclude(one, by_default(one.asked.default, NO_ANSWER))
         elif one.child:
             one.overdue = LATE.format(one.step.timeout)
-            self.context.ledger.tell("children", EndChild(one.child))
+            self.context.ledger.tell("children", EndChild(child=one.child))
 
     # Answers --------------------------------------------------------------------------------------
 
@@ -255,7 +268,7 @@ class Run(Actor):
         if text is None or is_nobody:
             self.attempts.conclude(one, by_default(one.asked.default, NO_ANSWER))
         else:
-            self.attempts.conclude(one, ("ok", r.WorkResult(text, more={"by": "user"})))
+            self.attempts.conclude(one, ("ok", e.WorkResult(output=text, more={"by": "user"})))
         self._go_on()
         return {"ok": True}
 

@@ -5,7 +5,7 @@ What may begin is said by the plan, which is pure; here it is begun.
 
 from __future__ import annotations
 
-from ...journal import run_entries as r
+from ...journal import entries as e
 from ...journal.run_record import StepRecord
 from ...machines.errors import TemplateError
 from ...machines.workflow_order import LookAfter, LookBefore
@@ -66,14 +66,16 @@ class Steps:
         except TemplateError as error:
             self._end(step, "failed", str(error.message))
             return
-        self._context.note(r.StepStarted(self._context.id, step.id, items))
+        self._context.note(e.StepStarted(turn=self._context.id, step=step.id, items=items))
         self.look(step)
 
     def look(self, step: StepSpec) -> None:
         """Have the folder looked at before the first command of a step."""
         if step.kind in COMMANDS:
             self.looked[step.id] = False
-            self._context.later(LookBefore(self._context.id, self._context.epoch, step.id))
+            self._context.later(
+                LookBefore(turn=self._context.id, epoch=self._context.epoch, step=step.id)
+            )
 
     def _is_through(self, step: StepSpec, record: StepRecord) -> bool:
         """Whether a step has nothing left to do: all is done, or something failed and that counts."""
@@ -94,11 +96,13 @@ class Steps:
                 first = f"the first {record.name(failed[0])}: {reason}"
                 reason = f"{len(failed)} of {record.total} failed, {first}"
         if self.looked.pop(step.id, None) is not None:
-            self._context.at_once(LookAfter(self._context.id, step.id))
+            self._context.at_once(LookAfter(turn=self._context.id, step=step.id))
         self._end(step, status, reason)
 
     def _end(self, step: StepSpec, status: str, reason: str) -> None:
-        self._context.note(r.StepEnded(self._context.id, step.id, status, reason))
+        self._context.note(
+            e.StepEnded(turn=self._context.id, step=step.id, status=status, reason=reason)
+        )
 
     def _fill(self, step: StepSpec) -> None:
         """Begin as many items of a step as there is room for."""

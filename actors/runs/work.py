@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
-from ...journal.run_entries import WorkResult
+from msgspec.structs import replace
+
+from ...journal.entries import WorkResult
 from ...journal.run_record import RunRecord, StepRecord
 from ...machines.delegation import Delegate
 from ...machines.effects import RunTool
@@ -148,9 +149,9 @@ Came = tuple[str, WorkResult]
 def command(step: StepSpec, values: Mapping[str, Any], turn: str, epoch: int, call: str) -> RunTool:
     """Order a command of a step. Raises `TemplateError`."""
     match step.action:
-        case RunAction(words):
+        case RunAction(words=words):
             argv = render_words(words, values)
-        case ShellAction(text):
+        case ShellAction(text=text):
             argv = ("/bin/sh", "-c", text)
         case _:
             raise AssertionError(step.action)
@@ -161,7 +162,7 @@ def command(step: StepSpec, values: Mapping[str, Any], turn: str, epoch: int, ca
         arguments["cwd"] = render(step.cwd, values)
     if step.timeout:
         arguments["timeout"] = step.timeout
-    return RunTool(turn, epoch, call, COMMAND, arguments)
+    return RunTool(turn=turn, epoch=epoch, call=call, tool=COMMAND, arguments=arguments)
 
 
 def errand(
@@ -177,7 +178,7 @@ def errand(
     """
     arguments: dict[str, Any] = {}
     match step.action:
-        case AgentAction(prompt, agent, goal):
+        case AgentAction(prompt=prompt, agent=agent, goal=goal):
             text = render(prompt, values) if prompt else render(goal.text, values) if goal else ""
             arguments = {
                 "task": "\n\n".join(filter(None, (text, said))),
@@ -189,11 +190,11 @@ def errand(
                     "gates": [list(render_words(one, values)) for one in goal.gates],
                     "max_turns": goal.max_turns,
                 }
-        case JudgeAction(text, of, agent):
+        case JudgeAction(text=text, of=of, agent=agent):
             about = f"\nThis is what it is about:\n{render(of, values)}\n" if of else ""
             task = JUDGING.format(text=render(text, values), of=about)
             arguments = {"task": task, "agent": agent or helpers[1]}
-        case WorkflowAction(name, variables):
+        case WorkflowAction(name=name, variables=variables):
             given = render_value(dict(variables), values)
             arguments = {"task": included(name, given), "agent": f"{WORKFLOW}{name}"}
         case _:
@@ -206,12 +207,12 @@ def errand(
 def of_command(step: StepSpec, finished: ToolFinished) -> Came:
     """Say what a command came to."""
     code = finished.exit_code
-    result = WorkResult(finished.text, finished.errors, code)
+    result = WorkResult(output=finished.text, errors=finished.errors, exit_code=code)
     if finished.status == "timed_out":
         return "failed", _because(result, f"it took longer than {step.timeout:g} s")
     if code is None:
         why = finished.text.strip().strip("[]") or "it could not be started"
-        return "failed", WorkResult("", finished.errors, None, why)
+        return "failed", WorkResult(output="", errors=finished.errors, exit_code=None, reason=why)
     if code not in step.exit_codes:
         said = (finished.errors.strip() or finished.text.strip()).splitlines()[-1:]
         signal = f", ended by signal {-code}" if code < 0 else ""
@@ -222,7 +223,7 @@ def of_command(step: StepSpec, finished: ToolFinished) -> Came:
 def _checked(step: StepSpec, result: WorkResult, is_cut: bool) -> Came:
     """Look whether what was said can be read as the step declares it."""
     if is_cut and step.output.form != "text":
-        reason = "it says more than `tools.output_limit` bytes, which can't be read as a whole"
+        reason = "its output exceeds `tools.output_limit`, which is too long to be read"
         return "failed", _because(result, reason)
     try:
         found = read_output(step.output, result.output)
@@ -233,26 +234,32 @@ def _checked(step: StepSpec, result: WorkResult, is_cut: bool) -> Came:
 
 
 def _because(result: WorkResult, reason: str) -> WorkResult:
-    return WorkResult(result.output, result.errors, result.exit_code, reason, result.more)
+    return WorkResult(
+        output=result.output,
+        errors=result.errors,
+        exit_code=result.exit_code,
+        reason=reason,
+        more=result.more,
+    )
 
 
 def of_child(step: StepSpec, came: ChildCame) -> Came:
     """Say what a session came to."""
     if came.state != "completed":
         reason = came.reason or f"its session was {came.state}"
-        return "failed", WorkResult(came.text, reason=reason)
+        return "failed", WorkResult(output=came.text, reason=reason)
     match step.action:
         case JudgeAction():
             return _judged(came)
         case WorkflowAction():
-            return "ok", WorkResult(came.text, more={"run": came.session})
+            return "ok", WorkResult(output=came.text, more={"run": came.session})
         case _:
-            return _checked(step, WorkResult(came.text, more=dict(came.more)), is_cut=False)
+            return _checked(step, WorkResult(output=came.text, more=dict(came.more)), is_cut=False)
 
 
 def _judged(came: ChildCame) -> Came:
     verdict = read_verdict(came.text)
     if isinstance(verdict, Unusable):
-        return "failed", WorkResult(came.text, reason=f"no verdict: {verdict.why}")
+        return "failed", WorkResult(output=came.text, reason=f"no verdict: {verdict.why}")
     more = {"verdict": verdict.kind, "reason": verdict.reason}
-    return "ok", WorkResult(verdict.kind, more=more)
+    return "ok", WorkResult(output=verdict.kind, more=more)

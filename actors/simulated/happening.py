@@ -5,23 +5,23 @@ Whoever checks promises reads it: of one session, or of all of them as they took
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from ...journal import entries as e
 from ...machines.effects import Effect
 from ...machines.facts import Fact
+from ...machines.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Uttered:
+class Uttered(Value):
     """A person said something to the session."""
 
     message: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(Value):
     """An entry was folded and handed to the journal.
 
     `idle` are the virtual seconds until then in which nobody had anything to do.
@@ -32,29 +32,25 @@ class Appended:
     idle: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Durable:
+class Durable(Value):
     """Everything up to `seq` is in the store."""
 
     seq: int
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Value):
     """A listener was told of entry `seq`."""
 
     seq: int
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
+class Passed(Value):
     """A listener was told a passing fact."""
 
     fact: Fact
 
 
-@dataclass(frozen=True, slots=True)
-class Performed:
+class Performed(Value):
     """An effect was handed to the ports.
 
     `decided` is the newest entry of the decision that asks for it; none if no decision does, 0 if it
@@ -65,21 +61,18 @@ class Performed:
     decided: int | None = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(Value):
     """An effect that is a message to the child supervisor was sent, or dropped by the gate."""
 
     effect: Effect
     decided: int | None = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Crashed:
+class Crashed(Value):
     """The program died."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Value):
     """The session's actor died alone; it begins again from the journal.
 
     `kept` are the messages that wait in its mailbox, which outlives it.
@@ -88,20 +81,17 @@ class Failed:
     kept: tuple[Any, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Value):
     """The program took the session up, whose newest durable entry is `seq`."""
 
     seq: int
 
 
-@dataclass(frozen=True, slots=True)
-class Released:
+class Released(Value):
     """The program let go of the session: nobody owns it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Poisoned:
+class Poisoned(Value):
     """An actor of the session was given a message that kills it."""
 
 
@@ -121,8 +111,7 @@ Happening = (
 )
 
 
-@dataclass(slots=True)
-class Chronicle:
+class Chronicle(Struct, kw_only=True):
     """Everything that happened, in order, across all incarnations: `all` names whose it was.
 
     `of` has each session's own, by its id.

@@ -7,9 +7,9 @@ answer that comes although the call was cancelled, a tool that takes its time to
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from msgspec import Struct, field
 from pykka import ActorRef
 
 from ...machines.agent_call import AnswerAgent
@@ -50,6 +50,7 @@ from ...machines.results import (
     Summarised,
     ToolFinished,
 )
+from ...machines.value import Value
 from ...machines.workflow_order import LookAfter, LookBefore, Looked
 from ..decisions.standing import DELEGATE
 from ..mailbox import reply
@@ -68,8 +69,7 @@ SAYS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Verdicts:
+class Verdicts(Value):
     """What the judge says, each as likely as the others; how often it fails, and gates do.
 
     `longest` is how many virtual seconds a judge or a gate may take.
@@ -99,18 +99,20 @@ class SimulatedJudging:
                 self._begin(effect, lambda: reply(reply_to, self._verdict(effect)))
             case CountChanges():
                 files = int(self._dice.random() < self._verdicts.changes)
-                counted = ChangesCounted(effect.turn, files, self._dice.random() < 0.8)
+                counted = ChangesCounted(
+                    turn=effect.turn, files=files, is_sure=self._dice.random() < 0.8
+                )
                 self._begin(effect, lambda: reply(reply_to, counted))
             case AwaitCondition():
                 seconds = min(effect.limit, effect.condition.seconds * self._dice.random() * 2)
-                met = ConditionMet(effect.name, is_late=self._dice.random() < 0.2)
+                met = ConditionMet(name=effect.name, is_late=self._dice.random() < 0.2)
                 self._later(seconds, lambda: reply(reply_to, met))
             case GoalTimer():
-                self._later(effect.seconds, lambda: reply(reply_to, TimerFired(effect.name)))
+                self._later(effect.seconds, lambda: reply(reply_to, TimerFired(name=effect.name)))
             case StopJudging():
                 killed = (4712,) if any(isinstance(o, RunGate) for o in self.begun.values()) else ()
                 self.begun.clear()
-                self._later(self._delay(), lambda: reply(reply_to, JudgeDead(killed)))
+                self._later(self._delay(), lambda: reply(reply_to, JudgeDead(killed=killed)))
 
     def _begin(self, effect: GoalEffect, end: Callable[[], None]) -> None:
         """Begin it; one that was stopped gives its result even so, now and then."""
@@ -126,14 +128,22 @@ class SimulatedJudging:
 
     def _gate(self, effect: RunGate) -> GateEnded:
         failed = self._dice.random() < self._verdicts.gate_fails
-        result = GateResult(effect.argv[0], not failed, "exited", int(failed), "output")
-        return GateEnded(effect.turn, effect.number, result)
+        result = GateResult(
+            command=effect.argv[0],
+            passed=not failed,
+            status="exited",
+            exit_code=int(failed),
+            output="output",
+        )
+        return GateEnded(turn=effect.turn, number=effect.number, result=result)
 
     def _verdict(self, effect: AskJudge) -> JudgeAnswered:
         usage = Usage(input=len(effect.said), output=1)
         if self._dice.random() < self._verdicts.fails:
-            return JudgeAnswered(effect.turn, fault="it is down", usage=usage)
-        return JudgeAnswered(effect.turn, SAYS[self._dice.choice(self._verdicts.says)], usage=usage)
+            return JudgeAnswered(turn=effect.turn, fault="it is down", usage=usage)
+        return JudgeAnswered(
+            turn=effect.turn, text=SAYS[self._dice.choice(self._verdicts.says)], usage=usage
+        )
 
     def _later(self, seconds: float, event: Callable[[], None]) -> None:
         self._timeline.after(seconds, lambda: None if self.is_closed else event())
@@ -142,8 +152,7 @@ class SimulatedJudging:
         return self._dice.random() * self._verdicts.longest
 
 
-@dataclass(frozen=True, slots=True)
-class Chances:
+class Chances(Value):
     """How often things go which way, from 0 to 1; delays are in virtual seconds."""
 
     calls: float = 0.5
@@ -199,7 +208,7 @@ class SimulatedPorts:
                 self._call(effect, reply_to)
             case Summarise():
                 self._summarise(effect, reply_to)
-            case CancelModel(turn):
+            case CancelModel(turn=turn):
                 self._cancel(turn)
             case RunTool():
                 self._run(effect, reply_to)
@@ -212,13 +221,13 @@ class SimulatedPorts:
             case OpenChild():
                 if reply_to is not None:
                     self._at_door(effect.session, lambda: self._open(effect, reply_to))
-            case CloseChild(session):
+            case CloseChild(session=session):
                 self._at_door(session, lambda: self._offspring.close_child(session))
             case SetTimer():
-                fired = TimerFired(effect.name, effect.epoch)
+                fired = TimerFired(name=effect.name, epoch=effect.epoch)
                 self._later(effect.seconds, lambda: reply(reply_to, fired))
             case LookBefore():
-                looked = Looked(effect.turn, effect.step)
+                looked = Looked(turn=effect.turn, step=effect.step)
                 self._later(self._delay() / 4, lambda: reply(reply_to, looked))
             case LookAfter():
                 pass
@@ -250,7 +259,7 @@ class SimulatedPorts:
     # The model ------------------------------------------------------------------------------------
 
     def _call(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
-        call = ModelCall(effect, reply_to)
+        call = ModelCall(effect=effect, reply_to=reply_to)
         self.models[effect.turn] = call
         delay = 0.0
         for number in range(self._dice.randrange(0, 4)):
@@ -261,9 +270,12 @@ class SimulatedPorts:
     def _stream(self, call: ModelCall, number: int) -> None:
         at = call.effect
         if call.is_open:
-            reply(call.reply_to, ModelText(at.turn, at.epoch, at.step, f"piece {number} "))
+            reply(
+                call.reply_to,
+                ModelText(turn=at.turn, epoch=at.epoch, step=at.step, delta=f"piece {number} "),
+            )
             if number == 0:
-                reply(call.reply_to, ModelNoticed(at.turn, at.epoch, "slow today"))
+                reply(call.reply_to, ModelNoticed(turn=at.turn, epoch=at.epoch, text="slow today"))
 
     def _answer(self, call: ModelCall) -> None:
         if not call.is_open and self._dice.random() >= self._chances.answers_after_cancel:
@@ -273,7 +285,9 @@ class SimulatedPorts:
         if self.models.get(at.turn) is call:
             del self.models[at.turn]
         if self._dice.random() < self._chances.model_fails:
-            failed = ModelFailed(at.turn, at.epoch, at.step, "it is down", "try again")
+            failed = ModelFailed(
+                turn=at.turn, epoch=at.epoch, step=at.step, reason="it is down", hint="try again"
+            )
             reply(call.reply_to, failed)
             return
         calls: tuple[ToolRequest, ...] = ()
@@ -282,12 +296,14 @@ class SimulatedPorts:
         usage = Usage(input=len(at.messages), output=1)
         is_repeated = self._chances.repeats and self._dice.random() < self._chances.repeats
         text = "the same again" if is_repeated else f"answer {at.turn}.{at.step}"
-        answered = ModelAnswered(at.turn, at.epoch, at.step, text, calls, usage)
+        answered = ModelAnswered(
+            turn=at.turn, epoch=at.epoch, step=at.step, text=text, tool_calls=calls, usage=usage
+        )
         reply(call.reply_to, answered)
 
     def _summarise(self, effect: Summarise, reply_to: ActorRef[Any] | None) -> None:
         """Sum up, or fail to; a cancel comes too late as often as it does for an answer."""
-        call = ModelCall(effect, reply_to)
+        call = ModelCall(effect=effect, reply_to=reply_to)
         self.models[effect.turn] = call
         self._later(self._delay(), lambda: self._sum_up(call, effect))
 
@@ -298,7 +314,14 @@ class SimulatedPorts:
         fails = self._dice.random() < self._chances.model_fails
         usage = Usage(input=len(effect.messages), output=1)
         text, reason = ("", "it is down") if fails else ("much happened", "")
-        done = Summarised(effect.turn, effect.epoch, effect.step, text, reason, usage)
+        done = Summarised(
+            turn=effect.turn,
+            epoch=effect.epoch,
+            step=effect.step,
+            text=text,
+            reason=reason,
+            usage=usage,
+        )
         reply(call.reply_to, done)
 
     def _request(self, at: CallModel, number: int) -> ToolRequest:
@@ -307,9 +330,13 @@ class SimulatedPorts:
         chance = self._chances.delegates
         if chance and self._dice.random() < chance and self._has_room():
             arguments = {"bad": True} if is_bad else self._task(name)
-            return ToolRequest(name, DELEGATE, arguments, f"wire-{name}")
+            return ToolRequest(
+                call=name, tool=DELEGATE, arguments=arguments, wire_id=f"wire-{name}"
+            )
         arguments = {"bad": True} if is_bad else {"path": f"{number}"}
-        return ToolRequest(name, self._dice.choice(TOOLS), arguments, f"wire-{name}")
+        return ToolRequest(
+            call=name, tool=self._dice.choice(TOOLS), arguments=arguments, wire_id=f"wire-{name}"
+        )
 
     def _task(self, name: str) -> dict[str, Any]:
         dice = self._dice
@@ -328,7 +355,7 @@ class SimulatedPorts:
     # Tools ----------------------------------------------------------------------------------------
 
     def _run(self, effect: RunTool, reply_to: ActorRef[Any] | None) -> None:
-        call = ToolCall(effect, reply_to)
+        call = ToolCall(effect=effect, reply_to=reply_to)
         self.tools[effect.call] = call
         self._later(2 * self._delay(), lambda: self._end(call, "ok"))
 
@@ -336,7 +363,9 @@ class SimulatedPorts:
         call = self.tools.get(effect.call)
         if call is None:
             text = "[stopped before it started]"
-            missing = ToolFinished(effect.turn, effect.epoch, effect.call, "killed", text)
+            missing = ToolFinished(
+                turn=effect.turn, epoch=effect.epoch, call=effect.call, status="killed", text=text
+            )
             reply(reply_to, missing)
         else:  # it may take its time, or end by itself before that
             self._later(self._delay(), lambda: self._end(call, "killed"))
@@ -352,7 +381,15 @@ class SimulatedPorts:
             progress = (self._dice.randrange(0, 9), 9, "file", "")
         killed = (4711,) if status == "killed" else ()
         finished = ToolFinished(
-            at.turn, at.epoch, at.call, status, "output", 0, 6, killed, progress=progress
+            turn=at.turn,
+            epoch=at.epoch,
+            call=at.call,
+            status=status,
+            text="output",
+            exit_code=0,
+            bytes=6,
+            killed=killed,
+            progress=progress,
         )
         reply(call.reply_to, finished)
 
@@ -366,17 +403,18 @@ class SimulatedPorts:
         begin = self._delay() / 4
         is_full = self._dice.random() < 0.2
         if not is_full or self._dice.random() < 0.5:  # else it fails before it has counted
-            counted = RestoreCounted(effect.id, 2)
+            counted = RestoreCounted(id=effect.id, files=2)
             self._timeline.after(begin, lambda: reply(reply_to, counted))
-        ended = RestoreEnded(effect.id, "the disk is full" if is_full else "", ("a", "b"))
+        ended = RestoreEnded(
+            id=effect.id, fault="the disk is full" if is_full else "", restored=("a", "b")
+        )
         self._timeline.after(begin + self._delay() / 4, lambda: reply(reply_to, ended))
 
     def _delay(self) -> float:
         return self._dice.random() * self._chances.longest
 
 
-@dataclass(slots=True, eq=False)
-class ModelCall:
+class ModelCall(Struct, kw_only=True, eq=False):
     """A model call that was begun; closed by a cancel."""
 
     effect: CallModel | Summarise
@@ -384,8 +422,7 @@ class ModelCall:
     is_open: bool = True
 
 
-@dataclass(slots=True, eq=False)
-class ToolCall:
+class ToolCall(Struct, kw_only=True, eq=False):
     """A tool call that runs."""
 
     effect: RunTool

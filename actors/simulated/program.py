@@ -43,7 +43,7 @@ class SimulatedProgram:
         self._dice, self._chooser = dice, chooser
         self._paths: dict[str, str] = {}
         self.supervisor: ActorRef[Any] | None = None
-        self.store.create(SessionRow(ROOT, FOLDER))
+        self.store.create(SessionRow(session=ROOT, folder=FOLDER))
         self._start()
 
     # One incarnation ------------------------------------------------------------------------------
@@ -52,13 +52,23 @@ class SimulatedProgram:
         dispatcher = SimulatedDispatcher(self.plan.watch)
         system = ActorSystem(dispatcher, self.timeline.read)
         self.world = World(
-            self.plan, self.store, self.timeline, system, self._dice, self.chronicle, dispatcher
+            plan=self.plan,
+            store=self.store,
+            timeline=self.timeline,
+            system=system,
+            dice=self._dice,
+            chronicle=self.chronicle,
+            dispatcher=dispatcher,
         )
         self.root = SimulatedSession(self.world, ROOT)
-        opened = e.SessionOpened(ROOT, FOLDER, "assistant", "dice", "be good")
+        opened = e.SessionOpened(
+            session=ROOT, folder=FOLDER, agent="assistant", model="dice", system="be good"
+        )
         first = None if self.root.record.seq else opened
         self.supervisor = Root.start(system)
-        self.supervisor.tell(ChildSpec(ROOT, lambda: self.root.start(first), "permanent"))
+        self.supervisor.tell(
+            ChildSpec(name=ROOT, start=lambda: self.root.start(first), restart="permanent")
+        )
         self.dispatcher.run(0, 1)
 
     def crash(self) -> None:
@@ -170,7 +180,7 @@ class SimulatedProgram:
 
     def say(self, message: Any) -> None:
         """Say something to the session, as any surface does."""
-        self.chronicle.note(ROOT, Uttered(message))
+        self.chronicle.note(ROOT, Uttered(message=message))
         if self.root.ref is not None:
             tell(self.root.ref, message)
 

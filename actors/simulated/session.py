@@ -1,15 +1,17 @@
 """One session's surroundings in a simulated program, and those of its children.
 
 What `runtime.py` and `child_sessions.py` do for a live session is done here on a store in memory: it is
-claimed, given its journal, ports and ears, its children are opened beneath it, and it is let go.
+claimed, given its journal, ports and observers, its children are opened beneath it, and it is let go.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from pykka import ActorRef
 
 from ...journal import entries as e
@@ -36,11 +38,13 @@ from ...machines.orders import OpenSession
 from ...machines.policy import CompactionPolicy, DelegationPolicy, GoalPolicy, Policy
 from ...machines.pursuit import StopJudging
 from ...machines.step import Refusal
+from ...machines.value import Value
 from ...machines.workflow_order import LookAfter
-from ..child_report import ReportingEars, last_report
+from ...ports.tools.permission import Permissions, Rule
+from ..child_report import ChildReporter, last_report
 from ..commits import Commits
 from ..decisions.standing import DELEGATE
-from ..environment import Ears, Environment, Permit
+from ..environment import Environment, Observer, Permit, Publication
 from ..gate import Lineage
 from ..ledger import Ledger
 from ..mailbox import Mailbox, reply, tell
@@ -69,8 +73,7 @@ if TYPE_CHECKING:
 # The tools of the simulator's sessions, and what those may do with them ---------------------------
 
 
-@dataclass(slots=True)
-class SimulatedToolbook:
+class SimulatedToolbook(Struct, kw_only=True):
     """Tools by their names: `write…` change something, `ask…` need permission, `deny…` get none.
 
     `only_looks`: whatever is not `read` gets none, as beside the work of a parent.
@@ -79,6 +82,10 @@ class SimulatedToolbook:
     allowed: set[str] = field(default_factory=set[str])
     only_looks: bool = False
     may_delegate: bool = True
+
+    def rules(self) -> tuple[Permissions, tuple[Rule, ...]]:
+        """There are none: the names of the tools decide."""
+        return Permissions(), ()
 
     def fault(self, request: ToolRequest) -> str:
         """Say what is wrong with a call."""
@@ -89,12 +96,16 @@ class SimulatedToolbook:
     def permit(self, request: ToolRequest) -> Permit:
         """Look at the name."""
         if self.only_looks:
-            return Permit("allow" if request.tool == "read" else "deny")
+            return Permit(do="allow" if request.tool == "read" else "deny")
         if request.tool in self.allowed:
-            return Permit("allow", "always")
+            return Permit(do="allow", rule="always")
         if request.tool.startswith("ask"):
-            return Permit("ask", "ask first")
-        return Permit("deny", "never") if request.tool.startswith("deny") else Permit("allow")
+            return Permit(do="ask", rule="ask first")
+        return (
+            Permit(do="deny", rule="never")
+            if request.tool.startswith("deny")
+            else Permit(do="allow")
+        )
 
     def allowance(self, request: ToolRequest, pattern: str = "") -> tuple[str, str] | str:
         """Allow the tool, whatever the pattern."""
@@ -154,7 +165,7 @@ class WatchedLedger(Ledger):
 
     def _perform(self, effect: Effect, reply_to: ActorRef[Any] | None) -> None:
         if isinstance(effect, Delegate | Dismiss | StopChild | PassSteer):
-            self._note(Sent(effect, self.decided(effect)))
+            self._note(Sent(effect=effect, decided=self.decided(effect)))
         super()._perform(effect, reply_to)
 
 
@@ -163,8 +174,7 @@ FOLDER = "/home"
 AGENTS = ("assistant", "scout")
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationPlan:
+class SimulationPlan(Value):
     """What a run is like, apart from what people say: settings, odds, planted faults.
 
     `haste` is how often time may go on, from 0 to 1, while somebody still has something to do.
@@ -180,7 +190,7 @@ class SimulationPlan:
     longest_batch: int = 4
     haste: float = 0.2
     session_type: type[Session] = Session
-    delegation: DelegationPolicy = field(default_factory=lambda: DelegationPolicy(AGENTS))
+    delegation: DelegationPolicy = field(default_factory=lambda: DelegationPolicy(agents=AGENTS))
     most_children: int = 8
     compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
     limits: Limits = field(default_factory=Limits)
@@ -189,30 +199,38 @@ class SimulationPlan:
     tables: Callable[[Environment], None] | None = None
 
 
-@dataclass(slots=True)
 class World:
     """What the sessions of one incarnation share; `open` are those that it owns, by id."""
 
-    plan: SimulationPlan
-    store: MemoryStore
-    timeline: Timeline
-    system: ActorSystem
-    dice: Dice
-    chronicle: Chronicle
-    dispatcher: SimulatedDispatcher
-    open: dict[str, SimulatedSession] = field(default_factory=dict[str, "SimulatedSession"])
-    commits: Commits = field(init=False)
-    writer: SimulatedWriter = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        plan: SimulationPlan,
+        store: MemoryStore,
+        timeline: Timeline,
+        system: ActorSystem,
+        dice: Dice,
+        chronicle: Chronicle,
+        dispatcher: SimulatedDispatcher,
+    ) -> None:
         """Put the journal between the sessions and the store."""
+        self.plan = plan
+        self.store = store
+        self.timeline = timeline
+        self.system = system
+        self.dice = dice
+        self.chronicle = chronicle
+        self.dispatcher = dispatcher
+        self.open: dict[str, SimulatedSession] = {}
         self.commits = Commits(lambda commit, token: self.writer.submit(commit, token))
-        self.writer = SimulatedWriter(self.store, self.dice, self.commits.answered, self._written)
+        self.writer: SimulatedWriter = SimulatedWriter(
+            self.store, self.dice, self.commits.answered, self._written
+        )
         self.system.dispatcher.after_pass.append(self.commits.flush)
 
     def _written(self, session: str, seq: int) -> None:
         """Note that everything up to an entry of a session is in the store."""
-        self.chronicle.note(session, Durable(seq))
+        self.chronicle.note(session, Durable(seq=seq))
         live = self.open.get(session)
         if live is not None:
             live.durable = seq
@@ -245,17 +263,19 @@ class SimulatedSession:
         self.ports = SimulatedPorts(
             world.timeline, world.dice, plan.chances, self._performed, self, world.has_room
         )
-        ears: Ears = self if parent is None else ReportingEars(name, self, self._report)
+        observers: tuple[Observer, ...] = (self,)
+        if parent is not None:
+            observers = (self, ChildReporter(name, self._report))
         environment = Environment(
-            world.commits,
-            self.ports,
-            ears,
-            SimulatedToolbook(),
-            plan.policy,
-            plan.max_steps,
+            journal=world.commits,
+            perform=self.ports,
+            observers=observers,
+            toolbook=SimulatedToolbook(),
+            policy=plan.policy,
+            max_steps=plan.max_steps,
             delegation=plan.delegation,
             compaction=plan.compaction,
-            account=Account("limits", plan.limits),
+            account=Account(name="limits", limits=plan.limits),
             goals=plan.goals,
             agent=AGENTS[0],
         )
@@ -279,7 +299,7 @@ class SimulatedSession:
         record = load_record(self._world.store, self.id)
         record.id = self.id
         self.durable = record.seq
-        self._note(Started(record.seq))
+        self._note(Started(seq=record.seq))
         self._world.commits.own(self._lease, lambda message: reply(self.ref, message), record.seq)
         return WatchedLedger(record, environment, self._world.timeline.read, self._note)
 
@@ -294,13 +314,13 @@ class SimulatedSession:
         kind = self._world.plan.session_type
         self.ref = kind.start(self._world.system, self.ledger)
         if is_first and opened is not None:
-            self.ref.tell(OpenSession(opened))
+            self.ref.tell(OpenSession(entry=opened))
         return self.ref
 
     def reload(self) -> None:
         """Forget what a dead actor knew, once all that it decided is in the store."""
         self._world.settle()
-        self._note(Failed(self._kept()))
+        self._note(Failed(kept=self._kept()))
         self.ledger = self._take_up(self.environment)
 
     def _kept(self) -> tuple[Any, ...]:
@@ -324,18 +344,26 @@ class SimulatedSession:
             child.ref = None
         child._listener = supervisor
         record = child.record
-        entry = None if record.seq else OpenSession(self._opening(order))
+        entry = None if record.seq else OpenSession(entry=self._opening(order))
         last = last_report(order.name, record) if record.seq else None
         has_task = "task" in record.queue.clients
         is_over = record.state == "finalized"
-        return ChildOpened(order.name, order.session, child.start, entry, has_task, is_over, last)
+        return ChildOpened(
+            name=order.name,
+            session=order.session,
+            start=child.start,
+            entry=entry,
+            has_task=has_task,
+            is_over=is_over,
+            last=last,
+        )
 
     def _claim(self, order: OpenChild) -> SimulatedSession:
         world, above = self._world, self.environment
         try:
             world.store.load(order.session)
         except UnknownSession:
-            world.store.create(SessionRow(order.session, FOLDER, parent=self.id))
+            world.store.create(SessionRow(session=order.session, folder=FOLDER, parent=self.id))
         child = SimulatedSession(world, order.session, self, order.name)
         here = child.environment
         here.delegation = replace(above.delegation, depth=above.delegation.depth + 1)
@@ -352,11 +380,11 @@ class SimulatedSession:
 
     def _opening(self, order: OpenChild) -> e.SessionOpened:
         return e.SessionOpened(
-            order.session,
-            FOLDER,
-            order.agent,
-            "dice",
-            "be good",
+            session=order.session,
+            folder=FOLDER,
+            agent=order.agent,
+            model="dice",
+            system="be good",
             parent=self.id,
             messages=order.seed,
         )
@@ -385,24 +413,19 @@ class SimulatedSession:
         self._world.chronicle.note(self.id, happening)
 
     def _performed(self, effect: Any) -> None:
-        self._note(Performed(effect, self.ledger.decided(effect)))
+        self._note(Performed(effect=effect, decided=self.ledger.decided(effect)))
 
     def _report(self, report: ChildReport) -> None:
         if self._listener is not None:
             tell(self._listener, report)
 
-    def hear(
+    def observe_entry(
         self, entry: e.Entry, seq: int, time: float, record: SessionRecord
-    ) -> tuple[Told, ...]:
-        """Note an entry that was folded."""
-        self._note(Appended(seq, entry, self._world.timeline.idle))
-        return (Told(seq),)
+    ) -> Publication:
+        """Note an entry that was folded, and, later, that it was published."""
+        self._note(Appended(seq=seq, entry=entry, idle=self._world.timeline.idle))
+        return partial(self._note, Told(seq=seq))
 
-    def tell(self, told: tuple[Any, ...]) -> None:
-        """Note what a listener is told."""
-        for entry in told:
-            self._note(entry)
-
-    def pass_on(self, fact: Fact) -> None:
+    def observe_fact(self, fact: Fact) -> None:
         """Note a passing fact."""
-        self._note(Passed(fact))
+        self._note(Passed(fact=fact))

@@ -96,13 +96,13 @@ class GoalWork:
             )
             if ended is not None:
                 self._dead.append((ended.killed, ended.survivors))
-            reply(reply_to, GateEnded(effect.turn, effect.number, result))
+            reply(reply_to, GateEnded(turn=effect.turn, number=effect.number, result=result))
 
         def fault(error: BaseException) -> None:
             result = GateResult(
-                effect.argv[0], passed=False, status="failed", output=fault_of(error)
+                command=effect.argv[0], passed=False, status="failed", output=fault_of(error)
             )
-            reply(reply_to, GateEnded(effect.turn, effect.number, result))
+            reply(reply_to, GateEnded(turn=effect.turn, number=effect.number, result=result))
 
         self._dead.clear()
         task = self._start_task(work(), fault)
@@ -124,7 +124,7 @@ class GoalWork:
             await asyncio.gather(*gates, return_exceptions=True)
             killed = tuple(pid for one, _ in self._dead for pid in one) if gates else ()
             left = tuple(pid for _, one in self._dead for pid in one) if gates else ()
-            reply(reply_to, JudgeDead(killed, left))
+            reply(reply_to, JudgeDead(killed=killed, survivors=left))
 
         self._start_task(bury(), lambda error: reply(reply_to, JudgeDead()))
 
@@ -135,17 +135,18 @@ class GoalWork:
 
         async def work() -> None:
             if take_seat is None:
-                reply(reply_to, JudgeAnswered(effect.turn, fault="there is no judge"))
+                reply(reply_to, JudgeAnswered(turn=effect.turn, fault="there is no judge"))
                 return
             try:
                 seat = await asyncio.to_thread(take_seat)
             except SteersmanError as error:
-                reply(reply_to, JudgeAnswered(effect.turn, fault=error.message))
+                reply(reply_to, JudgeAnswered(turn=effect.turn, fault=error.message))
                 return
             reply(reply_to, await ask_judge(seat, effect))
 
         self._keep(
-            work(), lambda error: reply(reply_to, JudgeAnswered(effect.turn, fault=fault_of(error)))
+            work(),
+            lambda error: reply(reply_to, JudgeAnswered(turn=effect.turn, fault=fault_of(error))),
         )
 
     def _count(self, effect: CountChanges, reply_to: ActorRef[Any] | None) -> None:
@@ -155,9 +156,9 @@ class GoalWork:
             files, is_sure = 0, False
             if workspace is not None:
                 files, is_sure = await workspace.changed(effect.turn)
-            reply(reply_to, ChangesCounted(effect.turn, files, is_sure))
+            reply(reply_to, ChangesCounted(turn=effect.turn, files=files, is_sure=is_sure))
 
-        unsure = ChangesCounted(effect.turn, 0, is_sure=False)
+        unsure = ChangesCounted(turn=effect.turn, files=0, is_sure=False)
         self._keep(work(), lambda error: reply(reply_to, unsure))
 
     # Time -----------------------------------------------------------------------------------------
@@ -167,15 +168,15 @@ class GoalWork:
             has_happened = await await_condition(
                 effect.condition, self.scene.folder, effect.limit, effect.since
             )
-            reply(reply_to, ConditionMet(effect.name, is_late=not has_happened))
+            reply(reply_to, ConditionMet(name=effect.name, is_late=not has_happened))
 
-        late = ConditionMet(effect.name, is_late=True)
+        late = ConditionMet(name=effect.name, is_late=True)
         self._keep(work(), lambda error: reply(reply_to, late))
 
     def _set_timer(self, effect: GoalTimer, reply_to: ActorRef[Any] | None) -> None:
         def fire() -> None:
             self._timers.discard(timer)
-            reply(reply_to, TimerFired(effect.name))
+            reply(reply_to, TimerFired(name=effect.name))
 
         timer = self._loop.call_later(effect.seconds, fire)
         self._timers.add(timer)

@@ -18,7 +18,7 @@ from ...machines.results import (
     ModelThought,
     Summarised,
 )
-from ...ports.models.model import Model, ModelRequest, Pause, unheard
+from ...ports.models.model import AnswerListener, Model, ModelRequest, Pause
 from ..mailbox import reply
 from .scene import StartTask, fault_of
 
@@ -122,7 +122,7 @@ class ModelWork:
                 self._start_call(effect, reply_to)
             case Summarise():
                 self._start_summary(effect, reply_to)
-            case CancelModel(turn):
+            case CancelModel(turn=turn):
                 task = self._calls.pop(turn, None)
                 if task is not None:
                     task.cancel()
@@ -143,7 +143,12 @@ class ModelWork:
 
         def fault(error: BaseException) -> None:
             reason = fault_of(error)
-            reply(reply_to, ModelFailed(turn, epoch, step, reason, "please report it"))
+            reply(
+                reply_to,
+                ModelFailed(
+                    turn=turn, epoch=epoch, step=step, reason=reason, hint="please report it"
+                ),
+            )
 
         self._calls[turn] = self._start_task(self._call(effect, reply_to), fault)
 
@@ -152,7 +157,7 @@ class ModelWork:
 
         def fault(error: BaseException) -> None:
             reason = fault_of(error)
-            reply(reply_to, Summarised(turn, epoch, step, reason=reason))
+            reply(reply_to, Summarised(turn=turn, epoch=epoch, step=step, reason=reason))
 
         self._calls[turn] = self._start_task(self._summarise(effect, reply_to), fault)
 
@@ -160,38 +165,59 @@ class ModelWork:
         """Ask for a summary; nobody reads along, so nothing of it is streamed."""
         turn, epoch, step = effect.turn, effect.epoch, effect.step
         try:
-            answer = await self._scene.model.answer(
-                self._request(effect), unheard, lambda said: _notice(reply_to, effect, said)
-            )
+            listener = AnswerListener(on_notice=lambda said: _notice(reply_to, effect, said))
+            answer = await self._scene.model.answer(self._request(effect), listener)
         except ModelError as error:
-            reply(reply_to, Summarised(turn, epoch, step, reason=error.message))
+            reply(reply_to, Summarised(turn=turn, epoch=epoch, step=step, reason=error.message))
             return
         finally:
             self._forget(turn)
         text, reason = answer.text.strip(), "the model called a tool instead"
-        reply(reply_to, Summarised(turn, epoch, step, text, "" if text else reason, answer.usage))
+        reply(
+            reply_to,
+            Summarised(
+                turn=turn,
+                epoch=epoch,
+                step=step,
+                text=text,
+                reason="" if text else reason,
+                usage=answer.usage,
+            ),
+        )
 
     async def _call(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
         turn, epoch, step = effect.turn, effect.epoch, effect.step
         text = Pieces(
-            self._loop, lambda delta: reply(reply_to, ModelText(turn, epoch, step, delta))
+            self._loop,
+            lambda delta: reply(
+                reply_to, ModelText(turn=turn, epoch=epoch, step=step, delta=delta)
+            ),
         )
         thoughts = Pieces(
-            self._loop, lambda delta: reply(reply_to, ModelThought(turn, epoch, step, delta))
+            self._loop,
+            lambda delta: reply(
+                reply_to, ModelThought(turn=turn, epoch=epoch, step=step, delta=delta)
+            ),
         )
         self._window.begin()
         try:
-            answer = await self._scene.model.answer(
-                self._request(effect),
-                text.add,
-                lambda said: _notice(reply_to, effect, said),
-                thoughts.add,
+            listener = AnswerListener(
+                on_text=text.add,
+                on_notice=lambda said: _notice(reply_to, effect, said),
+                on_thought=thoughts.add,
             )
+            answer = await self._scene.model.answer(self._request(effect), listener)
         except ModelError as error:
             text.flush()
             window = await self._window.known()
             failed = ModelFailed(
-                turn, epoch, step, error.message, error.hint, error.is_too_long, window
+                turn=turn,
+                epoch=epoch,
+                step=step,
+                reason=error.message,
+                hint=error.hint,
+                is_too_long=error.is_too_long,
+                window=window,
             )
             reply(reply_to, failed)
             return
@@ -203,15 +229,15 @@ class ModelWork:
         reply(
             reply_to,
             ModelAnswered(
-                turn,
-                epoch,
-                step,
-                answer.text,
-                answer.tool_calls,
-                answer.usage,
-                answer.stop_reason,
-                window,
-                answer.thoughts,
+                turn=turn,
+                epoch=epoch,
+                step=step,
+                text=answer.text,
+                tool_calls=answer.tool_calls,
+                usage=answer.usage,
+                stop_reason=answer.stop_reason,
+                window=window,
+                thoughts=answer.thoughts,
             ),
         )
 
@@ -222,9 +248,9 @@ class ModelWork:
 
     def _request(self, effect: CallModel | Summarise) -> ModelRequest:
         return ModelRequest(
-            self._scene.system,
-            effect.messages,
-            self._scene.tools,
+            system=self._scene.system,
+            messages=effect.messages,
+            tools=self._scene.tools,
             call_prefix=f"{effect.turn}.s{effect.step}.c",
             max_tokens=effect.max_tokens,
         )
@@ -232,4 +258,7 @@ class ModelWork:
 
 def _notice(reply_to: ActorRef[Any] | None, effect: CallModel | Summarise, said: str) -> None:
     seconds = said.seconds if isinstance(said, Pause) else 0.0
-    reply(reply_to, ModelNoticed(effect.turn, effect.epoch, str(said), seconds))
+    reply(
+        reply_to,
+        ModelNoticed(turn=effect.turn, epoch=effect.epoch, text=str(said), seconds=seconds),
+    )

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pykka import ActorRef
 
-from ...journal.workspace.plan import Outcome, RevertOrder, Scope
 from ...journal.workspace.restore import RestoreFailed
 from ...machines.agent_call import AnswerAgent
 from ...machines.delegation import ChildLost, ChildOpened, CloseChild, OpenChild, SetTimer
@@ -35,8 +35,7 @@ from ...ports.agents.external import ExternalAgent
 from ...ports.judging import JudgeSeat
 from ...ports.models.model import Model
 from ...ports.tools.tool import Tool, ToolContext, ToolResult, ToolRun
-from ...ports.workspace.watched_run import WatchedRun, written_path
-from ...ports.workspace.workspace import WorkspacePort
+from ...ports.workspace import WatchedRun, WorkspacePort, written_path
 from ..mailbox import reply
 from .goal_work import GoalWork
 from .model_work import ModelWork
@@ -62,59 +61,29 @@ def look(
     async def before() -> None:
         notices = await workspace.begin(effect.turn, call, "run", None) if workspace else []
         for text in notices:
-            reply(reply_to, ModelNoticed(effect.turn, effect.epoch, text))
-        reply(reply_to, Looked(effect.turn, effect.step))
+            reply(reply_to, ModelNoticed(turn=effect.turn, epoch=effect.epoch, text=text))
+        reply(reply_to, Looked(turn=effect.turn, step=effect.step))
 
     def fault(error: BaseException) -> None:
-        text = f"What step `{effect.step}` changes cannot be reverted: {error}"
-        reply(reply_to, ModelNoticed(effect.turn, effect.epoch, text))
-        reply(reply_to, Looked(effect.turn, effect.step))
+        text = f"Changes by step `{effect.step}` cannot be reverted: {error}"
+        reply(reply_to, ModelNoticed(turn=effect.turn, epoch=effect.epoch, text=text))
+        reply(reply_to, Looked(turn=effect.turn, step=effect.step))
 
     start_task(before(), fault)
 
 
-# Carries out a wish to have files as they were, and says to its session what became of it ---------
-
-
-async def give_back(
+async def restore_files(
     workspace: WorkspacePort | None, effect: RestoreFiles, say: Callable[[Any], None]
 ) -> None:
-    """Say how many files it is about, give them back, say what was given back and what was not."""
+    """Say how many files a revert is about, restore them, and say what came of it."""
     if workspace is None:
-        say(RestoreEnded(effect.id, "nothing was kept of the files of this session"))
+        say(RestoreEnded(id=effect.id, fault="nothing was kept of the files of this session"))
         return
-    order = RevertOrder(
-        effect.id,
-        cast("Scope", effect.scope),
-        effect.turns,
-        effect.since,
-        effect.paths,
-        effect.resumed,
-        effect.force,
-        effect.is_dry_run,
-    )
     try:
-        say(RestoreCounted(effect.id, await workspace.count(order)))
-        outcome = await workspace.revert(order)
+        say(RestoreCounted(id=effect.id, files=await workspace.count(effect)))
+        say(await workspace.revert(effect))
     except (RestoreFailed, OSError) as error:
-        say(RestoreEnded(effect.id, str(error)))
-        return
-    say(_ended(effect.id, outcome))
-
-
-def _ended(name: str, outcome: Outcome) -> RestoreEnded:
-    notes = [f"what commands changed in turn {one}" for one in outcome.blind]
-    notes += [f"`{one}` is a repository of its own and is not looked at" for one in outcome.nested]
-    return RestoreEnded(
-        name,
-        "",
-        outcome.restored,
-        outcome.kept,
-        outcome.shared,
-        outcome.yours,
-        outcome.turns,
-        tuple(notes),
-    )
+        say(RestoreEnded(id=effect.id, fault=str(error)))
 
 
 class ChildOpener(Protocol):
@@ -129,8 +98,7 @@ class ChildOpener(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class _RunningCall:
+class _RunningCall(Struct, kw_only=True):
     """A tool call that runs, and what passes on what comes of it; `task` awaits its end."""
 
     run: ToolRun
@@ -179,7 +147,7 @@ class Performer:
                 self._stop(effect, reply_to)
             case OpenChild():
                 self._open_child(effect, reply_to)
-            case CloseChild(session):
+            case CloseChild(session=session):
                 self._close_child(session)
             case SetTimer():
                 self._set_timer(effect, reply_to)
@@ -216,18 +184,21 @@ class Performer:
     def _run(self, effect: RunTool, reply_to: ActorRef[Any] | None) -> None:
         tool = self.scene.toolbox.get(effect.tool)
         if tool is None:
-            result = ToolResult("failed", f"[there is no tool `{effect.tool}`]")
+            result = ToolResult(status="failed", text=f"[there is no tool `{effect.tool}`]")
             reply(reply_to, finished(effect, result))
             return
         reports = Reports(self._loop, effect.call, lambda said: reply(reply_to, said))
         latest = Latest(
-            self._loop, lambda text: reply(reply_to, ToolPrinted(effect.turn, effect.call, text))
+            self._loop,
+            lambda text: reply(
+                reply_to, ToolPrinted(turn=effect.turn, call=effect.call, text=text)
+            ),
         )
         context = ToolContext(
-            self.scene.folder,
-            effect.call,
-            self.scene.spill_folder,
-            self.scene.environment,
+            folder=self.scene.folder,
+            call=effect.call,
+            spill_folder=self.scene.spill_folder,
+            environment=self.scene.environment,
             on_output=latest.add,
             may_leave_folder=effect.may_leave_folder,
             hidden=self.scene.hidden,
@@ -235,11 +206,11 @@ class Performer:
             tell=reports.tell,
         )
         run = self._start(tool, effect, context, reply_to)
-        call = self._calls[effect.call] = _RunningCall(run, reports, latest)
+        call = self._calls[effect.call] = _RunningCall(run=run, reports=reports, latest=latest)
 
         def fault(error: BaseException) -> None:
             text = f"[{fault_of(error)}]"
-            reply(reply_to, finished(effect, ToolResult("failed", text)))
+            reply(reply_to, finished(effect, ToolResult(status="failed", text=text)))
 
         call.task = self._task(self._await_run(run, effect, reply_to), fault)
 
@@ -255,19 +226,21 @@ class Performer:
             scene.workspace,
             (effect.turn, effect.call, effect.tool, path),
             lambda: tool.start(effect.arguments, context),
-            lambda said: reply(reply_to, ModelNoticed(effect.turn, effect.epoch, said)),
+            lambda said: reply(
+                reply_to, ModelNoticed(turn=effect.turn, epoch=effect.epoch, text=said)
+            ),
         )
 
     def _restore(self, effect: RestoreFiles, reply_to: ActorRef[Any] | None) -> None:
         def fault(error: BaseException) -> None:
             reason = fault_of(error)
-            reply(reply_to, RestoreEnded(effect.id, reason))
+            reply(reply_to, RestoreEnded(id=effect.id, fault=reason))
 
         async def work() -> None:
             if not effect.is_dry_run:  # a turn whose actor failed may have left some
                 tasks = [call.task for call in self._calls.values() if call.task is not None]
                 await asyncio.gather(*tasks, return_exceptions=True)
-            await give_back(self.scene.workspace, effect, lambda said: reply(reply_to, said))
+            await restore_files(self.scene.workspace, effect, lambda said: reply(reply_to, said))
 
         self._task(work(), fault)
 
@@ -287,7 +260,7 @@ class Performer:
         if call is not None:
             call.run.stop()
             return
-        result = ToolResult("killed", "[stopped before it started]")
+        result = ToolResult(status="killed", text="[stopped before it started]")
         reply(reply_to, finished(effect, result))
 
     # Children and time ----------------------------------------------------------------------------
@@ -308,20 +281,20 @@ class Performer:
                 async with self._doors[effect.session]:
                     opened = await asyncio.to_thread(self.offspring.open, effect, reply_to)
             except SteersmanError as error:
-                reply(reply_to, ChildLost(effect.name, error.message, error.hint))
+                reply(reply_to, ChildLost(name=effect.name, reason=error.message, hint=error.hint))
             else:
                 reply(reply_to, opened)
 
         def fault(error: BaseException) -> None:
             reason = fault_of(error)
-            reply(reply_to, ChildLost(effect.name, reason, "please report it"))
+            reply(reply_to, ChildLost(name=effect.name, reason=reason, hint="please report it"))
 
         self._task(open_it(), fault)
 
     def _set_timer(self, effect: SetTimer, reply_to: ActorRef[Any] | None) -> None:
         def fire() -> None:
             self._timers.discard(timer)
-            reply(reply_to, TimerFired(effect.name, effect.epoch))
+            reply(reply_to, TimerFired(name=effect.name, epoch=effect.epoch))
 
         timer = self._loop.call_later(effect.seconds, fire)
         self._timers.add(timer)

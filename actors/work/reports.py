@@ -58,7 +58,7 @@ class Reports:
     def __init__(
         self, loop: asyncio.AbstractEventLoop, call: str, send: Callable[[Message], None]
     ) -> None:
-        self._pieces = Pieces(loop, lambda text: send(AgentSaid(call, text)))
+        self._pieces = Pieces(loop, lambda text: send(AgentSaid(call=call, text=text)))
         self._send = send
 
     def tell(self, said: Message) -> None:
@@ -80,17 +80,17 @@ class Reports:
 def finished(effect: RunTool | StopTool, result: ToolResult) -> ToolFinished:
     """Say how a call ended."""
     return ToolFinished(
-        effect.turn,
-        effect.epoch,
-        effect.call,
-        result.status,
-        result.text,
-        result.exit_code,
-        result.bytes,
-        result.killed,
-        result.survivors,
-        result.spilled,
-        result.progress,
-        result.errors,
-        result.is_cut,
+        turn=effect.turn,
+        epoch=effect.epoch,
+        call=effect.call,
+        status=result.status,
+        text=result.text,
+        exit_code=result.exit_code,
+        bytes=result.bytes,
+        killed=result.killed,
+        survivors=result.survivors,
+        spilled=result.spilled,
+        progress=result.progress,
+        errors=result.errors,
+        is_cut=result.is_cut,
     )

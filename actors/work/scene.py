@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from ...machines.context import CHARACTERS
 from ...machines.conversation import ToolSchema
@@ -14,7 +15,7 @@ from ...ports.judging import JudgeSeat
 from ...ports.models.model import Model
 from ...ports.tools.sandbox import Sandbox
 from ...ports.tools.toolbox import Toolbox
-from ...ports.workspace.workspace import WorkspacePort
+from ...ports.workspace import WorkspacePort
 
 # How the parts of a performer start what runs on the asyncio loop, and what is said when it breaks
 
@@ -34,8 +35,7 @@ def fault_of(error: BaseException) -> str:
     return f"a fault in the program: {type(error).__name__}: {error}"
 
 
-@dataclass(slots=True)
-class Scene:
+class Scene(Struct, kw_only=True):
     """Where one session's effects take place: its model, its tools, its folder."""
 
     model: Model

@@ -10,17 +10,17 @@ import typer
 from ..parameter import Json, Session
 
 agents = typer.Typer(
-    help="See and end a session's subagents.\n\nExample: steersman agents list last",
+    help="Show and end a session's subagents.\n\nExample: steersman agents list last",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="What the list calls it.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The name in the list.")]
 
 
 @agents.command("list")
 def agents_list(session: Session = "last", as_json: Json = False) -> int:
-    """List who works for a session, and for whom in turn, without touching it.
+    """List the subagents of a session and their subagents, without changing it.
 
     Example: steersman agents list last
     """
@@ -31,7 +31,7 @@ def agents_list(session: Session = "last", as_json: Json = False) -> int:
 
 @agents.command("stop")
 def agents_stop(session: Session, name: Name, as_json: Json = False) -> int:
-    """Stop one subagent and everything it started; what it had goes to whoever asked for it.
+    """Stop one subagent with all its processes; its parent gets the partial result.
 
     Example: steersman agents stop last kid
     """
@@ -42,7 +42,7 @@ def agents_stop(session: Session, name: Name, as_json: Json = False) -> int:
 
 @agents.command("wrap-up")
 def agents_wrap_up(session: Session, name: Name, as_json: Json = False) -> int:
-    """Let one subagent sum up what it has, and end.
+    """Ask one subagent to sum up its work and end.
 
     Example: steersman agents wrap-up last kid
     """

@@ -17,7 +17,7 @@ config = typer.Typer(
 
 @config.command("show")
 def config_show(as_json: Json = False) -> int:
-    """Print the configuration in force, and where each key comes from.
+    """Print the configuration in force, with the source of each key.
 
     Example: steersman config show
     """

@@ -10,7 +10,7 @@ import typer
 from ..parameter import Json, Of
 
 goal = typer.Typer(
-    help="See and change what a session works for.\n\nExample: steersman goal status",
+    help="Show and change the goal of a session.\n\nExample: steersman goal status",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -18,27 +18,27 @@ goal = typer.Typer(
 
 @goal.command("set")
 def goal_set(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What is to be reached.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The condition to reach.")],
     gate: Annotated[
         list[str] | None,
         typer.Option("--gate", metavar="COMMAND", help="Must succeed first; may be repeated."),
     ] = None,
     turns: Annotated[
-        int | None, typer.Option("--turns", metavar="N", help="At most so many turns.")
+        int | None, typer.Option("--turns", metavar="N", help="Maximum number of turns.")
     ] = None,
     tokens: Annotated[
-        int | None, typer.Option("--tokens", metavar="N", help="At most so many tokens.")
+        int | None, typer.Option("--tokens", metavar="N", help="Maximum number of tokens.")
     ] = None,
     minutes: Annotated[
-        float | None, typer.Option("--minutes", metavar="N", help="At most so many minutes.")
+        float | None, typer.Option("--minutes", metavar="N", help="Maximum number of minutes.")
     ] = None,
     is_next: Annotated[
-        bool, typer.Option("--next", help="Line it up behind the goals that are there.")
+        bool, typer.Option("--next", help="Add it after the present goals.")
     ] = False,
     session: Of = "",
     as_json: Json = False,
 ) -> int:
-    """Let a session work for something until a judge says that it is done.
+    """Let a session work until a judge decides that a goal is met.
 
     Example: steersman goal set "all tests pass" --gate "npm test" --turns 10
     """
@@ -59,7 +59,7 @@ def goal_set(
 
 @goal.command("status")
 def goal_status(session: Of = "", as_json: Json = False) -> int:
-    """Say how far the goal is, without touching the session.
+    """Show the progress of the goal, without changing the session.
 
     Example: steersman goal status --session last
     """
@@ -70,7 +70,7 @@ def goal_status(session: Of = "", as_json: Json = False) -> int:
 
 @goal.command("pause")
 def goal_pause(session: Of = "", as_json: Json = False) -> int:
-    """Begin no further turn for the goal; a running one ends.
+    """Start no further turn for the goal; a running one finishes.
 
     Example: steersman goal pause
     """
@@ -79,7 +79,7 @@ def goal_pause(session: Of = "", as_json: Json = False) -> int:
 
 @goal.command("resume")
 def goal_resume(session: Of = "", as_json: Json = False) -> int:
-    """Go on, with as many turns again.
+    """Resume the goal, with the same budget again.
 
     Example: steersman goal resume
     """
@@ -88,7 +88,7 @@ def goal_resume(session: Of = "", as_json: Json = False) -> int:
 
 @goal.command("clear")
 def goal_clear(session: Of = "", as_json: Json = False) -> int:
-    """Drop the goal.
+    """Clear the goal.
 
     Example: steersman goal clear
     """

@@ -10,7 +10,7 @@ import typer
 from ..parameter import Json
 
 hooks = typer.Typer(
-    help="Let other agents report, so that their sessions can be restored.\n\n"
+    help="Install hooks in other agents, so that their sessions can be restored.\n\n"
     "Example: steersman hooks install claude",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -19,12 +19,12 @@ hooks = typer.Typer(
 Agent = Annotated[
     str, typer.Argument(metavar="AGENT", help="An agent; `steersman hooks list` names them.")
 ]
-Dry = Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")]
+Dry = Annotated[bool, typer.Option("--dry-run", help="Only show the change.")]
 
 
 @hooks.command("list")
 def hooks_list(as_json: Json = False) -> int:
-    """List the agents, and whether our hooks are in their configuration.
+    """List the agents, and whether the hooks are installed.
 
     Example: steersman hooks list
     """
@@ -35,7 +35,7 @@ def hooks_list(as_json: Json = False) -> int:
 
 @hooks.command("install")
 def hooks_install(agent: Agent, dry_run: Dry = False) -> int:
-    """Write our hooks into an agent's own configuration, or renew them.
+    """Write the hooks into an agent's own configuration, or update them.
 
     Example: steersman hooks install claude --dry-run
     """
@@ -46,7 +46,7 @@ def hooks_install(agent: Agent, dry_run: Dry = False) -> int:
 
 @hooks.command("uninstall")
 def hooks_uninstall(agent: Agent, dry_run: Dry = False) -> int:
-    """Take our hooks out of an agent's configuration.
+    """Remove the hooks from an agent's configuration.
 
     Example: steersman hooks uninstall claude
     """
@@ -67,7 +67,7 @@ def hooks_emit(
         ),
     ],
 ) -> int:
-    """Take an event from an agent: JSON on standard input, `{}` as the answer, whatever happens.
+    """Record an event of an agent: JSON on standard input, `{}` as the answer in any case.
 
     Example: steersman hooks emit hermes session-end
     """
@@ -78,7 +78,7 @@ def hooks_emit(
 
 @hooks.command("tell")
 def hooks_tell() -> int:
-    """Run your own hooks for what other agents reported; `emit` starts this by itself.
+    """Run your own hooks for events of other agents; `emit` starts this automatically.
 
     Example: steersman hooks tell
     """

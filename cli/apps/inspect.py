@@ -21,13 +21,13 @@ def inspect(
         typer.Option(
             "--at",
             metavar="SEQ|TIME",
-            help="As it was: 48, 14:03, yesterday 14:03, tue 14:03, 5m ago, 2026-11-17T14:03.",
+            help="A past moment: 48, 14:03, yesterday 14:03, tue 14:03, 5m ago, 2026-11-17T14:03.",
         ),
     ] = "",
-    watch: Annotated[bool, typer.Option("--watch", help="Go on showing it, until Ctrl-C.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Update the output until Ctrl-C.")] = False,
     diff: Annotated[
         tuple[str, str] | None,
-        typer.Option("--diff", metavar="A B", help="What changed between two moments."),
+        typer.Option("--diff", metavar="A B", help="Show the changes between two moments."),
     ] = None,
     events: Annotated[bool, typer.Option("--events", help="List the journal.")] = False,
     kind: Annotated[
@@ -54,18 +54,18 @@ def inspect(
     from ..inside.look import InspectOptions
 
     look = InspectOptions(
-        session,
-        form,
-        at,
-        diff,
-        watch,
-        events,
-        tuple(kind or ()),
-        since,
-        until,
-        turn,
-        item,
-        last,
+        session=session,
+        form=form,
+        at=at,
+        diff=diff,
+        watches=watch,
+        lists_events=events,
+        kinds=tuple(kind or ()),
+        since=since,
+        until=until,
+        turn=turn,
+        item=item,
+        last=last,
     )
     return inspect_session(os.environ, look)
 
@@ -75,7 +75,7 @@ def why(
     message: Annotated[
         str,
         typer.Argument(
-            metavar="MESSAGE", help="Its number, its id or its receipt; the newest if left out."
+            metavar="MESSAGE", help="Its number, id or receipt; if left out, the newest."
         ),
     ] = "last",
     form: Annotated[
@@ -95,7 +95,7 @@ def why(
 def attach(
     session: Session = "last",
     user: Annotated[
-        str, typer.Option("--user", metavar="NAME", help="Who you are; your login if left out.")
+        str, typer.Option("--user", metavar="NAME", help="Your name; if left out, your login name.")
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines in and out.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="No prompt.")] = False,

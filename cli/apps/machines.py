@@ -36,7 +36,7 @@ def machines_show(
         str, typer.Option("--format", metavar="FORMAT", help="mermaid, svg or toml.")
     ] = "mermaid",
     session: Annotated[
-        str, typer.Option("--session", metavar="ID", help="Light the state that a session is in.")
+        str, typer.Option("--session", metavar="ID", help="Highlight the state of a session.")
     ] = "",
 ) -> int:
     """Print a machine as a diagram or as data.
@@ -50,7 +50,7 @@ def machines_show(
 
 @machines.command("check")
 def machines_check() -> int:
-    """Check all machines: dead ends, unreachable states, control events that may drop.
+    """Check all machines: dead ends, unreachable states, unhandled control events.
 
     Example: steersman machines check
     """

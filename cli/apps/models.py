@@ -18,7 +18,7 @@ models = typer.Typer(
 
 @models.command("list")
 def models_list(as_json: Json = False) -> int:
-    """List configured models and the catalogue, and say which a chat would use.
+    """List configured models and the catalogue, and mark the one a chat would use.
 
     Example: steersman models list
     """
@@ -30,17 +30,18 @@ def models_list(as_json: Json = False) -> int:
 @models.command("check")
 def models_check(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A model; without one, what a chat would use.")
+        str,
+        typer.Argument(metavar="NAME", help="A model; if left out, the one that a chat would use."),
     ] = "",
     timeout: Annotated[
-        float, typer.Option(help="Seconds that each short answer may take.", min=1.0)
+        float, typer.Option(help="Time limit for each short answer in seconds.", min=1.0)
     ] = 60.0,
     as_json: Json = False,
 ) -> int:
-    """Try out what a model can do, and say what works.
+    """Test a model, and report what works.
 
-    A few short requests: streaming, tools, usage, answers in a given form, being cut off, the window.
-    Where something does not work, it says what steersman does instead.
+    A few short requests: streaming, tools, usage, structured output, cancellation, the window.
+    For each that does not work, it shows what steersman does instead.
 
     Example: steersman models check main
     """

@@ -10,7 +10,7 @@ import typer
 from ..parameter import Json
 
 permissions = typer.Typer(
-    help="See what tools may do here without asking, and try a call.\n\n"
+    help="Show what tools may do here without asking, and try a call.\n\n"
     'Example: steersman permissions explain "git status"',
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -19,7 +19,7 @@ permissions = typer.Typer(
 
 @permissions.command("list")
 def permissions_list(as_json: Json = False) -> int:
-    """List the rules in force in this folder, in the order in which they are asked.
+    """List the rules in force in this folder, in order.
 
     Example: steersman permissions list
     """
@@ -31,14 +31,14 @@ def permissions_list(as_json: Json = False) -> int:
 @permissions.command("explain")
 def permissions_explain(
     text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="A command line; with --tool what that works on.")
+        str, typer.Argument(metavar="TEXT", help="A command line; with --tool, its argument.")
     ] = "",
     tool: Annotated[
         str, typer.Option("--tool", metavar="NAME", help="The tool, if it is not `shell`.")
     ] = "shell",
     as_json: Json = False,
 ) -> int:
-    """Say what would happen to a tool call, and by which rule. Nothing is run.
+    """Show what would happen to a tool call, and by which rule. Runs nothing.
 
     Example: steersman permissions explain --tool write src/main.py
     """

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ...machines.errors import UsageError
 from ..parameter import Json, Number, NumberOrLast, Of, Session
 
-SHORTEST_ID = 6
-"""Digits from which on a word names a session, and no longer a message."""
+if TYPE_CHECKING:
+    from ...gateway.commands.command import CommandCall
+
 
 queue = typer.Typer(
-    help="See and change a session's queue.\n\nExample: steersman queue list",
+    help="Show and change a session's queue.\n\nExample: steersman queue list",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -30,11 +31,11 @@ Place = Annotated[
 def queue_list(
     session: Of = "",
     is_all: Annotated[
-        bool, typer.Option("--all", help="Also messages whose turn another one replaced.")
+        bool, typer.Option("--all", help="Include messages whose turn was replaced by another one.")
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """List what runs and what waits, without touching it.
+    """List the running and queued messages, without changing them.
 
     Example: steersman queue list --session last
     """
@@ -45,29 +46,33 @@ def queue_list(
 
 @queue.command("add")
 def queue_add(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to say when its turn comes.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The message.")],
     session: Of = "",
     as_json: Json = False,
 ) -> int:
-    """Add a message; it waits for its turn.
+    """Queue a message.
 
     Example: steersman queue add "and the tests"
     """
-    return _change(session, "add", [text], as_json)
+    from ...gateway.commands.queue import add_to_queue
+
+    return _run(session, add_to_queue(text), as_json)
 
 
 @queue.command("edit")
 def queue_edit(
     number: Number,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What it says from now on.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The new text.")],
     session: Of = "",
     as_json: Json = False,
 ) -> int:
-    """Change what a waiting message says.
+    """Replace the text of a queued message.
 
     Example: steersman queue edit 2 "only the tests"
     """
-    return _change(session, "edit", [str(number), text], as_json)
+    from ...gateway.commands.queue import edit_queue
+
+    return _run(session, edit_queue(number, text), as_json)
 
 
 @queue.command("move")
@@ -77,38 +82,46 @@ def queue_move(
     session: Of = "",
     as_json: Json = False,
 ) -> int:
-    """Move a waiting message to another place.
+    """Move a queued message.
 
     Example: steersman queue move 3 1
     """
-    return _change(session, "move", [str(number), str(position)], as_json)
+    from ...gateway.commands.queue import move_in_queue
+
+    return _run(session, move_in_queue(number, position), as_json)
 
 
 @queue.command("pop")
 def queue_pop(number: NumberOrLast = 0, session: Of = "", as_json: Json = False) -> int:
-    """Take a message back.
+    """Remove a queued message.
 
     Example: steersman queue pop 2
     """
-    return _change(session, "pop", [str(number)] if number else [], as_json)
+    from ...gateway.commands.queue import pop_queue
+
+    return _run(session, pop_queue(number or None), as_json)
 
 
 @queue.command("clear")
 def queue_clear(session: Of = "", as_json: Json = False) -> int:
-    """Take back everything that waits.
+    """Remove all queued messages.
 
     Example: steersman queue clear
     """
-    return _change(session, "clear", [], as_json)
+    from ...gateway.commands.queue import clear_queue
+
+    return _run(session, clear_queue(), as_json)
 
 
 @queue.command("keep")
 def queue_keep(number: NumberOrLast = 0, session: Of = "", as_json: Json = False) -> int:
-    """Let the answer of a side talk or subagent wait like a message.
+    """Queue the answer of a side talk or subagent as a message.
 
     Example: steersman queue keep 3
     """
-    return _change(session, "keep", [str(number)] if number else [], as_json)
+    from ...gateway.commands.queue import keep_in_queue
+
+    return _run(session, keep_in_queue(number or None), as_json)
 
 
 @queue.command("steer")
@@ -120,11 +133,13 @@ def queue_steer(
     session: Of = "",
     as_json: Json = False,
 ) -> int:
-    """Hand a waiting message to the running turn, or to one subagent.
+    """Send a queued message to the running turn, or to one subagent.
 
     Example: steersman queue steer 2
     """
-    return _change(session, "steer", [str(number), *([name] if name else [])], as_json)
+    from ...gateway.commands.queue import steer_from_queue
+
+    return _run(session, steer_from_queue(number, name), as_json)
 
 
 @queue.command("resume")
@@ -132,28 +147,32 @@ def queue_resume(
     which: Annotated[
         str,
         typer.Argument(
-            metavar="N|ID", help="Which message first, the oldest if left out; or a session."
+            metavar="N|ID", help="The message to run first, or a session; if left out, the oldest."
         ),
     ] = "",
     session: Of = "",
     as_json: Json = False,
 ) -> int:
-    """Run what is held: what was interrupted first, then what waits.
+    """Resume a held queue: interrupted messages first, then the waiting ones.
 
     Example: steersman queue resume
     """
+    from ...gateway.commands.queue import SHORTEST_ID, resume_queue
+
     if which.isdigit() and len(which) < SHORTEST_ID:
-        return _change(session, "resume", [which], as_json)
-    return _change(_either(which, session), "resume", [], as_json)
+        return _run(session, resume_queue(which), as_json)
+    return _run(_either(which, session), resume_queue(), as_json)
 
 
 @queue.command("discard")
 def queue_discard(place: Place = "", session: Of = "", as_json: Json = False) -> int:
-    """Delete everything that is saved, also what was interrupted.
+    """Delete the saved queue, including interrupted messages.
 
     Example: steersman queue discard 8e496f95
     """
-    return _change(_either(place, session), "discard", [], as_json)
+    from ...gateway.commands.saved_queue import discard_queue
+
+    return _run(_either(place, session), discard_queue(), as_json)
 
 
 @queue.command("restore")
@@ -163,7 +182,7 @@ def queue_restore(
     everywhere: Annotated[bool, typer.Option("--list", help="List all saved queues.")] = False,
     as_json: Json = False,
 ) -> int:
-    """List what a session saved, or what all sessions did; nothing is changed.
+    """List the saved queue of a session, or of all sessions; changes nothing.
 
     Example: steersman queue restore --list
     """
@@ -180,11 +199,13 @@ def queue_export(
     session: Of = "",
     as_json: Json = False,
 ) -> int:
-    """Write the queue into a TOML file.
+    """Write the queue to a TOML file.
 
     Example: steersman queue export queue.toml
     """
-    return _change(session, "export", [str(file)], as_json)
+    from ...gateway.commands.saved_queue import export_queue
+
+    return _run(session, export_queue(str(file.expanduser().absolute())), as_json)
 
 
 @queue.command("import")
@@ -193,11 +214,13 @@ def queue_import(
     session: Of = "",
     as_json: Json = False,
 ) -> int:
-    """Add what waits in a TOML file: all of it, or nothing.
+    """Add the messages of a TOML file to the queue: all or none.
 
     Example: steersman queue import queue.toml
     """
-    return _change(session, "import", [str(file)], as_json)
+    from ...gateway.commands.saved_queue import import_queue
+
+    return _run(session, import_queue(str(file.expanduser().absolute())), as_json)
 
 
 def _either(place: str, session: str) -> str:
@@ -207,10 +230,10 @@ def _either(place: str, session: str) -> str:
     return place or session
 
 
-def _change(session: str, verb: str, words: list[str], as_json: bool) -> int:
-    from ..queue import change_queue
+def _run(session: str, call: CommandCall, as_json: bool) -> int:
+    from ..queue import run_on
 
-    return change_queue(os.environ, session, verb, words, as_json=as_json)
+    return run_on(os.environ, session, call, as_json=as_json)
 
 
 def send(
@@ -221,13 +244,11 @@ def send(
     ] = "auto",
     user: Annotated[
         str,
-        typer.Option(
-            "--user", metavar="NAME", help="Who says it; nobody in particular if left out."
-        ),
+        typer.Option("--user", metavar="NAME", help="The name of the sender; optional."),
     ] = "",
     as_json: Json = False,
 ) -> int:
-    """Say something to a session; where nobody has it open, it waits.
+    """Send a message to a session; if no program has it open, it is queued.
 
     Example: steersman send last "and the tests" --as queue
     """
@@ -241,6 +262,6 @@ def stop(session: Session, as_json: Json = False) -> int:
 
     Example: steersman stop last
     """
-    from ..queue import stop_session
+    from ...gateway.commands.talk import stop as stop_turn
 
-    return stop_session(os.environ, session, as_json=as_json)
+    return _run(session, stop_turn(), as_json)

@@ -16,7 +16,7 @@ restore = typer.Typer(
 )
 
 Record = Annotated[
-    str, typer.Argument(metavar="ID", help="A session's id, a unique begin of one, or `last`.")
+    str, typer.Argument(metavar="ID", help="A session's id, a unique prefix of one, or `last`.")
 ]
 
 
@@ -44,7 +44,7 @@ def restore_run(session: Record) -> int:
 
 @restore.command("forget")
 def restore_forget(session: Record) -> int:
-    """Drop what is kept of a session; the agent's own files stay.
+    """Delete the record of a session; the agent's own files stay.
 
     Example: steersman restore forget last
     """

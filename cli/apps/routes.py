@@ -20,14 +20,14 @@ routes = typer.Typer(
 Table = Annotated[
     str,
     typer.Argument(
-        metavar="TABLE", help="A table's name, or a file; without it what is in force here."
+        metavar="TABLE", help="A table's name, or a file; if left out, the table in force here."
     ),
 ]
 
 
 @routes.command("list")
 def routes_list(as_json: Json = False) -> int:
-    """List the routing tables, and say which one is in force in this folder.
+    """List the routing tables, and mark the one in force in this folder.
 
     Example: steersman routes list
     """
@@ -52,7 +52,7 @@ def routes_show(
 
 @routes.command("check")
 def routes_check(table: Table = "") -> int:
-    """Prove tables complete, without dead rows, and safe; or name counterexamples.
+    """Prove that tables are complete, safe and without dead rows; or show counterexamples.
 
     Example: steersman routes check steersman.toml
     """
@@ -64,10 +64,10 @@ def routes_check(table: Table = "") -> int:
 @routes.command("diff")
 def routes_diff(
     ours: Annotated[str, typer.Argument(metavar="A", help="A table's name, or a file.")],
-    theirs: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
+    theirs: Annotated[str, typer.Argument(metavar="B", help="Another table.")],
     as_json: Json = False,
 ) -> int:
-    """Say where two tables differ, with an example each.
+    """List the differences of two tables, each with an example.
 
     Example: steersman routes diff steersman never-cancel
     """
@@ -84,10 +84,10 @@ def routes_use(
     ] = "",
     folder: Annotated[
         Path | None,
-        typer.Option("--folder", metavar="DIR", help="For a folder; the current one if left out."),
+        typer.Option("--folder", metavar="DIR", help="For a folder; if left out, the current one."),
     ] = None,
     unsafe: Annotated[
-        bool, typer.Option("--unsafe", help="Also if it breaks a safety rule.")
+        bool, typer.Option("--unsafe", help="Even if it breaks a safety rule.")
     ] = False,
 ) -> int:
     """Choose a table for a folder, or for one session.
@@ -98,15 +98,15 @@ def routes_use(
 
     if not session:
         return use_for_folder(os.environ, table, folder or Path.cwd(), may_be_unsafe=unsafe)
-    from ..queue import say_to
+    from ...gateway.commands.routes import use_routes as use_for_session
+    from ..queue import run_on
 
-    command = f"/routes use {table}{' --unsafe' if unsafe else ''}"
-    return say_to(os.environ, session, command, "auto", as_json=False)
+    return run_on(os.environ, session, use_for_session(table, unsafe=unsafe), as_json=False)
 
 
 @routes.command("explain")
 def routes_explain(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What is said.")] = "",
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The message.")] = "",
     cause: Annotated[
         str,
         typer.Option(
@@ -114,7 +114,7 @@ def routes_explain(
         ),
     ] = "",
     state: Annotated[
-        str, typer.Option(metavar="STATE", help="What the session does: idle, busy, delegating, …")
+        str, typer.Option(metavar="STATE", help="The situation: idle, busy, delegating, …")
     ] = "",
     busy: Annotated[str, typer.Option(metavar="MODE", help="interrupt, steer or queue.")] = "",
     strategy: Annotated[str, typer.Option(metavar="S", help="keyword, always or never.")] = "",
@@ -133,13 +133,24 @@ def routes_explain(
     table: Annotated[str, typer.Option(metavar="TABLE", help="A table's name, or a file.")] = "",
     as_json: Json = False,
 ) -> int:
-    """Say what would become of a message or a cause, and by which rows; nothing is done.
+    """Show what a message or a cause would do, and by which rows; does nothing.
 
     Example: steersman routes explain "how is it going?" --children 2
     """
     from ..routes import Dry, explain_text
 
-    dry = Dry(state, busy, strategy, auto_queue, children, background, side_talks, way, cause, goal)
+    dry = Dry(
+        state=state,
+        busy=busy,
+        strategy=strategy,
+        auto_queue=auto_queue,
+        children=children,
+        background=background,
+        side_talks=side_talks,
+        way=way,
+        cause=cause,
+        has_goal=goal,
+    )
     return explain_text(os.environ, text, table, dry, as_json=as_json)
 
 
@@ -151,7 +162,7 @@ def routes_replay(
     ],
     as_json: Json = False,
 ) -> int:
-    """Go through a session's journal under another table, and say what would have been different.
+    """Replay a session's journal under another table, and list the different outcomes.
 
     Example: steersman routes replay last --under cancel-on-message
     """

@@ -19,27 +19,25 @@ def run_file(
     ] = None,
     resume: Annotated[
         str,
-        typer.Option("--resume", metavar="RUN", help="Go on with this run, or with the `last`."),
+        typer.Option("--resume", metavar="RUN", help="Resume this run, or the `last`."),
     ] = "",
     again: Annotated[
         list[str] | None,
-        typer.Option(
-            "--again", metavar="ITEM", help="Do this again, of which nobody knows how it ended."
-        ),
+        typer.Option("--again", metavar="ITEM", help="Repeat this work of unknown outcome."),
     ] = None,
     done: Annotated[
         list[str] | None,
-        typer.Option("--done", metavar="ITEM", help="Take this as done."),
+        typer.Option("--done", metavar="ITEM", help="Treat this work as done."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done.")
+        bool, typer.Option("--dry-run", help="Only show what would be done.")
     ] = False,
     cwd: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to work in.")] = None,
     model: Annotated[str, typer.Option(metavar="NAME", help="A model for all agents.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines in and out.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Allow what agents would ask for.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Allow calls that need permission.")] = False,
 ) -> int:
-    """Run a workflow; Ctrl-C interrupts it, and --resume goes on where it was.
+    """Run a workflow; Ctrl-C interrupts it, and --resume continues it.
 
     Example: steersman run codemod.toml --var find=old_name
     """
@@ -47,15 +45,15 @@ def run_file(
     from ..runs.run import run_workflow
 
     options = RunOptions(
-        file,
-        tuple(var or ()),
-        resume,
-        tuple(again or ()),
-        tuple(done or ()),
-        cwd or Path.cwd(),
-        model,
-        as_json,
-        dry_run,
-        yes,
+        file=file,
+        variables=tuple(var or ()),
+        resume=resume,
+        again=tuple(again or ()),
+        done=tuple(done or ()),
+        folder=cwd or Path.cwd(),
+        model=model,
+        is_json=as_json,
+        is_dry=dry_run,
+        is_yes=yes,
     )
     return run_workflow(options, os.environ)

@@ -19,7 +19,7 @@ sessions = typer.Typer(
 
 @sessions.command("list")
 def sessions_list(
-    with_size: Annotated[bool, typer.Option("--size", help="What each takes on disk.")] = False,
+    with_size: Annotated[bool, typer.Option("--size", help="Show the disk usage of each.")] = False,
     as_json: Json = False,
 ) -> int:
     """List sessions, newest first.
@@ -44,7 +44,7 @@ def sessions_show(session: Session, as_json: Json = False) -> int:
 
 @sessions.command("resume")
 def sessions_resume(session: Session) -> int:
-    """Open a chat on a session; nothing in it runs until you say so.
+    """Open a chat on a session; nothing runs until you resume it.
 
     Example: steersman sessions resume last
     """
@@ -59,20 +59,22 @@ def sessions_revert(
     session: Session,
     what: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[last|undo [PATH]]", help="What; the newest turn if left out."),
+        typer.Argument(
+            metavar="[last|undo [PATH]]", help="What to revert; if left out, the newest turn."
+        ),
     ] = None,
     to: Annotated[
         str, typer.Option("--to", metavar="TURN", help="This turn and all after it.")
     ] = "",
     force: Annotated[
-        bool, typer.Option("--force", help="Also what somebody changed since.")
+        bool, typer.Option("--force", help="Include files that were changed since.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be done.")
+        bool, typer.Option("--dry-run", help="Only show what would be done.")
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Give back the files that a session changed; what others changed since stays.
+    """Restore the files that a session changed; later changes by others stay.
 
     Example: steersman sessions revert last --dry-run
     """
@@ -86,10 +88,10 @@ def sessions_revert(
 @sessions.command("rename")
 def sessions_rename(
     session: Session,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called from now on.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The new name.")],
     as_json: Json = False,
 ) -> int:
-    """Give a session a name; it is found by that, too.
+    """Give a session a name by which it can be found.
 
     Example: steersman sessions rename last "the zod migration"
     """
@@ -104,7 +106,7 @@ def sessions_search(
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="How many to show.")] = 50,
     as_json: Json = False,
 ) -> int:
-    """Find where something was said.
+    """Search the messages of all sessions.
 
     Example: steersman sessions search "streaming parser"
     """
@@ -117,11 +119,11 @@ def sessions_search(
 def sessions_fork(
     session: Session,
     at: Annotated[
-        str, typer.Option("--at", metavar="TURN", help="The last turn to take along, as 3 or t3.")
+        str, typer.Option("--at", metavar="TURN", help="The last turn to copy, as 3 or t3.")
     ] = "",
     as_json: Json = False,
 ) -> int:
-    """Begin a new session with the conversation of this one; files are not touched.
+    """Start a new session with the conversation of this one; files are not touched.
 
     Example: steersman sessions fork last --at 3
     """
@@ -132,7 +134,7 @@ def sessions_fork(
 
 @sessions.command("finalize")
 def sessions_finalize(session: Session, as_json: Json = False) -> int:
-    """End a session for good; it stays readable.
+    """End a session permanently; it stays readable.
 
     Example: steersman sessions finalize last
     """
@@ -145,14 +147,14 @@ def sessions_finalize(session: Session, as_json: Json = False) -> int:
 def sessions_export(
     session: Session,
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="Standard output if left out.")
+        Path | None, typer.Argument(metavar="[FILE]", help="If left out, standard output.")
     ] = None,
     form: Annotated[str, typer.Option("--format", metavar="FORMAT", help="markdown or json.")] = "",
     whole: Annotated[
-        bool, typer.Option("--whole", help="JSON with everything in it, secrets, too.")
+        bool, typer.Option("--whole", help="JSON with all data, including secrets.")
     ] = False,
 ) -> int:
-    """Write a session as Markdown, or as JSON that `sessions import` takes in.
+    """Write a session as Markdown, or as JSON for `sessions import`.
 
     Example: steersman sessions export last session.json
     """
@@ -163,13 +165,13 @@ def sessions_export(
 
 @sessions.command("import")
 def sessions_import(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `export` wrote as JSON.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A JSON file written by `export`.")],
     new_id: Annotated[
-        bool, typer.Option("--new-id", help="Also if it is here already, as another one.")
+        bool, typer.Option("--new-id", help="Import it under a new id if it exists already.")
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Take in an exported session; nothing in it runs.
+    """Import an exported session; runs nothing.
 
     Example: steersman sessions import session.json
     """
@@ -184,7 +186,7 @@ def sessions_delete(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> int:
-    """Delete a session for good, with its outputs and its copies of files.
+    """Delete a session permanently, with its outputs and copies of files.
 
     Example: steersman sessions delete 9f3a --yes
     """
@@ -196,11 +198,11 @@ def sessions_delete(
 @sessions.command("prune")
 def sessions_prune(
     with_finalized: Annotated[
-        bool, typer.Option("--finalized", help="Also delete sessions that were ended for good.")
+        bool, typer.Option("--finalized", help="Also delete finalized sessions.")
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Free what sessions that nothing has touched for long still take.
+    """Delete outputs and copies of sessions that were not used for long.
 
     Example: steersman sessions prune
     """

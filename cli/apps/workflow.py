@@ -10,7 +10,7 @@ import typer
 from ..parameter import Json
 
 workflow = typer.Typer(
-    help="Check, list and begin workflows; `steersman run` runs one.\n\n"
+    help="Check, list and create workflows; `steersman run` runs one.\n\n"
     "Example: steersman workflow check job.toml",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -24,7 +24,7 @@ def workflow_check(
     ],
     as_json: Json = False,
 ) -> int:
-    """Find mistakes in a workflow before anything runs: all at once, each with its place and a hint.
+    """Report all mistakes in a workflow before it runs, each with its place and a hint.
 
     Example: steersman workflow check job.toml
     """
@@ -58,13 +58,11 @@ def workflow_schema() -> int:
 @workflow.command("new")
 def workflow_new(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="What it is called; the file becomes NAME.toml.")
+        str, typer.Argument(metavar="NAME", help="The name; the file will be NAME.toml.")
     ],
-    origin: Annotated[
-        str, typer.Option("--from", metavar="NAME", help="Begin with a copy of this one.")
-    ] = "",
+    origin: Annotated[str, typer.Option("--from", metavar="NAME", help="Copy this workflow.")] = "",
 ) -> int:
-    """Write a file to begin with: every part explained, and it runs as it is.
+    """Write a commented example workflow that runs.
 
     Example: steersman workflow new tidy
     """

@@ -6,8 +6,9 @@ import json
 import os
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from ...gateway.dumps.change import changes
 from ...gateway.dumps.journal_view import EntryFilter, entry_line, listed
@@ -31,8 +32,10 @@ def show_difference(
 ) -> int:
     """Print each field that differs between two moments."""
     redactor = Redactor(environ)
-    before, after = (redactor.data(dump_at(store, row, one)) for one in moments)
-    found = [one for one in changes(before, after) if one["path"] not in ("seq", "updated")]
+    before, after = (redactor.data(dump_at(store, row, moment)) for moment in moments)
+    found = [
+        change for change in changes(before, after) if change["path"] not in ("seq", "updated")
+    ]
     data = {
         "session": row.session,
         "from": before["seq"],
@@ -119,7 +122,11 @@ def _wanted(store: SqliteStore, row: SessionRow, look: InspectOptions) -> EntryF
     is_number = look.since.strip().isdigit()
     upto = _seq(store, row, look.until) if look.until else row.seq
     return EntryFilter(
-        look.kinds, look.turn, look.item, after=after - 1 if is_number else after, upto=upto
+        kinds=look.kinds,
+        turn=look.turn,
+        item=look.item,
+        after=after - 1 if is_number else after,
+        upto=upto,
     )
 
 

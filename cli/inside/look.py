@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from ...machines.errors import UsageError
+from ...machines.value import Value
 
 FORMATS = ("tree", "toml", "json", "mermaid", "svg")
 
 
-@dataclass(frozen=True, slots=True)
-class InspectOptions:
+class InspectOptions(Value):
     """What to look at, and how: `diff` are two moments, `kinds` and what follows filter events."""
 
     session: str
@@ -44,7 +43,7 @@ class InspectOptions:
             raise UsageError(f"{asked[0]} has no format `{self.form}`", "formats: tree, toml, json")
         filters = (self.kinds, self.since, self.until, self.turn, self.item, self.last)
         if any(filters) and not self.lists_events:
-            raise UsageError("this filters the journal", "say `--events`, too")
+            raise UsageError("this filters the journal", "add `--events`")
 
 
 def now() -> datetime:

@@ -21,7 +21,7 @@ ANSWER = 2.0
 
 
 def dump_now(environ: Mapping[str, str], store: SqliteStore, row: SessionRow) -> dict[str, Any]:
-    """Ask whoever has the session open; where nobody has, or answers, the store."""
+    """Ask the process that has the session open; without one, or without an answer, read the store."""
     owner = store.owner(row.session)
     if owner is not None and owner.pid != os.getpid():
         from ...gateway.remote import Remote
@@ -32,7 +32,7 @@ def dump_now(environ: Mapping[str, str], store: SqliteStore, row: SessionRow) ->
                 live: dict[str, Any] = remote.call("inspect")
                 return live
         except StoreError as error:
-            warn(f"steersman: {error.message}; this is what the store holds")
+            warn(f"steersman: {error.message}; showing what is stored")
     from ...gateway.dumps.dump import dump_session
 
     return dump_session(store, row)

@@ -1,7 +1,7 @@
-"""`--watch`: shows a session anew whenever something happened in it, and costs nothing meanwhile.
+"""`--watch`: shows a session again whenever something happened in it, and costs nothing meanwhile.
 
-Whoever has the session open tells of each event through its socket; where nobody has, the store is
-looked at twice a second. What streams is drawn at most a few times a second.
+The process that has the session open sends each event through its socket; without one, the store
+is read twice a second. Streamed text is drawn at most a few times a second.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .view import dump_now, printed
 PAUSE = 0.25
 """Seconds between two pictures."""
 LOOK = 0.5
-"""Seconds between two looks at the store, where nobody has the session open."""
+"""Seconds between two looks at the store, where no program has the session open."""
 
 
 def watch(environ: Mapping[str, str], store: SqliteStore, row: SessionRow, form: str) -> int:

@@ -52,14 +52,14 @@ def _lines(view: dict[str, Any]) -> list[str]:
     lines += [f'  "{text}"'] if text else []
     lines.append("")
     times = [
-        f"+{one['after']:.3f} s" if one["after"] else clock(one["time"]) for one in view["hops"]
+        f"+{hop['after']:.3f} s" if hop["after"] else clock(hop["time"]) for hop in view["hops"]
     ]
     width = max(14, *map(len, times))
     for time, hop in zip(times, view["hops"], strict=True):
         lines.append(f"  {time:>{width}}  entry {hop['seq']:<5} {hop['text']}")
         lines += [
-            f"{'':>{width + 16}}{one['what']}: {one['from'] or '(new)'} -> {one['to']}"
-            for one in hop["moved"]
+            f"{'':>{width + 16}}{move['what']}: {move['from'] or '(new)'} -> {move['to']}"
+            for move in hop["moved"]
         ]
     lines += ["", view["outlook"]]
     return [*lines, f"  {view['hint']}"] if view.get("hint") else lines

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 
 from ...gateway.conversation import Conversation
+from ...gateway.events.contract import ChangedEvent
 from ...gateway.host import Host
 from ..json_lines import Lines, preface, speak_utf8
 from ..leaving import Leaving
@@ -40,7 +41,8 @@ def run_json(host: Host, open_it: Callable[[], Conversation], options: RunOption
             conversation.leave("signal")
             return leaving.exit_code
         changed = changes_of(conversation)
-        conversation.narrate("changed", files=changed)
+        narrator = conversation.narrator
+        narrator.publish(ChangedEvent(type="changed", **narrator.stamp(), files=changed))
         conversation.leave()
         return watch.exit_code
     finally:
@@ -49,7 +51,7 @@ def run_json(host: Host, open_it: Callable[[], Conversation], options: RunOption
 
 
 def _take(lines: Lines) -> None:
-    """Say what comes in; when nobody is there any more, nobody answers questions.
+    """Pass on the input; at its end, stop asking questions.
 
     It is read past Python's own buffer, whose lock a thread that waits would hold to the very end.
     """

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from ...gateway.conversation import Conversation
 from ...gateway.host import Host
+from ...machines.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
+class RunOptions(Value):
     """What the command line asked for; `again` and `done` name work of unknown outcome."""
 
     file: str = ""

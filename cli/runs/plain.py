@@ -1,4 +1,4 @@
-"""A run where nobody watches: what fails is told at once, how it ended at the end, and no more."""
+"""A run without a terminal: prints failures at once and the outcome at the end."""
 
 from __future__ import annotations
 
@@ -50,12 +50,9 @@ def run_plain(host: Host, open_it: Callable[[], Conversation], options: RunOptio
 
 
 def _tell(event: Event, err: Printer) -> None:
-    match event["type"]:
-        case "step" if line := failure_line(event):
-            err.write(f"{clean(line)}\n")
-        case "error":
-            err.write(clean(f"error: {event['text']}\n"))
-        case "notice":
-            err.write(clean(f"{event['text']}\n"))
-        case _:
-            pass
+    if event["type"] == "step" and (line := failure_line(event)):
+        err.write(f"{clean(line)}\n")
+    elif event["type"] == "error":
+        err.write(clean(f"error: {event['text']}\n"))
+    elif event["type"] == "notice":
+        err.write(clean(f"{event['text']}\n"))

@@ -20,7 +20,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import StdoutProxy
 
 from ...gateway.conversation import Conversation
-from ...gateway.events.contract import Event
+from ...gateway.events.contract import QuestionEvent
 from ...gateway.host import Host
 from ...gateway.terminal import clean
 from ..leaving import Leaving, leave_through
@@ -35,22 +35,22 @@ from .watch import RunWatch, changes_of
 # A question of a workflow's step, as a person reads and answers it --------------------------------
 
 
-def ask_text(question: Event) -> str:
+def ask_text(question: QuestionEvent) -> str:
     """Return the lines that ask; also for what an agent wants to do."""
-    if question.get("kind") != "ask":
+    if question["kind"] != "ask":
         return asked(question)
     lines = [f"{question['step']} asks: {question['arguments']['text']}"]
-    default = question.get("default")
+    default = question["default"]
     for number, option in enumerate(question["options"], 1):
-        lines.append(f"  {number}. {option}{' (if you say nothing)' if option == default else ''}")
+        lines.append(f"  {number}. {option}{' (default)' if option == default else ''}")
     if default is not None and default not in question["options"]:
-        lines.append(f"  (if you say nothing: {default})")
+        lines.append(f"  (default: {default})")
     return clean("\n".join(lines)) + "\n"
 
 
-def answer_question(conversation: Conversation, question: Event, text: str) -> bool:
+def answer_question(conversation: Conversation, question: QuestionEvent, text: str) -> bool:
     """Answer with what was typed; False where that is no answer, and so a message."""
-    if question.get("kind") != "ask":
+    if question["kind"] != "ask":
         return answered(conversation, question, text)
     return conversation.answer(question["id"], text.strip())
 
@@ -211,5 +211,5 @@ def _write(text: str) -> None:
     try:
         sys.stdout.write("\n".join(wrapped(text.removesuffix("\n"), width)) + "\n")
         sys.stdout.flush()
-    except OSError:  # the run goes on to its end, whoever listens
+    except OSError:  # the run goes on to its end without a reader
         forget(1, 2)

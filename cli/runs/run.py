@@ -22,9 +22,9 @@ from ...gateway.running import (
     was_taken_back,
 )
 from ...gateway.wish import Wish
+from ...journal.entries import WorkflowCopy
 from ...journal.record import SessionRecord, apply
 from ...journal.recovery import is_cut_off, load_record, recovered
-from ...journal.run_entries import WorkflowCopy
 from ...journal.run_record import RunRecord
 from ...machines.errors import SteersmanError, StoreBusy, UsageError
 from ...machines.lifecycles import RUN
@@ -52,7 +52,7 @@ def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
 
     def begin(host: Host) -> Conversation:
         conversation = host.begin(folder, plan)
-        start_run(host.runtime, conversation.session)
+        start_run(conversation, plan.spec.name)
         return conversation
 
     return _show(options, environ, paths, config, begin)
@@ -61,8 +61,8 @@ def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
 def _require_sense(options: RunOptions) -> None:
     if options.resume and (options.variables or options.is_dry):
         raise UsageError(
-            "`--resume` goes on with a run as it was begun",
-            "leave out `--var` and `--dry-run`; without `--resume` it is begun anew",
+            "`--resume` continues a run with its own variables",
+            "leave out `--var` and `--dry-run`, or leave out `--resume` to start a new run",
         )
     if not (options.resume or options.file):
         raise UsageError(
@@ -82,8 +82,8 @@ def _read(
     from ...workflows.flow.workflow_file import find_workflow
 
     path = find_workflow(options.file, paths, folder)
-    spec, config = checked_workflow(path, Surroundings(paths, folder, environ))
-    return RunPlan(spec, bind_texts(spec, options.variables)), config
+    spec, config = checked_workflow(path, Surroundings(paths=paths, folder=folder, environ=environ))
+    return RunPlan(spec=spec, variables=bind_texts(spec, options.variables)), config
 
 
 def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folder: Path) -> int:
@@ -95,17 +95,17 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
     if options.file and Path(options.file).stem not in known:
         raise UsageError(
             f"run `{record.id}` is one of `{run.workflow.name}`, not of `{options.file}`",
-            f"`steersman run --resume {record.id}` goes on with it, as it was begun",
+            f"`steersman run --resume {record.id}` resumes it",
         )
     plan = plan_of(run.workflow)
     if run.state in RUN.final:
         raise SteersmanError(
-            f"run `{record.id}` has {run.state} already", f"`{_anew(plan)}` begins anew"
+            f"run `{record.id}` has {run.state} already", f"`{_anew(plan)}` starts a new run"
         )
     if was_taken_back(record):
         raise SteersmanError(
-            f"run `{record.id}` was taken back: what it did is not done any more",
-            f"`{_anew(plan)}` begins anew",
+            f"run `{record.id}` was reverted and cannot be resumed",
+            f"`{_anew(plan)}` starts a new run",
         )
     work = {
         "again": chosen_work(run, options.again, "--again"),
@@ -114,9 +114,9 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
     left = unknown_work(run, plan.spec, {*work["again"], *work["done"]})
     if left:
         raise SteersmanError(
-            f"nobody knows whether this was done: {', '.join(left)}",
-            f"look, then `steersman run --resume {record.id}` with `--again ITEM` to do it again, "
-            "or `--done ITEM` where it was",
+            f"outcome unknown: {', '.join(left)}",
+            f"check, then `steersman run --resume {record.id}` with `--again ITEM` to repeat it, "
+            "or `--done ITEM` if it was done",
         )
     document, _ = parse_document(run.workflow.file, run.workflow.source.encode())
     layer = with_included(settings_layer(document), plan.spec, paths)
@@ -129,8 +129,8 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
             try_again(conversation.ask)
         elif record.queue.items:
             resume_run(conversation.ask, work["again"], work["done"])
-        else:  # it died before it was told to begin
-            start_run(host.runtime, conversation.session)
+        else:  # its process died before it started the run
+            start_run(conversation, plan.spec.name)
         return conversation
 
     return _show(options, environ, paths, config, go_on)
@@ -142,15 +142,15 @@ def _news_of_file(copy: WorkflowCopy) -> list[str]:
         is_same = Path(copy.file).read_text("utf-8") == copy.source
     except (OSError, ValueError):
         return []
-    news = f"{copy.file} was changed since: the run goes on with it as it was when it began"
+    news = f"{copy.file} was changed since: the run continues with the version that it began with"
     return [] if is_same else [news]
 
 
 def _anew(plan: RunPlan) -> str:
-    """Write the command that begins the same workflow anew, with the same variables."""
+    """Write the command that starts the same workflow again, with the same variables."""
     usual = plan.spec.variables
-    changed = {name: one for name, one in plan.variables.items() if usual.get(name) != one}
-    given = [f"--var={name}={_spelled(one)}" for name, one in changed.items()]
+    changed = {name: value for name, value in plan.variables.items() if usual.get(name) != value}
+    given = [f"--var={name}={_spelled(value)}" for name, value in changed.items()]
     return shlex.join(["steersman", "run", plan.spec.file, *given])
 
 
@@ -164,20 +164,20 @@ def _find(paths: Paths, name: str, folder: Path, workflow: str) -> tuple[Session
     from ...gateway.home import find_session
 
     with closing(open_store(paths, read_only=True)) as store:
-        rows = [one for one in store.sessions() if one.workflow and not one.parent]
+        rows = [row for row in store.sessions() if row.workflow and not row.parent]
         if name == "last":
-            rows = [one for one in rows if one.folder == str(folder)]
-            rows = [one for one in rows if one.workflow == workflow] or rows
+            rows = [row for row in rows if row.folder == str(folder)]
+            rows = [row for row in rows if row.workflow == workflow] or rows
         if not rows:
             where = f" in `{folder}`" if name == "last" else ""
             raise UsageError(f"there is no run{where}", "`steersman run FILE` begins one")
         row = find_session(rows, name)
         if store.is_owned(row.session):
             raise StoreBusy(
-                f"run `{row.session}` goes on in another program", "leave it there first"
+                f"run `{row.session}` is open in another program", "leave it there first"
             )
         record = load_record(store, row.session)
-    if is_cut_off(record):  # see it as whoever takes it up will
+    if is_cut_off(record):  # see it as its next owner will
         apply(record, recovered(record), record.seq + 1, record.updated)
     if record.run is None:
         raise UsageError(f"session `{row.session}` is no run", "`steersman sessions list`")
@@ -192,7 +192,7 @@ def _show(
     open_it: Callable[[Host], Conversation],
 ) -> int:
     face, can_ask = _face(options, environ)
-    wish = Wish("", options.model, options.is_yes, can_ask)
+    wish = Wish(agent="", model=options.model, is_yes=options.is_yes, can_ask=can_ask)
     host = Host(paths, config, environ, wish)
     try:
         with leave_on_signals():

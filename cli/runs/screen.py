@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
 
-from ...gateway.events.child import is_aside
-from ...gateway.events.contract import Event
+from msgspec import Struct, field
+
+from ...gateway.events.contract import Event, StepEvent, is_aside
 from ...gateway.terminal import clean
 from ..acknowledgement import acknowledgement
 from ..question import Questions
@@ -22,8 +21,7 @@ SIGNS = {"done": "✓", "failed": "✗", "skipped": "-", "blocked": "-", "interr
 PLAIN_SIGNS = {"done": "ok", "failed": "FAILED", "interrupted": "stopped"}
 
 
-@dataclass(slots=True)
-class _Shown:
+class _Shown(Struct, kw_only=True):
     """A step that runs, as it is drawn."""
 
     name: str
@@ -59,14 +57,14 @@ class RunScreen:
     def picture(self) -> str:
         """Draw the steps that run."""
         with self._lock:
-            return "\n".join(clean(self._drawn(one)) for one in self._steps.values())
+            return "\n".join(clean(self._drawn(step)) for step in self._steps.values())
 
     def status(self) -> str:
         """Say in one line how it is going."""
         with self._lock:
             parts = [
                 f"running {elapsed_text(time.monotonic() - self._began)}",
-                "Esc stops; what you type goes to the agents",
+                "Esc stops; your messages go to the agents",
             ]
             if self._children:
                 parts.append(f"{', '.join(sorted(self._children))} at work")
@@ -78,21 +76,22 @@ class RunScreen:
                 return self._step(event)
             case "child_started":
                 self._children[event["name"]] = event["task"]
+                return []
             case "child_ended":
                 self._children.pop(event["name"], None)
+                return []
             case "error":
                 return [f"error: {event['text']}"]
             case "notice" | "result":
-                return [str(event["text"])] if event["text"] else []
+                return [event["text"]] if event["text"] else []
             case "accepted" if event["number"] == 1 and event["as"] == "turn":
                 return []  # the run itself
             case "accepted" | "rejected" | "interrupting" | "requeued" | "steered":
                 return [found] if (found := acknowledgement(event, can_utf8=self._can_utf8)) else []
             case _:
-                pass
-        return []
+                return []
 
-    def _step(self, event: Event) -> list[str]:
+    def _step(self, event: StepEvent) -> list[str]:
         name, state = event["step"], event["state"]
         if state not in ("running", "retrying"):
             self.questions.drop_those_of(name)
@@ -102,32 +101,32 @@ class RunScreen:
             line = failure_line(event)
             return [line] if line else []
         if state == "running":
-            shown = self._steps.setdefault(name, _Shown(name, now))
+            shown = self._steps.setdefault(name, _Shown(name=name, began=now))
             shown.done, shown.total = event.get("done", 0), event.get("total")
             return []
         if state == "retrying":
             return [failure_line(event)]
-        shown = self._steps.get(name) or _Shown(name, now)
+        shown = self._steps.get(name) or _Shown(name=name, began=now)
         self._steps.pop(name, None)
         return [self._ended(event, elapsed_text(now - shown.began))]
 
-    def _item(self, event: Event) -> None:
+    def _item(self, event: StepEvent) -> None:
         shown = self._steps.get(event["step"])
         if shown is None:
             return
-        item = str(event["item"])
-        shown.done, shown.total = event["done"], event["total"]
+        item = str(event.get("item"))
+        shown.done, shown.total = event.get("done", 0), event.get("total")
         shown.failed += event["state"] == "failed"
         if event["state"] == "running":
             shown.now[item] = None
         else:
             shown.now.pop(item, None)
 
-    def _ended(self, event: dict[str, Any], seconds: str) -> str:
+    def _ended(self, event: StepEvent, seconds: str) -> str:
         state = event["state"]
         sign = (SIGNS if self._can_utf8 else PLAIN_SIGNS).get(state, state)
-        count = f" {event['done']} of {event['total']}" if "total" in event else ""
-        why = f": {str(event['reason']).splitlines()[0]}" if event.get("reason") else ""
+        count = f" {event.get('done')} of {event['total']}" if "total" in event else ""
+        why = f": {reason.splitlines()[0]}" if (reason := event.get("reason")) else ""
         time_taken = f" ({seconds})" if state in ("done", "failed") else ""
         return f"{sign} {event['step']}{count}{time_taken}{why}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from ...gateway.events.contract import RunEndedEvent, StepEvent, StepView
 
 MOST_FILES = 8
 
@@ -16,15 +16,15 @@ def elapsed_text(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-def item_text(event: dict[str, Any]) -> str:
+def item_text(event: StepEvent) -> str:
     """Name what an event of a step is about: the step, and the item if it has one."""
     item = event.get("item")
-    return f"{event['step']}" if item is None else f"{event['step']} {item}"
+    return event["step"] if item is None else f"{event['step']} {item}"
 
 
-def failure_line(event: dict[str, Any]) -> str:
+def failure_line(event: StepEvent) -> str:
     """Say what failed, or is tried again; empty for anything else."""
-    reason = str(event.get("reason", "")).splitlines()[:1]
+    reason = event.get("reason", "").splitlines()[:1]
     why = f": {reason[0]}" if reason else ""
     match event["state"]:
         case "failed":
@@ -37,32 +37,32 @@ def failure_line(event: dict[str, Any]) -> str:
             return ""
 
 
-def summary(ended: dict[str, Any], changed: list[str], seconds: float) -> list[str]:
+def summary(ended: RunEndedEvent, changed: list[str], seconds: float) -> list[str]:
     """Say how a run ended, what it changed, and what can be done now."""
     run, status = ended["run"], ended["status"]
-    counts = [_counted(one) for one in ended["steps"]]
+    counts = [_counted(step) for step in ended["steps"]]
     lines = [
         f"Run {run} {status} after {elapsed_text(seconds)}: {', '.join(counts) or 'nothing ran'}."
     ]
-    if ended.get("reason"):
-        lines.append(str(ended["reason"]).splitlines()[0])
+    if reason := ended.get("reason"):
+        lines.append(reason.splitlines()[0])
     if changed:
         names = ", ".join(changed[:MOST_FILES]) + (", …" if len(changed) > MOST_FILES else "")
         noun = "file" if len(changed) == 1 else "files"
         lines.append(f"Changed {len(changed)} {noun}: {names}")
         lines.append(f"`steersman sessions revert {run}` brings everything back.")
     if status == "interrupted":
-        lines.append(f"`steersman run --resume {run}` goes on where it was.")
+        lines.append(f"`steersman run --resume {run}` continues where it stopped.")
     elif status == "failed":
         lines.append(
-            f"Once that is mended, `steersman run --resume {run}` goes on with what failed."
+            f"When the cause is repaired, `steersman run --resume {run}` repeats the failed work."
         )
-    if ended.get("output"):
-        lines += ["", *str(ended["output"]).splitlines()]
+    if output := ended.get("output"):
+        lines += ["", *output.splitlines()]
     return lines
 
 
-def _counted(step: dict[str, Any]) -> str:
+def _counted(step: StepView) -> str:
     if "total" not in step:
         return f"{step['step']} {step['state']}"
-    return f"{step['step']} {step['state']} ({step['done']} of {step['total']})"
+    return f"{step['step']} {step['state']} ({step.get('done')} of {step['total']})"

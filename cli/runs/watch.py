@@ -5,12 +5,10 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any
 
 from ...gateway.conversation import Conversation
-from ...gateway.events.contract import Event
+from ...gateway.events.contract import Event, RunEndedEvent
 from ...machines.errors import SteersmanError
-from ...machines.messages import Interrupt
 from ..leaving import Leaving, leave_through
 from ..settling import Settling
 
@@ -20,12 +18,12 @@ _CODES = {"succeeded": 0, "failed": 1, "interrupted": 130}
 
 
 class RunWatch:
-    """One run: `ended` is its last event, none while it goes on. `on_stop` is told of a first stop."""
+    """One run: `ended` is its last event, if it has ended. `on_stop` is called at the first stop."""
 
     def __init__(self) -> None:
         self.settling = Settling()
         self.settling.pause = LONG
-        self.ended: Event | None = None
+        self.ended: RunEndedEvent | None = None
         self.conversation: Conversation | None = None
         self.on_stop: Callable[[], None] = lambda: None
         self._is_stopping = False
@@ -49,8 +47,7 @@ class RunWatch:
         conversation = self.conversation
         if conversation is None:
             return
-        said = conversation.runtime.next_said()
-        conversation.runtime.tell(conversation.session, Interrupt("stop", said=said))
+        conversation.begin_interrupt()
         if not self._is_stopping:
             self._is_stopping = True
             self.on_stop()
@@ -78,24 +75,15 @@ class RunWatch:
 
 def changes_of(conversation: Conversation) -> list[str]:
     """Name the files that a run has changed, over all its turns, but not what it keeps for itself."""
-    live = conversation.runtime.sessions.get(conversation.session)
-    workspace = live.performer.scene.workspace if live is not None else None
-    if live is None or workspace is None:
-        return []
-    turns = tuple(f"t{number}" for number in range(1, live.record.turns_made + 1))
     try:
-        found: list[str] = conversation.runtime.run(_changed(workspace, turns))
+        made = conversation.record().turns_made
+        found = conversation.changed_files(tuple(f"t{number}" for number in range(1, made + 1)))
     except (OSError, SteersmanError):
-        return []  # what cannot be looked at is told where it is reverted
-    return [one for one in found if not _is_own(one, conversation.session)]
+        return []  # the revert reports what cannot be read
+    return [path for path in found if not _is_own(path, conversation.session)]
 
 
 def _is_own(path: str, run: str) -> bool:
     """Whether a file lies in a folder of `.steersman` that bears the run's id."""
     home, _, rest = path.partition("/")
     return home == ".steersman" and run in rest.partition("/")[0]
-
-
-async def _changed(workspace: Any, turns: tuple[str, ...]) -> list[str]:
-    files: list[str] = await workspace.changed_files(turns)
-    return files

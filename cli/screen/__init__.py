@@ -1,1 +1,1 @@
-"""The chat screen: what scrolls away above, what is drawn anew below, and the keys."""
+"""The chat screen: what scrolls away above, what is redrawn below, and the keys."""

@@ -15,7 +15,7 @@ def bar(status: Status, now: float, width: int, look: Appearance, asks: int = 0)
     parts = _parts(status, now, asks)
     between = look.plain(" · ")
     while len(parts) > 1 and _width(parts, between) > width:
-        parts.remove(max(parts, key=lambda one: one[0]))
+        parts.remove(max(parts, key=lambda part: part[0]))
     return fitted(between.join(text for _, text in parts), width, look.sign("…"))
 
 
@@ -49,7 +49,7 @@ def _parts(status: Status, now: float, asks: int) -> list[tuple[int, str]]:
     if status.children:
         parts.append((3, f"{_names(status.children)} at work"))
     parts += [(4, _goal(status.goal)), (8, _tokens(status.spent)), (7, _cost(status.spent.cost))]
-    return [one for one in parts if one[1]]
+    return [part for part in parts if part[1]]
 
 
 def _doing(status: Status, now: float) -> str:

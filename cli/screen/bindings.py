@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import CompleteEvent
@@ -12,6 +11,7 @@ from prompt_toolkit.filters import Condition, has_completions, is_searching
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
+from ...machines.value import Value
 from .line import InputLine
 from .look import Appearance
 from .screen import Screen
@@ -19,8 +19,7 @@ from .screen import Screen
 # The keys of the chat, in one place: the bindings, `?` and the docs are made from this ------------
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Value):
     """A key: as people write it, as prompt_toolkit binds it, what it does, the method that does it.
 
     Without an action it is one of the editor's own, named here because people look for it.
@@ -33,32 +32,77 @@ class Key:
 
 
 KEYS = (
-    Key("Enter", (("enter",),), "send; during a turn, as `/busy` says", "send"),
-    Key("Tab", (("tab",),), "put it into the queue; with a menu open, take its entry", "queue"),
-    Key("Alt-Enter", (("escape", "enter"),), "steer: the running turn takes it in", "steer"),
-    Key("Esc", (("escape",),), "stop the turn; first close a menu, or give back an edit", "escape"),
-    Key("Ctrl-C", (("c-c",),), "clear the line; else stop the turn; else leave", "control_c"),
-    Key("Ctrl-D", (("c-d",),), "leave, on an empty line; everything is saved", "control_d"),
-    Key("Up", (("up",),), "edit the last message that waits; else what was typed before", "up"),
-    Key("Down", (("down",),), "the next one again", "down"),
-    Key("Ctrl-J", (("c-j",),), "a new line; so does a backslash before Enter", "newline"),
-    Key("Ctrl-R", (), "search what was typed before"),
-    Key("Ctrl-X Ctrl-E", (), "write in your editor ($VISUAL, $EDITOR)"),
-    Key("Ctrl-O", (("c-o",),), "unfold the last tool call; again, the one before", "unfold"),
-    Key("Ctrl-L", (("c-l",),), "clear the screen", "clear"),
-    Key("Ctrl-Z", (("c-z",),), "suspend; `fg` brings it back", "suspend"),
-    Key("Right", (("right",),), "with a menu open, take its entry", "right"),
-    Key("y, a, n", (), "and Enter: answer the question that is open"),
-    Key("?", (("?",),), "on an empty line: these keys", "help"),
+    Key(
+        name="Enter",
+        bound=(("enter",),),
+        what="send; during a turn, as `/busy` says",
+        action="send",
+    ),
+    Key(
+        name="Tab",
+        bound=(("tab",),),
+        what="put it into the queue; with a menu open, take its entry",
+        action="queue",
+    ),
+    Key(
+        name="Alt-Enter",
+        bound=(("escape", "enter"),),
+        what="steer the running turn",
+        action="steer",
+    ),
+    Key(
+        name="Esc",
+        bound=(("escape",),),
+        what="stop the turn; first close a menu or cancel an edit",
+        action="escape",
+    ),
+    Key(
+        name="Ctrl-C",
+        bound=(("c-c",),),
+        what="clear the line; else stop the turn; else leave",
+        action="control_c",
+    ),
+    Key(
+        name="Ctrl-D",
+        bound=(("c-d",),),
+        what="leave, on an empty line; everything is saved",
+        action="control_d",
+    ),
+    Key(
+        name="Up",
+        bound=(("up",),),
+        what="edit the last queued message; else the input history",
+        action="up",
+    ),
+    Key(name="Down", bound=(("down",),), what="the next one again", action="down"),
+    Key(
+        name="Ctrl-J",
+        bound=(("c-j",),),
+        what="a new line; so does a backslash before Enter",
+        action="newline",
+    ),
+    Key(name="Ctrl-R", bound=(), what="search the input history"),
+    Key(name="Ctrl-X Ctrl-E", bound=(), what="write in your editor ($VISUAL, $EDITOR)"),
+    Key(
+        name="Ctrl-O",
+        bound=(("c-o",),),
+        what="unfold the last tool call; again, the one before",
+        action="unfold",
+    ),
+    Key(name="Ctrl-L", bound=(("c-l",),), what="clear the screen", action="clear"),
+    Key(name="Ctrl-Z", bound=(("c-z",),), what="suspend; `fg` brings it back", action="suspend"),
+    Key(name="Right", bound=(("right",),), what="with a menu open, take its entry", action="right"),
+    Key(name="y, a, n", bound=(), what="and Enter: answer the question that is open"),
+    Key(name="?", bound=(("?",),), what="on an empty line: these keys", action="help"),
 )
 
 
 def keys_text(look: Appearance, width: int) -> str:
     """Return the table for a terminal."""
-    broad = max(len(one.name) for one in KEYS)
-    rows = [f"{one.name:<{broad}}  {one.what}" for one in KEYS]
+    broad = max(len(key.name) for key in KEYS)
+    rows = [f"{key.name:<{broad}}  {key.what}" for key in KEYS]
     if width < 60:
-        rows = [f"{one.name}: {one.what}" for one in KEYS]
+        rows = [f"{key.name}: {key.what}" for key in KEYS]
     begins = "/ commands   @ files, subagents   # the queue   \\ at the end: a new line"
     return look.plain("\n".join([*rows, begins]))
 
@@ -144,7 +188,7 @@ class Bindings:
             asked = CompleteEvent(completion_requested=True)
             found = list(buffer.completer.get_completions(buffer.document, asked))
             before = buffer.document.text_before_cursor
-            if not found or any(before.endswith(one.text) for one in found):
+            if not found or any(before.endswith(completion.text) for completion in found):
                 return False  # nothing fits, or one is there as it is
             entry = found[0]
         buffer.apply_completion(entry)

@@ -1,4 +1,4 @@
-"""Where it is drawn: rows that stay above, and below them what is drawn anew.
+"""Where it is drawn: rows that stay above, and below them what is redrawn.
 
 Everything goes out in one thread, the prompt's own loop, and each change is one write: what is below
 is taken away, the new rows are written, what is below is drawn again. The terminal is never asked
@@ -19,7 +19,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from ..printer import forget
 
 BETWEEN = 0.03
-"""Seconds between two drawings that nobody's key asked for; what comes in between is one of them."""
+"""Seconds between two drawings without a key press; changes in between are drawn together."""
 AT_ONCE = 400
 """Rows that are written before keys are looked at again."""
 TICK = 1.0
@@ -48,14 +48,14 @@ class SteadyOutput(Vt100_Output):
             return
         try:
             super().flush()
-        except OSError:  # the session goes on to its end, whoever looks
+        except OSError:  # the session goes on to its end without a terminal
             forget(1, 2)
 
 
 class Canvas:
     """`print` and `changed` may be called from any thread and return at once.
 
-    `is_moving`: whether what is below changes by itself, as elapsed time does.
+    `is_moving`: whether what is below changes without an event, as elapsed time does.
     """
 
     def __init__(self, output: SteadyOutput, is_moving: Callable[[], bool]) -> None:

@@ -9,22 +9,12 @@ from pathlib import Path
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from ...gateway.commands.registry import COMMANDS
+from ...gateway.commands.command import Command
+from ...gateway.commands.registry import COMMANDS, NAMES
 from .status import Status
 
 MOST_FILES = 40
 _LAST = re.compile(r"(?:^|\s)(\S*)$")
-_NUMBERED = re.compile(r"/queue\s+(?:edit|move|pop|steer|keep|resume)\s+(#?\d*)$")
-
-
-def words_of(usage: str) -> list[str]:
-    """Return the words that may follow a command, from its usage: `[list|add TEXT|on]`."""
-    words: list[str] = []
-    for part in re.sub(r"[\[\]]", " ", usage).split("|"):
-        first = part.split()[0] if part.split() else ""
-        if re.fullmatch(r"[a-z][a-z-]*", first):
-            words.append(first)
-    return words
 
 
 class ChatCompleter(Completer):
@@ -51,30 +41,50 @@ class ChatCompleter(Completer):
     def _command(self, before: str) -> Iterator[Completion]:
         name, blank, rest = before[1:].partition(" ")
         if not blank:
-            for one in COMMANDS.values():
-                if one.name.startswith(name.lower()):
-                    more = " " if one.usage else ""
-                    yield _completion(f"/{one.name}{more}", before, one.doc)
+            for candidate in COMMANDS.values():
+                if candidate.name.startswith(name.lower()):
+                    more = " " if candidate.usage else ""
+                    yield _completion(f"/{candidate.name}{more}", before, candidate.doc)
             return
-        if found := _NUMBERED.match(before):
-            yield from self._numbers(found[1], but="running")
+        command = NAMES.get(name.lower())
+        verb, blank, after = rest.partition(" ")
+        if command is not None and blank and (found := command.verbs.get(verb.lower())):
+            command, rest = found, after
+        elif command is not None and not blank:
+            for name, subcommand in command.verbs.items():
+                if name.startswith(verb.lower()):
+                    yield _completion(name, verb, subcommand.doc)
+        if command is not None:
+            yield from self._argument(command, rest)
+        yield from self._by_sign(before)
+
+    def _argument(self, command: Command[...], typed: str) -> Iterator[Completion]:
+        """Complete the word that is typed last by the parameter that it stands for."""
+        *before, word = typed.split(" ")
+        options = [parameter for parameter in command.parameters if parameter.is_option]
+        if word.startswith("--"):
+            yield from (
+                _completion(option.option, word)
+                for option in options
+                if option.option not in before
+            )
+        places = [parameter for parameter in command.parameters if not parameter.is_option]
+        place = len([argument for argument in before if argument and not argument.startswith("--")])
+        if place >= len(places):
             return
-        command = COMMANDS.get(name.lower())
-        word = rest.rpartition(" ")[2]
-        if command is not None and " " not in rest:
-            for known in words_of(command.usage):
-                if known.startswith(word.lower()):
-                    yield _completion(known, word)
-        if name == "answer" and " " not in rest:
-            yield from (_completion(one, word) for one in self._questions() if word in one)
-        elif name == "answer":
-            choices = ("allow", "always", "deny")
-            yield from (_completion(one, word) for one in choices if one.startswith(word))
-        elif name in ("agents", "diff") and rest.startswith(("stop ", "wrap-up ")):
+        parameter = places[place]
+        yield from (
+            _completion(choice, word) for choice in parameter.choices if choice.startswith(word)
+        )
+        if parameter.of == "queue":
+            yield from self._numbers(word, but="running")
+        elif parameter.of == "question":
+            yield from (
+                _completion(question, word) for question in self._questions() if word in question
+            )
+        elif parameter.of == "subagent" and not word.startswith("@"):
             names = sorted(self._status.children)
-            yield from (_completion(one, word) for one in names if one.startswith(word))
-        else:
-            yield from self._by_sign(before)
+            yield from (_completion(name, word) for name in names if name.startswith(word))
 
     def _by_sign(self, before: str) -> Iterator[Completion]:
         found = _LAST.search(before)
@@ -101,16 +111,16 @@ class ChatCompleter(Completer):
         above, _, start = word[1:].rpartition("/")
         folder = self._folder / Path(above or ".").expanduser()
         try:
-            found = sorted(folder.iterdir(), key=lambda one: (not one.is_dir(), one.name))
+            found = sorted(folder.iterdir(), key=lambda entry: (not entry.is_dir(), entry.name))
         except OSError:
             return
         shown = 0
-        for one in found:
-            is_hidden = one.name.startswith(".") and not start.startswith(".")
-            if is_hidden or not one.name.lower().startswith(start.lower()) or " " in one.name:
+        for entry in found:
+            is_hidden = entry.name.startswith(".") and not start.startswith(".")
+            if is_hidden or not entry.name.lower().startswith(start.lower()) or " " in entry.name:
                 continue
-            path = f"{above}/{one.name}" if above else one.name
-            yield _completion(f"@{path}{'/' if one.is_dir() else ''}", word)
+            path = f"{above}/{entry.name}" if above else entry.name
+            yield _completion(f"@{path}{'/' if entry.is_dir() else ''}", word)
             shown += 1
             if shown == MOST_FILES:
                 return

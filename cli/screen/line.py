@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
-from ...gateway.commands.registry import COMMANDS
-from ...gateway.commands.reply import Reply
+from ...gateway.commands.command import Reply
+from ...gateway.commands.queue import edit_queue, pop_queue
+from ...gateway.commands.registry import NAMES
+from ...gateway.commands.talk import stop
 from ...gateway.conversation import Conversation
-from ...gateway.events.contract import Event
+from ...gateway.events.contract import QuestionEvent, QueueItem
 from ...machines.disposition import Intent
+from ...machines.value import Value
 from ..question import answering
 from .screen import Screen
 from .speaker import Speaker
 from .status import Status
 
-# A waiting message taken back into the input line, to be worded anew ------------------------------
+# A waiting message taken back into the input line, to be edited ----------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class EditedText:
+class EditedText(Value):
     """Message `number` is in the line; `id` is its item, `text` what it said."""
 
     id: str
@@ -32,28 +33,26 @@ class EditedText:
 
     def is_waiting(self, status: Status) -> bool:
         """Whether it still waits: only then can it be changed."""
-        return any(one["id"] == self.id and one["state"] == "pending" for one in status.items)
+        return any(item["id"] == self.id and item["state"] == "pending" for item in status.items)
 
     def note(self, status: Status) -> str:
         """Return what stands over the line."""
         if self.is_waiting(status):
-            return (
-                f"Editing #{self.number}: Enter keeps it, emptied it is taken back, Esc leaves it."
-            )
-        return f"#{self.number} does not wait any more: Enter says this as a new message."
+            return f"Editing #{self.number}: Enter saves it, an empty line removes it, Esc cancels."
+        return f"#{self.number} is no longer waiting: Enter sends this as a new message."
 
 
 def waiting_before(status: Status, edited: EditedText | None) -> EditedText | None:
     """Return the last message that waits, or the one before that which is edited; none left: none."""
-    waiting = [one for one in status.items if one["state"] == "pending"]
+    waiting = [item for item in status.items if item["state"] == "pending"]
     if edited is not None:
-        at = next((at for at, one in enumerate(waiting) if one["id"] == edited.id), 0)
+        at = next((at for at, item in enumerate(waiting) if item["id"] == edited.id), 0)
         waiting = waiting[:at]
     return _edited(waiting[-1]) if waiting else None
 
 
-def _edited(item: Event) -> EditedText:
-    return EditedText(item["id"], item["number"], str(item["text"]))
+def _edited(item: QueueItem) -> EditedText:
+    return EditedText(id=item["id"], number=item["number"], text=item["text"])
 
 
 # Long pastes: shown as one short word in the input line, sent whole -------------------------------
@@ -144,9 +143,9 @@ class InputLine:
 
     def stop(self) -> None:
         """Stop the turn and all that it started, ahead of everything else that was said."""
-        self._speaker.now(lambda: self._told(self._conversation.say("/stop")))
+        self._speaker.now(lambda: self._told(self._conversation.run(stop())))
 
-    def _way(self, text: str, explicit: str, question: Event | None) -> str:
+    def _way(self, text: str, explicit: str, question: QuestionEvent | None) -> str:
         """Return how a message is meant: a command stays one; with a question open others wait."""
         if self._conversation.would_stop(text):
             is_command = text.lstrip().startswith("/")
@@ -155,8 +154,7 @@ class InputLine:
 
     def _say(self, text: str, explicit: str) -> None:
         found = self._conversation.classify(text)
-        command = COMMANDS.get(found.command) if found.intent is Intent.COMMAND else None
-        is_urgent = command is not None and command.is_urgent
+        is_urgent = found.intent is Intent.COMMAND and NAMES[found.command].is_urgent
         do = self._speaker.now if is_urgent else self._speaker.later
         do(lambda: self._told(self._conversation.say(text, explicit)))
 
@@ -166,7 +164,7 @@ class InputLine:
 
     # Answering ----------------------------------------------------------------------------------
 
-    def _answer(self, question: Event, choice: str, reason: str = "") -> None:
+    def _answer(self, question: QuestionEvent, choice: str, reason: str = "") -> None:
         def answer() -> None:
             is_open = self._conversation.answer(question["id"], choice, reason)
             self._screen.answered(question, is_late=not is_open)
@@ -199,12 +197,11 @@ class InputLine:
     def _reword(self, edited: EditedText, text: str) -> None:
         if text == edited.text:
             return
-        command = f"/queue edit {edited.number} {text}"
-        if not text.strip():
-            command = f"/queue pop {edited.number}"
+        said = text.strip()
+        call = edit_queue(edited.number, said) if said else pop_queue(edited.number)
 
         def reword() -> None:
-            reply = self._conversation.say(command)
+            reply = self._conversation.run(call)
             if reply is not None and not reply.ok and text.strip():
                 self._on_loop(lambda: self.restore(text))
 

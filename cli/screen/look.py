@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from ...machines.value import Value
 
 Piece = tuple[str, str]
 Row = list[Piece]
@@ -49,8 +50,7 @@ _PLAIN = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Appearance:
+class Appearance(Value):
     """What a terminal can show: signs beyond ASCII, colours."""
 
     can_utf8: bool = True
@@ -60,7 +60,7 @@ class Appearance:
     def of(cls, environ: Mapping[str, str]) -> Appearance:
         """Look at the standard output and at NO_COLOR (https://no-color.org)."""
         encoding = (sys.stdout.encoding or "").lower().replace("-", "")
-        return cls(encoding == "utf8", not environ.get("NO_COLOR"))
+        return cls(can_utf8=encoding == "utf8", has_colour=not environ.get("NO_COLOR"))
 
     def sign(self, sign: str) -> str:
         """Return one of our own signs, or plain letters that stand for it."""
@@ -76,5 +76,5 @@ class Appearance:
 
     def _coded(self, style: str, text: str) -> str:
         words = style.split() if style else ()
-        known = [_CODES[one] for one in words if self.has_colour or not one.startswith("ansi")]
+        known = [_CODES[word] for word in words if self.has_colour or not word.startswith("ansi")]
         return f"\x1b[{';'.join(known)}m{text}\x1b[0m" if known and text else text

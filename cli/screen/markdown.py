@@ -8,8 +8,10 @@ models write.)
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
+from msgspec import field
+
+from ...machines.value import Value
 from ..wrapping import wrapped_pieces
 from .look import CODE, DIM, HEAD, Appearance, Piece, Row
 
@@ -27,8 +29,7 @@ _INLINE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Value):
     """Styled text, and where in the source it begins; `mark` opens its style in the source."""
 
     style: str
@@ -37,8 +38,7 @@ class Span:
     mark: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Value):
     """A line as it looks: what stands before it, its text, and what begins its further rows."""
 
     lead: list[Piece] = field(default_factory=list[Piece])
@@ -48,7 +48,7 @@ class Line:
 
     def pieces(self) -> list[Piece]:
         """Return all of it."""
-        return [*self.lead, *((one.style, one.text) for one in self.spans)]
+        return [*self.lead, *((span.style, span.text) for span in self.spans)]
 
 
 class Markdown:
@@ -76,25 +76,29 @@ class Markdown:
         fence = _FENCE.match(text)
         if self._fence:
             is_end = fence and fence[1].startswith(self._fence) and not fence[2]
-            return self._rule() if is_end else Line(spans=[Span(CODE, text, 0)], is_code=True)
+            return (
+                self._rule()
+                if is_end
+                else Line(spans=[Span(style=CODE, text=text, at=0)], is_code=True)
+            )
         if rest is not None:
-            return Line([("", rest)] if rest else [], _inline(text, 0, ""), rest)
+            return Line(lead=[("", rest)] if rest else [], spans=_inline(text, 0, ""), hang=rest)
         if fence and "\n" not in text:
             return self._rule(fence[2])
         return self._block(text)
 
     def reset(self) -> None:
-        """Begin anew: an answer has ended, with whatever it left open."""
+        """Start again: an answer has ended, with whatever it left open."""
         self._fence = ""
 
     def _rule(self, name: str = "") -> Line:
         dash = self._look.sign("─")
         drawn = f"{dash * 2} {name} {dash * 6}" if name else dash * 8
-        return Line(spans=[Span(DIM, drawn, 0)], is_code=True)
+        return Line(spans=[Span(style=DIM, text=drawn, at=0)], is_code=True)
 
     def _block(self, text: str) -> Line:
         if _RULE.match(text):
-            return Line(spans=[Span(DIM, self._look.sign("─") * 20, 0)])
+            return Line(spans=[Span(style=DIM, text=self._look.sign("─") * 20, at=0)])
         if _TABLE.match(text):
             return Line(spans=_inline(text, 0, ""), is_code=True)
         if found := _HEADING.match(text):
@@ -103,14 +107,20 @@ class Markdown:
         if found := _BULLET.match(text):
             lead = f"{found[1]}{self._look.sign('•')}{found[3]}"
             return Line(
-                [("", lead)], _inline(text[found.end() :], found.end(), ""), " " * len(lead)
+                lead=[("", lead)],
+                spans=_inline(text[found.end() :], found.end(), ""),
+                hang=" " * len(lead),
             )
         if found := _NUMBER.match(text):
             spans = _inline(text[found.end() :], found.end(), "")
-            return Line([("", found[0])], spans, " " * found.end())
+            return Line(lead=[("", found[0])], spans=spans, hang=" " * found.end())
         if found := _QUOTE.match(text):
             bar = f"{self._look.sign('│')} "
-            return Line([(DIM, bar)], _inline(text[found.end() :], found.end(), "italic"), bar)
+            return Line(
+                lead=[(DIM, bar)],
+                spans=_inline(text[found.end() :], found.end(), "italic"),
+                hang=bar,
+            )
         indent = len(text) - len(text.lstrip(" "))
         return Line(spans=_inline(text, 0, ""), hang=" " * min(indent, 12))
 
@@ -120,19 +130,19 @@ def _inline(text: str, base: int, style: str, mark: str = "") -> list[Span]:
     spans = list[Span]()
     at = 0
     for found in _INLINE.finditer(text):
-        spans.append(Span(style, text[at : found.start()], base + at, mark))
+        spans.append(Span(style=style, text=text[at : found.start()], at=base + at, mark=mark))
         kind = found.lastgroup if found.lastgroup != "tick" else "code"
         begin = found.start(kind or 0)
         opens = text[found.start() : begin]
         added = {"code": CODE, "bold": "bold", "slant": "italic"}[kind or "code"]
         inner = f"{style} {added}".strip()
         if kind == "code":
-            spans.append(Span(inner, found["code"], base + begin, opens))
+            spans.append(Span(style=inner, text=found["code"], at=base + begin, mark=opens))
         else:
             spans += _inline(text[begin : found.end(kind or 0)], base + begin, inner, mark + opens)
         at = found.end()
-    spans.append(Span(style, text[at:], base + at, mark))
-    return [one for one in spans if one.text]
+    spans.append(Span(style=style, text=text[at:], at=base + at, mark=mark))
+    return [span for span in spans if span.text]
 
 
 # The model's answer as it streams: whole rows are given out once, the last line can be looked at

@@ -1,4 +1,4 @@
-"""A terminal that a killed program left as it used it is mended by the next start.
+"""The next start repairs a terminal that a killed program left in its own settings.
 
 While the screen is open, a file under the state folder holds what the terminal was set to before.
 A program that ends in any way but by SIGKILL or a power cut takes its file away; a file whose program
@@ -28,17 +28,17 @@ RESET = "\x1b[?2004l\x1b[?25h\x1b[?7h\x1b[0m"
 
 @contextmanager
 def in_order(folder: Path) -> Generator[None]:
-    """Mend the terminal of standard input if need be, and leave it as it is now, whatever comes."""
+    """Repair the terminal of standard input if need be, and restore its present settings at the end."""
     try:
         name = os.ttyname(sys.stdin.fileno())
-        mend(folder, name)
+        repair(folder, name)
         before: list[Any] = termios.tcgetattr(sys.stdin.fileno())
     except (OSError, termios.error):
         yield
         return
     mark = _mark(folder, name)
     with contextlib.suppress(OSError):
-        write_private(mark, json.dumps(_told(before)).encode())
+        write_private(mark, json.dumps(_encoded(before)).encode())
     try:
         yield
     finally:
@@ -48,12 +48,12 @@ def in_order(folder: Path) -> Generator[None]:
             mark.unlink(missing_ok=True)
 
 
-def mend(folder: Path, name: str) -> bool:
+def repair(folder: Path, name: str) -> bool:
     """Put a terminal back to what a program that was killed found; False if nothing is to do."""
     mark = _mark(folder, name)
     try:
-        told = json.loads(mark.read_text("utf-8"))
-        pid, attributes = int(told["pid"]), _settings(told["settings"])
+        saved = json.loads(mark.read_text("utf-8"))
+        pid, attributes = int(saved["pid"]), _decoded(saved["settings"])
     except FileNotFoundError:
         return False
     except (OSError, ValueError, KeyError, TypeError):
@@ -72,15 +72,15 @@ def _mark(folder: Path, name: str) -> Path:
     return make_private(folder) / (re.sub(r"\W+", "-", name).strip("-") + ".json")
 
 
-def _told(settings: list[Any]) -> dict[str, Any]:
+def _encoded(settings: list[Any]) -> dict[str, Any]:
     *plain, signs = settings
     coded = [
-        base64.b64encode(one).decode() if isinstance(one, bytes) else int(one) for one in signs
+        base64.b64encode(sign).decode() if isinstance(sign, bytes) else int(sign) for sign in signs
     ]
     return {"pid": os.getpid(), "settings": [*plain, coded]}
 
 
-def _settings(told: list[Any]) -> list[Any]:
-    *plain, coded = told
-    signs = [base64.b64decode(one) if isinstance(one, str) else int(one) for one in coded]
-    return [*(int(one) for one in plain), signs]
+def _decoded(settings: list[Any]) -> list[Any]:
+    *plain, coded = settings
+    signs = [base64.b64decode(sign) if isinstance(sign, str) else int(sign) for sign in coded]
+    return [*(int(number) for number in plain), signs]

@@ -21,8 +21,8 @@ LONGEST = 10_000
 class Past(History):
     """A history in a file of JSON strings, one a line, oldest first; mode 0600.
 
-    What begins with a blank is not kept, as in shells, nor a long paste. A file that can't be written
-    keeps nobody from talking: then the history lasts as long as the program.
+    What begins with a blank is not kept, as in shells, nor a long paste. If the file
+    cannot be written, the history lasts as long as the program.
     """
 
     def __init__(self, path: Path | None, environ: Mapping[str, str]) -> None:
@@ -35,7 +35,7 @@ class Past(History):
         entries = _read(self._path) if self._path is not None else []
         if self._path is not None and len(entries) > 2 * KEPT:
             entries = entries[-KEPT:]
-            text = "".join(json.dumps(one) + "\n" for one in entries)
+            text = "".join(json.dumps(entry) + "\n" for entry in entries)
             write_private(self._path, text.encode())
         return reversed(entries)
 

@@ -1,8 +1,8 @@
 """What a narrower window does to what is drawn below.
 
-Most terminals break rows that have become too wide into several. What is drawn anew then begins
+Most terminals break rows that have become too wide into several. The next drawing then begins
 further up than it did, by as many rows as were added; xterm cuts instead, and adds none. Nothing can
-be asked of a terminal about that, but most tell who they are.
+be asked of a terminal about that, but most report their name.
 """
 
 from __future__ import annotations

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
-from ...gateway.events.child import is_aside
-from ...gateway.events.contract import Event
+from ...gateway.events.contract import Event, QuestionEvent, ToolCallView, is_aside
 from ...gateway.terminal import clean
 from ...machines.errors import ToolError
 from ...ports.tools.file_tools import replaced
@@ -32,7 +31,7 @@ MOST = 8
 
 
 def card_rows(
-    question: Event, count: int, who: str, width: int, look: Appearance, change: str = ""
+    question: QuestionEvent, count: int, who: str, width: int, look: Appearance, change: str = ""
 ) -> list[Row]:
     """Return the card: who asks for what, and the keys; `count` is how many questions are open.
 
@@ -49,12 +48,12 @@ def card_rows(
     return [*rows, *wrapped_pieces(keys, width)]
 
 
-def settled_line(question: Event, what: str) -> str:
+def settled_line(question: QuestionEvent, what: str) -> str:
     """Return the line that says why a card is gone, where nothing else says it."""
     return f"The question about `{question['tool']}` {what}."
 
 
-def replacing(question: Event, folder: Path) -> str:
+def replacing(question: QuestionEvent, folder: Path) -> str:
     """Return what the tool `write` would say of the change that is asked about; else nothing."""
     match question:
         case {"tool": "write", "arguments": {"path": str(path), "content": str(content)}}:
@@ -67,12 +66,14 @@ def replacing(question: Event, folder: Path) -> str:
             return ""
 
 
-def _what(question: Event, change: str, width: int, look: Appearance) -> list[Row]:
-    diff = diff_rows({**question, "call": ""}, change, width, look, MOST)
-    shown = ("path",) if diff else tuple(question["arguments"])
-    told = [str(question["arguments"].get(name, "")) for name in shown]
+def _what(question: QuestionEvent, change: str, width: int, look: Appearance) -> list[Row]:
+    arguments = dict(question["arguments"])
+    call = ToolCallView(call="", tool=question["tool"], arguments=arguments)
+    diff = diff_rows(call, change, width, look, MOST)
+    shown = ("path",) if diff else tuple(arguments)
+    texts = [str(arguments.get(name, "")) for name in shown]
     rows = list[Row]()
-    for line in clean("\n".join(told)).expandtabs(4).split("\n"):
+    for line in clean("\n".join(texts)).expandtabs(4).split("\n"):
         rows += wrapped_pieces([("", line)], max(1, width))
     if len(rows) > MOST:
         left = look.plain(f"… {len(rows) - MOST + 1} more rows, /inspect shows all")
@@ -129,7 +130,7 @@ class Screen:
         with self._lock:
             return self._transcript.unfold()
 
-    def answered(self, question: Event, *, is_late: bool = False) -> None:
+    def answered(self, question: QuestionEvent, *, is_late: bool = False) -> None:
         """Take a card away: its question has an answer, or, `is_late`, had one before."""
         with self._lock:
             self.questions.drop(question)
@@ -159,10 +160,10 @@ class Screen:
 
     def question_ids(self) -> list[str]:
         """Return the ids of the open questions."""
-        return [one["id"] for one in self.questions.all]
+        return [question["id"] for question in self.questions.all]
 
     def is_moving(self) -> bool:
-        """Whether what is shown changes by itself."""
+        """Whether what is shown changes without an event, as elapsed time does."""
         return self.status.is_busy
 
     def _card(self, width: int) -> list[Row]:

@@ -1,17 +1,15 @@
-"""What the bar tells: followed from events, by whoever holds it in one thread."""
+"""What the bar shows, followed from events; used from one thread."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from ...gateway.events.child import is_aside
-from ...gateway.events.contract import Event
+from msgspec import Struct, field
+
+from ...gateway.events.contract import Event, ProgressEvent, QueueItem, Tokens, is_aside
 
 
-@dataclass(slots=True)
-class Spent:
+class Spent(Struct, kw_only=True):
     """Tokens, and what they cost; `cached` is a part of `input`."""
 
     input: int = 0
@@ -19,25 +17,23 @@ class Spent:
     cached: int = 0
     cost: float = 0.0
 
-    def add(self, usage: dict[str, Any]) -> None:
+    def add(self, usage: Tokens) -> None:
         """Add one turn's."""
-        self.input += usage.get("input") or 0
-        self.output += usage.get("output") or 0
-        self.cached += usage.get("cache_read") or 0
-        self.cost += usage.get("cost") or 0.0
+        self.input += usage["input"]
+        self.output += usage["output"]
+        self.cached += usage["cache_read"]
+        self.cost += usage["cost"]
 
 
-@dataclass(slots=True)
-class GoalStatus:
-    """The standing goal, as its last event told it."""
+class GoalStatus(Struct, kw_only=True):
+    """The standing goal, as its last event reported it."""
 
     state: str = ""
     used: int = 0
     most: int = 0
 
 
-@dataclass(slots=True)
-class Status:
+class Status(Struct, kw_only=True):
     """One session as the bar shows it; `since` is when the turn began, in seconds of `now`."""
 
     agent: str = ""
@@ -46,8 +42,8 @@ class Status:
     is_busy: bool = False
     is_stopping: bool = False
     since: float = 0.0
-    progress: Event | None = None
-    items: list[Event] = field(default_factory=list[Event])
+    progress: ProgressEvent | None = None
+    items: list[QueueItem] = field(default_factory=list[QueueItem])
     children: set[str] = field(default_factory=set[str])
     goal: GoalStatus = field(default_factory=GoalStatus)
     spent: Spent = field(default_factory=Spent)
@@ -56,32 +52,32 @@ class Status:
     @property
     def waiting(self) -> int:
         """How many messages wait, and will run."""
-        return sum(one["state"] == "pending" and not one.get("held") for one in self.items)
+        return sum(item["state"] == "pending" and not item.get("held") for item in self.items)
 
     @property
     def held(self) -> int:
         """How many messages wait for a person's word."""
-        return sum(bool(one.get("held")) for one in self.items)
+        return sum(bool(item.get("held")) for item in self.items)
 
     @property
     def interrupted(self) -> int:
         """How many were interrupted, and can go on."""
-        return sum(one["state"] == "interrupted" for one in self.items)
+        return sum(item["state"] == "interrupted" for item in self.items)
 
     @property
     def offered(self) -> int:
         """How many answers are offered, and run only when they are wanted."""
-        return sum(one["state"] == "offered" for one in self.items)
+        return sum(item["state"] == "offered" for item in self.items)
 
     def hear(self, event: Event, now: float) -> None:
         """Take in an event; what children do counts only as tokens."""
         if event["type"] == "turn_ended":
-            self.spent.add(event.get("usage") or {})
+            self.spent.add(event["usage"])
         if is_aside(event):
             return
         match event["type"]:
             case "session_started":
-                self.folder = Path(event.get("folder") or self.folder)
+                self.folder = Path(event["folder"])
                 self._begin()
             case "child_started":
                 self.names[event.get("id", "")] = event["name"]
@@ -100,12 +96,12 @@ class Status:
             case "queue":
                 self.items = event["items"]
             case "goal":
-                used, most = event.get("turns_used") or 0, event.get("max_turns") or 0
-                self.goal = GoalStatus(event.get("state") or "", used, most)
+                used, most = event["turns_used"], event["max_turns"]
+                self.goal = GoalStatus(state=event["state"], used=used, most=most)
             case "result" if event["name"] == "model" and event["ok"]:
                 self.model = event["data"]["model"]
-            case _:
-                pass
+            case _:  # the status line shows nothing of other events
+                return
 
     def _begin(self) -> None:
         self.is_busy = self.is_stopping = False

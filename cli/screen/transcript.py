@@ -1,16 +1,21 @@
-"""What of the events is printed above: the answer, tools folded to a row, and what else is told."""
+"""What of the events is printed above: the answer, tools folded to a row, and notices."""
 
 from __future__ import annotations
 
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from prompt_toolkit.utils import get_cwidth
 
-from ...gateway.events.contract import Event
+from ...gateway.events.contract import (
+    Event,
+    QuestionEvent,
+    ToolCallView,
+    ToolEndedEvent,
+)
 from ...gateway.formats import call_words, size_text
 from ...gateway.terminal import clean
 from ..begun import Begun
@@ -32,12 +37,12 @@ UNFOLDED_ROWS = 400
 """Rows of an output that are unfolded on the screen: its beginning and its end."""
 
 
-def brief(arguments: dict[str, Any]) -> str:
+def brief(arguments: Mapping[str, Any]) -> str:
     """Return what a call was given, on one line; the first words of each."""
-    return "  ".join(fitted(clean(one[:500]), 120, "...") for one in call_words(arguments))
+    return "  ".join(fitted(clean(text[:500]), 120, "...") for text in call_words(arguments))
 
 
-def running_row(call: Event, seconds: float, width: int, look: Appearance) -> Row:
+def running_row(call: ToolCallView, seconds: float, width: int, look: Appearance) -> Row:
     """Return the row of a call that runs."""
     timed = f" {int(seconds)} s" if seconds < 60 else f" {duration(int(seconds))}"
     name = call["tool"]
@@ -51,13 +56,13 @@ def running_row(call: Event, seconds: float, width: int, look: Appearance) -> Ro
 
 
 def ended_rows(
-    call: Event, end: Event, seconds: float | None, width: int, look: Appearance
+    call: ToolCallView, end: ToolEndedEvent, seconds: float | None, width: int, look: Appearance
 ) -> list[Row]:
     """Return the rows of a call that ended: what, its result, time and size; and the diff of an edit.
 
     `seconds` is none for a call that never started.
     """
-    is_good = end["status"] == "ok" and not end.get("exit_code")
+    is_good = end["status"] == "ok" and not end["exit_code"]
     sign = look.sign("✓") if is_good else look.sign("✗")
     row: Row = [(GOOD if is_good else BAD, sign), ("", " "), (HEAD, call["tool"])]
     took = f" · {duration(seconds)}" if seconds is not None else ""
@@ -71,11 +76,11 @@ def ended_rows(
     if result and (left := room - get_cwidth(subject)) > 5:
         row.append((DIM if is_good else BAD, arrow + fitted(result, left, look.sign("…"))))
     rows = [[*row, (DIM, tail)]]
-    return [*rows, *diff_rows(call, end.get("output") or "", width, look)] if is_good else rows
+    return [*rows, *diff_rows(call, end["output"], width, look)] if is_good else rows
 
 
 def diff_rows(
-    call: Event, output: str, width: int, look: Appearance, most: int = DIFF_ROWS
+    call: ToolCallView, output: str, width: int, look: Appearance, most: int = DIFF_ROWS
 ) -> list[Row]:
     """Return what an edit or a write changes, coloured and cut; none for other tools."""
     lines = list(_changed(call, output))
@@ -85,7 +90,7 @@ def diff_rows(
     return rows
 
 
-def unfolded_rows(call: Event, end: Event, width: int, look: Appearance) -> list[Row]:
+def unfolded_rows(call: ToolCallView, output: str, width: int, look: Appearance) -> list[Row]:
     """Return a call with all that it was given and all that is known of its output."""
     rows: list[Row] = [[(HEAD, f"{call['tool']} "), (DIM, call["call"])]]
     for name, value in call["arguments"].items():
@@ -93,12 +98,20 @@ def unfolded_rows(call: Event, end: Event, width: int, look: Appearance) -> list
             continue
         for at, line in enumerate(clean(str(value)).split("\n")):
             rows += wrapped_pieces([(DIM, f"{name}: " if at == 0 else "  "), ("", line)], width)
-    rows += diff_rows(call, end.get("output") or "", width, look, UNFOLDED_ROWS)
+    rows += diff_rows(call, output, width, look, UNFOLDED_ROWS)
     if call["tool"] not in ("edit", "write"):
-        lines = clean(end.get("output") or "").expandtabs(4).rstrip("\n").split("\n")
+        lines = clean(output).expandtabs(4).rstrip("\n").split("\n")
         for line in _middle_out(lines, UNFOLDED_ROWS, look):
             rows += wrapped_pieces([(CODE, line)], width, by_word=False)
     return rows
+
+
+def _unstarted(end: ToolEndedEvent, asked: QuestionEvent | None) -> ToolCallView:
+    """Return a call that ended before it started: what was asked about it, if anything was."""
+    call = ToolCallView(call=end["call"], tool=end["tool"], arguments={})
+    if asked is not None:
+        call["arguments"] = asked["arguments"]
+    return call
 
 
 def _middle_out(lines: list[str], most: int, look: Appearance) -> list[str]:
@@ -109,7 +122,7 @@ def _middle_out(lines: list[str], most: int, look: Appearance) -> list[str]:
     return [*lines[:half], left, *lines[-half:]]
 
 
-def _subject(call: Event) -> str:
+def _subject(call: ToolCallView) -> str:
     """Return what a call is about: the file, for tools that change one."""
     arguments = call["arguments"]
     if call["tool"] in ("edit", "write") and "path" in arguments:
@@ -117,34 +130,34 @@ def _subject(call: Event) -> str:
     return brief(arguments)
 
 
-def _result(end: Event, is_good: bool) -> str:
+def _result(end: ToolEndedEvent, is_good: bool) -> str:
     """Return the line that says best how it ended: the last of a command's, the first of others."""
-    told = clean(end.get("output") or "").splitlines()
-    lines = [line for line in told if line.strip() and not _CLOSING.match(line)]
+    printed = clean(end["output"]).splitlines()
+    lines = [line for line in printed if line.strip() and not _CLOSING.match(line)]
     said = lines[-1 if end["tool"] == "shell" else 0].strip() if lines else ""
     if is_good:
         return said if end["tool"] == "shell" else ""
-    code = f"exit {end['exit_code']}" if end.get("exit_code") is not None else ""
-    reason = clean(str(end.get("reason") or "")) or said
+    code = f"exit {end['exit_code']}" if end["exit_code"] is not None else ""
+    reason = clean(end.get("reason", "")) or said
     status = "" if end["status"] in ("ok", "failed") and (code or reason) else end["status"]
-    return ": ".join(one for one in (status, code, reason) if one)
+    return ": ".join(part for part in (status, code, reason) if part)
 
 
-def _size(end: Event) -> str:
+def _size(end: ToolEndedEvent) -> str:
     if end["tool"] in ("edit", "write"):
         return ""  # the diff says it
-    lines = (end.get("lines") or 0) - (end["tool"] == "shell")
+    lines = end["lines"] - (end["tool"] == "shell")
     if lines > 1 and end["status"] == "ok":
         return f" · {lines} lines"
-    return f" · {size_text(end['bytes'])}" if end.get("bytes") else ""
+    return f" · {size_text(end['bytes'])}" if end["bytes"] else ""
 
 
-def _changed(call: Event, output: str) -> Iterator[str]:
+def _changed(call: ToolCallView, output: str) -> Iterator[str]:
     """Yield the lines of a diff; of a file that is new, its lines as added."""
     arguments = call["arguments"]
-    told = output.split("\n")[1:] if output.startswith(("Edited ", "Replaced ")) else []
-    if call["tool"] in ("edit", "write") and told:
-        yield from told
+    diff = output.split("\n")[1:] if output.startswith(("Edited ", "Replaced ")) else []
+    if call["tool"] in ("edit", "write") and diff:
+        yield from diff
     elif call["tool"] == "write":
         yield from (f"+{line}" for line in str(arguments.get("content", "")).splitlines())
     elif call["tool"] == "edit":
@@ -186,11 +199,11 @@ class Transcript:
         self._width = width
         self._emit = emit
         self._stream = Stream(look)
-        self._running: dict[str, tuple[Event, float]] = {}
+        self._running: dict[str, tuple[ToolCallView, float]] = {}
         self._printed: dict[str, str] = {}
-        self._stopped: dict[str, tuple[Event, float]] = {}
-        self._asked: dict[str, Event] = {}
-        self._ended: deque[tuple[Event, Event]] = deque(maxlen=REMEMBERED)
+        self._stopped: dict[str, tuple[ToolCallView, float]] = {}
+        self._asked: dict[str, QuestionEvent] = {}
+        self._ended: deque[tuple[ToolCallView, str]] = deque(maxlen=REMEMBERED)
         self._unfolded = 0
         self._begun = Begun()
         self._thought: list[str] = []
@@ -200,16 +213,14 @@ class Transcript:
 
     def hear(self, event: Event) -> None:
         """Take in an event of the session itself."""
-        kind = event["type"]
         begun = self._begun.hear(event)
-        if kind == "thinking":
-            self._think(clean(str(event.get("delta") or "")))
-            return
-        if kind == "text" or kind in ENDS_A_LINE:
+        if event["type"] == "text" or event["type"] in ENDS_A_LINE:
             self._end_thinking()
-        if kind in ENDS_A_LINE:
+        if event["type"] in ENDS_A_LINE:
             self.end_line()
-        match kind:
+        match event["type"]:
+            case "thinking":
+                self._think(clean(event["delta"]))
             case "text":
                 self._rows(self._stream.feed(clean(event["delta"]), self._width()))
             case "tool_started":
@@ -220,7 +231,7 @@ class Transcript:
                 self._printed.pop(event["call"], None)
                 self._end_call(event)
             case "question":
-                self._asked[str(event["id"]).rpartition("-")[2]] = event
+                self._asked[event["id"].rpartition("-")[2]] = event
             case "turn_started" | "turn_ended":
                 self._stopped, self._running = self._running, {}
                 self._printed.clear()
@@ -248,7 +259,7 @@ class Transcript:
             sign = self._look.sign("✻")
             rows.append([(DIM, f"{sign} Thinking {self._look.sign('…')} {seconds}")])
         now = time.monotonic()
-        calls = [one for one in self._running.values() if one[0]["tool"] != "progress"]
+        calls = [entry for entry in self._running.values() if entry[0]["tool"] != "progress"]
         for call, since in calls[:MOST_RUNNING]:
             rows.append(running_row(call, int(now - since), width, self._look))
             printed = clean(self._printed.get(call["call"], "")).expandtabs(4).split("\n")
@@ -266,8 +277,8 @@ class Transcript:
         if self._unfolded >= len(self._ended):
             return False
         self._unfolded += 1
-        call, end = self._ended[-self._unfolded]
-        self._rows(unfolded_rows(call, end, self._width(), self._look))
+        call, output = self._ended[-self._unfolded]
+        self._rows(unfolded_rows(call, output, self._width(), self._look))
         return True
 
     def _begin(self, said: str) -> None:
@@ -288,23 +299,21 @@ class Transcript:
             return
         seconds = duration(time.monotonic() - self._thinking_since)
         self._rows([[(DIM, f"{self._look.sign('✻')} Thought for {seconds}")]])
-        call: Event = {"tool": "thinking", "call": "", "arguments": {}}
-        self._remember(call, {"output": "".join(self._thought)})
+        self._remember(ToolCallView(call="", tool="thinking", arguments={}), "".join(self._thought))
         self._thought = []
 
-    def _end_call(self, end: Event) -> None:
-        name: Event = {"tool": end["tool"], "call": end["call"], "arguments": {}}
-        asked = self._asked.pop(end["call"], {})
+    def _end_call(self, end: ToolEndedEvent) -> None:
+        asked = self._asked.pop(end["call"], None)
         calls = self._running if end["call"] in self._running else self._stopped
-        call, since = calls.pop(end["call"], (name | {**asked, "call": end["call"]}, None))
+        call, since = calls.pop(end["call"], (_unstarted(end, asked), None))
         if end["tool"] == "progress" and end["status"] in ("ok", "skipped"):
             return
-        self._remember(call, end)
+        self._remember(call, end["output"])
         seconds = time.monotonic() - since if since is not None else None
         self._rows(ended_rows(call, end, seconds, self._width(), self._look))
 
-    def _remember(self, call: Event, end: Event) -> None:
-        self._ended.append((call, end))
+    def _remember(self, call: ToolCallView, output: str) -> None:
+        self._ended.append((call, output))
         self._unfolded = 0
 
     def _rows(self, rows: list[Row]) -> None:

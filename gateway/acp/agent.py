@@ -8,7 +8,7 @@ them, and `_steersman/command` for every slash command with its answer as data.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -37,9 +37,11 @@ from acp.schema import (
 from pydantic import TypeAdapter
 
 from ...machines.errors import SteersmanError, UsageError
-from ..commands.registry import COMMANDS
+from ..commands.command import CommandCall
+from ..commands.goal import clear_goal, goal, pause_goal, resume_goal
+from ..commands.talk import busy
 from ..conversation import Conversation
-from ..events.contract import Event
+from ..events.contract import Event, TurnUsage
 from ..home import refuse_run
 from ..host import Host
 from .session import EditorSession
@@ -47,9 +49,39 @@ from .update import Block, prompt_text
 
 T = TypeVar("T")
 BLOCKS: TypeAdapter[list[Block]] = TypeAdapter(list[Block])
-GOAL_ACTIONS = ("set", "pause", "resume", "clear")
+GOAL_ACTIONS: dict[str, Callable[[Mapping[str, Any]], CommandCall]] = {
+    "set": lambda params: goal(str(params.get("objective", ""))),
+    "pause": lambda params: pause_goal(),
+    "resume": lambda params: resume_goal(),
+    "clear": lambda params: clear_goal(),
+}
 PAGE = 100
 """Sessions that are listed at a time."""
+
+
+class EventFeed:
+    """Brings events from the threads of the runtimes to `deliver` on this loop, in their order."""
+
+    def __init__(self, deliver: Callable[[Event, bool], Awaitable[None]]) -> None:
+        self._deliver = deliver
+        self._loop = asyncio.get_running_loop()
+        self._events: asyncio.Queue[tuple[Event, bool] | None] = asyncio.Queue()
+        self._delivering = asyncio.create_task(self._run())
+
+    def put(self, event: Event, is_parked: bool) -> None:
+        """Queue an event; any thread."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._events.put_nowait, (event, is_parked))
+
+    async def aclose(self) -> None:
+        """Deliver the queued events, then end."""
+        await asyncio.sleep(0)  # events that were put last arrive in the queue
+        self._events.put_nowait(None)
+        await self._delivering
+
+    async def _run(self) -> None:
+        while (found := await self._events.get()) is not None:
+            await self._deliver(*found)
 
 
 class AcpAgent:
@@ -66,24 +98,20 @@ class AcpAgent:
         self._hosts: dict[Path, Host] = {}
         self._sessions: dict[str, EditorSession] = {}
         self._parents: dict[str, str] = {}
-        self._loop = asyncio.get_running_loop()
-        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._opening = asyncio.Lock()
-        self._entering = asyncio.Lock()  # what a session says while it is opened is told behind it
-        self._telling = asyncio.create_task(self._tell())
+        self._entering = asyncio.Lock()  # a new session's events come after it is open
+        self._feed = EventFeed(self._tell)
         self._tasks = set[asyncio.Task[None]]()
 
     def on_connect(self, conn: Client) -> None:
-        """Take note of whom to tell."""
+        """Keep the connection's client, which receives the updates."""
         self._client = conn
 
     async def aclose(self) -> None:
         """Leave every session and let go of everything."""
         for host in self._hosts.values():
             await asyncio.to_thread(host.close)
-        await asyncio.sleep(0)  # what the hosts said last comes in
-        self._events.put_nowait(None)
-        await self._telling
+        await self._feed.aclose()
 
     # The protocol ---------------------------------------------------------------------------------
 
@@ -98,9 +126,8 @@ class AcpAgent:
             "steering": {"supported": True},
             "steersman": {"commandMethod": "_steersman/command"},
         }
-        if "goal" in COMMANDS:
-            actions = list(GOAL_ACTIONS)
-            meta["goal"] = {"version": 1, "controlMethod": "_session/goal", "actions": actions}
+        actions = list(GOAL_ACTIONS)
+        meta["goal"] = {"version": 1, "controlMethod": "_session/goal", "actions": actions}
         return InitializeResponse(
             protocol_version=min(protocol_version, PROTOCOL_VERSION),
             agent_capabilities=AgentCapabilities(
@@ -144,31 +171,31 @@ class AcpAgent:
         host = await self._host(Path(cwd or Path.cwd()))
         rows = await asyncio.to_thread(host.store.sessions)
         rows = [
-            one
-            for one in rows
-            if not one.parent
-            and one.seq > 0
-            and one.state != "finalized"
-            and cwd in (None, one.folder)
+            row
+            for row in rows
+            if not row.parent
+            and row.seq > 0
+            and row.state != "finalized"
+            and cwd in (None, row.folder)
         ]
         start = int(cursor) if cursor and cursor.isdecimal() else 0
         more = str(start + PAGE) if start + PAGE < len(rows) else None
         found = [
             SessionInfo(
-                session_id=one.session,
-                cwd=one.folder,
-                title=one.name or None,
-                updated_at=datetime.fromtimestamp(one.updated, UTC).isoformat(),
+                session_id=row.session,
+                cwd=row.folder,
+                title=row.name or None,
+                updated_at=datetime.fromtimestamp(row.updated, UTC).isoformat(),
             )
-            for one in rows[start : start + PAGE]
+            for row in rows[start : start + PAGE]
         ]
         return ListSessionsResponse(sessions=found, next_cursor=more)
 
     async def close_session(self, session_id: str, **_: Any) -> None:
-        """End a session for good."""
+        """Finalize a session."""
         session = self._known(session_id)
         del self._sessions[session_id]
-        await asyncio.to_thread(session.conversation.runtime.finalize, session_id, "user")
+        await asyncio.to_thread(session.conversation.finalize)
 
     async def prompt(self, session_id: str, prompt: list[Any], **_: Any) -> PromptResponse:
         """Say something; answered when it is done."""
@@ -184,9 +211,14 @@ class AcpAgent:
     ) -> SetSessionConfigOptionResponse:
         """Change a setting: `busy`."""
         session = self._known(session_id)
-        reply = await session.command(f"/busy {value}") if config_id == "busy" else None
-        if reply is None or not reply.ok:
-            raise RequestError(-32602, reply.text if reply else f"no setting `{config_id}`")
+        if config_id != "busy":
+            raise RequestError(-32602, f"no setting `{config_id}`")
+        try:
+            reply = await session.run(busy.call({"mode": value}))
+        except ValueError as error:
+            raise RequestError(-32602, str(error)) from error
+        if not reply.ok:
+            raise RequestError(-32602, reply.text)
         options: Any = await session.options()
         return SetSessionConfigOptionResponse(config_options=options)
 
@@ -198,13 +230,11 @@ class AcpAgent:
                 text = prompt_text(BLOCKS.validate_python(params.get("prompt", [])))
                 return {"outcome": await session.steer(text, _wants_turn(params))}
             case "session/goal" if params.get("action") in GOAL_ACTIONS:
-                words = params.get("objective", "") if params["action"] == "set" else ""
-                line = f"/goal {words or params['action']}"
+                reply = await session.run(GOAL_ACTIONS[params["action"]](params))
             case "steersman/command":
-                line = str(params.get("command", ""))
+                reply = await session.command(str(params.get("command", "")))
             case _:
                 raise RequestError.method_not_found(f"_{method}")
-        reply = await session.command(line)
         return {"ok": reply.ok, "text": reply.text, "data": reply.data}
 
     # Sessions -------------------------------------------------------------------------------------
@@ -231,8 +261,12 @@ class AcpAgent:
         async with self._entering:
             before = len(host.notices)
             conversation = await _refusing(lambda: opens(host))
-            conversation.take_up = None  # the editor's session stays this one
-            session = EditorSession(host, conversation, self._client, self._words_of())
+            conversation.stay()
+            found = await asyncio.to_thread(conversation.describe)
+            words = self._words_of()
+            session = EditorSession(
+                host, conversation, folder=found.folder, client=self._client, words=words
+            )
             self._sessions[session.id] = session
         choice = [host.choice.line] if host.choice is not None else []
         first = [] if before else list(host.config.notices)
@@ -263,19 +297,15 @@ class AcpAgent:
 
     def _hear(self, host: Host, event: Event) -> None:
         """Hand an event over; the runtime's own thread."""
-        if event["type"] == "queue":
-            live = host.runtime.sessions.get(event["session"])
-            event = {**event, "is_parked": live is not None and live.record.is_quiet}
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._events.put_nowait, event)
+        is_parked = event["type"] == "queue" and host.runtime.is_quiet(event["session"])
+        self._feed.put(event, is_parked)
 
-    async def _tell(self) -> None:
-        """Tell the editor what happens, one event after another."""
-        while (event := await self._events.get()) is not None:
-            async with self._entering:
-                session = self._sessions.get(self._root(event))
-            if session is not None:
-                await session.hear(event)
+    async def _tell(self, event: Event, is_parked: bool) -> None:
+        """Hand an event to the session it belongs to."""
+        async with self._entering:
+            session = self._sessions.get(self._root(event))
+        if session is not None:
+            await session.hear(event, is_parked=is_parked)
 
     def _root(self, event: Event) -> str:
         """Name the session that an event belongs to: of a subagent, the one at the top."""
@@ -284,15 +314,15 @@ class AcpAgent:
             self._parents[session] = parent
         while session in self._parents:
             session = self._parents[session]
-        return str(session)
+        return session
 
 
 def _take_up(host: Host, name: str) -> Conversation:
     """Take a session up that is not over. Raises `SteersmanError`."""
     rows = host.store.sessions()
-    if any(one.session == name and one.state == "finalized" for one in rows):
-        raise UsageError(f"session `{name}` was closed for good", "begin a new one")
-    for row in (one for one in rows if one.session == name):
+    if any(row.session == name and row.state == "finalized" for row in rows):
+        raise UsageError(f"session `{name}` is finalized", "begin a new one")
+    for row in (known for known in rows if known.session == name):
         refuse_run(row)
     return host.resume(name)
 
@@ -319,9 +349,9 @@ def _wants_turn(params: dict[str, Any]) -> bool:
     return meta.get("steering", {}).get("idleBehavior") == "promptRequired"
 
 
-def _usage(used: Mapping[str, int]) -> Usage | None:
+def _usage(used: TurnUsage | None) -> Usage | None:
     """Say what a turn used; none where there was none."""
-    if not used:
+    if used is None:
         return None
     return Usage(
         total_tokens=used["input"] + used["output"],

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
@@ -18,12 +17,22 @@ from acp.schema import (
     PermissionOption,
     SessionConfigOptionSelect,
 )
+from msgspec import Struct
 
-from ...machines.messages import Interrupt
-from ..commands.registry import COMMANDS
-from ..commands.reply import Reply
+from ...machines.errors import UnknownSession, UsageError
+from ...machines.value import Value
+from ..commands.command import CommandCall, Reply
+from ..commands.registry import NAMES
 from ..conversation import Conversation
-from ..events.contract import Event
+from ..events.contract import (
+    AcceptedEvent,
+    Event,
+    QuestionEvent,
+    QueueEvent,
+    RejectedEvent,
+    TurnEndedEvent,
+    TurnUsage,
+)
 from ..host import Host
 from .update import NOT_HERE, Telling, Update, busy_option, commands, goal_update, history
 
@@ -36,17 +45,15 @@ StopReason = Literal["end_turn", "cancelled"]
 ENDS: dict[str, StopReason] = {"completed": "end_turn", "interrupted": "cancelled"}
 
 
-@dataclass(frozen=True, slots=True)
-class PromptOutcome:
+class PromptOutcome(Value):
     """How a prompt ended: `fault` says why its turn failed, or why it was not taken in."""
 
     stop_reason: StopReason
-    usage: Mapping[str, int] = field(default_factory=dict[str, int])
+    usage: TurnUsage | None = None
     fault: str = ""
 
 
-@dataclass(slots=True)
-class _Waiting:
+class _Waiting(Struct, kw_only=True):
     """One prompt: the queue item that it is, and the turn that took it in."""
 
     accepted: asyncio.Future[str]
@@ -69,7 +76,7 @@ class Prompts:
     def expect(self, key: str) -> None:
         """Await what becomes of a message before it is said."""
         loop = asyncio.get_running_loop()
-        self._waiting[key] = _Waiting(loop.create_future(), loop.create_future())
+        self._waiting[key] = _Waiting(accepted=loop.create_future(), ended=loop.create_future())
 
     async def accepted(self, key: str) -> str:
         """Return as what a message was taken in: turn, queue, steer …, or rejected."""
@@ -86,65 +93,71 @@ class Prompts:
         """Await it no more."""
         self._waiting.pop(key, None)
 
-    def hear(self, event: Event) -> None:
-        """Take in an event of the session itself."""
+    def hear(self, event: Event, *, is_parked: bool) -> None:
+        """Take in an event of the session itself; `is_parked`: nothing runs in it."""
         match event["type"]:
             case "accepted" | "rejected":
                 self._receipt(event)
             case "turn_started":
                 self._turn = event["turn"]
             case "steered":
-                for one in self._of_item(event["id"]):
-                    one.turn = self._turn
+                for prompt in self._of_item(event["id"]):
+                    prompt.turn = self._turn
             case "requeued":
-                for one in self._of_item(event["id"]):
-                    one.item, one.turn = event["item"], ""
+                for prompt in self._of_item(event["id"]):
+                    prompt.item, prompt.turn = event["item"], ""
             case "turn_ended":
                 self._turn_ended(event)
             case "queue":
-                self._look_at(event)
+                self._look_at(event, is_parked=is_parked)
             case "session_suspended" | "session_finalized":
-                for one in self._all():
-                    one.end(PromptOutcome("cancelled"))
-            case _:
-                pass
+                for prompt in self._all():
+                    prompt.end(PromptOutcome(stop_reason="cancelled"))
+            case _:  # no prompt waits for other events
+                return
 
-    def _receipt(self, event: Event) -> None:
-        one = self._waiting.get(event["client_id"] or "")
-        if one is None or one.accepted.done():
+    def _receipt(self, event: AcceptedEvent | RejectedEvent) -> None:
+        prompt = self._waiting.get(event["client_id"] or "")
+        if prompt is None or prompt.accepted.done():
             return
         if event["type"] == "rejected":
-            hint = f"; {event['hint']}" if event.get("hint") else ""
-            one.end(PromptOutcome("end_turn", fault=f"not taken in: {event['reason']}{hint}"))
-            one.accepted.set_result("rejected")
+            hint = f"; {hint}" if (hint := event.get("hint")) else ""
+            prompt.end(
+                PromptOutcome(
+                    stop_reason="end_turn", fault=f"not accepted: {event['reason']}{hint}"
+                )
+            )
+            prompt.accepted.set_result("rejected")
             return
-        one.accepted.set_result(event["as"])
+        prompt.accepted.set_result(event["as"])
         if event["number"] is None or event["as"] == "side_talk":
-            one.end(
-                PromptOutcome("end_turn")
+            prompt.end(
+                PromptOutcome(stop_reason="end_turn")
             )  # a stop, or a talk beside: nothing of its own to wait for
         else:
-            one.item = event["id"]
+            prompt.item = event["id"]
 
-    def _turn_ended(self, event: Event) -> None:
+    def _turn_ended(self, event: TurnEndedEvent) -> None:
         self._turn = ""
         status = event["status"]
-        fault = str(event.get("reason") or status) if status not in ENDS else ""
-        outcome = PromptOutcome(ENDS.get(status, "end_turn"), event["usage"], fault)
-        for one in self._all():
-            if event["item"] == one.item or event["turn"] == one.turn:
-                one.end(outcome)
+        fault = event.get("reason", status) if status not in ENDS else ""
+        outcome = PromptOutcome(
+            stop_reason=ENDS.get(status, "end_turn"), usage=event["usage"], fault=fault
+        )
+        for prompt in self._all():
+            if event["item"] == prompt.item or event["turn"] == prompt.turn:
+                prompt.end(outcome)
 
-    def _look_at(self, event: Event) -> None:
+    def _look_at(self, event: QueueEvent, *, is_parked: bool) -> None:
         """Give up what left the queue without a turn, or is held in it with nothing running."""
-        there = {one["id"] for one in event["items"]}
-        for one in self._all():
-            is_gone = one.item and not one.turn and one.item not in there
-            if is_gone or (one.item and event.get("is_parked")):
-                one.end(PromptOutcome("cancelled"))
+        there = {item["id"] for item in event["items"]}
+        for prompt in self._all():
+            is_gone = prompt.item and not prompt.turn and prompt.item not in there
+            if is_gone or (prompt.item and is_parked):
+                prompt.end(PromptOutcome(stop_reason="cancelled"))
 
     def _of_item(self, item: str) -> list[_Waiting]:
-        return [one for one in self._all() if one.item == item]
+        return [prompt for prompt in self._all() if prompt.item == item]
 
     def _all(self) -> list[_Waiting]:
         return list(self._waiting.values())
@@ -164,14 +177,15 @@ class EditorSession:
         self,
         host: Host,
         conversation: Conversation,
+        *,
+        folder: Path,
         client: Client,
         words: Callable[[Event], str],
     ) -> None:
         self.id = conversation.session
         self.conversation = conversation
         self._host, self._client = host, client
-        live = host.runtime.sessions[self.id]
-        self._telling = Telling(self.id, Path(live.record.folder), words, self._output)
+        self._telling = Telling(self.id, folder, words, self._output)
         self._prompts = Prompts()
         self._in_order = asyncio.Lock()
         self._asking = dict[str, asyncio.Task[None]]()
@@ -183,7 +197,7 @@ class EditorSession:
         """Say something and wait until it is done. Raises `RequestError`."""
         key = await self._say(text)
         if not key:
-            return PromptOutcome("end_turn")
+            return PromptOutcome(stop_reason="end_turn")
         outcome = await self._prompts.ended(key)
         if outcome.fault:
             raise RequestError(-32603, outcome.fault)
@@ -204,14 +218,23 @@ class EditorSession:
     async def cancel(self, turn: str = "") -> None:
         """Stop what runs."""
         async with self._in_order:
-            said = self.conversation.runtime.next_said()
-            order = Interrupt("stop", turn, said=said)
-            await asyncio.to_thread(self.conversation.ask, order)
+            await asyncio.to_thread(self.conversation.interrupt, turn)
 
     async def command(self, line: str) -> Reply:
-        """Carry out a slash command, with an answer as data."""
+        """Carry out a slash command that was typed, with an answer as data."""
+        name, _, argument = line.strip().removeprefix("/").partition(" ")
+        found = NAMES.get(name.lower())
+        if found is None or found.name in NOT_HERE or found.says:
+            return Reply(ok=False, text=f"No command `/{name}`.")
+        try:
+            return await self.run(found.parse(argument))
+        except UsageError as mistake:
+            return Reply(ok=False, text=mistake.message)
+
+    async def run(self, call: CommandCall) -> Reply:
+        """Carry out a command, with an answer as data."""
         async with self._in_order:
-            return await asyncio.to_thread(self._run, line)
+            return await asyncio.to_thread(call.run, self.conversation)
 
     async def _say(self, text: str, explicit: str = "auto") -> str:
         """Say something and return its key; empty when it was a command, which is answered."""
@@ -222,7 +245,7 @@ class EditorSession:
             name = found.command if explicit == "auto" else ""
             if name in NOT_HERE:
                 await self.send(self._telling.note(f"/{name}: your editor has its own way for it."))
-                reply: Reply | None = Reply(False)
+                reply: Reply | None = Reply(ok=False)
             else:
                 reply = await asyncio.to_thread(self.conversation.say, text, explicit, key)
         if reply is not None:
@@ -230,19 +253,15 @@ class EditorSession:
             return ""
         return key
 
-    def _run(self, line: str) -> Reply:
-        name, _, argument = line.strip().removeprefix("/").partition(" ")
-        command = COMMANDS.get(name.lower())
-        if command is None or name in NOT_HERE or command.says:
-            return Reply(False, text=f"No command `/{name}`.")
-        return command.run(self.conversation, argument.strip())
+    # What the editor receives ---------------------------------------------------------------------
 
-    # What the editor is told ----------------------------------------------------------------------
+    async def hear(self, event: Event, *, is_parked: bool) -> None:
+        """Tell an event of this session, or of one beneath it; behind the introduction.
 
-    async def hear(self, event: Event) -> None:
-        """Tell an event of this session, or of one beneath it; behind the introduction."""
+        `is_parked`: nothing runs in the session of a `queue` event.
+        """
         await self._is_introduced.wait()
-        await self.send(self._telling.updates(event))
+        await self.send(await asyncio.to_thread(self._telling.updates, event))
         if event["type"] == "question":
             self._asking[event["id"]] = asyncio.create_task(self._ask(event))
         if event["type"] == "answered" and (asking := self._asking.pop(event["id"], None)):
@@ -253,31 +272,30 @@ class EditorSession:
             await self.send([goal_update(event)])
         if event["type"] == "result" and event["name"] == "busy":
             await self.send([await self._busy_changed()])
-        self._prompts.hear(event)
+        self._prompts.hear(event, is_parked=is_parked)
 
     async def send(self, updates: list[Update]) -> None:
         """Send updates, in order; an editor that is gone gets none."""
         with contextlib.suppress(ConnectionError):
-            for one in updates:
-                await self._client.session_update(self.id, one)
+            for update in updates:
+                await self._client.session_update(self.id, update)
 
     async def introduce(self, notices: list[str]) -> None:
         """Say which commands there are, and what a person has to know."""
         await self.send([commands()])
-        for one in notices:
-            await self.send(self._telling.note(one))
+        for notice in notices:
+            await self.send(self._telling.note(notice))
         self._is_introduced.set()
 
     async def tell_again(self) -> None:
         """Tell the whole conversation so far."""
-        record = self._host.runtime.sessions[self.id].record
-        await self.send(history(tuple(record.conversation), Path(record.folder)))
+        found = await asyncio.to_thread(self.conversation.describe)
+        await self.send(history(found.messages, found.folder))
 
     async def options(self) -> list[SessionConfigOptionSelect]:
         """Return the settings of the session."""
-        record = await asyncio.to_thread(self.conversation.record)
-        live = self._host.runtime.sessions[self.id]
-        return [busy_option(record.busy_mode or live.environment.policy.busy_mode)]
+        found = await asyncio.to_thread(self.conversation.describe)
+        return [busy_option(found.policy.busy_mode)]
 
     async def _busy_changed(self) -> ConfigOptionUpdate:
         options: Any = await self.options()
@@ -285,8 +303,8 @@ class EditorSession:
 
     # Questions ------------------------------------------------------------------------------------
 
-    async def _ask(self, event: Event) -> None:
-        """Let the editor answer; cancelled when somebody else has, or the turn has ended."""
+    async def _ask(self, event: QuestionEvent) -> None:
+        """Let the editor answer; cancelled when another client has answered, or the turn has ended."""
         try:
             said = await self._client.request_permission(
                 self.id, self._telling.question(event), OPTIONS
@@ -301,13 +319,14 @@ class EditorSession:
         else:
             await self.cancel()
 
-    async def _answer(self, event: Event, choice: str, reason: str) -> None:
+    async def _answer(self, event: QuestionEvent, choice: str, reason: str) -> None:
         known = choice if choice in ("allow", "always", "deny") else "deny"
         await asyncio.to_thread(self.conversation.answer, event["id"], known, reason)
 
     def _output(self, session: str, call: str) -> str:
         """Return what a call gave, as the model reads it."""
-        live = self._host.runtime.sessions.get(session)
-        conversation = live.record.conversation if live is not None else ()
-        found = (one.text for one in reversed(conversation) if one.call == call)
-        return next(found, "")
+        try:
+            messages = self._host.runtime.describe(session).messages
+        except UnknownSession:
+            return ""
+        return next((message.text for message in reversed(messages) if message.call == call), "")

@@ -32,13 +32,22 @@ from acp.schema import (
     ToolCallLocation,
     ToolCallStatus,
     ToolCallUpdate,
-    ToolKind,
     UnstructuredCommandInput,
 )
 
 from ...machines.conversation import ChatMessage
+from ...workflows.tools import kind_of
 from ..commands.registry import COMMANDS
-from ..events.contract import Event
+from ..events.contract import (
+    Event,
+    GoalEvent,
+    GoalStatusEvent,
+    OutputEvent,
+    ProgressEvent,
+    QuestionEvent,
+    ToolEndedEvent,
+    ToolStartedEvent,
+)
 
 # What an editor's prompt says, as the text that an agent reads ------------------------------------
 
@@ -85,16 +94,6 @@ def _place(uri: str) -> str:
 
 
 Update = helpers.SessionUpdate | ConfigOptionUpdate
-KINDS: dict[str, ToolKind] = {
-    "read": "read",
-    "list": "read",
-    "write": "edit",
-    "edit": "edit",
-    "search": "search",
-    "shell": "execute",
-    "delegate": "think",
-    "progress": "think",
-}
 NOT_HERE = ("new", "exit", "answer")
 """Commands that an editor has ways of its own for."""
 LONGEST = 20_000
@@ -154,12 +153,12 @@ class Telling:
         quoted = "\n".join(f"> {line}" for line in text.splitlines())
         return [_chunk(f"\n\n{quoted}\n\n", f"m{next(self._parts)}")]
 
-    def question(self, event: Event) -> ToolCallUpdate:
+    def question(self, event: QuestionEvent) -> ToolCallUpdate:
         """Return the call that a question is about."""
         about = self._about(event)
         return ToolCallUpdate(**about, status="pending")
 
-    def _tool(self, event: Event) -> Update:
+    def _tool(self, event: QuestionEvent | ToolStartedEvent | ToolEndedEvent) -> Update:
         name = self._name(event)
         if event["type"] == "tool_ended":
             self._known.discard(name)
@@ -173,7 +172,7 @@ class Telling:
         status: ToolCallStatus = "in_progress" if event["type"] == "tool_started" else "pending"
         return acp.start_tool_call(**self._about(event), status=status)
 
-    def _about(self, event: Event) -> dict[str, Any]:
+    def _about(self, event: QuestionEvent | ToolStartedEvent) -> dict[str, Any]:
         is_own = event["session"] == self._session
         may_look = event["type"] == "question"  # what is asked about has changed nothing yet
         about = tool_call(
@@ -181,9 +180,12 @@ class Telling:
         )
         return about if is_own else {**about, "title": f"subagent: {about['title']}"}
 
-    def _name(self, event: Event) -> str:
+    def _name(self, event: QuestionEvent | ToolStartedEvent | OutputEvent | ToolEndedEvent) -> str:
         """Name a call, apart from those of the subagents."""
-        call = str(event.get("call") or event["id"].rpartition("-")[2])
+        if event["type"] == "question":
+            call = event["id"].rpartition("-")[2]
+        else:
+            call = event["call"]
         return call if event["session"] == self._session else f"{event['session']}.{call}"
 
 
@@ -201,7 +203,7 @@ def tool_call(
     return {
         "tool_call_id": name,
         "title": title if len(title) <= 200 else f"{title[:197]}...",
-        "kind": KINDS.get(tool, "other"),
+        "kind": kind_of(tool),
         "locations": [ToolCallLocation(path=str(where))] if where else None,
         "content": _change(tool, arguments, where, may_look) if where else None,
         "raw_input": dict(arguments),
@@ -240,23 +242,23 @@ def _cut(text: str) -> str:
     return f"{text[:half]}\n[… {len(text) - LONGEST} characters …]\n{text[-half:]}"
 
 
-def _plan(event: Event) -> Update:
+def _plan(event: ProgressEvent) -> Update:
     done, total = event["done"], event["total"]
     text = f"{event['unit'] or 'step'} {done}/{total}"
     entry = acp.plan_entry(text, status="completed" if done >= total else "in_progress")
     return acp.update_plan([entry])
 
 
-def goal_update(event: Event) -> SessionInfoUpdate:
+def goal_update(event: GoalEvent | GoalStatusEvent) -> SessionInfoUpdate:
     """Publish a goal as `_meta.goal` of the session; none when it was cleared."""
     statuses = {"achieved": "complete", "waiting": "active", "impossible": "blocked"}
     state = event["state"]
     about = {
-        "objective": event.get("text"),
+        "objective": event["text"],
         "status": statuses.get(state, state),
-        "iterations": event.get("turns_used"),
-        "maxIterations": event.get("max_turns"),
-        "lastReason": event.get("reason"),
+        "iterations": event["turns_used"],
+        "maxIterations": event["max_turns"],
+        "lastReason": event["reason"],
         "controlMethod": "_session/goal",
     }
     goal = None if state == "cleared" else about
@@ -275,9 +277,9 @@ def history(conversation: Iterable[ChatMessage], folder: Path) -> list[Update]:
                     told.append(_chunk(message.text, f"h{number}"))
                 told += [
                     acp.start_tool_call(
-                        **tool_call(one.call, one.tool, one.arguments, folder), status="pending"
+                        **tool_call(call.call, call.tool, call.arguments, folder), status="pending"
                     )
-                    for one in message.tool_calls
+                    for call in message.tool_calls
                 ]
             case "tool":
                 content = [acp.tool_content(acp.text_block(_cut(message.text)))]
@@ -288,9 +290,9 @@ def history(conversation: Iterable[ChatMessage], folder: Path) -> list[Update]:
 def commands() -> Update:
     """List the slash commands that make sense in an editor."""
     return helpers.update_available_commands(
-        AvailableCommand(name=one.name, description=one.doc, input=_input(one.usage))
-        for one in COMMANDS.values()
-        if one.name not in NOT_HERE
+        AvailableCommand(name=command.name, description=command.doc, input=_input(command.usage))
+        for command in COMMANDS.values()
+        if command.name not in NOT_HERE
     )
 
 
@@ -308,7 +310,7 @@ def busy_option(mode: str) -> SessionConfigOptionSelect:
         type="select",
         id="busy",
         name="A message during a turn",
-        description="What happens with a message that is sent while the agent works.",
+        description="The effect of a message during a turn.",
         current_value=mode,
         options=options,
     )

@@ -2,58 +2,93 @@
 
 from __future__ import annotations
 
-import re
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 from ...journal.record import SessionRecord
 from ...machines.lifecycles import GOAL, REASONS
 from ...machines.pursuit import ChangeGoal, SetGoal
+from ..client import SessionClient
 from ..events.goal import goals_view
-from .reply import Reply
+from .command import Argument, Reply, Text, command
 
-if TYPE_CHECKING:
-    from ..conversation import Conversation
-
-
-GOAL_USAGE = (
-    "[[--gate COMMAND] [--turns N] [--tokens N] [--minutes N] TEXT"
-    "|status|pause|resume|clear|next TEXT]"
-)
-_OPTION = re.compile(r"""(--[a-z]+)\b[ =]*("[^"]*"|'[^']*'|\S*)\s*(.*)""", re.DOTALL)
-_BUDGETS = {"--turns": "max_turns", "--tokens": "max_tokens", "--minutes": "max_minutes"}
-LETS_END = "Goal paused: a turn that runs is let end, then nothing goes on until /goal resume."
+LETS_END = "Goal paused: a running turn may finish, then nothing runs until /goal resume."
 SHOWN = 200
 """Characters of a goal's text that are shown to people."""
 
 
-def goal_command(conversation: Conversation, argument: str) -> Reply:
-    """Carry out what follows `/goal`; nothing is the same as `status`, any other words are a goal."""
-    words = argument.strip()
-    verb, _, rest = words.partition(" ")
-    match verb.lower():
-        case "" | "status" if not rest.strip():
-            return _status(conversation)
-        case "pause" if not rest.strip():
-            return _change(conversation, ChangeGoal("pause"), LETS_END)
-        case "resume" if not rest.strip():
-            return _change(conversation, ChangeGoal("resume"), "Goal resumed")
-        case "clear" if not rest.strip():
-            return _change(conversation, ChangeGoal("clear"), "Goal cleared.")
-        case "next":
-            return _set(conversation, rest.strip(), is_next=True)
-        case _:
-            return _set(conversation, words, is_next=False)
+Gates = Annotated[tuple[str, ...], Argument("--gate COMMAND")]
+Turns = Annotated[int | None, Argument("--turns N")]
+Tokens = Annotated[int | None, Argument("--tokens N")]
+Minutes = Annotated[float | None, Argument("--minutes N")]
 
 
-def _status(conversation: Conversation) -> Reply:
-    data = _view(conversation)
-    return Reply(True, data, draw_goal(data))
+@command(
+    "goal",
+    "goal",
+    "Work until a judge decides that a goal is met; show, pause, resume or clear it.",
+)
+def goal(
+    client: SessionClient,
+    text: Text = "",
+    *,
+    gates: Gates = (),
+    turns: Turns = None,
+    tokens: Tokens = None,
+    minutes: Minutes = None,
+) -> Reply:
+    """Set a goal; without anything show how far it is."""
+    if not text and not (gates or turns or tokens or minutes):
+        return _status(client)
+    return _set(client, text, gates, turns, tokens, minutes, is_next=False)
 
 
-def _view(conversation: Conversation) -> dict[str, Any]:
-    record = conversation.record()
-    return conversation.redacted({"session": conversation.session, **goal_data(record)})
+@command("goal status", "goal", "Show how far the goal is.")
+def goal_status(client: SessionClient) -> Reply:
+    """Show how far the goal is."""
+    return _status(client)
+
+
+@command("goal pause", "goal", "Begin no further turn for the goal; a running one ends.")
+def pause_goal(client: SessionClient) -> Reply:
+    """Begin no further turn."""
+    return _change(client, ChangeGoal(op="pause"), LETS_END)
+
+
+@command("goal resume", "goal", "Go on with the goal, with as many turns again.")
+def resume_goal(client: SessionClient) -> Reply:
+    """Go on."""
+    return _change(client, ChangeGoal(op="resume"), "Goal resumed")
+
+
+@command("goal clear", "goal", "Drop the goal.")
+def clear_goal(client: SessionClient) -> Reply:
+    """Drop the goal."""
+    return _change(client, ChangeGoal(op="clear"), "Goal cleared.")
+
+
+@command("goal next", "goal", "Line a goal up behind those that are there.")
+def next_goal(
+    client: SessionClient,
+    text: Text = "",
+    *,
+    gates: Gates = (),
+    turns: Turns = None,
+    tokens: Tokens = None,
+    minutes: Minutes = None,
+) -> Reply:
+    """Line a goal up."""
+    return _set(client, text, gates, turns, tokens, minutes, is_next=True)
+
+
+def _status(client: SessionClient) -> Reply:
+    data = _view(client)
+    return Reply(ok=True, data=data, text=draw_goal(data))
+
+
+def _view(client: SessionClient) -> dict[str, Any]:
+    record = client.record()
+    return client.redacted({"session": client.session, **goal_data(record)})
 
 
 def goal_data(record: SessionRecord) -> dict[str, Any]:
@@ -62,34 +97,58 @@ def goal_data(record: SessionRecord) -> dict[str, Any]:
     return {**goals_view(record.goals), "waits_for": "queue" if is_stuck else None}
 
 
-def _change(conversation: Conversation, order: ChangeGoal, said: str) -> Reply:
-    answer = conversation.ask(order)
+def _change(client: SessionClient, order: ChangeGoal, said: str) -> Reply:
+    answer = client.ask(order)
     if not answer.get("ok"):
         return _refused(answer)
-    data = {**_view(conversation), **answer}
+    data = {**_view(client), **answer}
     if order.op == "resume":
         used, most = data.get("turns_total"), data.get("max_turns")
         said = f"{said}: {most} more turns, {used} were taken before."
     if order.op == "clear" and data["next"]:
         said += f" {len(data['next'])} in line: /goal resume begins the next."
-    return Reply(True, data, said)
+    return Reply(ok=True, data=data, text=said)
 
 
-def _set(conversation: Conversation, words: str, *, is_next: bool) -> Reply:
+def _set(
+    client: SessionClient,
+    text: str,
+    gates: tuple[str, ...],
+    turns: int | None,
+    tokens: int | None,
+    minutes: float | None,
+    *,
+    is_next: bool,
+) -> Reply:
     try:
-        order = _order(words, conversation.user, is_next=is_next)
+        commands = tuple(tuple(shlex.split(gate)) for gate in gates)
     except ValueError as error:
-        return Reply(False, {"ok": False, "reason": str(error)}, f"{error}.")
-    answer = conversation.ask(order)
+        return _senseless(str(error))
+    if not all(commands):
+        return _senseless("a gate is a command")
+    if not text:
+        return _senseless("a goal needs a text: /goal TEXT")
+    order = SetGoal(
+        text=text,
+        gates=commands or None,
+        max_turns=turns,
+        max_tokens=tokens,
+        max_minutes=minutes,
+        is_next=is_next,
+        user=client.user,
+    )
+    answer = client.ask(order)
     if not answer.get("ok"):
         return _refused(answer, " Or line it up: /goal next TEXT.")
-    data = {**_view(conversation), **answer}
+    data = {**_view(client), **answer}
     if "place" in answer:
-        return Reply(True, data, f"In line as number {answer['place']}: {order.text[:SHOWN]}")
+        return Reply(
+            ok=True, data=data, text=f"In line as number {answer['place']}: {order.text[:SHOWN]}"
+        )
     replaced = answer.get("replaced")
     instead = f"\nIt replaces: {replaced[:SHOWN]}" if replaced else ""
     said = f"Goal set, at most {_limits(data)}: {order.text[:SHOWN]}{instead}"
-    return Reply(True, data, said)
+    return Reply(ok=True, data=data, text=said)
 
 
 def _limits(data: dict[str, Any]) -> str:
@@ -101,50 +160,15 @@ def _limits(data: dict[str, Any]) -> str:
     return ", ".join(most)
 
 
-def _order(words: str, user: str, *, is_next: bool) -> SetGoal:
-    """Read a goal with its options, which stand in front of its text. Raises `ValueError`."""
-    text, gates, budgets = words, list[tuple[str, ...]](), dict[str, Any]()
-    while match := _option(text):
-        name, value, text = match
-        if name == "--gate":
-            gate = tuple(shlex.split(value))
-            if not gate:
-                raise ValueError("a gate is a command")
-            gates.append(gate)
-        else:
-            budgets[_BUDGETS[name]] = _number(name, value)
-    text = text.removeprefix("-- ").strip()  # what follows is text, whatever it looks like
-    if not text:
-        raise ValueError("a goal says what is to be reached: /goal TEXT")
-    return SetGoal(text, tuple(gates) or None, **budgets, is_next=is_next, user=user)
-
-
-def _number(name: str, value: str) -> float:
-    """Read a budget; minutes may have a fraction. Raises `ValueError`."""
-    try:
-        return float(value) if name == "--minutes" else int(value)
-    except ValueError:
-        raise ValueError(f"`{name} {value}` is no number") from None
-
-
-def _option(text: str) -> tuple[str, str, str] | None:
-    """Take the first option off a text; its value may be quoted. Raises `ValueError`."""
-    found = _OPTION.match(text)
-    if found is None:
-        return None
-    name, value, rest = found.groups()
-    if name not in ("--gate", *_BUDGETS):
-        known = ", ".join(("--gate", *_BUDGETS))
-        raise ValueError(f"`{name}` is none of {known}; `--` goes before a text that begins so")
-    if not value:
-        raise ValueError(f"`{name}` needs a value")
-    is_quoted = len(value) > 1 and value[0] in "\"'" and value[0] == value[-1]
-    return name, value[1:-1] if is_quoted else value, rest
+def _senseless(reason: str) -> Reply:
+    return Reply(ok=False, data={"ok": False, "reason": reason}, text=f"{reason}.")
 
 
 def _refused(answer: dict[str, Any], hint: str = "") -> Reply:
     reason = str(answer.get("reason", "refused"))
-    return Reply(False, answer, f"Not done: {reason}.{hint if answer.get('is_busy') else ''}")
+    return Reply(
+        ok=False, data=answer, text=f"Not done: {reason}.{hint if answer.get('is_busy') else ''}"
+    )
 
 
 def draw_goal(data: dict[str, Any]) -> str:
@@ -153,7 +177,7 @@ def draw_goal(data: dict[str, Any]) -> str:
         lines = ["No goal. /goal TEXT sets one."]
     else:
         lines = [*_head(data), *_verdict(data)]
-    lines += [f"next: {one['text'][:SHOWN]}" for one in data["next"]]
+    lines += [f"next: {message['text'][:SHOWN]}" for message in data["next"]]
     return "\n".join(lines)
 
 
@@ -172,13 +196,13 @@ def _head(data: dict[str, Any]) -> list[str]:
     if data["state"] == "paused":
         why = REASONS.get(data["reason"], data["reason"])
         detail = f" ({data['detail']})" if data["detail"] else ""
-        lines.append(f"paused: {why}{detail}. /goal resume goes on.")
+        lines.append(f"paused: {why}{detail}. /goal resume continues.")
     if data.get("waiting_for"):
-        lines.append(f"waiting for {data['waiting_for']}; /goal resume goes on at once.")
+        lines.append(f"waiting for {data['waiting_for']}; /goal resume continues at once.")
     if data.get("judging"):
         lines.append("being judged")
     if data.get("waits_for") == "queue":
-        lines.append("it goes on behind what is held: /queue resume")
+        lines.append("it continues after the held messages: /queue resume")
     return lines
 
 

@@ -3,136 +3,121 @@
 from __future__ import annotations
 
 import difflib
-import shlex
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Annotated, Any, Literal
 
-from ...actors.decisions.reverting import answer_of, ending_of, order_of
-from ...actors.work.performer import give_back
+from ...actors.decisions.reverting import answer_of, asking, ending_of, order_of
+from ...journal.entries import RevertBegun
 from ...journal.record import SessionRecord
-from ...journal.revert_entries import RevertBegun
 from ...journal.revert_record import RevertRecord, apply_to_reverts
 from ...journal.workspace.workspace import FileChange
 from ...machines.messages import Revert, RevertOutcome
 from ...machines.results import RestoreCounted, RestoreEnded
-from ...ports.workspace.workspace import WorkspacePort
+from ..client import SessionClient
 from ..reverted import reverted_text
-from .reply import Reply
+from .command import Argument, Reply, command
 
-if TYPE_CHECKING:
-    from ..conversation import Conversation
-
-
-REVERT_USAGE = "[last|undo [PATH]] [--to TURN] [--force] [--dry-run]"
 PATIENCE = 600.0
 """Seconds that everything may take to die, and files to come back."""
-BELONGS = "belongs to the turn of `{0}` that delegated to it: ask there"
+BELONGS = "belong to the turn of `{0}` that delegated to it: use /revert there"
 LONGEST = 400
 """Lines of a diff that are shown."""
 
 
-def revert_command(conversation: Conversation, argument: str) -> Reply:
+@command(
+    "revert",
+    "files",
+    "Stop, and restore the files that the turn changed; changes by others stay.",
+    is_urgent=True,
+)
+def revert(
+    client: SessionClient,
+    what: Annotated[tuple[str, ...], Argument("last|undo [PATH]")] = (),
+    *,
+    since: Annotated[str, Argument("--to TURN")] = "",
+    force: Annotated[bool, Argument("--force")] = False,
+    is_dry_run: Annotated[bool, Argument("--dry-run")] = False,
+) -> Reply:
     """Stop what runs and give its files back; or do what the words after it say."""
+    scope: Literal["turn", "last", "undo"] = "turn"
+    rest = what
+    if what[:1] == ("undo",):
+        scope, since, rest = "undo", "", ()
+    elif what[:1] == ("last",):
+        scope, rest = "last", what[1:]
     try:
-        order = _parse(shlex.split(argument))
+        if rest:
+            raise ValueError(f"`{rest[0]}` makes no sense here")
+        turn = _turn(since) if since else ""
     except ValueError as error:
-        return Reply(False, text=f"`/revert {argument}`: {error}. /revert {REVERT_USAGE}")
-    owner = _owner(conversation)
-    if owner:
-        return Reply(False, text=f"Not reverted: what it changed {BELONGS.format(owner)}.")
-    record = conversation.record()
-    if record.state == "finalized":
-        done = _revert_ended(conversation, record, order)
-        return Reply(bool(done["ok"]), done, reverted_text(done))
-    cut_off = [one.id for one in record.reverts.values() if one.is_open]
-    asked = conversation.ask(order)
-    if not asked.get("ok"):
-        return Reply(False, asked, f"Not reverted: {asked.get('reason')}.")
-    data = _outcome(conversation, asked["id"])
-    conversation.runtime.settle()  # nobody reads of it before it is on disk
-    conversation.runtime.inspect(conversation.session)  # behind the news that it is
-    finished = [reverted_text(_outcome(conversation, one)) for one in cut_off]
-    text = "\n".join(
-        [*(f"Finished what was cut off: {one}" for one in finished), reverted_text(data)]
+        return Reply(ok=False, text=f"{str(error).rstrip('.')}: /revert {revert.usage}")
+    order = Revert(
+        scope=scope,
+        since=turn,
+        paths=what[1:] if scope == "undo" else (),
+        force=force,
+        is_dry_run=is_dry_run,
     )
-    if not record.turns and (before := _before(conversation, record)):
-        conversation.narrate("notice", text=before)
-    return Reply(bool(data["ok"]), data, text)
+    owner = _owner(client)
+    if owner:
+        return Reply(ok=False, text=f"Not reverted: its changes {BELONGS.format(owner)}.")
+    record = client.record()
+    if record.state == "finalized":
+        done = _revert_ended(client, record, order)
+        return Reply(ok=bool(done["ok"]), data=done, text=reverted_text(done))
+    cut_off = [revert.id for revert in record.reverts.values() if revert.is_open]
+    asked = client.ask(order)
+    if not asked.get("ok"):
+        return Reply(ok=False, data=asked, text=f"Not reverted: {asked.get('reason')}.")
+    data = _outcome(client, asked["id"])
+    client.settle()  # it is on disk before anyone reads of it
+    client.state()  # behind the news that it is
+    finished = [reverted_text(_outcome(client, revert)) for revert in cut_off]
+    text = "\n".join(
+        [
+            *(f"Finished an interrupted revert: {outcome}" for outcome in finished),
+            reverted_text(data),
+        ]
+    )
+    if not record.turns and (before := _before(client, record)):
+        client.narrator.notice(before)
+    return Reply(ok=bool(data["ok"]), data=data, text=text)
 
 
-def _outcome(conversation: Conversation, name: str) -> dict[str, Any]:
+def _outcome(client: SessionClient, name: str) -> dict[str, Any]:
     """Wait until a revert is over; return what became of it."""
-    question = RevertOutcome(name)
-    data: dict[str, Any] = conversation.runtime.ask(conversation.session, question, PATIENCE)
-    return data
+    return client.ask(RevertOutcome(id=name), PATIENCE)
 
 
-def _before(conversation: Conversation, record: SessionRecord) -> str:
+def _before(client: SessionClient, record: SessionRecord) -> str:
     """Name the session before one that has done nothing yet: after `/new`, that may be meant."""
-    for row in conversation.runtime.store.sessions():
+    for row in client.store.sessions():
         if row.folder == record.folder and row.seq and not row.parent and row.session != record.id:
             back = f"`steersman sessions revert {row.session}`"
-            return f"What the session before this one changed: {back}."
+            return f"Changes of the previous session: {back}."
     return ""
 
 
-def _revert_ended(
-    conversation: Conversation, record: SessionRecord, order: Revert
-) -> dict[str, Any]:
-    """Give back what a session changed that has ended for good: nothing of it is journalled any more.
+def _revert_ended(client: SessionClient, record: SessionRecord, order: Revert) -> dict[str, Any]:
+    """Restore the files that a finalized session changed; the revert is not journalled.
 
     The copies have a ledger of their own, so it is done once, and can be undone, as ever.
     """
     name = f"f{time.time_ns()}"  # the journal gives no more names
-    known = RevertRecord(
-        name,
-        order.scope,
-        since=order.since,
-        paths=order.paths,
-        force=order.force,
-        is_dry_run=order.is_dry_run,
-        state="started",
-    )
+    known = RevertRecord(asked=asking(order, name), state="started")
     reverts: Mapping[str, RevertRecord] = {name: known}
 
     def hear(message: RestoreCounted | RestoreEnded) -> None:
         nonlocal reverts
         match message:
             case RestoreCounted():
-                reverts = apply_to_reverts(reverts, RevertBegun(name, message.files))
+                reverts = apply_to_reverts(reverts, RevertBegun(id=name, files=message.files))
             case RestoreEnded():
                 reverts = apply_to_reverts(reverts, ending_of(known, message))
 
-    work = give_back(_workspace(conversation), order_of(record, known), hear)
-    conversation.runtime.run(work, PATIENCE)
+    client.restore_files(order_of(record, known.asked), hear, PATIENCE)
     return answer_of(reverts[name])
-
-
-def _parse(words: list[str]) -> Revert:
-    """Read the words after the command. Raises `ValueError`."""
-    scope: Literal["turn", "last", "undo"] = "turn"
-    since, flags, rest = "", set[str](), list[str]()
-    todo = iter(words)
-    for word in todo:
-        if word == "--":
-            rest += todo  # names, whatever they begin with
-        elif word == "--to":
-            since = _turn(next(todo, ""))
-        elif word in ("--force", "--dry-run"):
-            flags.add(word)
-        elif word.startswith("--"):
-            raise ValueError(f"there is no `{word}`")
-        else:
-            rest.append(word)
-    if rest[:1] == ["last"]:
-        scope, rest = "last", rest[1:]
-    elif rest[:1] == ["undo"]:
-        scope = "undo"
-        return Revert(scope, "", tuple(rest[1:]), "--force" in flags, "--dry-run" in flags)
-    if rest:
-        raise ValueError(f"`{rest[0]}` makes no sense here")
-    return Revert(scope, since, (), "--force" in flags, "--dry-run" in flags)
 
 
 def _turn(name: str) -> str:
@@ -144,37 +129,31 @@ def _turn(name: str) -> str:
     return f"t{number}"
 
 
-def diff_command(conversation: Conversation, argument: str) -> Reply:
+@command("diff", "files", "Show the changes of a turn.")
+def diff(client: SessionClient, turn: Annotated[str, Argument("TURN")] = "") -> Reply:
     """Show what a turn changed, or the newest that changed anything."""
     try:
-        turns = (_turn(argument.strip()),) if argument.strip() else ()
+        turns = (_turn(turn),) if turn else ()
     except ValueError as error:
-        return Reply(False, text=f"{error}.")
-    workspace = _workspace(conversation)
-    if workspace is None:
-        return Reply(False, text="Nothing is kept of the files of this session.")
-    owner = _owner(conversation)
+        return Reply(ok=False, text=f"{error}.")
+    if not client.keeps_files:
+        return Reply(ok=False, text="Nothing is kept of the files of this session.")
+    owner = _owner(client)
     if owner:
-        return Reply(False, text=f"What it changed {BELONGS.format(owner)}.")
-    changes = conversation.runtime.run(workspace.diff(turns))
-    data = {"files": [{"path": one.path, "change": _word(one)} for one in changes]}
-    lines = [line for one in changes for line in _lines(one)]
+        return Reply(ok=False, text=f"Its changes {BELONGS.format(owner)}.")
+    changes = client.diff(turns)
+    data = {"files": [{"path": change.path, "change": _word(change)} for change in changes]}
+    lines = [line for change in changes for line in _lines(change)]
     if len(lines) > LONGEST:
         lines = [*lines[:LONGEST], f"[{len(lines) - LONGEST} more lines]"]
-    return Reply(True, data, "\n".join(lines) or "No file was changed.")
+    return Reply(ok=True, data=data, text="\n".join(lines) or "No file was changed.")
 
 
-def _workspace(conversation: Conversation) -> WorkspacePort | None:
-    live = conversation.runtime.sessions.get(conversation.session)
-    return live.performer.scene.workspace if live is not None else None
-
-
-def _owner(conversation: Conversation) -> str:
+def _owner(client: SessionClient) -> str:
     """Name the session whose turns have what a subagent changed; none if it has changes of its own."""
-    parents = {one.session: one.parent for one in conversation.runtime.store.sessions()}
-    owner = parents.get(conversation.session, "")
-    workspace = _workspace(conversation)
-    if not owner or workspace is None or conversation.runtime.run(workspace.diff(())):
+    parents = {row.session: row.parent for row in client.store.sessions()}
+    owner = parents.get(client.session, "")
+    if not owner or not client.keeps_files or client.diff():
         return ""
     while parents.get(owner):
         owner = parents[owner]
@@ -189,9 +168,9 @@ def _word(change: FileChange) -> str:
 
 def _lines(change: FileChange) -> list[str]:
     """Write one file's change as a unified diff, or in words where there is no text."""
-    texts = [None if one is None else _text(one) for one in (change.old, change.new)]
+    texts = [None if content is None else _text(content) for content in (change.old, change.new)]
     if None in texts and (change.old is not None or change.new is not None):
-        texts = ["" if one is None else one for one in texts]
+        texts = ["" if text is None else text for text in texts]
     old, new = texts
     if old is None or new is None or "\0" in old + new:
         return [f"{_word(change)}: {change.path}"]

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from ...journal.recovery import load_record
 from ...machines.errors import SteersmanError
 from ...machines.messages import Rename
+from ..client import SessionClient
+from ..dumps.tree import draw_dump
 from ..formats import age
 from ..home import find_session, refuse_run
 from ..redaction import Redactor
 from ..session_file import exported, markdown
-from .reply import Reply
+from .command import Argument, Reply, command
 
 if TYPE_CHECKING:
     from ...journal.store import SessionRow
-    from ..conversation import Conversation
 
 
 LONGEST_NAME = 80
@@ -33,94 +33,130 @@ def clean_name(text: str) -> str:
     return Redactor({}).line(text)[:LONGEST_NAME].strip()
 
 
-def rename_command(conversation: Conversation, argument: str) -> Reply:
+@command("rename", "session", "Call this session something.")
+def rename(client: SessionClient, called: Annotated[str, Argument("NAME", is_rest=True)]) -> Reply:
     """Call the session something; it is listed and found by that."""
-    name = clean_name(argument)
+    name = clean_name(called)
     if not name:
-        return Reply(False, text="Called what? /rename NAME")
-    answer = conversation.ask(Rename(name))
+        return Reply(ok=False, text="Which name? /rename NAME")
+    answer = client.ask(Rename(name=name))
     is_ok = bool(answer.get("ok", True))
-    data = {"session": conversation.session, "name": name}
-    return Reply(is_ok, data, f"This session is called {name} now." if is_ok else "Not renamed.")
+    data = {"session": client.session, "name": name}
+    return Reply(
+        ok=is_ok, data=data, text=f"This session is called {name} now." if is_ok else "Not renamed."
+    )
 
 
-def history_command(conversation: Conversation, argument: str) -> Reply:
+@command("history", "session", "Show the last messages of the conversation.")
+def show_history(client: SessionClient, count: Annotated[int, Argument("N")] = SHOWN) -> Reply:
     """Show the newest messages of the conversation."""
-    count = int(argument) if argument.strip().isdigit() else SHOWN
-    conversation.runtime.settle()
-    record = load_record(conversation.runtime.store, conversation.session)
+    client.settle()
+    record = load_record(client.store, client.session)
     redactor = Redactor(os.environ)
     shown = record.conversation[-count:] if count else ()
-    data = [{"role": one.role, "text": redactor.text(one.text)} for one in shown]
+    data = [{"role": message.role, "text": redactor.text(message.text)} for message in shown]
     left = len(record.conversation) - len(shown)
     lines = [f"({left} earlier messages: /history {len(record.conversation)})"] if left else []
-    for one, message in zip(data, shown, strict=True):
+    for entry, message in zip(data, shown, strict=True):
         calls = ", ".join(redactor.line(call.tool) for call in message.tool_calls)
-        lines.append(f"{one['role']}: {one['text']}" + (f" [{calls}]" if calls else ""))
-    return Reply(True, {"messages": data}, "\n".join(lines) or "Nothing was said yet.")
+        lines.append(f"{entry['role']}: {entry['text']}" + (f" [{calls}]" if calls else ""))
+    return Reply(
+        ok=True, data={"messages": data}, text="\n".join(lines) or "There are no messages yet."
+    )
 
 
-def export_command(conversation: Conversation, argument: str) -> Reply:
+@command("export", "session", "Write the session as Markdown, or as JSON.")
+def export(client: SessionClient, file: Annotated[str, Argument("FILE")]) -> Reply:
     """Write the session into a file: Markdown, or JSON by the file's name."""
-    words = shlex.split(argument)
-    if len(words) != 1:
-        return Reply(False, text="Export into which file? /export FILE.md or FILE.json")
-    store = conversation.runtime.store
-    conversation.runtime.settle()
-    row = store.load(conversation.session).row
-    path = Path(row.folder, Path(words[0]).expanduser())
+    store = client.store
+    client.settle()
+    row = store.load(client.session).row
+    path = Path(row.folder, Path(file).expanduser())
     redactor = Redactor(os.environ)
     if path.suffix == ".json":
         text = json.dumps(redactor.data(exported(store, row)), ensure_ascii=False)
     else:
         text = markdown(load_record(store, row.session), redactor)
     try:
-        with open(path, "x", encoding="utf-8") as file:
-            file.write(text)
+        with open(path, "x", encoding="utf-8") as out:
+            out.write(text)
     except OSError as error:
-        return Reply(False, text=f"`{path}` was not written: {error.strerror}.")
-    return Reply(True, {"file": str(path)}, f"Written: {path}")
+        return Reply(ok=False, text=f"`{path}` was not written: {error.strerror}.")
+    return Reply(ok=True, data={"file": str(path)}, text=f"Written: {path}")
 
 
-def resume_command(conversation: Conversation, argument: str) -> Reply:
+@command("resume", "session", "List other sessions, or take one up instead.")
+def resume(
+    client: SessionClient, session: Annotated[str, Argument("ID", is_rest=True)] = ""
+) -> Reply:
     """List the sessions that can be taken up here, or leave this one for one of them."""
-    store = conversation.runtime.store
-    here = conversation.session
+    store = client.store
+    here = client.session
     folder = store.load(here).row.folder
-    rows = [one for one in store.sessions() if one.seq and one.session != here and not one.parent]
-    if not argument.strip():
-        here_too = [one for one in rows if one.folder == folder and not one.workflow]
-        return _resumable(conversation, here_too)
+    rows = [row for row in store.sessions() if row.seq and row.session != here and not row.parent]
+    if not session:
+        here_too = [row for row in rows if row.folder == folder and not row.workflow]
+        return _resumable(client, here_too)
     try:
-        wanted = find_session(rows, argument.strip())
+        wanted = find_session(rows, session)
         refuse_run(wanted)
-        conversation.switch(wanted.session)
+        client.switch(wanted.session)
     except SteersmanError as error:
-        return Reply(False, text=f"{error.message}. {error.hint}".strip())
+        return Reply(ok=False, text=f"{error.message}. {error.hint}".strip())
     data = {"session": wanted.session, "left": here}
     return Reply(
-        True, data, f"Session {wanted.session}; {here} was left, everything in it is kept."
+        ok=True,
+        data=data,
+        text=f"Session {wanted.session}; {here} was left, everything in it is kept.",
     )
 
 
-def _resumable(conversation: Conversation, rows: list[SessionRow]) -> Reply:
-    store, now = conversation.runtime.store, time.time()
+def _resumable(client: SessionClient, rows: list[SessionRow]) -> Reply:
+    store, now = client.store, time.time()
     open_ones = [
-        one for one in rows if one.state != "finalized" and not store.is_owned(one.session)
+        row for row in rows if row.state != "finalized" and not store.is_owned(row.session)
     ][:SHOWN]
-    data = [{"id": one.session, "name": one.name, "waiting": one.waiting} for one in open_ones]
+    data = [{"id": row.session, "name": row.name, "waiting": row.waiting} for row in open_ones]
     lines = [
-        f"{one.session}  {age(now - one.updated)}  {one.waiting} waiting  {one.name}".rstrip()
-        for one in open_ones
+        f"{row.session}  {age(now - row.updated)}  {row.waiting} waiting  {row.name}".rstrip()
+        for row in open_ones
     ]
-    text = (
-        "\n".join([*lines, "/resume ID takes one up."]) if lines else "There is no other session."
-    )
-    return Reply(True, {"sessions": data}, text)
+    text = "\n".join([*lines, "/resume ID resumes one."]) if lines else "There is no other session."
+    return Reply(ok=True, data={"sessions": data}, text=text)
 
 
-def finalize_command(conversation: Conversation, argument: str) -> Reply:
+@command("finalize", "session", "End this session permanently, and exit.")
+def finalize(client: SessionClient) -> Reply:
     """End the session for good, and leave."""
-    session = conversation.session
-    conversation.runtime.finalize(session, "user")
-    return Reply(True, {"session": session}, f"Session {session} has ended for good.", leaves=True)
+    session = client.session
+    client.finalize()
+    return Reply(
+        ok=True,
+        data={"session": session},
+        text=f"Session {session} is finalized.",
+        leaves=True,
+    )
+
+
+@command("new", "session", "End this session permanently and start another.")
+def begin_new(client: SessionClient) -> Reply:
+    """Finalize the session and begin another in its place."""
+    before = client.session
+    left = len(client.queue()["items"]) if client.is_open else 0
+    client.renew()
+    data = {"finalized": before, "session": client.session, "left": left}
+    what = f" What waited in {before} ({left}) ended with it." if left else ""
+    return Reply(ok=True, data=data, text=f"New session {client.session}.{what}")
+
+
+@command("exit", "session", "Save everything and leave.", "quit")
+def leave(client: SessionClient) -> Reply:
+    """Have the interface end; it leaves the session."""
+    return Reply(ok=True, data={}, text="", leaves=True)
+
+
+@command("inspect", "session", "Show the state of every part of the session.")
+def inspect(client: SessionClient) -> Reply:
+    """Show the dump of the session as a tree."""
+    data = client.inspect()
+    return Reply(ok=True, data=data, text=draw_dump(data))

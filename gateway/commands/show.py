@@ -2,49 +2,52 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 from ...journal.record import SessionRecord
+from ..client import SessionClient
 from ..formats import call_words
-from .reply import Reply
-
-if TYPE_CHECKING:
-    from ..conversation import Conversation
-
+from .command import Argument, Reply, command
 
 LISTED = 20
 """Calls that are listed, the newest last."""
 MOST = 2_000
-"""Lines of an output that are shown; the data has all that the model was told."""
+"""Lines of an output that are shown; the data has all that the model received."""
 
 
-def show_command(conversation: Conversation, argument: str) -> Reply:
+@command(
+    "show",
+    "session",
+    "Show a tool call again, with its whole output; without an id list the last ones.",
+)
+def show(client: SessionClient, wanted: Annotated[str, Argument("CALL|last")] = "") -> Reply:
     """Show one call by its id (`t3.s1.c2`), the last one for `last`; nothing lists the newest."""
-    calls = _calls(conversation.record())
-    wanted = argument.strip()
+    calls = _calls(client.record())
     if not wanted:
-        lines = [f"{one['call']}  {one['tool']} {_brief(one['arguments'])}" for one in calls]
-        shown = conversation.redacted({"calls": calls[-LISTED:]})
-        return Reply(True, shown, "\n".join(lines[-LISTED:]) or "No tool was called yet.")
-    found = calls[-1:] if wanted == "last" else [one for one in calls if one["call"] == wanted]
+        lines = [f"{call['call']}  {call['tool']} {_brief(call['arguments'])}" for call in calls]
+        shown = client.redacted({"calls": calls[-LISTED:]})
+        return Reply(
+            ok=True, data=shown, text="\n".join(lines[-LISTED:]) or "No tool was called yet."
+        )
+    found = calls[-1:] if wanted == "last" else [call for call in calls if call["call"] == wanted]
     if not found:
-        return Reply(False, {}, f"No tool call `{wanted}`. /show lists them.")
-    data: dict[str, Any] = conversation.redacted(found[0])
-    return Reply(True, data, _draw(data))
+        return Reply(ok=False, data={}, text=f"No tool call `{wanted}`. /show lists them.")
+    data: dict[str, Any] = client.redacted(found[0])
+    return Reply(ok=True, data=data, text=_draw(data))
 
 
 def _calls(record: SessionRecord) -> list[dict[str, Any]]:
     """List the calls of the conversation, the oldest first."""
-    said = {one.call: one.text for one in record.conversation if one.role == "tool"}
+    said = {message.call: message.text for message in record.conversation if message.role == "tool"}
     return [
         {
-            "call": one.call,
-            "tool": one.tool,
-            "arguments": one.arguments,
-            "output": said.get(one.call, ""),
+            "call": call.call,
+            "tool": call.tool,
+            "arguments": call.arguments,
+            "output": said.get(call.call, ""),
         }
         for message in record.conversation
-        for one in message.tool_calls
+        for call in message.tool_calls
     ]
 
 

@@ -1,34 +1,34 @@
-"""`/usage`: what a session has used so far: tokens, time, and cost where prices are configured."""
+"""What a session has used, what it may use, and how room is made in the model's window."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal
 
 from ...journal.codec import decode
 from ...journal.record import SessionRecord
 from ...journal.turn_record import TurnRecord
 from ...machines.conversation import Usage
 from ...machines.errors import UnknownSession
-from ..events.contract import usage_view
-from .reply import Reply
+from ...machines.messages import Compact, GrantLimits
+from ..client import SessionClient
+from ..events.translation import usage_view
+from .command import Argument, Reply, command
 
-if TYPE_CHECKING:
-    from ..conversation import Conversation
 
-
-def usage_command(conversation: Conversation, argument: str) -> Reply:
+@command("usage", "session", "Show usage: tokens, time, and cost where prices are known.")
+def usage(client: SessionClient) -> Reply:
     """Show the newest turn, the session, its subagents, and all of it together."""
-    record = conversation.record()
+    record = client.record()
     now = time.time()
     children = [
-        {"name": one.name, "state": one.state, **usage_view(used)}
-        for one in record.children.values()
-        for used in [_of_child(conversation, one.session, one.usage)]
+        {"name": child.name, "state": child.state, **usage_view(used)}
+        for child in record.children.values()
+        for used in [_of_child(client, child.session, child.usage)]
     ]
     below = record.below
-    for one in record.children.values():
-        below += _of_child(conversation, one.session, one.usage) - one.usage
+    for child in record.children.values():
+        below += _of_child(client, child.session, child.usage) - child.usage
     turn = record.turns.get(record.turn)
     data: dict[str, Any] = {
         "turn": {"id": turn.id, **_of_turn(turn, now)} if turn else None,
@@ -36,13 +36,13 @@ def usage_command(conversation: Conversation, argument: str) -> Reply:
         "children": children,
         "total": {**usage_view(record.usage + below), "seconds": _seconds(record, now)},
     }
-    return Reply(True, data, _draw(data))
+    return Reply(ok=True, data=data, text=_draw(data))
 
 
-def _of_child(conversation: Conversation, session: str, told: Usage) -> Usage:
+def _of_child(client: SessionClient, session: str, told: Usage) -> Usage:
     """Return what a child used, with its own children; while it works it is asked."""
     try:
-        return decode(SessionRecord, conversation.runtime.inspect(session)).whole_usage
+        return decode(SessionRecord, client.state(session)).whole_usage
     except UnknownSession:
         return told
 
@@ -60,11 +60,13 @@ def _seconds(record: SessionRecord, now: float) -> float:
 
 def _draw(data: dict[str, Any]) -> str:
     rows = [("turn", data["turn"]), ("session", data["session"])]
-    rows += [(one["name"], one) for one in data["children"]]
+    rows += [(child["name"], child) for child in data["children"]]
     if data["children"]:
         rows.append(("together", data["total"]))
     width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:<{width}}  {usage_line(one)}" for name, one in rows if one)
+    return "\n".join(
+        f"{name:<{width}}  {usage_line(usage_data)}" for name, usage_data in rows if usage_data
+    )
 
 
 def usage_line(used: dict[str, Any]) -> str:
@@ -81,3 +83,43 @@ def usage_line(used: dict[str, Any]) -> str:
 def cost_text(cost: float) -> str:
     """Write an amount with as many digits as it needs."""
     return f"{cost:.2f}" if cost >= 1 else f"{cost:.4f}"
+
+
+@command("limits", "settings", "Show the limits of the session; grant the same amount again.")
+def limits(client: SessionClient, grant: Literal["more"] | None = None) -> Reply:
+    """Show the limits, or grant more."""
+    if grant:
+        client.ask(GrantLimits(user=client.user))
+    found = client.describe()
+    most, shares = found.limits, found.shares
+    data = {
+        "max_tokens": most.max_tokens * shares,
+        "max_cost": most.max_cost * shares,
+        "max_minutes": most.max_minutes * shares,
+        "grants": shares - 1,
+    }
+    rows = [
+        ("tokens", data["max_tokens"], f"{found.used.tokens:,}"),
+        ("cost", data["max_cost"], f"{found.used.cost:.4f}"),
+        ("minutes", data["max_minutes"], f"{found.seconds / 60:.1f}"),
+    ]
+    lines = [f"{name:<8} {used} of {limit:,}" for name, limit, used in rows if limit]
+    return Reply(
+        ok=True,
+        data=data,
+        text="\n".join(lines) or "No limits are set: see [limits] in the configuration.",
+    )
+
+
+@command(
+    "compact", "session", "Sum up the conversation so far, to make room in the model's window."
+)
+def compact(
+    client: SessionClient, what: Annotated[str, Argument("WHAT MATTERS", is_rest=True)] = ""
+) -> Reply:
+    """Have the conversation summed up: now, or right after the running turn."""
+    answer = client.ask(Compact(wish=what, user=client.user))
+    if not answer.get("ok"):
+        return Reply(ok=False, data=answer, text=f"Not summed up: {answer.get('reason', '')}.")
+    when = "" if answer.get("runs") else "It is summed up when the running turn has ended."
+    return Reply(ok=True, data=answer, text=when)

@@ -1,1 +1,1 @@
-"""What a session is and was, for whoever looks inside."""
+"""A session's present and past state, for inspection."""

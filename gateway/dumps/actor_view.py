@@ -13,8 +13,8 @@ from .trace import Trace
 Live = Mapping[str, Mapping[str, Any]]
 """What actors that live say of themselves, by name; see `actors/inspection.py`."""
 
-_UNKNOWN = dict.fromkeys(("waiting_for", "mailbox", "last_message", "restarts"))
-"""What nobody but an actor itself can say."""
+_UNKNOWN = dict.fromkeys(("waiting_for", "rule", "mailbox", "last_message", "restarts"))
+"""State that only the actor itself knows."""
 
 
 def actors_of(trace: Trace, live: Live, absent: str | None) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def actors_of(trace: Trace, live: Live, absent: str | None) -> dict[str, Any]:
 
 def _journalled(record: SessionRecord) -> dict[str, Any]:
     turn, goal = record.turns.get(record.turn), record.goals.goal
-    busy = [one.session for one in at_work(record.children)]
+    busy = [child.session for child in at_work(record.children)]
     beneath = [
         *("children", "queue"),
         *(["goal"] if record.goals.goals else []),

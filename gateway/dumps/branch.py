@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from ..terminal import clean
 
@@ -18,8 +19,7 @@ _CODES = {"green": "32", "yellow": "33", "red": "31", "grey": "90"}
 _CODE_OF = {state: _CODES[name] for name, states in _COLOURS.items() for state in states}
 
 
-@dataclass(slots=True)
-class Branch:
+class Branch(Struct, kw_only=True):
     """One line: who, in which state, what about it; and the lines beneath."""
 
     title: str
@@ -42,7 +42,7 @@ def _lines(branch: Branch, lead: str, below: str, width: int, hue: bool) -> Iter
 
 
 def _line(branch: Branch, lead: str, width: int, hue: bool) -> str:
-    parts = [" ".join(clean(one).split()) for one in (branch.title, branch.state, branch.about)]
+    parts = [" ".join(clean(part).split()) for part in (branch.title, branch.state, branch.about)]
     text = cut(lead + "  ".join(part for part in parts if part), width)
     if not hue:
         return text

@@ -14,7 +14,7 @@ _PASSING = ("transitions", "hooks", "last_messages", "last_message", "order")
 def changes(before: Any, after: Any, path: str = "") -> Iterator[dict[str, Any]]:
     """Yield `{path, before, after}` for each field that differs; what was not there is left out."""
     if is_table(before) and is_table(after):
-        for name in [*before, *(one for one in after if one not in before)]:
+        for name in [*before, *(added for added in after if added not in before)]:
             if name not in _PASSING:
                 inner = f"{path}.{name}" if path else str(name)
                 yield from changes(before.get(name), after.get(name), inner)
@@ -31,5 +31,5 @@ def changes(before: Any, after: Any, path: str = "") -> Iterator[dict[str, Any]]
 def _plain(value: Any) -> Any:
     """Say a list of plain values in a line; leave the rest."""
     if is_list(value):
-        return ", ".join(str(one) for one in value)
+        return ", ".join(str(part) for part in value)
     return value

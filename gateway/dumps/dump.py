@@ -12,8 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from ...journal.child_record import at_work
 from ...journal.codec import decode, encode_whole
@@ -22,6 +23,7 @@ from ...journal.log import Log
 from ...journal.record import SessionRecord
 from ...journal.store import SessionRow, Store
 from ...machines.errors import UnknownSession
+from ...machines.value import Value
 from ..formats import iso
 from .actor_view import Live, actors_of
 from .trace import Trace, traced
@@ -37,8 +39,7 @@ Traces = dict[str, Trace]
 """What was folded for earlier dumps of living sessions, so that the next folds only what is new."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Living:
+class _Living(Value):
     """What only a living session has; `pids` by tool call."""
 
     actors: Live
@@ -69,13 +70,16 @@ def dump_live(runtime: Runtime, session: str, traces: Traces | None = None) -> d
     if trace is None or trace.record.seq > record.seq:
         trace = traced(runtime.store, session, record.seq)
     traces[session] = trace.follow(runtime.store, record.seq)
-    known = runtime.sessions.get(session)
     letters = [
-        {"time": iso(one.time), "actor": one.actor, "message": one.message, "reason": one.reason}
-        for one in tuple(runtime.system.dead_letters)
-        if one.path.split("/")[0] == session
+        {
+            "time": iso(letter.time),
+            "actor": letter.actor,
+            "message": letter.message,
+            "reason": letter.reason,
+        }
+        for letter in runtime.dead_letters(session)
     ]
-    living = _Living(live["actors"], known.performer.pids if known else {}, letters)
+    living = _Living(actors=live["actors"], pids=runtime.pids(session), letters=letters)
     shown = replace(record, id=session)
     return _dump(
         runtime.store, shown, trace, lambda child: dump_live(runtime, child, traces), living

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from ...journal.store import Store, StoredEntry
+from ...machines.value import Value
 from ..formats import clock, iso
 
 _SHOWN = 200  # characters of a value
 
 
-@dataclass(frozen=True, slots=True)
-class EntryFilter:
+class EntryFilter(Value):
     """Which entries are wanted. `kinds` are names or patterns (`tool_*`), none for all.
 
     `turn`, `item` and `call` are ids that an entry must name. `after` < seq <= `upto`.
@@ -32,7 +31,7 @@ class EntryFilter:
         """Whether an entry is among them."""
         data = stored.data
         kind = data.get("kind", "")
-        if self.kinds and not any(fnmatchcase(kind, one) for one in self.kinds):
+        if self.kinds and not any(fnmatchcase(kind, pattern) for pattern in self.kinds):
             return False
         is_of_item = not self.item or self.item in (
             data.get("item"),

@@ -46,7 +46,7 @@ def seq_of(store: Store, session: str, last: int, text: str, now: datetime) -> i
     moment = parse_moment(text, now)
     if isinstance(moment, datetime):
         seq = seq_at(store, session, last, moment.timestamp())
-        hint = "look at a later moment"
+        hint = "use a later time"
         if not seq and last:
             began = clock(iso(entry_at(store, session, 1).time))
             raise UsageError(f"session `{session}` began at {began}, after `{text}`", hint)
@@ -76,4 +76,4 @@ def _clock(text: str, found: re.Match[str], now: datetime) -> datetime:
 
 
 def _senseless(text: str) -> UsageError:
-    return UsageError(f"`{text}` is no moment", f"say {FORMS}")
+    return UsageError(f"`{text}` is not a time", f"use {FORMS}")

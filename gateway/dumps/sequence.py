@@ -36,17 +36,17 @@ def last_turn(store: Store, session: str, seq: int) -> str:
         if start is not None and data["kind"] == "queued" and data["item"] == item:
             break
     if start is None:
-        raise UsageError(f"session `{session}` has had no turn yet", "say something to it")
+        raise UsageError(f"session `{session}` has had no turn yet", "send it a message")
     found.reverse()
-    turn = next(one.data["turn"] for one in found if one.seq == start)
-    shown = [one for one in found if one.seq >= start or one.data.get("item") == item]
+    turn = next(stored.data["turn"] for stored in found if stored.seq == start)
+    shown = [stored for stored in found if stored.seq >= start or stored.data.get("item") == item]
     return sequence(turn, shown)
 
 
 def sequence(turn: str, entries: list[StoredEntry]) -> str:
     """Draw what the entries say of a turn, and of the messages that entered it."""
-    drawn = [(one, list(_arrows(decode_entry(one.data), turn))) for one in entries]
-    arrows = [(one, arrow) for one, found in drawn for arrow in found]
+    drawn = [(stored, list(_arrows(decode_entry(stored.data), turn))) for stored in entries]
+    arrows = [(stored, arrow) for stored, found in drawn for arrow in found]
     names = dict.fromkeys(name for _, arrow in arrows for name in (arrow[0], arrow[2]))
     lines = ["sequenceDiagram"]
     lines += [f"    {_NAMES.get(name) or _participant(name, turn)}" for name in names]
@@ -88,7 +88,7 @@ def _end_or_call(entry: e.Entry, turn: str) -> Iterator[Arrow]:
         case e.QuestionAnswered():
             yield "P", "-->>", turn, f"{entry.choice} ({entry.question})"
         case e.ToolIntended():
-            words = ", ".join(str(one) for one in entry.arguments.values())
+            words = ", ".join(str(argument) for argument in entry.arguments.values())
             yield turn, "->>", f"tool {entry.tool}", _short(words)
         case e.ToolEnded():
             code = f", exit {entry.exit_code}" if entry.exit_code is not None else ""
@@ -114,7 +114,7 @@ def _end_or_call(entry: e.Entry, turn: str) -> Iterator[Arrow]:
 
 
 def _answer(entry: e.Answered) -> str:
-    said = [one for one in messages_of(entry) if one.role == "assistant"]
+    said = [message for message in messages_of(entry) if message.role == "assistant"]
     text = _short(said[0].text) if said and said[0].text else ""
     calls = len(said[0].tool_calls) if said else 0
     wants = f"{calls} tool call{'s' if calls > 1 else ''}" if calls else ""

@@ -8,13 +8,13 @@ as long as the message waits, if it says what it waits for.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
-from ...journal.cancel_record import CancelRecord
+from msgspec import Struct, field
+
 from ...journal.history import record_at, seq_at
 from ...journal.queue_record import ItemRecord
-from ...journal.record import SessionRecord
+from ...journal.record import CancelRecord, SessionRecord
 from ...journal.store import SessionRow, Store, StoredEntry
 from ...journal.turn_record import TurnRecord
 from ...machines.disposition import DEFAULT_DISPOSITIONS
@@ -35,29 +35,29 @@ _PLAIN = {
     "question_answered": "question {question}: {choice}",
     "tool_refused": "{tool} did not run ({status}): {reason}",
     "steer_addressed": "handed to turn {turn}, as a steer",
-    "steered": "taken in by turn {turn}, step {step}: the model sees it from here on",
-    "requeued": "waits as a message of its own: {why}",
+    "steered": "delivered to turn {turn}, step {step}: the model sees it from here on",
+    "requeued": "waits as a separate message: {why}",
     "deferred": "the model handed it back: {why}",
-    "withdrawn": "taken back by a person",
-    "edited": 'said anew: "{text}"',
+    "withdrawn": "removed by a person",
+    "edited": 'edited: "{text}"',
     "moved": "moved to another place",
-    "queue_held": "the queue is held: nothing that waits runs by itself",
+    "queue_held": "the queue is held: waiting messages do not run",
     "queue_released": "the queue runs again",
     "session_suspended": "the program was left ({cause}); everything is kept",
     "session_leaving": "the program is being left ({cause})",
-    "session_resumed": "somebody took the session up again",
-    "session_finalized": "the session ended for good ({cause})",
-    "recovered": "the session was taken up after a {cause}: nothing runs until a person says so",
+    "session_resumed": "the session was resumed",
+    "session_finalized": "the session was finalized ({cause})",
+    "recovered": "the session was resumed after a {cause}: nothing runs until a person resumes it",
     "interrupted": "turn {turn} was interrupted ({cause})",
     "stopped": "everything that turn {turn} started is dead",
-    "child_cancelled": "subagent {child} was told to end",
+    "child_cancelled": "subagent {child} was asked to end",
     "child_started": "subagent {child} was given a task",
-    "child_interrupted": "subagent {child} was cut off, and can go on",
-    "child_resumed": "subagent {child} goes on",
+    "child_interrupted": "subagent {child} was interrupted, and can be resumed",
+    "child_resumed": "subagent {child} was resumed",
     "child_ended": "subagent {child} is over: {status}",
-    "offered": "has a place in the queue, and never runs by itself",
-    "offer_answered": "the answer is there",
-    "offer_wanted": "decided before the answer is there: {wants}",
+    "offered": "is offered in the queue, and never runs automatically",
+    "offer_answered": "the answer arrived",
+    "offer_wanted": "decided before the answer arrived: {wants}",
     "kept": "kept: it runs in its turn",
     "steer_arrived": "entered the context of subagent {child}",
 }
@@ -84,7 +84,7 @@ def told(data: dict[str, Any]) -> str:
         case "answered":
             return _answered(data)
         case "tool_intended":
-            words = ", ".join(str(one) for one in data.get("arguments", {}).values())
+            words = ", ".join(str(argument) for argument in data.get("arguments", {}).values())
             return f"{data['tool']} starts: {_short(words)}"
         case "tool_ended":
             code = data.get("exit_code")
@@ -104,7 +104,7 @@ def told(data: dict[str, Any]) -> str:
 def _queued(data: dict[str, Any]) -> str:
     position = data.get("position", 1)
     where = "" if data["said_as"] == "turn" else f", place {position}"
-    parts = [f"taken in as {data['said_as']} #{data['number']}{where}"]
+    parts = [f"accepted as {data['said_as']} #{data['number']}{where}"]
     if data.get("matched"):
         parts.append(f'by the word "{data["matched"]}"')
     return " ".join(parts) + _row(data.get("rule", ""))
@@ -126,7 +126,9 @@ def _row(rule: str) -> str:
 
 def _answered(data: dict[str, Any]) -> str:
     messages: list[dict[str, Any]] = data.get("messages", [])
-    said = next((one for one in messages if one["role"] == "assistant"), dict[str, Any]())
+    said = next(
+        (message for message in messages if message["role"] == "assistant"), dict[str, Any]()
+    )
     calls = len(said.get("tool_calls", ()))
     text = f'the model answered: "{_short(str(said["text"]))}"' if said.get("text") else ""
     wants = f"the model wants {calls} tool call{'s' if calls != 1 else ''}" if calls else ""
@@ -159,20 +161,20 @@ def outlook(record: SessionRecord, name: str, *, is_owned: bool) -> Outlook:
             return _running(record, item, is_owned)
         case "interrupted":
             cause = _turn(record, item).cause if item.turn in record.turns else "an interrupt"
-            text = f"Its turn was cut off ({cause}) and can go on where it stopped."
+            text = f"Its turn was interrupted ({cause}) and can be resumed where it stopped."
             return text, _resume(record, is_owned)
         case "superseded":
             how = f"`/queue resume {item.number}`" if is_owned else ""
-            return "Another message replaced its turn, which can go on where it stopped.", how
+            return "Another message replaced its turn, which can be resumed where it stopped.", how
         case "steered":
             return _steered(record, item)
         case "done":
             return f"It was answered by turn {item.turn}.", ""
         case "failed":
             reason = _turn(record, item).reason if item.turn in record.turns else item.why
-            return f"Its turn failed: {reason or 'nobody knows why'}.", "say it again"
+            return f"Its turn failed: {reason or 'reason unknown'}.", "send it again"
         case "withdrawn":
-            return "It was taken back.", ""
+            return "It was removed.", ""
         case "offered":
             return _offered(record, item, is_owned)
         case _:
@@ -182,25 +184,25 @@ def outlook(record: SessionRecord, name: str, *, is_owned: bool) -> Outlook:
 def _offered(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook:
     child = record.children.get(item.child)
     if child is not None and child.state == "interrupted" and not item.answer:
-        return "Whoever answers it was interrupted, and can go on.", _resume(record, is_owned)
+        return "The side talk was interrupted, and can be resumed.", _resume(record, is_owned)
     if child is not None and not child.is_at_work and not item.answer:
-        text = f"Whoever should answer it is {child.state}: no answer comes."
+        text = f"The side talk is {child.state}: there will be no answer."
         return text, f"ask again, or `/queue pop {item.number}`"
-    answer = "The answer is there" if item.answer else "The answer is not there yet"
+    answer = "The answer has arrived" if item.answer else "The answer has not arrived yet"
     how = f"`/queue keep {item.number}`, `steer` or `pop` decides"
-    return f"{answer}; it never runs by itself.", how
+    return f"{answer}; it never runs automatically.", how
 
 
 def _pending(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook:
     if record.state == "finalized":
-        return "It waits in a session that has ended for good.", "say it in another session"
+        return "It waits in a finalized session.", "send it to another session"
     if not is_owned:
-        text = "It waits, and nobody has the session open."
+        text = "It waits, and no program has the session open."
         return text, f"`steersman chat --resume {record.id}`, and there `/queue resume`"
     if item.for_turn:
         turn = record.turns.get(item.for_turn)
         if turn is not None and turn.state == "interrupted":
-            return f"It enters when turn {turn.id} goes on.", _resume(record, is_owned)
+            return f"It enters when turn {turn.id} is resumed.", _resume(record, is_owned)
         doing = f", which {_doing(turn)}" if turn else ""
         return f"It enters turn {item.for_turn} at its next boundary{doing}.", ""
     if item.for_children:
@@ -210,7 +212,7 @@ def _pending(record: SessionRecord, item: ItemRecord, is_owned: bool) -> Outlook
     is_running = running is not None and running.state not in TURN.final
     if record.queue.holds(item):
         text = "It waits because the queue is held"
-        text += ": something was interrupted, and nothing goes on by itself."
+        text += ": a turn was interrupted, and nothing continues automatically."
         return text, _resume(record, is_owned)
     ahead = _ahead(record, item)
     if is_running and running is not None:
@@ -254,9 +256,9 @@ def _of_order(order: CancelRecord, is_owned: bool) -> Outlook:
             return "It takes effect when the running tools have ended.", ""
         case "stopping" if is_owned:
             told = f" ({', '.join(order.told)} were told)" if order.told else ""
-            return f"What it stops is still ending{told}.", ""
+            return f"The stop is still in progress{told}.", ""
         case "planned" | "stopping":
-            return "The program that obeyed it is gone, and what it ran with it.", ""
+            return "The program ended, and its processes with it.", ""
         case "overtaken":
             return "The turn ended before it took effect.", ""
         case "stopped":
@@ -272,11 +274,11 @@ def _doing(turn: TurnRecord) -> str:
             return f"waits for the model (step {turn.step})"
         case "acting":
             at_work = [
-                f"an answer to question {one.question}"
-                if one.state == "asking"
-                else f"{one.tool} ({one.id})"
-                for one in turn.calls.values()
-                if one.state in ("asking", "running", "stopping")
+                f"an answer to question {call.question}"
+                if call.state == "asking"
+                else f"{call.tool} ({call.id})"
+                for call in turn.calls.values()
+                if call.state in ("asking", "running", "stopping")
             ]
             return f"waits for {', '.join(at_work) or 'its tools'}"
         case "boundary":
@@ -287,7 +289,9 @@ def _doing(turn: TurnRecord) -> str:
 
 def _ahead(record: SessionRecord, item: ItemRecord) -> int:
     queue = record.queue
-    waiting = [one.id for one in queue.pending() if queue.holds(one) == queue.holds(item)]
+    waiting = [
+        pending.id for pending in queue.pending() if queue.holds(pending) == queue.holds(item)
+    ]
     return waiting.index(item.id) if item.id in waiting else 0
 
 
@@ -307,14 +311,13 @@ _OF_WAITING = (
     *("queue_held", "queue_released", "session_suspended", "session_resumed", "recovered"),
     *("session_finalized", "turn_ended", "interrupted", "stopped", "session_leaving"),
 )
-"""What decides over messages that wait, whoever it names."""
+"""Entries that decide over queued messages, whichever message they name."""
 _OF_SEVERAL = ("queue_released", "steered")
 """What lists messages by name under `items`, which elsewhere is how many they are."""
 _ENDS = ("turn_ended", "stopped")
 
 
-@dataclass(slots=True)
-class Story:
+class Story(Struct, kw_only=True):
     """A message (an item, or an order to stop) and its hops; `entries` are what they were made of."""
 
     session: str
@@ -346,11 +349,11 @@ def story_of(store: Store, row: SessionRow, name: str, *, is_owned: bool) -> Sto
     first = _first(store, row, now, name.removeprefix("#"))
     if first is None:
         raise UsageError(
-            f"no message `{name}` was taken in by session `{row.session}`",
-            "give the number, the id or the receipt that its acknowledgement showed; what was "
-            "refused was given back at once, and is not journalled",
+            f"no message `{name}` is known in session `{row.session}`",
+            "give the number, the id or the receipt of its acknowledgement; refused messages are "
+            "not journalled",
         )
-    story = Story(row.session, _message(first))
+    story = Story(session=row.session, message=_message(first))
     for stored, moved in _walk(store, row, first):
         if not _belongs(story, stored, now):
             continue
@@ -368,7 +371,11 @@ def story_of(store: Store, row: SessionRow, name: str, *, is_owned: bool) -> Sto
 def _first(store: Store, row: SessionRow, now: SessionRecord, name: str) -> StoredEntry | None:
     """Find the entry that took the message in; one that is remembered is not searched for long."""
     items = list(now.queue.items.values())
-    known = [one for one in items if name in (one.id, str(one.number), one.client_id)]
+    known = [
+        candidate
+        for candidate in items
+        if name in (candidate.id, str(candidate.number), candidate.client_id)
+    ]
     if name == "last" and items:
         known = items
     after = 0
@@ -412,14 +419,17 @@ def _walk(
     trace = Trace(record_at(store, row.session, first.seq - 1))
     for stored in store.entries(row.session, first.seq - 1, row.seq):
         moved = trace.take(stored)
-        yield stored, [{name: one[name] for name in ("what", "from", "to")} for one in moved]
+        yield (
+            stored,
+            [{name: transition[name] for name in ("what", "from", "to")} for transition in moved],
+        )
 
 
 def _belongs(story: Story, stored: StoredEntry, now: SessionRecord) -> bool:
     data, name = stored.data, story.message["id"]
     item = now.queue.items.get(name)
     if item is not None and item.child and data.get("child") == item.child:
-        return True  # whoever answers it
+        return True  # an answer belongs to it, from any sender
     if name in (
         data.get("item"),
         data.get("new_item"),
@@ -435,17 +445,18 @@ def _belongs(story: Story, stored: StoredEntry, now: SessionRecord) -> bool:
 
 
 def _is_over(story: Story) -> bool:
-    """Whether the message has ended by what was told so far."""
+    """Whether the message has ended by the entries so far."""
     if story.turn:
         return any(
-            one.data["kind"] in _ENDS and one.data.get("turn") == story.turn
-            for one in story.entries
+            stored.data["kind"] in _ENDS and stored.data.get("turn") == story.turn
+            for stored in story.entries
         )
     ended = {f"item {story.message['id']}", f"interrupt {story.message['id']}"}
     return any(
-        one["what"] in ended and one["to"] in (*ITEM.final, "done", "overtaken", "called_off")
+        transition["what"] in ended
+        and transition["to"] in (*ITEM.final, "done", "overtaken", "called_off")
         for hop in story.hops
-        for one in hop["moved"]
+        for transition in hop["moved"]
     )
 
 

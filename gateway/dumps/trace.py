@@ -7,8 +7,8 @@ from typing import Any
 
 from ...journal import entries as e
 from ...journal.codec import decode_entry, encode, kind_of
+from ...journal.entries import HookRan
 from ...journal.history import record_at
-from ...journal.hook_entry import HookRan
 from ...journal.log import Log
 from ...journal.record import SessionRecord, apply
 from ...journal.store import Store, StoredEntry
@@ -76,16 +76,18 @@ def traced(store: Store, session: str, seq: int) -> Trace:
 def states_of(record: SessionRecord) -> dict[str, str]:
     """Return the state of each part that has a machine, by its name."""
     states = {"session": record.state, "queue": record.queue.state}
-    states |= {f"item {one.id}": one.state for one in record.queue.items.values()}
+    states |= {f"item {item.id}": item.state for item in record.queue.items.values()}
     if turn := record.turns.get(record.turn):
         states[f"turn {turn.id}"] = turn.state
-        states |= {f"call {one.id}": one.state for one in turn.calls.values()}
-    states |= {f"child {one.name}": one.state for one in record.children.values()}
-    states |= {f"goal {one.id}": one.state for one in record.goals.goals.values()}
+        states |= {f"call {call.id}": call.state for call in turn.calls.values()}
+    states |= {f"child {child.name}": child.state for child in record.children.values()}
+    states |= {f"goal {goal.id}": goal.state for goal in record.goals.goals.values()}
     if record.run is not None:
         states["run"] = record.run.state
-        states |= {f"step {one.id}": one.state for one in record.run.steps.values()}
-    states |= {f"interrupt {one.id}": one.state for one in record.interrupts.values()}
+        states |= {f"step {step.id}": step.state for step in record.run.steps.values()}
+    states |= {
+        f"interrupt {interrupt.id}": interrupt.state for interrupt in record.interrupts.values()
+    }
     return states
 
 

@@ -46,11 +46,11 @@ def _rows(branch: Branch, depth: int, parent: int) -> Iterator[tuple[Branch, int
     """Yield each line with its depth and the number of the line above it in the tree."""
     counter = [0]
 
-    def walk(one: Branch, deep: int, above: int) -> Iterator[tuple[Branch, int, int]]:
+    def walk(node: Branch, deep: int, above: int) -> Iterator[tuple[Branch, int, int]]:
         here = counter[0]
         counter[0] += 1
-        yield one, deep, above
-        for twig in one.twigs:
+        yield node, deep, above
+        for twig in node.twigs:
             yield from walk(twig, deep + 1, here)
 
     yield from walk(branch, depth, parent)
@@ -83,5 +83,5 @@ def _box(branch: Branch, text: str, depth: int, at: int) -> Iterator[str]:
 
 
 def _text(branch: Branch) -> str:
-    parts = [" ".join(clean(one).split()) for one in (branch.title, branch.state, branch.about)]
+    parts = [" ".join(clean(part).split()) for part in (branch.title, branch.state, branch.about)]
     return cut("  ".join(part for part in parts if part), MOST)

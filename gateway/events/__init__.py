@@ -1,1 +1,1 @@
-"""What machine interfaces are told."""
+"""The events that machine interfaces receive."""

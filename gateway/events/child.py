@@ -1,91 +1,114 @@
-"""What machine interfaces are told of children: in the parent's stream, beside the child's own."""
+"""The events about children in the parent's stream, beside the child's own."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
 
 from ...journal import entries as e
 from ...journal.record import SessionRecord
 from ...machines.delivery import Relation
+from ..acknowledgement import accepted
+from .contract import (
+    ChildEndedEvent,
+    ChildStartedEvent,
+    Event,
+    NoticeEvent,
+    SideTalkEndedEvent,
+    Stamp,
+    SteeredEvent,
+)
 
 
-def is_aside(event: Mapping[str, Any]) -> bool:
-    """Whether an event is a child's own doing, which a screen leaves out; not what it asks."""
-    return "parent" in event and event["type"] != "question"
-
-
-def of_child(entry: e.Entry, record: SessionRecord) -> list[dict[str, Any]]:
+def of_child(entry: e.Entry, record: SessionRecord, at: Stamp) -> list[Event]:
     """Return the events of an entry about a child; none for any other."""
     match entry:
         case e.ChildStarted():
-            return [_started(entry)]
+            return [
+                ChildStartedEvent(
+                    type="child_started",
+                    **at,
+                    name=entry.child,
+                    task=entry.task,
+                    id=entry.session,
+                    agent=entry.agent,
+                    relation=entry.relation,
+                    waiting=entry.is_waiting,
+                )
+            ]
         case e.ChildResumed():
             child = record.children[entry.child]
             return [
-                {"type": "child_started", "name": child.name, "task": child.task, "resumed": True}
+                ChildStartedEvent(
+                    type="child_started", **at, name=child.name, task=child.task, resumed=True
+                )
             ]
         case e.ChildInterrupted():
-            return [_ended(entry, record, "cancelled", resumable=True)]
+            event = _ended(entry, "cancelled", entry.why, at)
+            event["resumable"] = True
+            return [event]
+        case e.ChildEnded() if record.children[entry.child].relation == Relation.SIDE_TALK:
+            return [_side_talk_ended(entry, record, at)]
         case e.ChildEnded():
-            return [_ended(entry, record, entry.status)]
+            return [_ended(entry, entry.status, entry.reason, at)]
         case e.Offered(is_answered=False):
-            return [_talk(entry)]
+            return [_side_talk_accepted(entry, at)]
         case e.Offered():
-            said = f"#{entry.number} in the queue is what {entry.child} says: {entry.text}"
-            return [{"type": "notice", "text": f"{said}\n/queue steer, keep or pop it."}]
+            said = f"#{entry.number} in the queue is the answer of {entry.child}: {entry.text}"
+            text = f"{said}\n/queue steer, keep or pop it."
+            return [NoticeEvent(type="notice", **at, text=text)]
         case e.SteerArrived() if entry.turn:
-            place = {"turn": entry.turn, "step": entry.step, "child": entry.child}
-            return [{"type": "steered", "id": entry.item, **place}]
+            return [
+                SteeredEvent(
+                    type="steered",
+                    **at,
+                    id=entry.item,
+                    turn=entry.turn,
+                    step=entry.step,
+                    child=entry.child,
+                )
+            ]
         case _:
             return []
 
 
-def _started(entry: e.ChildStarted) -> dict[str, Any]:
-    return {
-        "type": "child_started",
-        "name": entry.child,
-        "task": entry.task,
-        "id": entry.session,
-        "agent": entry.agent,
-        "relation": entry.relation,
-        "waiting": entry.is_waiting,
-    }
-
-
 def _ended(
-    entry: e.ChildInterrupted | e.ChildEnded,
-    record: SessionRecord,
-    status: str,
-    *,
-    resumable: bool = False,
-) -> dict[str, Any]:
+    entry: e.ChildInterrupted | e.ChildEnded, status: str, reason: str, at: Stamp
+) -> ChildEndedEvent:
+    event = ChildEndedEvent(
+        type="child_ended",
+        **at,
+        name=entry.child,
+        status=status,
+        killed=list(entry.killed),
+        survivors=list(entry.survivors),
+    )
+    if reason:
+        event["reason"] = reason
+    return event
+
+
+def _side_talk_ended(entry: e.ChildEnded, record: SessionRecord, at: Stamp) -> SideTalkEndedEvent:
     child = record.children[entry.child]
-    if child.relation == Relation.SIDE_TALK and not resumable:
-        item = record.queue.items.get(child.item)
-        number = item.number if item is not None else None
-        name = {"name": child.name, "item": child.item, "number": number, "status": status}
-        return {"type": "side_talk_ended", **name, "text": entry.text}
-    killed = {"killed": list(entry.killed), "survivors": list(entry.survivors)}
-    reason = getattr(entry, "reason", "") or getattr(entry, "why", "")
-    ended = {"type": "child_ended", "name": entry.child, "status": status, **killed}
-    return {
-        **ended,
-        **({"reason": reason} if reason else {}),
-        **({"resumable": True} if resumable else {}),
-    }
+    item = record.queue.items.get(child.item)
+    return SideTalkEndedEvent(
+        type="side_talk_ended",
+        **at,
+        name=child.name,
+        item=child.item,
+        number=item.number if item is not None else None,
+        status=entry.status,
+        text=entry.text,
+    )
 
 
-def _talk(entry: e.Offered) -> dict[str, Any]:
-    return {
-        "type": "accepted",
-        "id": entry.item,
-        "as": "side_talk",
-        "number": entry.number,
-        "position": None,
-        "client_id": entry.client_id or None,
-        "matched": "/smalltalk",
-        "rule": "side-talk",
-        "ack": "side_talk",
-        "text": entry.text,
-    }
+def _side_talk_accepted(entry: e.Offered, at: Stamp) -> Event:
+    return accepted(
+        at,
+        id=entry.item,
+        said_as="side_talk",
+        number=entry.number,
+        client_id=entry.client_id,
+        matched="/smalltalk",
+        rule="side-talk",
+        ack="side_talk",
+        text=entry.text,
+        has_words=False,
+    )

@@ -1,388 +1,839 @@
-"""The event contract: what machine interfaces are told, one JSON object each.
+"""The event contract: every event that machine interfaces send, one JSON object each.
 
-Events are translations of journal entries, made when an entry is folded and told when it is durable,
-and of a few passing facts. Common fields are `type`, `seq` (the entry's number, null for a fact),
-`time` (ISO 8601, UTC) and `session`.
+`event["type"]` names the event, and type checkers narrow the union `Event` by it: a key that an event
+does not have, or a builder that leaves one out, fails `make check`. An event is a plain dictionary,
+written as JSON in the order in which it was built. (40 TypedDicts take 2 ms at start; as many slotted
+dataclasses would take 50.)
+
+docs/events.md is written from this module: an event's docstring says when it is sent, the text below
+a field describes the field, and the text below a union is the introduction of its section.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal, NotRequired, TypedDict, TypeGuard
 
-from ...journal import compaction_entries as c
-from ...journal import entries as e
-from ...journal import revert_entries as r
-from ...journal.limit_entries import LimitReached, LimitsGranted
-from ...journal.queue_record import ItemRecord, QueueRecord
-from ...journal.record import SessionRecord
-from ...machines.conversation import Usage
-from ...machines.facts import (
-    Fact,
-    MessageKnown,
-    MessageRejected,
-    Noticed,
-    OutputShown,
-    StoreLost,
-    TextStreamed,
-    ThoughtStreamed,
+# What events have in common -----------------------------------------------------------------------
+
+
+class Stamp(TypedDict):
+    """The fields of every event, besides `type`."""
+
+    seq: int | None
+    """number of its journal entry; null if it is not journalled"""
+    time: str
+    """ISO 8601, UTC"""
+    session: str
+    """the session that it is about"""
+    parent: NotRequired[str]
+    """in a subagent's event: the session above `session`"""
+
+
+# Objects within events ----------------------------------------------------------------------------
+
+
+class Progress(TypedDict):
+    """How far something is."""
+
+    done: int
+    """units that are done"""
+    total: int
+    """units in all"""
+    unit: str
+    """what is counted, such as `files`; may be empty"""
+
+
+class QueueItem(TypedDict):
+    """A message of the queue."""
+
+    id: str
+    """the item's id"""
+    number: int
+    """the number that people use: `#3`"""
+    state: str
+    """a state of the machine `item`, see [machines.md](machines.md)"""
+    text: str
+    """the message"""
+    progress: Progress | None
+    """what the turn that runs it, or ran it, has reported"""
+    user: str
+    """who sent it; may be empty"""
+    answer: NotRequired[str]
+    """what an offered item brings"""
+    children: NotRequired[list[str]]
+    """names of the subagents that a steer is for"""
+    goal: NotRequired[str]
+    """id of the goal that it works for"""
+    held: NotRequired[bool]
+    """true if it waits for a person's word"""
+
+
+class QueueView(TypedDict):
+    """A queue: what has not ended, in order."""
+
+    state: str
+    """open or held"""
+    items: list[QueueItem]
+    """the messages, the next one first"""
+
+
+class ToolCallView(TypedDict):
+    """A tool call."""
+
+    call: str
+    """the call's id, unique in its session"""
+    tool: str
+    """the tool's name"""
+    arguments: Mapping[str, Any]
+    """what it is called with"""
+
+
+class ProcessesView(TypedDict):
+    """What became of processes that were stopped."""
+
+    killed: list[int]
+    """pids that had to be killed"""
+    survivors: list[int]
+    """pids that could not be killed"""
+
+
+class Tokens(TypedDict):
+    """Tokens, and what they cost."""
+
+    input: int
+    """tokens read, cached ones included"""
+    output: int
+    """tokens written, reasoning included"""
+    cache_read: int
+    """tokens of `input` that came from the server's cache"""
+    cache_write: int
+    """tokens of `input` that were written to the server's cache"""
+    reasoning: int
+    """tokens of `output` that were thinking"""
+    cost: float
+    """by the configured prices; 0 without prices"""
+
+
+class TurnUsage(Tokens):
+    """What a turn used."""
+
+    seconds: float
+    """time from its start to its end"""
+
+
+class GoalView(TypedDict):
+    """A goal."""
+
+    id: str
+    """the goal's id"""
+    state: str
+    """a state of the machine `goal`, see [machines.md](machines.md)"""
+    text: str
+    """what is to be reached"""
+    turns_used: int
+    """turns of this grant that have ended"""
+    turns_total: int
+    """turns of all grants"""
+    max_turns: int
+    """turns of this grant"""
+    reason: str | None
+    """why it is in this state: user, interrupt, budget, no_progress, judge_unusable or failing"""
+    detail: str | None
+    """more about the reason, or what is missing"""
+    tokens: int
+    """tokens of all its turns"""
+    max_tokens: int | None
+    """tokens of this grant; null without a limit"""
+
+
+class GateOutcome(TypedDict):
+    """A gate's command, and how it ended."""
+
+    command: str
+    """the command"""
+    passed: bool
+    """whether it succeeded"""
+    exit_code: int | None
+    """its exit code; null if it did not end by itself"""
+
+
+class VerdictView(TypedDict):
+    """A verdict about a turn of a goal."""
+
+    turn: str
+    """the turn that was judged"""
+    verdict: str
+    """done, continue, wait or impossible"""
+    reason: str
+    """why"""
+    by: str
+    """judge, gate (one failed) or gates (all passed)"""
+    usable: bool
+    """false if the judge gave no verdict that could be used, which counts as continue"""
+    condition: Mapping[str, Any] | None
+    """what is waited for: `{"seconds": 30}`, `{"process": 4711}` or `{"file": "out.log"}`"""
+
+
+class NextGoal(TypedDict):
+    """A goal that comes after the current one."""
+
+    id: str
+    """the goal's id"""
+    text: str
+    """what is to be reached"""
+
+
+class GoalDetails(GoalView):
+    """A goal with what it has spent, how it was judged, and what comes after it."""
+
+    tokens_used: int
+    """tokens of this grant"""
+    minutes_used: float
+    """minutes of this grant"""
+    max_minutes: float | None
+    """minutes that this grant may take; null without a limit"""
+    waiting_for: str | None
+    """what it waits for, in words"""
+    seconds: float
+    """seconds of all its turns"""
+    judging: bool
+    """whether a turn is being judged"""
+    gates: list[GateOutcome]
+    """how its gates ended last"""
+    verdict: VerdictView | None
+    """the last verdict"""
+    next: list[NextGoal]
+    """the goals after it"""
+
+
+class StepView(TypedDict):
+    """A step of a workflow's run."""
+
+    step: str
+    """the step's id"""
+    state: str
+    """running, done, failed, skipped, blocked or interrupted; of an item also retrying"""
+    done: NotRequired[int]
+    """with `for_each`: items that are done"""
+    failed: NotRequired[int]
+    """with `for_each`: items that failed"""
+    total: NotRequired[int]
+    """with `for_each`: items in all"""
+    exit_code: NotRequired[int]
+    """exit code of a command"""
+    reason: NotRequired[str]
+    """why it failed, or did not run"""
+
+
+class StepQuestionText(TypedDict):
+    """What a step asks."""
+
+    text: str
+    """the question"""
+
+
+# The session --------------------------------------------------------------------------------------
+
+
+class SessionStartedEvent(Stamp):
+    """Sent when a session has begun, or was taken up again."""
+
+    type: Literal["session_started"]
+    resumed: bool
+    """whether it was taken up again"""
+    folder: str
+    """the folder that it works in"""
+
+
+class RecoveredEvent(Stamp):
+    """Sent after `session_started` if messages wait or were interrupted; nothing runs automatically."""
+
+    type: Literal["recovered"]
+    cause: str
+    """crash or exit"""
+    items: list[QueueItem]
+    """the messages that were found"""
+    last_active: str
+    """ISO 8601, UTC"""
+    unknown: list[ToolCallView]
+    """calls whose outcome is not known"""
+
+
+class NoticeEvent(Stamp):
+    """Sent to tell a person something; programs need not read it."""
+
+    type: Literal["notice"]
+    text: str
+    """one or more lines"""
+    seconds: NotRequired[float]
+    """how long something is waited for (a rate limit, an overloaded server), from `time` on"""
+    client_id: NotRequired[str]
+    """on a line that another terminal sent: its key"""
+
+
+class ErrorEvent(Stamp):
+    """Sent when something failed."""
+
+    type: Literal["error"]
+    code: str
+    """for example `model_failed`, `bad_line`, `store_failed`, or `limit_reached`: the turn is then
+    interrupted, cause `budget`"""
+    text: str
+    """what happened"""
+    hint: str
+    """the next step; may be empty"""
+    client_id: NotRequired[str]
+    """the key of the input line that it is about"""
+
+
+class QueueEvent(QueueView, Stamp):
+    """Sent after each change of the queue."""
+
+    type: Literal["queue"]
+
+
+class CompactedEvent(Stamp):
+    """Sent when older turns were summed up to make room in the model's window."""
+
+    type: Literal["compacted"]
+    turn: str
+    """the turn that needed the room; empty between turns"""
+    how: str
+    """summary, or pruned: the oldest tool results were left out"""
+    dropped: int
+    """messages that the summary replaces"""
+    before: int
+    """tokens before, estimated"""
+    after: int
+    """tokens after, estimated"""
+    summary: str | None
+    """the summary"""
+    reason: str | None
+    """why there is no summary"""
+
+
+class RevertedEvent(Stamp):
+    """Sent when files were restored."""
+
+    type: Literal["reverted"]
+    id: str
+    """the revert's id"""
+    scope: str
+    """turn, last or undo"""
+    turns: list[str]
+    """the turns whose changes were reverted"""
+    restored: list[str]
+    """paths that were restored"""
+    kept: list[str]
+    """paths that were left as they are"""
+    why: dict[str, str]
+    """the reason for each path in `kept`"""
+    shared: list[str]
+    """paths that changed while a command ran"""
+    yours: list[str]
+    """paths that are back to a person's own version"""
+    notes: list[str]
+    """what a revert does not cover"""
+
+
+class SessionSuspendedEvent(Stamp):
+    """Sent when the session was saved and left; it can be resumed."""
+
+    type: Literal["session_suspended"]
+
+
+class SessionFinalizedEvent(Stamp):
+    """Sent when the session has been finalized."""
+
+    type: Literal["session_finalized"]
+    id: str
+    """id of this end; `session_finalize` hooks get the same"""
+    cause: str
+    """why it ended"""
+
+
+SessionEvent = (
+    SessionStartedEvent
+    | RecoveredEvent
+    | NoticeEvent
+    | ErrorEvent
+    | QueueEvent
+    | CompactedEvent
+    | RevertedEvent
+    | SessionSuspendedEvent
+    | SessionFinalizedEvent
 )
-from ..acknowledgement import accepted_text
-from ..commands.limits import of_limits
-from ..formats import iso
-from .child import of_child
-from .compaction import attachment_events, of_compaction, of_revert, output_of
-from .goal import of_goal
-from .run import of_run
+"""The session as a whole."""
 
-Event = dict[str, Any]
+# Messages -----------------------------------------------------------------------------------------
 
-CHANGES_QUEUE = (
-    e.Queued,
-    e.Requeued,
-    e.Deferred,
-    e.Edited,
-    e.Moved,
-    e.SteerAddressed,
-    e.Withdrawn,
-    e.QueueHeld,
-    e.QueueReleased,
-    e.TurnStarted,
-    e.TurnEnded,
-    e.Interrupted,
-    e.Steered,
-    e.Recovered,
-    e.Offered,
-    e.OfferAnswered,
-    e.OfferWanted,
-    e.Kept,
-    e.SteerArrived,
+_TakenAs = TypedDict("_TakenAs", {"as": str})  # `as` is no name in Python
+"""what it was accepted as: turn, queue, steer, interrupt, side_talk or command"""
+
+
+class AcceptedEvent(_TakenAs, Stamp):
+    """Sent when a message was accepted."""
+
+    type: Literal["accepted"]
+    id: str
+    """id of the queue item, or of the receipt"""
+    number: int | None
+    """the item's number; null if it is not queued"""
+    position: int | None
+    """its place among the messages that wait, from 1"""
+    client_id: str | None
+    """the key that the sender gave"""
+    matched: str | None
+    """the word that decided"""
+    rule: str | None
+    """the routing row that decided"""
+    ack: str | None
+    """the row's acknowledgement, see [routing.md](routing.md)"""
+    text: str
+    """the message"""
+    user: NotRequired[str]
+    """who sent it, if a name is known"""
+    children: NotRequired[list[str]]
+    """names of the subagents that it steers"""
+    ack_text: NotRequired[str | None]
+    """the acknowledgement in words; absent for a command and for a side talk"""
+
+
+class RejectedEvent(Stamp):
+    """Sent when a message was not accepted. Nothing of it is kept."""
+
+    type: Literal["rejected"]
+    reason: str
+    """why, in a word: `empty`, `queue_full`, `unknown_command`, …"""
+    text: str
+    """the message"""
+    client_id: str | None
+    """the key that the sender gave"""
+    hint: NotRequired[str]
+    """the next step"""
+
+
+class ResultEvent(Stamp):
+    """Sent as the one answer to a slash command."""
+
+    type: Literal["result"]
+    id: str
+    """the `id` of the command's `accepted`"""
+    client_id: str | None
+    """the key that the sender gave"""
+    name: str
+    """the command: `queue`, `goal`, …"""
+    ok: bool
+    """whether it was carried out"""
+    data: dict[str, Any]
+    """what the command prints with `--json`"""
+    text: str
+    """the answer in words"""
+
+
+class SteeredEvent(Stamp):
+    """Sent when a steer has entered a turn."""
+
+    type: Literal["steered"]
+    id: str
+    """id of the queue item"""
+    turn: str
+    """the turn that it entered"""
+    step: int
+    """the model call that reads it first"""
+    child: NotRequired[str]
+    """the subagent that received it: `turn` and `step` are the subagent's"""
+
+
+class RequeuedEvent(Stamp):
+    """Sent when a steer did not enter its turn and waits again."""
+
+    type: Literal["requeued"]
+    id: str
+    """id of the queue item"""
+    why: str
+    """the reason"""
+    item: str
+    """the item that waits now: the same, or a new one if the agent handed it back with `defer`"""
+    number: int
+    """number of `item`"""
+
+
+class PermissionQuestionEvent(Stamp):
+    """Sent when a tool call needs a permission. The turn waits; an interrupt withdraws the question."""
+
+    type: Literal["question"]
+    id: str
+    """what an answer refers to"""
+    kind: Literal["permission"]
+    """tells it from a step's question"""
+    tool: str
+    """the tool's name"""
+    arguments: Mapping[str, Any]
+    """what it would be called with"""
+    options: list[str]
+    """allow, always, deny"""
+    rule: str | None
+    """the permission rule that asks"""
+    source: str | None
+    """the file of the rule"""
+    outside: bool
+    """whether the call leaves the session's folder"""
+
+
+class StepQuestionEvent(Stamp):
+    """Sent when a workflow's step asks a person. Answered by `{"answer": ID, "choice": TEXT}`."""
+
+    type: Literal["question"]
+    id: str
+    """what an answer refers to"""
+    kind: Literal["ask"]
+    """tells it from a question about a tool call"""
+    tool: Literal["ask"]
+    """always the same: no tool is called"""
+    step: str
+    """the step that asks"""
+    arguments: StepQuestionText
+    """the question"""
+    options: list[str]
+    """the answers to choose from; may be empty"""
+    default: str | None
+    """the answer if no person answers"""
+
+
+QuestionEvent = PermissionQuestionEvent | StepQuestionEvent
+
+
+class AnsweredEvent(Stamp):
+    """Sent when a permission's question is closed. A step's question ends with its `step` event."""
+
+    type: Literal["answered"]
+    id: str
+    """the question"""
+    turn: str
+    """the turn that asked"""
+    choice: str
+    """allow, always or deny; withdrawn if the turn was stopped first"""
+
+
+MessageEvent = (
+    AcceptedEvent
+    | RejectedEvent
+    | ResultEvent
+    | SteeredEvent
+    | RequeuedEvent
+    | QuestionEvent
+    | AnsweredEvent
 )
+"""Messages, commands and answers. A message is either `accepted` or `rejected`; a command is
+`accepted`, then has one `result`."""
+
+# Turns --------------------------------------------------------------------------------------------
 
 
-def item_view(item: ItemRecord, *, is_held: bool) -> Event:
-    """Show a queue item as programs see it; of what is offered the answer, of a steer for whom."""
-    return {
-        "id": item.id,
-        "number": item.number,
-        "state": item.state,
-        "text": item.text,
-        "progress": item.progress,
-        "user": item.user,
-        **({"answer": item.answer} if item.state == "offered" and item.answer else {}),
-        **({"children": list(item.for_children)} if item.for_children else {}),
-        **({"goal": item.goal} if item.goal else {}),
-        **({"held": True} if is_held else {}),
-    }
+class TurnStartedEvent(Stamp):
+    """Sent when a turn begins."""
+
+    type: Literal["turn_started"]
+    turn: str
+    """the turn"""
+    item: str
+    """id of the queue item that it runs"""
+    number: int
+    """number of the item"""
+    elapsed: NotRequired[float]
+    """seconds since it began, for a client that attaches to a running session"""
 
 
-def queue_view(queue: QueueRecord, *, is_all: bool = False) -> Event:
-    """Show a queue as programs see it: what has not ended, in order; `is_all`: what was replaced, too."""
-    shown = [*queue.live(), *(queue.superseded() if is_all else ())]
-    items = [item_view(one, is_held=queue.holds(one)) for one in shown]
-    return {"state": queue.state, "items": items}
+class TextEvent(Stamp):
+    """Sent for each piece of the model's answer."""
+
+    type: Literal["text"]
+    turn: str
+    """the turn"""
+    delta: str
+    """the piece"""
 
 
-def usage_view(usage: Usage) -> Event:
-    """Show tokens, every field."""
-    return {
-        "input": usage.input,
-        "output": usage.output,
-        "cache_read": usage.cache_read,
-        "cache_write": usage.cache_write,
-        "reasoning": usage.reasoning,
-        "cost": round(usage.cost, 6),
-    }
+class ThinkingEvent(Stamp):
+    """Sent for each piece of what the model thinks before it answers; no part of the conversation."""
+
+    type: Literal["thinking"]
+    turn: str
+    """the turn"""
+    delta: str
+    """the piece"""
 
 
-class Narrator:
-    """Tells one session's story to whoever subscribed; `publish` must not block."""
+class ToolStartedEvent(ToolCallView, Stamp):
+    """Sent when a tool call begins."""
 
-    def __init__(
-        self,
-        session: str,
-        publish: Callable[[Event], None],
-        now: Callable[[], float],
-        parent: str = "",
-    ) -> None:
-        self._common = {"session": session, **({"parent": parent} if parent else {})}
-        self._publish = publish
-        self._now = now
-
-    def hear(
-        self, entry: e.Entry, seq: int, time: float, record: SessionRecord
-    ) -> tuple[Event, ...]:
-        """Translate an entry, with the record as it is with this entry folded."""
-        events = [*translate(entry, record), *of_goal(entry, record)]
-        if record.run is not None:
-            events += of_run(entry, record)
-        if isinstance(entry, CHANGES_QUEUE):
-            events.append({"type": "queue", **queue_view(record.queue)})
-        common = {"seq": seq, "time": iso(time), **self._common}
-        return tuple({"type": one.pop("type"), **common, **one} for one in events)
-
-    def tell(self, told: tuple[Event, ...]) -> None:
-        """Publish what is durable now."""
-        for event in told:
-            self._publish(event)
-
-    def pass_on(self, fact: Fact) -> None:
-        """Publish a passing fact."""
-        event = _of_fact(fact)
-        kind = event.pop("type")
-        common = {"seq": None, "time": iso(self._now()), **self._common}
-        self._publish({"type": kind, **common, **event})
-
-    def say(self, kind: str, /, **fields: Any) -> None:
-        """Publish an event that no actor knows of: a command's receipt, its result."""
-        common = {"seq": None, "time": iso(self._now()), **self._common}
-        self._publish({"type": kind, **common, **fields})
+    type: Literal["tool_started"]
+    turn: str
+    """the turn"""
 
 
-def translate(entry: e.Entry, record: SessionRecord) -> list[Event]:
-    """Return the events of one entry, in order; many entries have one, some none."""
-    match entry:
-        case e.SessionOpened():
-            return [_started(record, is_resumed=False)]
-        case e.SessionResumed():
-            return [_started(record, is_resumed=True)]
-        case e.SessionSuspended():
-            return [{"type": "session_suspended"}]
-        case e.SessionFinalized():
-            return [{"type": "session_finalized", "id": entry.finalize, "cause": entry.cause}]
-        case e.Recovered():
-            return _recovered(entry, record)
-        case e.Queued(child="", purpose="", goal=""):
-            return [_accepted(entry), *attachment_events(entry.attached)]
-        case e.Edited():
-            return attachment_events(entry.attached)
-        case LimitReached() | LimitsGranted():
-            return of_limits(entry)
-        case c.CompactionBegun() | c.Compacted():
-            return of_compaction(entry)
-        case e.Requeued():
-            return [_requeued(entry.item, entry.why, record.queue.items[entry.item])]
-        case e.Deferred():
-            return [_requeued(entry.item, entry.why, record.queue.items[entry.new_item])]
-        case e.Steered():
-            return [
-                {"type": "steered", "id": item, "turn": entry.turn, "step": entry.step}
-                for item in entry.items
-            ]
+class OutputEvent(Stamp):
+    """Sent while a command runs for longer than half a second; at most four times a second."""
+
+    type: Literal["output"]
+    turn: str
+    """the turn"""
+    call: str
+    """the call"""
+    text: str
+    """the last lines that it has printed, at most 10"""
+
+
+class ToolEndedEvent(Stamp):
+    """Sent when a tool call has ended, or was not run."""
+
+    type: Literal["tool_ended"]
+    turn: str
+    """the turn"""
+    call: str
+    """the call"""
+    tool: str
+    """the tool's name"""
+    status: str
+    """ok, failed, timed_out, killed, denied or skipped"""
+    exit_code: int | None
+    """exit code of a command"""
+    bytes: int
+    """size of the whole output, in bytes"""
+    lines: int
+    """lines that the model reads"""
+    output: str
+    """what the model reads; of more than 16,000 characters the beginning and the end"""
+    reason: NotRequired[str]
+    """why it was not run"""
+
+
+class ProgressEvent(Progress, Stamp):
+    """Sent when the agent reports progress."""
+
+    type: Literal["progress"]
+    turn: str
+    """the turn"""
+
+
+class InterruptingEvent(Stamp):
+    """Sent when an interrupt was accepted."""
+
+    type: Literal["interrupting"]
+    turn: str | None
+    """the turn that is stopped; null between turns"""
+    cause: str
+    """why"""
+
+
+class InterruptedEvent(Stamp):
+    """Sent when the turn has ended by an interrupt."""
+
+    type: Literal["interrupted"]
+    turn: str
+    """the turn"""
+    cause: str
+    """why"""
+    checkpoint: Progress | None
+    """the progress that was saved"""
+
+
+class TurnEndedEvent(Stamp):
+    """Sent when a turn has ended."""
+
+    type: Literal["turn_ended"]
+    turn: str
+    """the turn"""
+    item: str
+    """id of the queue item that it ran"""
+    status: str
+    """completed, interrupted or failed"""
+    usage: TurnUsage
+    """what it used"""
+    reason: NotRequired[str]
+    """why it failed"""
+
+
+class StoppedEvent(ProcessesView, Stamp):
+    """Sent when every process that a stopped turn started has exited."""
+
+    type: Literal["stopped"]
+    turn: str | None
+    """the turn; null between turns"""
+
+
+TurnEvent = (
+    TurnStartedEvent
+    | TextEvent
+    | ThinkingEvent
+    | ToolStartedEvent
+    | OutputEvent
+    | ToolEndedEvent
+    | ProgressEvent
+    | InterruptingEvent
+    | InterruptedEvent
+    | TurnEndedEvent
+    | StoppedEvent
+)
+"""Turns and tool calls. The events of an interrupt come in this order: `accepted`, `interrupting`,
+`interrupted`, `turn_ended`, `stopped`."""
+
+# Goals and subagents ------------------------------------------------------------------------------
+
+
+class GoalEvent(GoalView, Stamp):
+    """Sent after each change of a goal, and when one of its turns has ended."""
+
+    type: Literal["goal"]
+
+
+class GoalStatusEvent(GoalDetails, Stamp):
+    """Sent to a client that attaches, if there is a goal that is not over."""
+
+    type: Literal["goal"]
+
+
+class VerdictEvent(VerdictView, Stamp):
+    """Sent when a turn of a goal was judged."""
+
+    type: Literal["verdict"]
+
+
+class ChildStartedEvent(Stamp):
+    """Sent when a subagent begins, or goes on: then with `name`, `task` and `resumed` alone."""
+
+    type: Literal["child_started"]
+    name: str
+    """the subagent's name"""
+    task: str
+    """its task"""
+    id: NotRequired[str]
+    """its session"""
+    agent: NotRequired[str]
+    """its agent"""
+    relation: NotRequired[str]
+    """foreground_child, background_child or side_talk"""
+    waiting: NotRequired[bool]
+    """whether it waits for a place"""
+    resumed: NotRequired[bool]
+    """true if it goes on"""
+
+
+class ChildEndedEvent(ProcessesView, Stamp):
+    """Sent when a subagent has ended, or was interrupted together with its parent."""
+
+    type: Literal["child_ended"]
+    name: str
+    """the subagent's name"""
+    status: str
+    """completed, failed or cancelled"""
+    reason: NotRequired[str]
+    """why"""
+    resumable: NotRequired[bool]
+    """true if it was interrupted together with its parent and can go on"""
+
+
+class SideTalkEndedEvent(Stamp):
+    """Sent when a side talk has ended; its answer is offered in the queue."""
+
+    type: Literal["side_talk_ended"]
+    name: str
+    """the side talk's name"""
+    item: str
+    """id of the queue item that holds the answer"""
+    number: int | None
+    """number of the item"""
+    status: str
+    """completed, failed or cancelled"""
+    text: str
+    """the answer"""
+
+
+GoalAndChildEvent = (
+    GoalEvent
+    | GoalStatusEvent
+    | VerdictEvent
+    | ChildStartedEvent
+    | ChildEndedEvent
+    | SideTalkEndedEvent
+)
+"""Goals ([goals.md](goals.md)) and subagents ([delegation.md](delegation.md)). A subagent's own events
+come in the same stream, with its own `session` and with `parent`."""
+
+# Workflows ----------------------------------------------------------------------------------------
+
+
+class RunStartedEvent(Stamp):
+    """Sent when a run begins, or goes on."""
+
+    type: Literal["run_started"]
+    run: str
+    """the run's session"""
+    workflow: str
+    """the workflow's name"""
+    resumed: bool
+    """whether it goes on"""
+
+
+class StepEvent(StepView, Stamp):
+    """Sent when a step changes its state; with `for_each` also when an item does."""
+
+    type: Literal["step"]
+    item: NotRequired[Any]
+    """the item, if it is about one"""
+    index: NotRequired[int]
+    """the item's place, from 0"""
+    attempt: NotRequired[int]
+    """number of the item's attempt, from the second on"""
+
+
+class RunEndedEvent(Stamp):
+    """Sent when a run has ended."""
+
+    type: Literal["run_ended"]
+    run: str
+    """the run's session"""
+    status: str
+    """succeeded, failed or interrupted"""
+    steps: list[StepView]
+    """the steps that began or ended"""
+    reason: NotRequired[str]
+    """why it failed"""
+    output: NotRequired[str]
+    """the workflow's output, if it has one and the run succeeded"""
+
+
+class ChangedEvent(Stamp):
+    """Sent last by `steersman run --json`."""
+
+    type: Literal["changed"]
+    files: list[str]
+    """paths that the run has changed, over all its turns"""
+
+
+RunEvent = RunStartedEvent | StepEvent | RunEndedEvent | ChangedEvent
+"""`steersman run --json` sends these besides the events of the run's session and of its agents. A
+workflow that is a step of another one is a run of its own: its events have their own `session`, and
+`parent`. Lines of standard input are messages to the run; the end of input ends nothing, but questions
+then stay unanswered."""
+
+Event = SessionEvent | MessageEvent | TurnEvent | GoalAndChildEvent | RunEvent
+
+
+ReceiptEvent = AcceptedEvent | RejectedEvent | ResultEvent
+
+
+def is_receipt(event: Event, client_id: str) -> TypeGuard[ReceiptEvent]:
+    """Whether an event is the answer to the message with this key; a command's is its `result`."""
+    match event["type"]:
+        case "accepted":
+            return event["client_id"] == client_id and event["as"] != "command"
+        case "rejected" | "result":
+            return event["client_id"] == client_id
         case _:
-            return of_child(entry, record) or _of_turn(entry, record)
+            return False
 
 
-def _of_turn(entry: e.Entry, record: SessionRecord) -> list[Event]:
-    match entry:
-        case e.TurnStarted():
-            fields = {"turn": entry.turn, "item": entry.item, "number": entry.number}
-            return [{"type": "turn_started", **fields}]
-        case e.ModelCallFailed():
-            return [
-                {
-                    "type": "error",
-                    "code": "model_failed",
-                    "text": entry.reason,
-                    "hint": entry.hint,
-                }
-            ]
-        case e.TurnEnded():
-            return [_turn_ended(entry.turn, entry.status, record)]
-        case e.InterruptPlanned():
-            notice = {"type": "notice", "text": f"Stopping after {', '.join(entry.tools)}"}
-            return [*_taken_as_interrupt(entry), notice]
-        case e.InterruptCalledOff():
-            return [{"type": "notice", "text": "The stop is called off: the turn goes on."}]
-        case e.InterruptRequested():
-            turn = entry.turn or None
-            interrupting = {"type": "interrupting", "turn": turn, "cause": entry.cause}
-            return [*_taken_as_interrupt(entry), interrupting]
-        case e.Interrupted():
-            interrupted = {
-                "type": "interrupted",
-                "turn": entry.turn,
-                "cause": entry.cause,
-                "checkpoint": entry.checkpoint,
-            }
-            return [interrupted, _turn_ended(entry.turn, "interrupted", record)]
-        case e.Stopped(turn=turn):
-            killed = {"killed": list(entry.killed), "survivors": list(entry.survivors)}
-            return [{"type": "stopped", "turn": turn or None, **killed}]
-        case r.RevertBegun() | r.Reverted() | r.RevertRefused():
-            return of_revert(entry, record)
-        case e.ProgressMade():
-            done = {"done": entry.done, "total": entry.total, "unit": entry.unit}
-            return [{"type": "progress", "turn": entry.turn, **done}]
-        case _:
-            return _of_call(entry)
-
-
-def _of_call(entry: e.Entry) -> list[Event]:
-    match entry:
-        case e.QuestionAsked():
-            return [
-                {
-                    "type": "question",
-                    "id": entry.question,
-                    "kind": "permission",
-                    "tool": entry.tool,
-                    "arguments": entry.arguments,
-                    "options": ["allow", "always", "deny"],
-                    "rule": entry.rule or None,
-                    "source": entry.source or None,
-                    "outside": entry.is_outside,
-                }
-            ]
-        case e.QuestionAnswered():
-            answer = {"id": entry.question, "turn": entry.turn, "choice": entry.choice}
-            return [{"type": "answered", **answer}]
-        case e.ToolIntended():
-            return [
-                {
-                    "type": "tool_started",
-                    "turn": entry.turn,
-                    "call": entry.call,
-                    "tool": entry.tool,
-                    "arguments": entry.arguments,
-                }
-            ]
-        case e.ToolEnded():
-            return [_tool_ended(entry, entry.status, entry.exit_code, entry.bytes)]
-        case e.ToolRefused():
-            return [{**_tool_ended(entry, entry.status, None, 0), "reason": entry.reason}]
-        case _:
-            return []
-
-
-def _tool_ended(
-    entry: e.ToolEnded | e.ToolRefused, status: str, exit_code: int | None, size: int
-) -> Event:
-    return {
-        "type": "tool_ended",
-        "turn": entry.turn,
-        "call": entry.call,
-        "tool": entry.tool,
-        "status": status,
-        "exit_code": exit_code,
-        "bytes": size,
-        **output_of(entry),
-    }
-
-
-def _started(record: SessionRecord, *, is_resumed: bool) -> Event:
-    return {"type": "session_started", "resumed": is_resumed, "folder": record.folder}
-
-
-def _recovered(entry: e.Recovered, record: SessionRecord) -> list[Event]:
-    events = [_started(record, is_resumed=True)]
-    if record.queue.order:
-        events.append(
-            {
-                "type": "recovered",
-                "cause": entry.cause,
-                "items": queue_view(record.queue)["items"],
-                "last_active": iso(entry.last_active),
-                "unknown": _unknown(record),
-            }
-        )
-    return events
-
-
-def _unknown(record: SessionRecord) -> list[Event]:
-    """List the calls of which nobody knows how they ended."""
-    turn = record.turns.get(record.turn)
-    calls = turn.calls.values() if turn else ()
-    return [
-        {"call": one.id, "tool": one.tool, "arguments": one.arguments}
-        for one in calls
-        if one.state == "unknown"
-    ]
-
-
-def _requeued(name: str, why: str, item: ItemRecord) -> Event:
-    """Tell as what a message waits again: as itself, or, handed back, as another item."""
-    return {"type": "requeued", "id": name, "why": why, "item": item.id, "number": item.number}
-
-
-def _accepted(entry: e.Queued) -> Event:
-    accepted = {
-        "type": "accepted",
-        "id": entry.item,
-        "as": entry.said_as,
-        "number": entry.number,
-        "position": entry.position,
-        "client_id": entry.client_id or None,
-        "matched": entry.matched or None,
-        "rule": entry.rule or None,
-        "ack": entry.ack or None,
-        "text": entry.text,
-        **({"user": entry.user} if entry.user else {}),
-        **({"children": list(entry.for_children)} if entry.for_children else {}),
-    }
-    return _with_ack_text(accepted)
-
-
-def _taken_as_interrupt(entry: e.InterruptPlanned | e.InterruptRequested) -> list[Event]:
-    if not entry.text:
-        return []
-    accepted = {
-        "type": "accepted",
-        "id": entry.receipt,
-        "as": "interrupt",
-        "number": None,
-        "position": None,
-        "client_id": entry.client_id or None,
-        "matched": entry.matched or None,
-        "rule": entry.rule or None,
-        "ack": entry.ack or None,
-        "text": entry.text,
-        **({"user": entry.user} if entry.user else {}),
-    }
-    return [_with_ack_text(accepted)]
-
-
-def _with_ack_text(accepted: Event) -> Event:
-    """Add the words of the acknowledgement, for faces that have none of their own."""
-    return {**accepted, "ack_text": accepted_text(accepted) or None}
-
-
-def _turn_ended(turn: str, status: str, record: SessionRecord) -> Event:
-    known = record.turns[turn]
-    return {
-        "type": "turn_ended",
-        "turn": turn,
-        "item": known.item,
-        "status": status,
-        "usage": {**usage_view(known.usage), "seconds": round(known.ended - known.started, 3)},
-        **({"reason": known.reason} if known.reason else {}),
-    }
-
-
-def _of_fact(fact: Fact) -> Event:
-    match fact:
-        case TextStreamed(turn, delta):
-            return {"type": "text", "turn": turn, "delta": delta}
-        case ThoughtStreamed(turn, delta):
-            return {"type": "thinking", "turn": turn, "delta": delta}
-        case OutputShown(turn, call, text):
-            return {"type": "output", "turn": turn, "call": call, "text": text}
-        case Noticed(text, seconds):
-            return {"type": "notice", "text": text, **({"seconds": seconds} if seconds else {})}
-        case MessageRejected(reason, text, client_id):
-            known = {"reason": reason, "text": text, "client_id": client_id or None}
-            return {"type": "rejected", **known}
-        case StoreLost(code, text, hint):
-            return {"type": "error", "code": code, "text": text, "hint": hint}
-        case MessageKnown():
-            accepted = {
-                "type": "accepted",
-                "id": fact.id,
-                "as": fact.said_as,
-                "number": fact.number,
-                "position": None,
-                "client_id": fact.client_id or None,
-                "matched": fact.matched or None,
-                "rule": fact.rule or None,
-                "ack": fact.ack or None,
-                "text": "",
-            }
-            return _with_ack_text(accepted)
+def is_aside(event: Event) -> bool:
+    """Whether an event is a subagent's own, which a screen leaves out; its questions are not."""
+    return "parent" in event and event["type"] != "question"

@@ -1,115 +1,123 @@
-"""What machine interfaces are told of goals: their state after each change, and each verdict."""
+"""The events of goals: their state after each change, and each verdict."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ...journal import entries as e
-from ...journal import goal_entries as g
-from ...journal.goal_record import GoalRecord, GoalsRecord
-from ...journal.record import SessionRecord
+from ...journal.goal_record import GoalRecord, GoalsRecord, VerdictRecord
 from ...machines.verdict import read_condition
-
-Event = dict[str, Any]
-CHANGES = (
-    g.GoalBegun,
-    g.GoalCleared,
-    g.GoalJudged,
-    g.GoalPaused,
-    g.GoalResumed,
-    g.GoalWoken,
+from .contract import (
+    Event,
+    GateOutcome,
+    GoalDetails,
+    GoalEvent,
+    GoalStatusEvent,
+    GoalView,
+    NextGoal,
+    Stamp,
+    VerdictEvent,
+    VerdictView,
 )
 
 
-def goal_view(goal: GoalRecord) -> Event:
-    """Show a goal as programs see it; `detail` says more of its reason, or what is missing."""
-    return {
-        "id": goal.id,
-        "state": goal.state,
-        "text": goal.text,
-        "turns_used": goal.turns_used,
-        "turns_total": goal.turns_total,
-        "max_turns": goal.max_turns,
-        "reason": goal.reason or None,
-        "detail": goal.detail or None,
-        "tokens": goal.tokens_total,
-        "max_tokens": goal.max_tokens,
-    }
+def _view(goal: GoalRecord) -> GoalView:
+    return GoalView(
+        id=goal.id,
+        state=goal.state,
+        text=goal.text,
+        turns_used=goal.turns_used,
+        turns_total=goal.turns_total,
+        max_turns=goal.max_turns,
+        reason=goal.reason or None,
+        detail=goal.detail or None,
+        tokens=goal.tokens_total,
+        max_tokens=goal.max_tokens,
+    )
 
 
-def goals_view(goals: GoalsRecord) -> Event:
+def goals_view(goals: GoalsRecord) -> Mapping[str, Any]:
     """Show the current goal with its last verdict, and those in line; without one `state` is null."""
-    goal = goals.goal
-    line = [{"id": one, "text": goals.goals[one].text} for one in goals.line]
-    if goal is None:
-        return {"state": None, "text": None, "next": line}
+    if goals.goal is None:
+        return {"state": None, "text": None, "next": _in_line(goals)}
+    return _details(goals.goal, goals)
+
+
+def goal_status(goal: GoalRecord, goals: GoalsRecord, at: Stamp) -> GoalStatusEvent:
+    """Return the event that tells all of a goal, for a client that attaches."""
+    return GoalStatusEvent(type="goal", **at, **_details(goal, goals))
+
+
+def _details(goal: GoalRecord, goals: GoalsRecord) -> GoalDetails:
     last = goal.verdicts[-1] if goal.verdicts else None
-    verdict = last and {
-        "turn": last.turn,
-        "verdict": last.verdict,
-        "reason": last.reason or last.fault,
-        "by": last.by,
-        "usable": not last.fault,
-        "condition": last.condition,
-    }
-    gates = [
-        {"command": one.command, "passed": one.passed, "exit_code": one.exit_code}
-        for one in goal.gate_results
-    ]
     awaited = read_condition(last.condition) if last and goal.state == "waiting" else None
-    more = {
-        "waiting_for": str(awaited) if awaited else None,
-        "seconds": round(goal.seconds_total, 3),
-        "judging": bool(goal.judging),
-        "gates": gates,
-    }
-    return {**goal_view(goal), **_budgets(goal), **more, "verdict": verdict, "next": line}
+    return GoalDetails(
+        **_view(goal),
+        tokens_used=goal.tokens_total - goal.base_tokens,
+        minutes_used=round(max(0.0, goal.seconds_total - goal.base_seconds) / 60, 3),
+        max_minutes=None if goal.max_seconds is None else goal.max_seconds / 60,
+        waiting_for=str(awaited) if awaited else None,
+        seconds=round(goal.seconds_total, 3),
+        judging=bool(goal.judging),
+        gates=[
+            GateOutcome(command=gate.command, passed=gate.passed, exit_code=gate.exit_code)
+            for gate in goal.gate_results
+        ],
+        verdict=_last_verdict(last) if last else None,
+        next=_in_line(goals),
+    )
 
 
-def _budgets(goal: GoalRecord) -> Event:
-    """Show what of tokens and minutes this grant has used, and how much it may."""
-    seconds, most = goal.seconds_total - goal.base_seconds, goal.max_seconds
-    return {
-        "tokens_used": goal.tokens_total - goal.base_tokens,
-        "minutes_used": round(max(0.0, seconds) / 60, 3),
-        "max_minutes": None if most is None else most / 60,
-    }
+def _last_verdict(last: VerdictRecord) -> VerdictView:
+    return VerdictView(
+        turn=last.turn,
+        verdict=last.verdict,
+        reason=last.reason or last.fault,
+        by=last.by,
+        usable=not last.fault,
+        condition=last.condition,
+    )
 
 
-def of_goal(entry: e.Entry, record: SessionRecord) -> list[Event]:
+def _in_line(goals: GoalsRecord) -> list[NextGoal]:
+    return [NextGoal(id=name, text=goals.goals[name].text) for name in goals.line]
+
+
+def of_goal(entry: e.Entry, goals: GoalsRecord, at: Stamp) -> list[Event]:
     """Return the events of an entry about goals; none for any other."""
-    goals = record.goals
     match entry:
-        case g.GoalSet(is_next=True):
+        case e.GoalSet(is_next=True):
             return []
-        case g.GoalSet():
-            return [_goal(goals.goals[entry.goal])]
-        case g.GoalJudged():
-            return [_verdict(entry), _goal(goals.goals[entry.goal])]
+        case e.GoalSet():
+            return [_changed(goals.goals[entry.goal], at)]
+        case e.GoalJudged():
+            return [_verdict(entry, at), _changed(goals.goals[entry.goal], at)]
         case e.TurnEnded() | e.Interrupted():
             goal = goals.goal
             is_its = goal is not None and goal.last_turn == entry.turn and not goal.is_over
-            return [_goal(goal)] if goal is not None and is_its else []
+            return [_changed(goal, at)] if goal is not None and is_its else []
         case e.Recovered() | e.SessionResumed():
             goal = goals.goal
-            return [_goal(goal)] if goal is not None and goal.state == "paused" else []
-        case _ if isinstance(entry, CHANGES):
-            return [_goal(goals.goals[entry.goal])]
+            return [_changed(goal, at)] if goal is not None and goal.state == "paused" else []
+        case e.GoalBegun() | e.GoalCleared() | e.GoalPaused() | e.GoalResumed() | e.GoalWoken():
+            return [_changed(goals.goals[entry.goal], at)]
         case _:
             return []
 
 
-def _goal(goal: GoalRecord) -> Event:
-    return {"type": "goal", **goal_view(goal)}
+def _changed(goal: GoalRecord, at: Stamp) -> GoalEvent:
+    return GoalEvent(type="goal", **at, **_view(goal))
 
 
-def _verdict(entry: g.GoalJudged) -> Event:
-    return {
-        "type": "verdict",
-        "verdict": entry.verdict,
-        "reason": entry.reason or entry.fault,
-        "condition": entry.condition,
-        "turn": entry.turn,
-        "by": entry.by,
-        "usable": not entry.fault,
-    }
+def _verdict(entry: e.GoalJudged, at: Stamp) -> VerdictEvent:
+    return VerdictEvent(
+        type="verdict",
+        **at,
+        verdict=entry.verdict,
+        reason=entry.reason or entry.fault,
+        condition=entry.condition,
+        turn=entry.turn,
+        by=entry.by,
+        usable=not entry.fault,
+    )

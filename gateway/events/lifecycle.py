@@ -1,7 +1,7 @@
-"""What hooks are told of a session's life: journal entries, translated.
+"""The lifecycle events that hooks receive, translated from journal entries.
 
 There is no `session_end`: a turn's end is `turn_end`, leaving the program is `session_suspend`, and
-only `session_finalize` is the end for good. `cause` and `finalize` come with it, and the id is the same
+only `session_finalize` is final. `cause` and `finalize` come with it, and the id is the same
 however often it is told.
 """
 
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from ...journal import entries as e
-from ...journal import goal_entries as g
 from ...journal.record import SessionRecord
 from ...ports.hooks import HookCall
 from ..formats import iso
@@ -33,7 +32,9 @@ def hook_call(entry: e.Entry, seq: int, time: float, record: SessionRecord) -> H
         **more,
     }
     finalize = more["finalize"] if event == "session_finalize" else ""
-    return HookCall(event, payload, Path(record.folder), seq, finalize)
+    return HookCall(
+        event=event, payload=payload, folder=Path(record.folder), about=seq, finalize=finalize
+    )
 
 
 def _told(entry: e.Entry, record: SessionRecord) -> tuple[str, dict[str, Any]] | None:
@@ -62,9 +63,9 @@ def _told(entry: e.Entry, record: SessionRecord) -> tuple[str, dict[str, Any]] |
         case e.ChildEnded():
             ended = {"status": entry.status, "reason": entry.reason or None, "text": entry.text}
             return "subagent_end", {"child": entry.child, **ended}
-        case g.GoalJudged(verdict="done"):
+        case e.GoalJudged(verdict="done"):
             return "goal_achieved", _goal(entry.goal, record)
-        case g.GoalJudged(verdict="impossible") | g.GoalPaused() | g.GoalCleared():
+        case e.GoalJudged(verdict="impossible") | e.GoalPaused() | e.GoalCleared():
             return "goal_stopped", _goal(entry.goal, record)
         case e.SessionSuspended():
             return "session_suspend", {"cause": entry.cause}

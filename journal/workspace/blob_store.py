@@ -70,16 +70,20 @@ class BlobStore:
 
     def sync(self, states: Iterable[PathState | None]) -> None:
         """Make sure that the copies of these outlive a power cut. Raises `OSError`."""
-        names = {one.content for one in states if one is not None and one.kind in ("file", "link")}
+        names = {
+            state.content
+            for state in states
+            if state is not None and state.kind in ("file", "link")
+        }
         names -= self._synced
-        files = [self._file(one) for one in names]
+        files = [self._file(name) for name in names]
         if files:
-            sync([*files, *{one.parent for one in files}, self._objects])
+            sync([*files, *{file.parent for file in files}, self._objects])
             self._synced |= names
 
     def own(self, names: Iterable[str]) -> None:
         """Copy blobs that are only borrowed: their owner may throw them away at any time."""
-        missing = [one for one in dict.fromkeys(names) if not self.has(one)]
+        missing = [name for name in dict.fromkeys(names) if not self.has(name)]
         if missing and self.fetch is not None:
             for data in self.fetch(missing).values():
                 self.put(data)
@@ -104,26 +108,26 @@ class BlobStore:
             try:
                 found = look_at(root, path)
             except PermissionError:
-                return PathState("odd", UNREADABLE)
+                return PathState(kind="odd", content=UNREADABLE)
             if found is None:
                 return None
             if stat.S_ISDIR(found.st_mode):
-                return PathState("folder")
+                return PathState(kind="folder")
             if not stat.S_ISREG(found.st_mode) and not stat.S_ISLNK(found.st_mode):
-                return PathState("odd", signature(found))
+                return PathState(kind="odd", content=signature(found))
             if found.st_size > limit:
-                return PathState("large", signature(found))
+                return PathState(kind="large", content=signature(found))
             data = self._read(root, path, found)
             if data is None:
-                return PathState("large", signature(found))
+                return PathState(kind="large", content=signature(found))
             after = look_at(root, path)
             if after is not None and signature(after) == signature(found):
                 break  # nobody wrote while we read
         else:
-            return PathState("odd", "it keeps changing")
+            return PathState(kind="odd", content="it keeps changing")
         kind: Kind = "link" if stat.S_ISLNK(found.st_mode) else "file"
         mode = 0 if kind == "link" else stat.S_IMODE(found.st_mode)
-        return PathState(kind, self.put(data), mode)
+        return PathState(kind=kind, content=self.put(data), mode=mode)
 
     def _read(self, root: Path, path: str, found: os.stat_result) -> bytes | None:
         """Return a file's bytes or a link's target; none if it may not be read."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from .ledger import OpenCall
 from .plan import Touch
@@ -41,7 +42,9 @@ class Heartbeat:
         changes: Iterable[tuple[str, PathState | None, PathState | None]],
     ) -> list[Touch]:
         """Enter what changed since the last look: by the command that was cut off, or after it."""
-        bare = Touch(call.turn, call.call, call.tool, "", None, None)
+        bare = Touch(
+            turn=call.turn, call=call.call, tool=call.tool, path="", before=None, after=None
+        )
         found: list[Touch] = []
         for path, before, after in changes:
             was_command = self.was_at_work(folder, path)

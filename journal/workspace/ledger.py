@@ -12,10 +12,13 @@ import os
 import secrets
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import asdict
+
+from ...machines.value import Value
 from .plan import Touch
 from .scan import PathState, from_data, to_data
 from .syncing import sync
@@ -27,8 +30,7 @@ from .syncing import sync
 PLAIN, PROGRAM = 0o644, 0o755
 
 
-@dataclass(slots=True)
-class SideRecord:
+class SideRecord(Struct, kw_only=True):
     """`modes` are the permission bits of files that differ from `plain` (of programs: `program`).
 
     `folders` are those in which no file is known, `nested` those that are repositories of their own,
@@ -68,7 +70,7 @@ def load_side(file: Path) -> SideRecord:
     """Read a side record; an empty one if there is none."""
     with suppress(FileNotFoundError):
         data: dict[str, Any] = json.loads(file.read_text("utf-8"))
-        data["loose"] = {path: (one[0], one[1]) for path, one in data["loose"].items()}
+        data["loose"] = {path: (touch[0], touch[1]) for path, touch in data["loose"].items()}
         return SideRecord(**data)
     return SideRecord()
 
@@ -99,8 +101,7 @@ Names = list[tuple[str, str]]
 """Touches by call and path."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenCall:
+class OpenCall(Value):
     """A call whose changes are not known yet; `before` is what its own paths held, if it has any.
 
     Calls with the same `window` overlapped, or others between them did with both.
@@ -150,28 +151,28 @@ class ChangeLedger:
     def touches(self) -> list[Touch]:
         """Return the changes that no revert gave back, oldest first."""
         gone = set[tuple[str, str]]().union(*self._reverted.values())
-        return [one for name, one in self._touches.items() if name not in gone]
+        return [touch for name, touch in self._touches.items() if name not in gone]
 
     def since(self, turn: str) -> list[Touch]:
         """Return the changes in force of a turn and of all after it."""
         first = number_of(turn)
-        return [one for one in self.touches() if number_of(one.turn) >= first]
+        return [touch for touch in self.touches() if number_of(touch.turn) >= first]
 
     def of(self, turns: Iterable[str]) -> list[Touch]:
         """Return the changes in force of these turns."""
         wanted = set(turns)
-        return [one for one in self.touches() if one.turn in wanted]
+        return [touch for touch in self.touches() if touch.turn in wanted]
 
     def newest(self) -> list[Touch]:
         """Return the changes in force of the newest turn that has any."""
-        turns = [one.turn for one in self.touches()]
+        turns = [touch.turn for touch in self.touches()]
         return self.of([max(turns, key=number_of)]) if turns else []
 
     def last(self, turns: Iterable[str] = ()) -> list[Touch]:
         """Return the changes of the newest call that has any in force, in these turns or in all."""
         wanted = set(turns)
-        touches = [one for one in self.touches() if not wanted or one.turn in wanted]
-        return [one for one in touches if one.call == touches[-1].call]
+        touches = [touch for touch in self.touches() if not wanted or touch.turn in wanted]
+        return [touch for touch in touches if touch.call == touches[-1].call]
 
     # What is added --------------------------------------------------------------------------------
 
@@ -185,8 +186,14 @@ class ChangeLedger:
     def end(self, call: OpenCall, touches: Iterable[Touch], blind: str = "") -> None:
         """Enter what a call changed; `blind` says why that is not known."""
         rows = [
-            [one.path, to_data(one.before), to_data(one.after), one.is_shared, one.is_unsure]
-            for one in touches
+            [
+                touch.path,
+                to_data(touch.before),
+                to_data(touch.after),
+                touch.is_shared,
+                touch.is_unsure,
+            ]
+            for touch in touches
         ]
         about = [call.turn, call.call, call.tool, call.window]
         self._add({"kind": "ended", "about": about, "touches": rows, "blind": blind})
@@ -221,18 +228,29 @@ class ChangeLedger:
             case {"kind": "begun", "about": [turn, call, tool, is_command], "before": before}:
                 states = {path: from_data(state) for path, state in before}
                 self._window = line.get("window", self._window + 1)
-                self.open[call] = OpenCall(turn, call, tool, is_command, states, self._window)
+                self.open[call] = OpenCall(
+                    turn=turn,
+                    call=call,
+                    tool=tool,
+                    is_command=is_command,
+                    before=states,
+                    window=self._window,
+                )
             case {"kind": "ended", "about": [turn, call, tool, window], "touches": touches}:
-                self._end(OpenCall(turn, call, tool, False, window=window), touches, line["blind"])
+                self._end(
+                    OpenCall(turn=turn, call=call, tool=tool, is_command=False, window=window),
+                    touches,
+                    line["blind"],
+                )
             case {"kind": "ended", "touches": touches} if self.open:  # of one call at a time
                 self._end(next(iter(self.open.values())), touches, line["blind"])
             case {"kind": "reverted", "id": name, "names": names}:
-                self._reverted.setdefault(name, set()).update((one[0], one[1]) for one in names)
+                self._reverted.setdefault(name, set()).update((pair[0], pair[1]) for pair in names)
             case {"kind": "undone", "id": name, "paths": paths}:
                 left = self._reverted.get(name, set())
-                self._reverted[name] = {one for one in left if one[1] not in paths}
-            case _:
-                pass
+                self._reverted[name] = {pair for pair in left if pair[1] not in paths}
+            case _:  # a line of a later version
+                return
 
     def _end(self, call: OpenCall, touches: list[list[Any]], blind: str) -> None:
         self.open.pop(call.call, None)
@@ -240,15 +258,15 @@ class ChangeLedger:
             self.blind[call.turn] = blind
         for path, before, after, is_shared, is_unsure in touches:
             self._touches[call.call, path] = Touch(
-                call.turn,
-                call.call,
-                call.tool,
-                path,
-                from_data(before),
-                from_data(after),
-                is_shared,
-                is_unsure,
-                call.window,
+                turn=call.turn,
+                call=call.call,
+                tool=call.tool,
+                path=path,
+                before=from_data(before),
+                after=from_data(after),
+                is_shared=is_shared,
+                is_unsure=is_unsure,
+                window=call.window,
             )
 
 

@@ -13,8 +13,10 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from .blob_store import EVERYTHING, LARGEST, BlobStore
 from .ledger import SideRecord, load_side, save_side
@@ -29,8 +31,7 @@ Change = tuple[str, PathState | None, PathState | None]
 """A path, what it held at the last look, what it holds now."""
 
 
-@dataclass(slots=True)
-class _Pending:
+class _Pending(Struct, kw_only=True):
     """What a look found and the index does not know yet: paths to take up, to drop, not copied."""
 
     found: Scan
@@ -62,6 +63,7 @@ class Looker:
         self,
         git: ShadowGit,
         blobs: BlobStore,
+        *,
         prefix: str,
         side_file: Path,
         lender: Path | None = None,
@@ -75,7 +77,7 @@ class Looker:
         self._side_file = side_file
         self.side = SideRecord()
         self._recent: dict[str, int] = {}
-        self._pending = _Pending(Scan())
+        self._pending = _Pending(found=Scan())
 
     @property
     def has_looked(self) -> bool:
@@ -125,7 +127,7 @@ class Looker:
         self.side.note_all(modes)
         self._git.update((), drop)
         if flagged:
-            said = b"".join(os.fsencode(one) + b"\0" for one in flagged)
+            said = b"".join(os.fsencode(path) + b"\0" for path in flagged)
             self._git.run("update-index", "--no-assume-unchanged", "-z", "--stdin", said=said)
 
     def _stat_all(self, paths: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
@@ -156,7 +158,7 @@ class Looker:
         if not found.dirty and found.folders == self.side.folders:
             return
         found.check_limits(self._git.top, LARGEST)
-        pending = _Pending(found)
+        pending = _Pending(found=found)
         for path in found.dirty:
             state = None if path in found.deleted else self._light(path)
             pending.sort_in(path, state)
@@ -167,7 +169,9 @@ class Looker:
         if (now := _times(self._lender)) == self._lent:
             return
         rows = [
-            one for one in entries(self._git) if one[1] != "160000" and one[3] not in found.dirty
+            listed
+            for listed in entries(self._git)
+            if listed[1] != "160000" and listed[3] not in found.dirty
         ]
         there = self._git.sizes({name for _, _, name, _ in rows})
         for _, _, name, path in rows:
@@ -177,7 +181,7 @@ class Looker:
 
     def _forget_recent(self, found: Scan) -> None:
         """Take note of recent modes as they are now, and let go of those that are not so recent."""
-        recent = {one: mode for one, mode in self._recent.items() if one not in found.dirty}
+        recent = {path: mode for path, mode in self._recent.items() if path not in found.dirty}
         self._recent = {}
         modes, _ = self._stat_all(recent)
         for path, mode in modes.items():
@@ -189,7 +193,7 @@ class Looker:
         `settle` does that, when whoever asked has written down the answer. Raises `GitFault`.
         """
         found = scan(self._git, self._prefix)
-        pending = self._pending = _Pending(found)
+        pending = self._pending = _Pending(found=found)
         changes: list[Change] = []
         for path, entry in found.dirty.items():
             before, after = self._known(path, entry), self._state(path, found)
@@ -211,7 +215,7 @@ class Looker:
 
         What the old rules ignored was not looked at: whether it was there, nobody knows.
         """
-        rules = [one for one in changes if one[0].rpartition("/")[2] == ".gitignore"]
+        rules = [change for change in changes if change[0].rpartition("/")[2] == ".gitignore"]
         fresh = [path for path, before, _ in changes if before is None]
         if not rules or not fresh:
             return changes
@@ -220,7 +224,7 @@ class Looker:
             fresh,
             self._prefix,
         )
-        unknown = PathState("odd", "ignored then")
+        unknown = PathState(kind="odd", content="ignored then")
         return [(path, unknown if path in hidden else old, new) for path, old, new in changes]
 
     def _rule(self, state: PathState | None) -> bytes:
@@ -260,11 +264,11 @@ class Looker:
         if entry is None:
             loose = self.side.loose.get(path)
             kind: Kind = "odd" if loose and loose[0] == "odd" else "large"
-            return PathState(kind, loose[1]) if loose else None
+            return PathState(kind=kind, content=loose[1]) if loose else None
         mode, name = entry
         if mode == "120000":
-            return PathState("link", name)
-        return PathState("file", name, self.side.mode(path, mode == "100755"))
+            return PathState(kind="link", content=name)
+        return PathState(kind="file", content=name, mode=self.side.mode(path, mode == "100755"))
 
     def _light(self, path: str) -> PathState | None:
         """Say what a path is without reading it."""
@@ -273,22 +277,22 @@ class Looker:
         except OSError:
             return None
         if stat.S_ISDIR(found.st_mode):
-            return PathState("folder")
+            return PathState(kind="folder")
         if stat.S_ISLNK(found.st_mode):
-            return PathState("link")
+            return PathState(kind="link")
         if not stat.S_ISREG(found.st_mode):
-            return PathState("odd", signature(found))
+            return PathState(kind="odd", content=signature(found))
         if found.st_size > LARGEST or not self._may_read(path):
-            return PathState("large", signature(found))
+            return PathState(kind="large", content=signature(found))
         mode = stat.S_IMODE(found.st_mode)
         if found.st_ctime > time.time() - RECENT:
             self._recent[path] = mode
-        return PathState("file", mode=mode)
+        return PathState(kind="file", mode=mode)
 
     def _take_note(self, pending: _Pending) -> None:
         """Bring index and side record up to date: the record first, so that it is never behind."""
         found, side = pending.found, self.side
-        self.unreadable.update(self._own_name(one) for one in found.closed)
+        self.unreadable.update(self._own_name(name) for name in found.closed)
         for path, mode in pending.modes.items():
             side.note_mode(path, mode)
             self._recent[path] = mode
@@ -314,7 +318,7 @@ class Looker:
 
     def _folder_changes(self, found: Scan) -> Iterator[Change]:
         """Compare the folders without files of two looks."""
-        folder = PathState("folder")
+        folder = PathState(kind="folder")
         known = set(self.side.folders)
         had_files = {parent for path in found.deleted for parent in parents(path)}
         for path in found.folders:
@@ -343,7 +347,7 @@ def _times(objects: Path | None) -> tuple[int, ...]:
     """Return what changes when objects are packed or thrown away."""
     places = [objects, objects / "pack"] if objects is not None else []
     with suppress(OSError):
-        return tuple(one.stat().st_mtime_ns for one in places)
+        return tuple(place.stat().st_mtime_ns for place in places)
     return ()
 
 

@@ -8,65 +8,19 @@ wrote between two changes of the agent, their version is what it goes back to, n
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Literal
 
+from msgspec import Struct
+
+from ...machines.value import Value
 from .scan import UNREADABLE, PathState
 
-# What is asked of a workspace, and what became of it ----------------------------------------------
-
-
-Scope = Literal["turn", "last", "undo"]
-
-
-@dataclass(frozen=True, slots=True)
-class RevertOrder:
-    """An order to give files back; the same `id` is carried out once.
-
-    `turns` are those whose changes are meant, `since` means a turn and all after it; with neither,
-    the newest turn that changed anything. `paths` narrow an undo. `resumed` are pairs of
-    a turn and the one that it goes on from: together they are one.
-    """
-
-    id: str
-    scope: Scope
-    turns: tuple[str, ...] = ()
-    since: str = ""
-    paths: tuple[str, ...] = ()
-    resumed: tuple[tuple[str, str], ...] = ()
-    force: bool = False
-    is_dry_run: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What was given back, and what was kept and why.
-
-    `shared` changed while a command of the turn ran, `yours` went back to a person's own version,
-    `blind` says of which turns it is not known what their commands changed, `nested` are other
-    repositories in the folder, which are not looked at.
-    """
-
-    id: str
-    scope: str
-    restored: tuple[str, ...] = ()
-    kept: tuple[tuple[str, str], ...] = ()
-    shared: tuple[str, ...] = ()
-    yours: tuple[str, ...] = ()
-    turns: tuple[str, ...] = ()
-    blind: tuple[str, ...] = ()
-    nested: tuple[str, ...] = ()
-    is_dry_run: bool = False
-
-
-CHANGED_SINCE = "somebody changed it since"
+CHANGED_SINCE = "it was changed since"
 TOO_LARGE = "no copy of it was kept: it is too large, or not readable"
 HIDDEN = "its folder may not be entered"
-UNSURE = "it changed about when the program died: nobody knows who did it"
+UNSURE = "it changed around the time of a crash and cannot be attributed"
 
 
-@dataclass(frozen=True, slots=True)
-class Touch:
+class Touch(Value):
     """One change of a path by a call.
 
     `is_shared`: a command ran meanwhile, so that it may have been somebody else's. `is_unsure`: the
@@ -84,8 +38,7 @@ class Touch:
     window: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(Value):
     """Give `path` its `target`, if it still is what it is `now`."""
 
     path: str
@@ -95,19 +48,17 @@ class Put:
     @property
     def is_folder(self) -> bool:
         """Whether this is about a folder alone, which counts as no file."""
-        return {one.kind for one in (self.now, self.target) if one is not None} == {"folder"}
+        return {state.kind for state in (self.now, self.target) if state is not None} == {"folder"}
 
 
-@dataclass(frozen=True, slots=True)
-class KeptFile:
+class KeptFile(Value):
     """A path that stays as it is, and why."""
 
     path: str
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class RestorePlan:
+class RestorePlan(Value):
     """What to do. `shared` changed while a command ran; `yours` goes back to a person's version."""
 
     puts: tuple[Put, ...] = ()
@@ -118,11 +69,10 @@ class RestorePlan:
     @property
     def files(self) -> tuple[str, ...]:
         """The paths that go back, without bare folders."""
-        return tuple(one.path for one in self.puts if not one.is_folder)
+        return tuple(put.path for put in self.puts if not put.is_folder)
 
 
-@dataclass(slots=True)
-class _Chain:
+class _Chain(Struct, kw_only=True):
     """The last unbroken row of an agent's changes of one path."""
 
     first: PathState | None
@@ -156,14 +106,16 @@ def chains(touches: Iterable[Touch]) -> dict[str, _Chain]:
     for touch in touches:
         chain = found.get(touch.path)
         if chain is None:
-            chain = found[touch.path] = _Chain(touch.before, touch.before, touch.before)
+            chain = found[touch.path] = _Chain(
+                first=touch.before, base=touch.before, left=touch.before
+            )
         chain.add(touch)
     return found
 
 
 def is_bare_folder(chain: _Chain) -> bool:
     """Whether a chain is about a folder alone, which counts as no file."""
-    return {one.kind for one in (chain.base, chain.left) if one is not None} == {"folder"}
+    return {state.kind for state in (chain.base, chain.left) if state is not None} == {"folder"}
 
 
 def count_changed(touches: Iterable[Touch]) -> int:
@@ -184,15 +136,15 @@ def make_plan(
         base = chain.first if force else chain.base
         why = _obstacle(chain, base, current, force=force)
         if why:
-            kept.append(KeptFile(path, why))
+            kept.append(KeptFile(path=path, why=why))
         elif current != base:
-            put = Put(path, current, base)
+            put = Put(path=path, now=current, target=base)
             puts.append(put)
             if chain.is_shared and not put.is_folder:
                 shared.append(path)
             if chain.is_broken and not force:
                 yours.append(path)
-    return RestorePlan(tuple(puts), tuple(kept), tuple(shared), tuple(yours))
+    return RestorePlan(puts=tuple(puts), kept=tuple(kept), shared=tuple(shared), yours=tuple(yours))
 
 
 def _obstacle(

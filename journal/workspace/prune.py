@@ -8,10 +8,10 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from ...machines.value import Value
 from .restore import load_restore
 from .shadow_git import GitFault, ShadowGit, entries, find_git
 
@@ -20,8 +20,7 @@ FRESH = 3600.0
 NEVER = float("inf")
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
+class Pruned(Value):
     """The sessions whose copies were deleted, and the bytes that were freed and are left."""
 
     sessions: tuple[str, ...]
@@ -29,8 +28,7 @@ class Pruned:
     left: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Value):
     """What is kept for one session in one store; `time` is its last change.
 
     `can_undo`: it has the last revert of its folder, which a person may want to take back.
@@ -56,33 +54,33 @@ def prune(
     """
     before = left = size_of(place)
     if before <= budget and age == NEVER:
-        return Pruned((), 0, left)
+        return Pruned(sessions=(), freed=0, left=left)
     gone: list[str] = []
-    for one in sorted(_sessions(place), key=lambda kept: kept.time):
-        is_over = left > budget and now - one.time > FRESH and not one.can_undo
-        if (is_over or now - one.time > age) and not is_needed(one.session):
-            _forget(one)
-            _sweep(one.store, now)
-            gone.append(one.session)
+    for kept in sorted(_sessions(place), key=lambda found: found.time):
+        is_over = left > budget and now - kept.time > FRESH and not kept.can_undo
+        if (is_over or now - kept.time > age) and not is_needed(kept.session):
+            _forget(kept)
+            _sweep(kept.store, now)
+            gone.append(kept.session)
             left = size_of(place)
-    return Pruned(tuple(gone), max(0, before - left), left)
+    return Pruned(sessions=tuple(gone), freed=max(0, before - left), left=left)
 
 
 def forget(place: Path, sessions: Sequence[str]) -> int:
     """Delete the copies of these sessions, whatever their age; returns the bytes that were freed."""
     before = size_of(place)
-    for one in [one for one in _sessions(place) if one.session in sessions]:
-        _forget(one)
-        _sweep(one.store, time.time())
+    for kept in [found for found in _sessions(place) if found.session in sessions]:
+        _forget(kept)
+        _sweep(kept.store, time.time())
     return max(0, before - size_of(place))
 
 
 def sizes_of(place: Path) -> dict[str, int]:
     """Return the bytes of each session's own files; copies that sessions share are nobody's."""
     sizes: dict[str, int] = {}
-    for one in _sessions(place):
-        own = sum(file.stat().st_size for file in one.store.glob(f"*{one.session}*"))
-        sizes[one.session] = sizes.get(one.session, 0) + own
+    for kept in _sessions(place):
+        own = sum(file.stat().st_size for file in kept.store.glob(f"*{kept.session}*"))
+        sizes[kept.session] = sizes.get(kept.session, 0) + own
     return sizes
 
 
@@ -104,12 +102,12 @@ def _sessions(place: Path) -> Iterator[_Kept]:
             changed = ledger.stat().st_mtime
         except FileNotFoundError:
             continue  # another process prunes, too
-        yield _Kept(ledger.parent, session, changed, can_undo)
+        yield _Kept(store=ledger.parent, session=session, time=changed, can_undo=can_undo)
 
 
 def _last_reverter(store: Path) -> str:
     """Return the session that reverted last in a folder; none if it has been undone, or nobody did."""
-    files = sorted(store.glob("restore-*-*.json"), key=lambda one: one.stat().st_mtime_ns)
+    files = sorted(store.glob("restore-*-*.json"), key=lambda file: file.stat().st_mtime_ns)
     for file in files[-1:]:
         with suppress(OSError, ValueError):
             if load_restore(file).about["scope"] != "undo":
@@ -161,8 +159,8 @@ def _strings(data: Any) -> Iterator[str]:
         case str():
             yield data
         case [*items]:
-            for one in items:
-                yield from _strings(one)
+            for item in items:
+                yield from _strings(item)
         case dict():
             yield from _strings(list(cast("dict[str, Any]", data).values()))
         case _:

@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from ...machines.value import Value
 
 _CONVERTS = re.compile(r"autocrlf|\beol\b|attributesfile|\[include", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Value):
     """A work tree (`top`), its own git folder, and the one that it shares with other work trees."""
 
     top: Path
@@ -55,9 +55,9 @@ class Repository:
         )
         attributes = self.common / "info" / "attributes", home / ".config" / "git" / "attributes"
         has_attributes = any(
-            os.path.exists(one) for one in attributes
+            os.path.exists(path) for path in attributes
         )  # false where we may not look
-        return has_attributes or any(_CONVERTS.search(_text(one)) for one in configs)
+        return has_attributes or any(_CONVERTS.search(_text(config)) for config in configs)
 
 
 def find_repository(folder: Path) -> Repository | None:
@@ -65,7 +65,9 @@ def find_repository(folder: Path) -> Repository | None:
     for top in (folder, *folder.parents):
         mark = top / ".git"
         if mark.is_dir():
-            return Repository(top, mark, mark) if (mark / "HEAD").exists() else None
+            return (
+                Repository(top=top, folder=mark, common=mark) if (mark / "HEAD").exists() else None
+            )
         if mark.is_file():
             return _linked(top, mark)
     return None
@@ -79,7 +81,11 @@ def _linked(top: Path, mark: Path) -> Repository | None:
     folder = top / said.removeprefix("gitdir:").strip()
     shared = _text(folder / "commondir").strip()
     common = (folder / shared) if shared else folder
-    return Repository(top, folder.resolve(), common.resolve()) if folder.is_dir() else None
+    return (
+        Repository(top=top, folder=folder.resolve(), common=common.resolve())
+        if folder.is_dir()
+        else None
+    )
 
 
 def _text(file: Path) -> str:

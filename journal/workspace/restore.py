@@ -16,9 +16,10 @@ import shutil
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from .blob_store import EVERYTHING, LARGEST, BlobStore, LostBlob
 from .ledger import save_json
@@ -31,15 +32,14 @@ HEAD = 200
 """Characters of a restore's file in which its name and phase stand."""
 IN_THE_WAY = "something else is in its place"
 FULL = (errno.ENOSPC, errno.EDQUOT)
-ROOM = "free some room (`steersman sessions prune` may), then say it again"
+ROOM = "free disk space (for example with `steersman sessions prune`), then try again"
 
 
 class RestoreFailed(Exception):
     """Nothing was changed; the text says why."""
 
 
-@dataclass(slots=True)
-class Restore:
+class Restore(Struct, kw_only=True):
     """One restore and its file; `about` is what whoever asked for it wants to find again.
 
     `rescue` holds, for each path, what it held before, so that it can be had back.
@@ -77,10 +77,10 @@ class Restore:
             goes = put.target is None or _is_folder(put.target)
             if goes and put.now is not None and not _is_folder(put.now):
                 self._attempt(root, blobs, put, self._remove)
-        for put in sorted(self.puts, key=lambda one: one.path.count("/"), reverse=True):
+        for put in sorted(self.puts, key=lambda put: put.path.count("/"), reverse=True):
             if _is_folder(put.now) and not _is_folder(put.target):
                 self._attempt(root, blobs, put, self._remove_folder)
-        for number, put in sorted(enumerate(self.puts), key=lambda one: one[1].path.count("/")):
+        for number, put in sorted(enumerate(self.puts), key=lambda pair: pair[1].path.count("/")):
             if put.target is not None:
                 self._move(root, blobs, number, put)
         sync({root / folder for put in self.puts for folder in Path(put.path).parents})
@@ -96,8 +96,8 @@ class Restore:
         data = {
             "name": self.name,
             "phase": self.phase,
-            "puts": [[one.path, to_data(one.now), to_data(one.target)] for one in self.puts],
-            "kept": [[one.path, one.why] for one in self.kept],
+            "puts": [[put.path, to_data(put.now), to_data(put.target)] for put in self.puts],
+            "kept": [[file.path, file.why] for file in self.kept],
             "rescue": [[path, to_data(state)] for path, state in self.rescue.items()],
             "about": self.about,
         }
@@ -106,13 +106,13 @@ class Restore:
     @property
     def done(self) -> list[Put]:
         """What was given back."""
-        kept = {one.path for one in self.kept}
-        return [one for one in self.puts if one.path not in kept]
+        kept = {file.path for file in self.kept}
+        return [put for put in self.puts if put.path not in kept]
 
     def refuse(self, path: str, why: str) -> None:
         """Leave a path as it is after all."""
-        self.puts = [one for one in self.puts if one.path != path]
-        self.kept.append(KeptFile(path, why))
+        self.puts = [put for put in self.puts if put.path != path]
+        self.kept.append(KeptFile(path=path, why=why))
 
     # Before anything changes ----------------------------------------------------------------------
 
@@ -128,12 +128,12 @@ class Restore:
             if state is not None and state.kind == "large":
                 state = blobs.capture(root, put.path, EVERYTHING)
             if state is not None and not state.is_kept:
-                self.refuse(put.path, "what is there now cannot be read, so no copy could be kept")
+                self.refuse(put.path, "the present content cannot be read, so it cannot be copied")
                 continue
             try:
-                for one in (state, put.target):
-                    if one is not None and one.content:
-                        blobs.put(blobs.get(one.content))
+                for needed in (state, put.target):
+                    if needed is not None and needed.content:
+                        blobs.put(blobs.get(needed.content))
             except LostBlob as lost:
                 self.refuse(put.path, str(lost))
                 continue
@@ -149,9 +149,9 @@ class Restore:
             number, put = item
             place = staging / str(number)
             match put.target:
-                case PathState("file", content, mode):
+                case PathState(kind="file", content=content, mode=mode):
                     self._stage_file(root, put, place, blobs.get(content), mode)
-                case PathState("link", content):
+                case PathState(kind="link", content=content):
                     os.symlink(os.fsdecode(blobs.get(content)), place)
                 case PathState():
                     place.mkdir()
@@ -231,8 +231,8 @@ class Restore:
         return False
 
     def _leave(self, put: Put, why: str) -> None:
-        if all(one.path != put.path for one in self.kept):
-            self.kept.append(KeptFile(put.path, why))
+        if all(file.path != put.path for file in self.kept):
+            self.kept.append(KeptFile(path=put.path, why=why))
         self.rescue.pop(put.path, None)
 
     def _staging(self, root: Path) -> Path:
@@ -273,11 +273,14 @@ def load_restore(file: Path) -> Restore:
     """Read the file of a restore. Raises `OSError`, `ValueError`."""
     data: dict[str, Any] = json.loads(file.read_text("utf-8"))
     return Restore(
-        data["name"],
-        file,
-        [Put(path, from_data(now), from_data(target)) for path, now, target in data["puts"]],
-        [KeptFile(path, why) for path, why in data["kept"]],
-        {path: from_data(state) for path, state in data["rescue"]},
-        data["about"],
-        data["phase"],
+        name=data["name"],
+        file=file,
+        puts=[
+            Put(path=path, now=from_data(now), target=from_data(target))
+            for path, now, target in data["puts"]
+        ],
+        kept=[KeptFile(path=path, why=why) for path, why in data["kept"]],
+        rescue={path: from_data(state) for path, state in data["rescue"]},
+        about=data["about"],
+        phase=data["phase"],
     )

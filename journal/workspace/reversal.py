@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
+from ...machines.effects import RestoreFiles
+from ...machines.results import RestoreEnded
 from .blob_store import EVERYTHING, LARGEST, BlobStore
 from .ledger import ChangeLedger
 from .plan import (
     KeptFile,
-    Outcome,
     Put,
     RestorePlan,
-    RevertOrder,
     Touch,
     chains,
     is_bare_folder,
@@ -43,19 +44,19 @@ class Reversal:
                 restore.finish(folder, blobs)
                 self._close(restore)
 
-    def count(self, order: RevertOrder) -> int:
+    def count(self, order: RestoreFiles) -> int:
         """Return how many files an order is about."""
         if order.scope == "undo":
             restore = self._to_undo(order)
             return len(restore.rescue) if restore else 0
-        return sum(not is_bare_folder(one) for one in chains(self._wanted(order)).values())
+        return sum(not is_bare_folder(chain) for chain in chains(self._wanted(order)).values())
 
-    def known(self, order: RevertOrder) -> Outcome | None:
+    def known(self, order: RestoreFiles) -> RestoreEnded | None:
         """Say what became of an order that was carried out before; none if it was not."""
         file = self._file(order.id)
         return self._outcome(load_restore(file)) if file.exists() else None
 
-    def carry_out(self, order: RevertOrder) -> Outcome:
+    def carry_out(self, order: RestoreFiles) -> RestoreEnded:
         """Carry out an order, or say what it would do. Raises `RestoreFailed`, `OSError`."""
         return self._undo(order) if order.scope == "undo" else self._revert(order)
 
@@ -70,41 +71,53 @@ class Reversal:
 
     # What is meant --------------------------------------------------------------------------------
 
-    def _revert(self, order: RevertOrder) -> Outcome:
+    def _revert(self, order: RestoreFiles) -> RestoreEnded:
         wanted = self._wanted(order)
         plan = self._plan(wanted, order)
-        names = [(one.call, one.path) for one in wanted]
-        turns = list(dict.fromkeys(one.turn for one in wanted))
+        names = [(touch.call, touch.path) for touch in wanted]
+        turns = list(dict.fromkeys(touch.turn for touch in wanted))
         about: dict[str, Any] = {"scope": order.scope, "names": names, "turns": turns, "undoes": ""}
         return self._carry_out(order, plan, about)
 
-    def _wanted(self, order: RevertOrder) -> list[Touch]:
+    def _wanted(self, order: RestoreFiles) -> list[Touch]:
         if order.scope == "last":
             return self.ledger.last(order.turns)
         if order.since:
             return self.ledger.since(order.since)
         return self.ledger.of(order.turns or _joined(self.ledger.newest(), order.resumed))
 
-    def _undo(self, order: RevertOrder) -> Outcome:
+    def _undo(self, order: RestoreFiles) -> RestoreEnded:
         """Give back what a revert replaced; the same rule: only what still is as the revert left it."""
         restore = self._to_undo(order)
         if restore is None:
-            unknown = tuple((one, "no revert that can be undone touched it") for one in order.paths)
-            return Outcome(order.id, order.scope, kept=unknown, is_dry_run=order.is_dry_run)
-        done = [one for one in restore.done if not order.paths or one.path in order.paths]
+            unknown = tuple(
+                (path, "no revert that can be undone touched it") for path in order.paths
+            )
+            return RestoreEnded(id=order.id, kept=unknown)
+        done = [put for put in restore.done if not order.paths or put.path in order.paths]
         touches = [
-            Touch("", restore.name, "revert", one.path, restore.rescue[one.path], one.target)
-            for one in done
-            if one.path in restore.rescue
+            Touch(
+                turn="",
+                call=restore.name,
+                tool="revert",
+                path=put.path,
+                before=restore.rescue[put.path],
+                after=put.target,
+            )
+            for put in done
+            if put.path in restore.rescue
         ]
-        missing = [one for one in order.paths if one not in {put.path for put in done}]
+        missing = [path for path in order.paths if path not in {put.path for put in done}]
         plan = self._plan(touches, order)
-        kept = (*plan.kept, *(KeptFile(one, "the last revert did not touch it") for one in missing))
+        kept = (
+            *plan.kept,
+            *(KeptFile(path=path, why="the last revert did not touch it") for path in missing),
+        )
         about: dict[str, Any] = {"scope": "undo", "names": [], "turns": restore.about["turns"]}
         about["undoes"] = restore.name
         return self._carry_out(order, replace(plan, kept=kept), about)
 
-    def _to_undo(self, order: RevertOrder) -> Restore | None:
+    def _to_undo(self, order: RestoreFiles) -> Restore | None:
         """Find the newest revert of this session that is not wholly undone."""
         for restore in self._restores():
             if restore.about["scope"] == "undo" or restore.phase != "done":
@@ -117,10 +130,10 @@ class Reversal:
 
     def _restores(self) -> list[Restore]:
         files = self._place.glob(f"restore-{self._session}-*.json")
-        newest = sorted(files, key=lambda one: one.stat().st_mtime_ns, reverse=True)
-        return [load_restore(one) for one in newest]
+        newest = sorted(files, key=lambda file: file.stat().st_mtime_ns, reverse=True)
+        return [load_restore(file) for file in newest]
 
-    def _plan(self, touches: list[Touch], order: RevertOrder) -> RestorePlan:
+    def _plan(self, touches: list[Touch], order: RestoreFiles) -> RestorePlan:
         found = chains(touches)
         now: dict[str, PathState | None] = {}
         for path, chain in found.items():
@@ -132,22 +145,31 @@ class Reversal:
 
     def _homes(self, puts: Iterable[Put]) -> list[Put]:
         """Plan the folders that these paths need and that nobody else gives back."""
-        paths = [one.path for one in puts if one.target is not None]
-        missing = {one for path in paths for one in missing_parents(self._folder, path)}
-        missing -= {one.path for one in puts}
-        return [Put(one, None, PathState("folder")) for one in sorted(missing)]
+        paths = [put.path for put in puts if put.target is not None]
+        missing = {folder for path in paths for folder in missing_parents(self._folder, path)}
+        missing -= {put.path for put in puts}
+        return [
+            Put(path=folder, now=None, target=PathState(kind="folder"))
+            for folder in sorted(missing)
+        ]
 
     # Doing it -------------------------------------------------------------------------------------
 
-    def _carry_out(self, order: RevertOrder, plan: RestorePlan, about: dict[str, Any]) -> Outcome:
+    def _carry_out(
+        self, order: RestoreFiles, plan: RestorePlan, about: dict[str, Any]
+    ) -> RestoreEnded:
         about |= {"shared": list(plan.shared), "yours": list(plan.yours)}
         restore = Restore(
-            order.id, self._file(order.id), list(plan.puts), list(plan.kept), about=about
+            name=order.id,
+            file=self._file(order.id),
+            puts=list(plan.puts),
+            kept=list(plan.kept),
+            about=about,
         )
         if not order.is_dry_run:
             restore.prepare(self._folder, self._blobs)
             self._finish(restore)
-        return self._outcome(restore, is_dry_run=order.is_dry_run)
+        return self._outcome(restore)
 
     def _finish(self, restore: Restore) -> None:
         """Move files to their places, and enter that."""
@@ -159,8 +181,8 @@ class Reversal:
 
     def _close(self, restore: Restore) -> None:
         """Enter into the ledger what was given back, then close the restore."""
-        done = {one.path for one in restore.done}
-        kept = {one.path for one in restore.kept}
+        done = {put.path for put in restore.done}
+        kept = {file.path for file in restore.kept}
         about = restore.about
         if about["undoes"]:
             self.ledger.undo(about["undoes"], done)
@@ -177,19 +199,17 @@ class Reversal:
     def _file(self, order: str) -> Path:
         return self._place / f"restore-{self._session}-{order}.json"
 
-    def _outcome(self, restore: Restore, *, is_dry_run: bool = False) -> Outcome:
-        turns = [str(one) for one in restore.about["turns"]]
-        blind = [f"{turn}: {why}" for turn, why in self.ledger.blind.items() if turn in turns]
-        return Outcome(
-            restore.name,
-            str(restore.about["scope"]),
-            tuple(one.path for one in restore.done if not one.is_folder),
-            tuple((one.path, one.why) for one in restore.kept),
-            tuple(restore.about["shared"]),
-            tuple(restore.about["yours"]),
-            tuple(turns),
-            tuple(blind),
-            is_dry_run=is_dry_run,
+    def _outcome(self, restore: Restore) -> RestoreEnded:
+        turns = [str(turn) for turn in restore.about["turns"]]
+        unknown = [(turn, why) for turn, why in self.ledger.blind.items() if turn in turns]
+        return RestoreEnded(
+            id=restore.name,
+            restored=tuple(put.path for put in restore.done if not put.is_folder),
+            kept=tuple((file.path, file.why) for file in restore.kept),
+            shared=tuple(restore.about["shared"]),
+            yours=tuple(restore.about["yours"]),
+            turns=tuple(turns),
+            notes=tuple(f"what commands changed in turn {turn}: {why}" for turn, why in unknown),
         )
 
 

@@ -6,10 +6,12 @@ import os
 import stat
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import Struct, field
+
+from ...machines.value import Value
 from .shadow_git import ShadowGit
 
 # What one path holds, as data, and how it is looked up without ever following a link --------------
@@ -23,8 +25,7 @@ Kind = Literal["file", "link", "folder", "large", "odd"]
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
-class PathState:
+class PathState(Value):
     """A file, a link or a folder.
 
     `content` is the id of the blob with a file's bytes or a link's target. Of what no copy is kept
@@ -49,7 +50,7 @@ def to_data(state: PathState | None) -> list[Any] | None:
 
 def from_data(data: list[Any] | None) -> PathState | None:
     """Read what `to_data` wrote."""
-    return None if data is None else PathState(data[0], data[1], data[2])
+    return None if data is None else PathState(kind=data[0], content=data[1], mode=data[2])
 
 
 @contextmanager
@@ -115,8 +116,7 @@ class TooMuch(Exception):
     """The folder is past a limit; the text says which."""
 
 
-@dataclass(slots=True)
-class Scan:
+class Scan(Struct, kw_only=True):
     """What differs, by its path in the work tree.
 
     `dirty` maps it to its index entry (mode, blob), none if it has none; `deleted` are those that are
@@ -157,9 +157,9 @@ def scan(git: ShadowGit, prefix: str) -> Scan:
     found = Scan()
     _read_raw(git.finish(comparing), found)
     listed = _names(git.finish(listing))
-    found.dirty |= dict.fromkeys(one for one in listed if not one.endswith("/"))
-    folders = [one[:-1] for one in listed if one.endswith("/")]
-    folders += [one for one in sorted(found.deleted) if is_folder(git.top / one)]
+    found.dirty |= dict.fromkeys(name for name in listed if not name.endswith("/"))
+    folders = [name[:-1] for name in listed if name.endswith("/")]
+    folders += [name for name in sorted(found.deleted) if is_folder(git.top / name)]
     inside: list[str] = []
     for folder in folders:
         if folder and f"{folder}/" != prefix:
@@ -200,7 +200,7 @@ def _walk(top: Path, folder: str, found: Scan, inside: list[str]) -> None:
         if len(found.folders) > MOST_FILES:
             raise TooMuch(f"more than {MOST_FILES:,} folders")
         has_files = has_files or bool(files)
-        has_files = has_files or any(os.path.islink(os.path.join(here, one)) for one in names)
+        has_files = has_files or any(os.path.islink(os.path.join(here, name)) for name in names)
     if has_files:
         inside.append(folder)
 
@@ -208,13 +208,13 @@ def _walk(top: Path, folder: str, found: Scan, inside: list[str]) -> None:
 def _expand(git: ShadowGit, inside: list[str], found: Scan) -> None:
     """List the files in these folders that are not ignored."""
     for start in range(0, len(inside), SOME):
-        some = [f"{one}/" if one else "." for one in inside[start : start + SOME]]
+        some = [f"{folder}/" if folder else "." for folder in inside[start : start + SOME]]
         out = git.run("ls-files", "-z", "-o", "--exclude-standard", "--", *some)
-        found.dirty |= dict.fromkeys(one for one in _names(out) if not one.endswith("/"))
+        found.dirty |= dict.fromkeys(name for name in _names(out) if not name.endswith("/"))
 
 
 def _names(out: bytes) -> list[str]:
-    return [os.fsdecode(one) for one in out.split(b"\0") if one]
+    return [os.fsdecode(name) for name in out.split(b"\0") if name]
 
 
 def _read_raw(out: bytes, found: Scan) -> None:

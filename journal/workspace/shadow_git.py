@@ -170,8 +170,8 @@ class ShadowGit:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 with suppress(OSError):
                     place.write_bytes((self.top / rule).read_bytes() if said is None else said)
-            hidden = self.ignored([f"{prefix}{one}" for one in paths], then)
-        return {one.removeprefix(prefix) for one in hidden}
+            hidden = self.ignored([f"{prefix}{path}" for path in paths], then)
+        return {path.removeprefix(prefix) for path in hidden}
 
     def ignored(self, paths: Iterable[str], top: Path) -> set[str]:
         """Return which of these paths below `top` are ignored, whether or not they are there."""
@@ -181,12 +181,12 @@ class ShadowGit:
             (self._program, "check-ignore", "-z", "--stdin", "--no-index"),
             cwd=top,
             env=environ,
-            input=b"".join(b"./" + os.fsencode(one) + b"\0" for one in paths),
+            input=b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths),
             capture_output=True,
             timeout=TIMEOUT,
             check=False,  # it says 1 where nothing is ignored
         )
-        return {os.fsdecode(one)[2:] for one in ran.stdout.split(b"\0") if one}
+        return {os.fsdecode(path)[2:] for path in ran.stdout.split(b"\0") if path}
 
     def _rules_over(self, paths: list[str], prefix: str) -> set[str]:
         """Return where the `.gitignore` files of these paths would lie."""
@@ -199,9 +199,9 @@ class ShadowGit:
     def update(self, paths: Iterable[str], gone: Iterable[str] = ()) -> None:
         """Bring these paths of the index up to date; drop those that are `gone`."""
         self.index.with_name(f"{self.index.name}.lock").unlink(missing_ok=True)
-        if dropped := b"".join(os.fsencode(one) + b"\0" for one in gone):
+        if dropped := b"".join(os.fsencode(path) + b"\0" for path in gone):
             self.run("update-index", "--force-remove", "-z", "--stdin", said=dropped)
-        if there := b"".join(os.fsencode(one) + b"\0" for one in paths):
+        if there := b"".join(os.fsencode(path) + b"\0" for path in paths):
             way = ("--add", "--remove", "--replace", "-z", "--stdin")
             self.run("update-index", *way, said=there)
 

@@ -26,8 +26,8 @@ def side_by_side(work: Callable[[T], None], items: Iterable[T]) -> None:
     """Do the same with many things at once, and wait for all. Raises what the first of them raises."""
     todo = list(items)
     if len(todo) < 2:
-        for one in todo:
-            work(one)
+        for item in todo:
+            work(item)
         return
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for _ in pool.map(work, todo):

@@ -12,14 +12,18 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 
+from msgspec.structs import replace
+
+from ...machines.effects import RestoreFiles
+from ...machines.results import RestoreEnded
+from ...machines.value import Value
 from .blob_store import BlobStore
 from .heartbeat import Heartbeat
 from .ledger import ChangeLedger, OpenCall, number_of
 from .looker import Looker
-from .plan import Outcome, RevertOrder, Touch, count_changed
+from .plan import Touch, count_changed
 from .plan import changed_chains as changed
 from .repository import Repository, find_repository
 from .restore import STAGING, RestoreFailed, reason_of
@@ -49,13 +53,14 @@ def make_looker(
     borrowed = repository if repository and repository.can_be_borrowed_from else None
     git = ShadowGit(program, place / "git", top, index)
     git.create(
-        ignores_case=folds_case(os.listdir(folder), lambda one: os.path.lexists(folder / one)),
+        ignores_case=folds_case(os.listdir(folder), lambda name: os.path.lexists(folder / name)),
         exclude=repository.exclude if repository else "",
         borrow=borrowed.objects if borrowed else None,
     )
     blobs.fetch = git.fetch
     lender = borrowed.objects if borrowed else None
-    looker = Looker(git, blobs, prefix, place / f"side-{session}.json", lender)
+    side_file = place / f"side-{session}.json"
+    looker = Looker(git, blobs, prefix=prefix, side_file=side_file, lender=lender)
     try:
         looker.begin(borrowed, _earlier(place, index))
     except (
@@ -63,7 +68,7 @@ def make_looker(
         ValueError,
     ):  # an index that is torn, or of a kind we can't read: begin with none
         index.unlink(missing_ok=True)
-        looker = Looker(git, blobs, prefix, place / f"side-{session}.json")
+        looker = Looker(git, blobs, prefix=prefix, side_file=side_file)
         looker.begin(None, None)
     return looker
 
@@ -71,7 +76,7 @@ def make_looker(
 def folds_case(names: Iterable[str], is_there: Callable[[str], bool]) -> bool:
     """Whether a folder with these names takes `a` and `A` for one, as far as they tell."""
     listed = set(names)
-    other = next((one.swapcase() for one in listed if one.swapcase() not in listed), "")
+    other = next((name.swapcase() for name in listed if name.swapcase() not in listed), "")
     return bool(other) and is_there(other)
 
 
@@ -80,9 +85,9 @@ def _check(program: str, folder: Path, place: Path) -> None:
         raise NotCovered("git is not installed")
     home = Path(os.path.realpath(os.path.expanduser("~")))
     if folder in (home, *home.parents):
-        raise NotCovered(f"`{folder}` is the home folder, or holds it")
+        raise NotCovered(f"`{folder}` is the home folder, or contains it")
     if place.is_relative_to(folder):
-        raise NotCovered(f"`{folder}` holds our own files")
+        raise NotCovered(f"`{folder}` contains steersman's own files")
 
 
 def _is_ignored(program: str, place: Path, folder: Path, repository: Repository) -> bool:
@@ -96,9 +101,9 @@ def _is_ignored(program: str, place: Path, folder: Path, repository: Repository)
 
 def _earlier(place: Path, own: Path) -> Path | None:
     """Return the newest index of another session here: it knows most."""
-    others = [one for one in place.glob("index-*") if one != own and one.suffix != ".lock"]
-    others = [one for one in others if is_whole(one)]
-    return max(others, key=lambda one: one.stat().st_mtime_ns, default=None)
+    others = [index for index in place.glob("index-*") if index != own and index.suffix != ".lock"]
+    others = [index for index in others if is_whole(index)]
+    return max(others, key=lambda index: index.stat().st_mtime_ns, default=None)
 
 
 OWN_LARGEST = 256 << 20
@@ -107,8 +112,7 @@ NAMED = 5
 """Paths that one sentence names; of more it says how many."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(Value):
     """What a turn made of a path; bytes are none where there is no file or no copy."""
 
     path: str
@@ -153,14 +157,16 @@ class Workspace:
         try:
             self._settle_leftovers()
             if path is None:
-                self._begin_command(OpenCall(turn, call, tool, is_command=True))
+                self._begin_command(OpenCall(turn=turn, call=call, tool=tool, is_command=True))
             elif ".git" not in path.split("/") and not path.startswith("/"):
                 before = {path: self._blobs.capture(self.folder, path, OWN_LARGEST)}
                 before |= dict.fromkeys(missing_parents(self.folder, path))
                 self._blobs.sync(before.values())
-                self._ledger.begin(OpenCall(turn, call, tool, False, before))
+                self._ledger.begin(
+                    OpenCall(turn=turn, call=call, tool=tool, is_command=False, before=before)
+                )
         except (OSError, GitFault) as error:
-            self._tell(f"What `{tool}` changes cannot be reverted: {reason_of(error)}")
+            self._tell(f"Changes by `{tool}` cannot be reverted: {reason_of(error)}")
 
     def _begin_command(self, call: OpenCall) -> None:
         looker, others = self._ready_looker(), self._commands()
@@ -180,8 +186,8 @@ class Workspace:
                 self._why_blind = f"the folder holds {limit}"
         if looker is None:
             self._tell(
-                f"What commands change here cannot be reverted: {self._why_blind}. "
-                "What the agent writes and edits can."
+                f"Changes by commands cannot be reverted here: {self._why_blind}. "
+                "Changes by `write` and `edit` can."
             )
         self._ledger.begin(call)
 
@@ -194,18 +200,18 @@ class Workspace:
             if not call.is_command:
                 touches = self._own_touches(call)
                 self._ledger.end(call, touches)
-                self._own |= {one.path: one.after for one in touches}
+                self._own |= {touch.path: touch.after for touch in touches}
             elif self._looker is None:
                 self._ledger.end(call, (), self._why_blind)
             else:
                 self._enter(self._looker, replace(call, turn=_newest(self._commands()).turn))
         except (OSError, GitFault, TooMuch) as error:
-            self._tell(f"What `{call.tool}` changed cannot be reverted: {reason_of(error)}")
+            self._tell(f"Changes by `{call.tool}` cannot be reverted: {reason_of(error)}")
             with suppress(OSError):
                 self._ledger.end(call, (), reason_of(error))
 
     def _commands(self) -> list[OpenCall]:
-        return [one for one in self._ledger.open.values() if one.is_command]
+        return [call for call in self._ledger.open.values() if call.is_command]
 
     def _enter(self, looker: Looker, call: OpenCall) -> None:
         """Look at the folder, and enter what changed since the last look, but for our own tools'."""
@@ -214,9 +220,17 @@ class Workspace:
             before = self._own.get(path, was)
             if before != after and not path.startswith(STAGING):
                 touches.append(
-                    Touch(call.turn, call.call, call.tool, path, before, after, is_shared=True)
+                    Touch(
+                        turn=call.turn,
+                        call=call.call,
+                        tool=call.tool,
+                        path=path,
+                        before=before,
+                        after=after,
+                        is_shared=True,
+                    )
                 )
-        self._blobs.sync(state for one in touches for state in (one.before, one.after))
+        self._blobs.sync(state for touch in touches for state in (touch.before, touch.after))
         self._ledger.end(call, touches)
         looker.settle()
         self._own.clear()
@@ -228,14 +242,22 @@ class Workspace:
             after = self._blobs.capture(self.folder, path, OWN_LARGEST)
             if after != before:
                 touches.append(
-                    Touch(call.turn, call.call, call.tool, path, before, after, is_unsure=is_unsure)
+                    Touch(
+                        turn=call.turn,
+                        call=call.call,
+                        tool=call.tool,
+                        path=path,
+                        before=before,
+                        after=after,
+                        is_unsure=is_unsure,
+                    )
                 )
         return touches
 
     def _settle_leftovers(self) -> None:
         """Calls that never ended: the program died. What changed since may be anybody's."""
         left, self._ledger.left = self._ledger.left, ()
-        commands = [one for one in left if one.is_command]
+        commands = [call for call in left if call.is_command]
         for call in left:
             if call not in commands:
                 self._ledger.end(call, self._own_touches(call, is_unsure=True))
@@ -260,10 +282,10 @@ class Workspace:
             (self._place / "folder").write_bytes(os.fsencode(self.folder))
             (self._git_folder / "objects").mkdir(mode=0o700, parents=True, exist_ok=True)
             self._opened = Reversal(self._place, self._session, self.folder, self._blobs)
-            for one in self._opened.cut_off_elsewhere():
+            for name in self._opened.cut_off_elsewhere():
                 self._tell(
-                    f"A revert of session {one} in this folder was cut off in the middle: "
-                    f"`steersman sessions revert {one}` finishes it."
+                    f"A revert of session {name} in this folder was cut off in the middle: "
+                    f"`steersman sessions revert {name}` finishes it."
                 )
         return self._opened
 
@@ -288,9 +310,9 @@ class Workspace:
         if fresh:
             self._unread.update(fresh)
             more = f" and {len(fresh) - NAMED} more" if len(fresh) > NAMED else ""
-            names = ", ".join(f"`{one}`" for one in fresh[:NAMED])
+            names = ", ".join(f"`{name}`" for name in fresh[:NAMED])
             self._tell(
-                f"What commands change in {names}{more} cannot be reverted: it cannot be read."
+                f"Changes by commands in {names}{more} cannot be reverted: these folders cannot be read."
             )
 
     def _tell(self, text: str) -> None:
@@ -300,12 +322,12 @@ class Workspace:
 
     # Going back -----------------------------------------------------------------------------------
 
-    def count(self, order: RevertOrder) -> int:
+    def count(self, order: RestoreFiles) -> int:
         """Return how many files an order is about."""
         self._settle_leftovers()
         return self._reversal.count(order)
 
-    def revert(self, order: RevertOrder) -> Outcome:
+    def revert(self, order: RestoreFiles) -> RestoreEnded:
         """Carry out an order, or say what it would do. Raises `RestoreFailed`.
 
         One that was carried out before a crash, or half, is finished and told again.
@@ -319,7 +341,10 @@ class Workspace:
             raise RestoreFailed(f"nothing was changed: {reason_of(error)}") from error
         if not self._reversal.is_entered:
             self._opened = None  # where it is opened again, it is finished as after a crash
-        return replace(outcome, nested=self.uncovered)
+        apart = (
+            f"`{name}` is a repository of its own and is not looked at" for name in self.uncovered
+        )
+        return replace(outcome, notes=(*outcome.notes, *apart))
 
     # Showing --------------------------------------------------------------------------------------
 
@@ -328,7 +353,13 @@ class Workspace:
         self._settle_leftovers()
         touches = self._ledger.of(turns) if turns else self._ledger.newest()
         return [
-            FileChange(path, one.first, one.left, self._bytes(one.first), self._bytes(one.left))
+            FileChange(
+                path=path,
+                before=one.first,
+                after=one.left,
+                old=self._bytes(one.first),
+                new=self._bytes(one.left),
+            )
             for path, one in changed(touches)
         ]
 
@@ -339,7 +370,7 @@ class Workspace:
     def changed(self, turn: str, calls: str = "") -> tuple[int, bool]:
         """Count the files that calls of a turn, whose names begin so, left changed; and is that all?"""
         self._settle_leftovers()
-        touches = [one for one in self._ledger.of([turn]) if one.call.startswith(calls)]
+        touches = [touch for touch in self._ledger.of([turn]) if touch.call.startswith(calls)]
         return count_changed(touches), turn not in self._ledger.blind
 
     def _bytes(self, state: PathState | None) -> bytes | None:
@@ -351,7 +382,7 @@ class Workspace:
 
 
 def _newest(calls: Iterable[OpenCall]) -> OpenCall:
-    return max(calls, key=lambda one: number_of(one.turn))
+    return max(calls, key=lambda call: number_of(call.turn))
 
 
 def _name_of(folder: Path) -> str:

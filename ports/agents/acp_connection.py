@@ -1,8 +1,8 @@
 """The client's side of the Agent Client Protocol: one process of an agent, one session in it.
 
-Only what every agent has is used: sessions, prompts, updates, permissions, cancel, and, where an agent
-announces it, loading. No file system and no terminals are offered, so that the agent uses its own
-tools, in its own process, which is watched as a whole.
+Uses only what every agent has: sessions, prompts, updates, permissions, cancel, and loading where an
+agent announces it. Offers neither a file system nor terminals, so that the agent uses its own tools in
+its own process tree, which is supervised as a whole.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from .pipe import PipeProcess
 
 Params = dict[str, Any]
 FIRST_ANSWER = 60.0
-"""Seconds that an agent may take to say who it is: some start slowly, and some wait for a network."""
+"""Seconds for the answer to `initialize`: some agents start slowly, some wait for a network."""
 
 
 class Listener(Protocol):
-    """Who hears what the agent does."""
+    """Receives the updates and the questions of the agent."""
 
     def updated(self, update: Params) -> None:
-        """Take an update of the session."""
+        """Process an update of the session."""
         ...
 
     async def wanted(self, call: Params, options: list[Params]) -> str:
-        """Answer a question by the id of an option; empty: dismissed."""
+        """Answer a question with the id of an option; empty to dismiss it."""
         ...
 
 
 class AcpConnection:
-    """Speaks to an agent; what it says of its work goes to `listener`, while there is one."""
+    """One session with an agent; its updates and questions go to `listener`, if there is one."""
 
     def __init__(self, pipe: PipeProcess) -> None:
         self.pipe = pipe
@@ -60,7 +60,7 @@ class AcpConnection:
             try:
                 await self._ask(method, {**about, "sessionId": known})
             except RequestError:
-                known = ""  # it has forgotten it
+                known = ""  # the agent no longer has this session
             else:
                 self.session = known
                 return True
@@ -69,7 +69,7 @@ class AcpConnection:
         return False
 
     async def prompt(self, text: str) -> Params:
-        """Say something; returns the answer of the protocol when the turn is over."""
+        """Send a prompt; returns the result of `session/prompt` when the turn is over."""
         prompt = [{"type": "text", "text": text}]
         return await self._agreed(
             self._ask("session/prompt", {"sessionId": self.session, "prompt": prompt})
@@ -99,7 +99,7 @@ class AcpConnection:
         return cast("Params", answer if isinstance(answer, dict) else {})
 
     async def _agreed(self, asked: Awaitable[Params]) -> Params:
-        """Return an answer; what goes wrong is told as a model's failure is."""
+        """Await an answer; failures become `ModelError`."""
         try:
             return await asked
         except RequestError as error:
@@ -110,7 +110,9 @@ class AcpConnection:
             why = f": {self.pipe.complaint}" if self.pipe.complaint else ""
             raise ModelError(f"the agent's process ended{why}") from None
         except TimeoutError:
-            raise ModelError(f"the agent did not say who it is within {FIRST_ANSWER:g} s") from None
+            raise ModelError(
+                f"the agent did not identify itself within {FIRST_ANSWER:g} s"
+            ) from None
 
     async def _handle(self, method: str, params: Any, is_notification: bool) -> Any:
         listener, given = self.listener, _table(params)

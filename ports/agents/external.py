@@ -1,11 +1,11 @@
 """An agent that is another program, as a session knows agents: a model, and that model's one tool.
 
-The model is a rule: what a person said becomes a call of the tool `agent`, and what that gave is the
-answer. So everything that holds for tools holds for the agent's work: its intent is durable before it
-begins, the folder is looked at before and after it, a stop is a proof that its processes are dead, and
-after a crash its outcome is unknown and it is not run again by itself.
+The model is a rule: a user message becomes a call of the tool `agent`, and the result of that call is
+the answer. So the guarantees of tools hold for the agent's work: its intent is durable before it begins,
+the folder is scanned before and after it, a stop proves that its processes have exited, and after a crash
+its outcome is unknown and it is not run again automatically.
 
-The process goes on between turns. A stop ends it; the next turn starts it anew and loads the session.
+The process continues between turns. A stop ends it; the next turn starts a new one and loads the session.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import asyncio
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,18 +27,18 @@ from ...machines.agent_call import (
 from ...machines.conversation import ChatMessage, ToolRequest, ToolSchema, Usage
 from ...machines.errors import ModelError
 from ...machines.messages import Message
-from ..models.model import ModelAnswer, ModelRequest, unheard
+from ..models.model import AnswerListener, ModelAnswer, ModelRequest
 from ..process.process import Processes
 from ..tools.tool import ToolContext, ToolResult
-from .reported_call import as_call, option
+from .reported_calls import ReportedCalls, option
 
 if TYPE_CHECKING:
     from .acp_connection import AcpConnection
 
 
-MANNERS = 0.5
-"""Seconds that an agent has to stop by itself before its processes are ended."""
-FORGOTTEN = "it can't load its earlier session, so it remembers nothing of what was said before"
+GRACE = 0.5
+"""Seconds that an agent has to stop before its processes are ended."""
+FORGOTTEN = "it can't load its earlier session, so it does not remember the conversation"
 
 Params = dict[str, Any]
 
@@ -70,33 +69,33 @@ class ExternalAgent:
     def __init__(self, spec: AgentSpec, processes: Processes, folder: Path, session: str) -> None:
         self.name = spec.name
         self.spec, self.folder, self.session = spec, folder, session
-        self.schema = ToolSchema(AGENT_TOOL, f"Hand it to {spec.agent}.", {"type": "object"})
+        self.schema = ToolSchema(
+            name=AGENT_TOOL, description=f"Hand it to {spec.agent}.", parameters={"type": "object"}
+        )
         self._processes = processes
         self.connection: AcpConnection | None = None
         self._run: AgentRun | None = None
 
     # As a model -----------------------------------------------------------------------------------
 
-    async def answer(
-        self,
-        request: ModelRequest,
-        on_text: Callable[[str], None],
-        on_notice: Callable[[str], None],
-        on_thought: Callable[[str], None] = unheard,
-    ) -> ModelAnswer:
-        """Hand over what was said; or say what the agent answered, which was heard already."""
+    async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
+        """Ask for a call with the user messages; after it, return the answer, which was streamed."""
         last = request.messages[-1]
         if last.role == "tool" and self._run is not None:
             run, self._run = self._run, None
             if run.fault is not None:
                 raise run.fault
-            return ModelAnswer(run.text or "[It said nothing.]", usage=run.usage)
+            return ModelAnswer(text=run.text or "[No answer.]", usage=run.usage)
         call = f"{request.call_prefix}1"
         prompt = {"prompt": _said(request.messages)}
-        return ModelAnswer("", (ToolRequest(call, AGENT_TOOL, prompt, call),), stop_reason="tools")
+        return ModelAnswer(
+            text="",
+            tool_calls=(ToolRequest(call=call, tool=AGENT_TOOL, arguments=prompt, wire_id=call),),
+            stop_reason="tools",
+        )
 
     async def window(self) -> int:
-        """Nobody knows: it sees to its own memory."""
+        """Return 0: the agent manages its own context."""
         return 0
 
     async def aclose(self) -> None:
@@ -117,12 +116,12 @@ class ExternalAgent:
         return self._run
 
     def decide(self, inner: str, is_allowed: bool) -> None:
-        """Answer a question of the agent; one that is open no longer is no matter."""
+        """Answer a question of the agent; ignored when it is no longer open."""
         if self._run is not None:
             self._run.decide(inner, is_allowed)
 
     async def connect(self) -> tuple[AcpConnection, str]:
-        """Return the connection, begun where there is none; and a notice, mostly none.
+        """Return the connection, opened if there is none, and a notice, mostly empty.
 
         Raises `ModelError`.
         """
@@ -160,17 +159,15 @@ class AgentRun:
     """One prompt that the agent works on: a `ToolRun`, and the listener of its connection."""
 
     def __init__(self, agent: ExternalAgent, prompt: str, context: ToolContext) -> None:
-        self._agent, self._prompt, self._call = agent, prompt, context.call
-        self._tell: Callable[[Message], None] = context.tell or _to_nobody
+        self._agent, self._call = agent, context.call
+        self._tell: Callable[[Message], None] = context.tell or _dropped
         self._said: list[str] = []
-        self._calls: dict[str, Params] = {}
-        self._names: dict[str, str] = {}
-        self._numbers = count(1)
+        self._calls = ReportedCalls(context.call)
         self._open: dict[str, asyncio.Future[bool]] = {}
         self._stopping = asyncio.Event()
         self.fault: ModelError | None = None
         self.usage = Usage()
-        self._task = asyncio.create_task(self._work())
+        self._task = asyncio.create_task(self._work(prompt))
 
     @property
     def pid(self) -> int:
@@ -197,8 +194,8 @@ class AgentRun:
         if asked is not None and not asked.done():
             asked.set_result(is_allowed)
 
-    async def _work(self) -> ToolResult:
-        work = asyncio.create_task(self._prompted())
+    async def _work(self, prompt: str) -> ToolResult:
+        work = asyncio.create_task(self._prompted(prompt))
         stopped = asyncio.create_task(self._stopping.wait())
         await asyncio.wait((work, stopped), return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
@@ -208,17 +205,17 @@ class AgentRun:
             work.result()
         except ModelError as error:
             self.fault = error
-            return ToolResult("failed", f"[{error.message}]")
-        return ToolResult("ok", self.text)
+            return ToolResult(status="failed", text=f"[{error.message}]")
+        return ToolResult(status="ok", text=self.text)
 
-    async def _prompted(self) -> None:
+    async def _prompted(self, prompt: str) -> None:
         connection, notice = await self._agent.connect()
         if notice:
-            self._tell(AgentSaid(self._call, f"[{self._agent.spec.agent}: {notice}]\n\n"))
-        self._tell(AgentBound(self._call, connection.session))
+            self._tell(AgentSaid(call=self._call, text=f"[{self._agent.spec.agent}: {notice}]\n\n"))
+        self._tell(AgentBound(call=self._call, session=connection.session))
         connection.listener = self
         try:
-            answer = await connection.prompt(self._prompt)
+            answer = await connection.prompt(prompt)
         finally:
             connection.listener = None
         self.usage = _usage(answer.get("usage"))
@@ -232,14 +229,16 @@ class AgentRun:
             for asked in self._open.values():
                 asked.cancel()
             await connection.cancel()
-            await asyncio.wait((work,), timeout=MANNERS)
+            await asyncio.wait((work,), timeout=GRACE)
         work.cancel()
         await asyncio.wait((work,))
         self._agent.let_go()
         if connection is None:
-            return ToolResult("killed", self.text or "Stopped before it started.")
+            return ToolResult(status="killed", text=self.text or "Stopped before it started.")
         result = await connection.pipe.end()
-        return ToolResult("killed", self.text, killed=result.killed, survivors=result.survivors)
+        return ToolResult(
+            status="killed", text=self.text, killed=result.killed, survivors=result.survivors
+        )
 
     # What the agent does --------------------------------------------------------------------------
 
@@ -248,47 +247,35 @@ class AgentRun:
         match update:
             case {"sessionUpdate": "agent_message_chunk", "content": {"text": str(text)}}:
                 self._said.append(text)
-                self._tell(AgentSaid(self._call, text))
+                self._tell(AgentSaid(call=self._call, text=text))
             case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(theirs)}:
                 self._called(theirs, update)
-            case _:
-                pass
+            case _:  # plans, modes and thoughts: nothing here shows them
+                return
 
     async def wanted(self, call: Params, options: list[Params]) -> str:
         """Ask the session whether a call may run; a stop dismisses the question."""
         theirs = str(call.get("toolCallId", ""))
-        about = self._merged(theirs, call)
-        inner = self._named(theirs, is_new=True)
-        answer = self._open[inner] = asyncio.get_running_loop().create_future()
-        self._tell(AgentCalled(self._call, ToolRequest(inner, *as_call(about)), asks=True))
+        self._calls.update(theirs, call)
+        request = self._calls.request(theirs)  # a call that asks has an id of its own
+        answer = self._open[request.call] = asyncio.get_running_loop().create_future()
+        self._tell(AgentCalled(call=self._call, request=request, asks=True))
         try:
             return option(options, await answer)
         except asyncio.CancelledError:
             return ""
 
     def _called(self, theirs: str, update: Params) -> None:
-        about = self._merged(theirs, update)
-        status = about.get("status")
+        status = self._calls.update(theirs, update)
         if status not in ("in_progress", "completed", "failed"):
             return
-        if theirs not in self._names:
-            request = ToolRequest(self._named(theirs), *as_call(about))
-            self._tell(AgentCalled(self._call, request))
+        if theirs not in self._calls:
+            self._tell(AgentCalled(call=self._call, request=self._calls.request(theirs)))
         if status != "in_progress":
             ended = "ok" if status == "completed" else "failed"
-            self._tell(AgentCallEnded(self._call, self._names[theirs], ended))
-
-    def _merged(self, theirs: str, update: Params) -> Params:
-        """Add what an update says of a call to what is known of it."""
-        known = self._calls.setdefault(theirs, {})
-        known.update({name: value for name, value in update.items() if value not in (None, {})})
-        return known
-
-    def _named(self, theirs: str, is_new: bool = False) -> str:
-        """Give a call an id of ours; a call that asks has one of its own."""
-        if is_new or theirs not in self._names:
-            self._names[theirs] = f"{self._call}.{next(self._numbers)}"
-        return self._names[theirs]
+            self._tell(
+                AgentCallEnded(call=self._call, inner=self._calls.id_of(theirs), status=ended)
+            )
 
 
 def _connection_type() -> type[AcpConnection]:
@@ -297,12 +284,12 @@ def _connection_type() -> type[AcpConnection]:
     return AcpConnection
 
 
-def _to_nobody(message: Message) -> None:
-    """Nobody listens."""
+def _dropped(message: Message) -> None:
+    """Drop the message."""
 
 
 def _said(messages: tuple[ChatMessage, ...]) -> str:
-    """Return what people said since the agent had the last word."""
+    """Return the user messages since the last answer."""
     said: list[str] = []
     for message in reversed(messages):
         if message.role != "user":
@@ -312,9 +299,11 @@ def _said(messages: tuple[ChatMessage, ...]) -> str:
 
 
 def _usage(told: Any) -> Usage:
-    """Read what an agent says that a turn took; nothing where it says nothing."""
+    """Read the usage that an agent reports; zero where it reports none."""
     match told:
         case {"inputTokens": int(taken), "outputTokens": int(given)}:
-            return Usage(taken, given, int(told.get("cachedReadTokens") or 0))
+            return Usage(
+                input=taken, output=given, cache_read=int(told.get("cachedReadTokens") or 0)
+            )
         case _:
             return Usage()

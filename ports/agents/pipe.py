@@ -1,8 +1,8 @@
-"""A supervised process with which one talks in lines: what it is told, what it says, how it ends.
+"""A supervised process that exchanges JSON messages with us, one a line.
 
-Processes here have one output and an input that is a file. A dialogue needs more, so the command is
-started by a shell that opens two named pipes, and a file for what it complains of, in a private folder.
-Both ends of each pipe stay open here: whether the process lives is told by its supervisor alone.
+Supervised processes have one output, and a file as input. A dialogue needs more, so a shell starts the
+command with two named pipes, and a file for its standard error, in a private folder. Both ends of each
+pipe stay open here, so only the supervisor reports that the process has ended.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OPENING = 'exec "$@" <"$0/in" >"$0/out" 2>"$0/err"'
 
 
 class PipeProcess:
-    """A transport of JSON messages, one a line, to a process; lives on the running asyncio loop."""
+    """A transport of JSON messages to a process. Belongs to the running asyncio loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -46,9 +46,11 @@ class PipeProcess:
     async def start(
         self, processes: Processes, argv: tuple[str, ...], folder: Path, environ: dict[str, str]
     ) -> None:
-        """Start the command; what goes wrong is told by its end."""
+        """Start the command; `result` and `complaint` report a failure."""
         words = ("/bin/sh", "-c", OPENING, str(self._folder), *argv)
-        self._process = await processes.spawn(ProcessSpec(words, folder, environ))
+        self._process = await processes.spawn(
+            ProcessSpec(argv=words, cwd=folder, environment=environ)
+        )
         self.result = asyncio.create_task(self._watch(self._process))
         self._loop.add_reader(self._out, self._read)
 
@@ -70,14 +72,14 @@ class PipeProcess:
         return await asyncio.shield(self.result)
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Send a message; one to a process that is gone goes nowhere."""
+        """Send a message. Raises `ConnectionError` when the process has ended."""
         if self._in < 0:
             raise ConnectionError("the agent's process has ended")
         self._outgoing.append(json.dumps(message).encode() + b"\n")
         self._write()
 
     async def receive(self) -> dict[str, Any] | None:
-        """Return the next message; none when it has ended. What is no message is passed over."""
+        """Return the next message, none when the process has ended. Other output is skipped."""
         return await self._messages.get()
 
     async def close(self) -> None:
@@ -114,19 +116,19 @@ class PipeProcess:
         try:
             data = json.loads(line)
         except (ValueError, RecursionError):
-            return  # some programs print what is no message
+            return  # some programs also print plain text
         if isinstance(data, dict):
             self._messages.put_nowait(cast("dict[str, Any]", data))
 
     async def _watch(self, process: Process) -> ProcessResult:
-        """Wait for its end, take what it said last, and put everything away."""
+        """Wait for the end, read what is left in the pipe, and release everything."""
         result = await process.wait()
         while self._read():
             pass
         self._loop.remove_reader(self._out)
         self._loop.remove_writer(self._in)
-        for one in (self._in, self._out):
-            os.close(one)
+        for descriptor in (self._in, self._out):
+            os.close(descriptor)
         self._in = self._out = -1
         self.complaint = result.reason or _tail(self._folder / "err")
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -135,7 +137,7 @@ class PipeProcess:
 
 
 def _tail(path: Path) -> str:
-    """Return the last lines of a file of complaints."""
+    """Return the last lines of a file of error output."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - 2000))

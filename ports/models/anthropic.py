@@ -11,19 +11,20 @@ used. Older models are given a budget to think with, newer ones (from 4.6 on) an
 
 import json
 import re
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from ...machines.conversation import ChatMessage, Thought, Usage
 from .capacity import published_window
 from .complaint import ServerComplaint
 from .endpoint import Endpoint, Patience, parse_base_url
 from .exchange import Exchange
-from .foreign import count, table, tables
+from .loose_json import count, table, tables
 from .model import ModelRequest
 from .reply import AnswerBuilder
 from .retry import RetryPolicy, ServerFault
-from .served import ServedModel
+from .served import ServedModel, ServedProvider
 
 _VERSION = "2023-06-01"
 _MAX_TOKENS = 8192  # the API demands a limit
@@ -63,7 +64,7 @@ class AnthropicModel(ServedModel):
         url = f"{address.removesuffix('/v1')}/v1/messages"
         self._thinking = "" if thinking == "off" else thinking
         headers = {"anthropic-version": _VERSION, **({"x-api-key": key} if key else {})}
-        complaint = ServerComplaint(url, model, key, key_env)
+        complaint = ServerComplaint(url=url, model=model, key=key, key_env=key_env)
         endpoint = Endpoint(complaint, headers, patience or Patience())
         exchange = Exchange(endpoint, retry or RetryPolicy(), _take_in)
         limit = max_tokens or _MAX_TOKENS
@@ -75,7 +76,7 @@ class AnthropicModel(ServedModel):
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         turns = wire_turns(request.messages)
-        for turn in [one for one in turns if one["role"] == "user"][-2:]:
+        for turn in [turn for turn in turns if turn["role"] == "user"][-2:]:
             turn["content"][-1] |= _CACHE
         body: dict[str, Any] = {
             "model": self._model,
@@ -109,6 +110,9 @@ class AnthropicModel(ServedModel):
             body["output_config"] = {"effort": self._thinking}
 
 
+PROVIDER = ServedProvider(AnthropicModel, "https://api.anthropic.com")
+
+
 def wire_turns(messages: tuple[ChatMessage, ...]) -> list[dict[str, Any]]:
     """Return user and assistant turns in alternation, each a list of content blocks."""
     turns: list[dict[str, Any]] = []
@@ -136,13 +140,13 @@ def _blocks(message: ChatMessage) -> list[dict[str, Any]]:
     ]
     if message.text.strip() or not blocks:  # the API refuses empty text
         blocks.insert(0, {"type": "text", "text": message.text.strip() or "(nothing)"})
-    return [*(_thought(one) for one in message.thoughts), *blocks]
+    return [*(_thought(thought) for thought in message.thoughts), *blocks]
 
 
-def _thought(one: Thought) -> dict[str, Any]:
-    if one.sealed:
-        return {"type": "redacted_thinking", "data": one.sealed}
-    return {"type": "thinking", "thinking": one.text, "signature": one.signature}
+def _thought(thought: Thought) -> dict[str, Any]:
+    if thought.sealed:
+        return {"type": "redacted_thinking", "data": thought.sealed}
+    return {"type": "thinking", "thinking": thought.text, "signature": thought.signature}
 
 
 def _wire_id(call: str) -> str:
@@ -229,8 +233,8 @@ def _usage(counts: dict[str, Any]) -> Usage:
     read = count(counts, "cache_read_input_tokens")
     written = count(counts, "cache_creation_input_tokens")
     return Usage(
-        count(counts, "input_tokens") + read + written,
-        count(counts, "output_tokens"),
+        input=count(counts, "input_tokens") + read + written,
+        output=count(counts, "output_tokens"),
         cache_read=read,
         cache_write=written,
     )

@@ -1,16 +1,16 @@
-"""How many tokens a model can look at, as its server says, or as is published.
+"""The context window of a model, as its server reports it or as it is published.
 
-vLLM, OpenRouter, LM Studio and newer llama.cpp say it in `/v1/models`, llama.cpp in `/props`, ollama
-in `/api/ps` for what is loaded. OpenAI and Anthropic say it in their documentation only.
+vLLM, OpenRouter, LM Studio and newer llama.cpp report it in `/v1/models`, llama.cpp in `/props`, ollama
+in `/api/ps` for loaded models. OpenAI and Anthropic only document it.
 """
 
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from .foreign import count, table, tables
+from .loose_json import count, table, tables
 
 Get = Callable[[str], Awaitable[Any]]
-"""Fetches the JSON at an address; none for whatever goes wrong."""
+"""Fetches the JSON at an address; none on any failure."""
 
 _FIELDS = (
     "max_model_len",
@@ -38,9 +38,9 @@ def published_window(model: str) -> int:
 async def asked_window(get: Get, base_url: str, model: str, *, is_near: bool) -> int:
     """Ask a server; 0 where it does not say. `is_near`: it may be asked about itself, too."""
     listed = tables(table(await get(f"{base_url}/models")).get("data"))
-    for one in listed:
-        if one.get("id") == model or len(listed) == 1:
-            if found := _window_in(one):
+    for entry in listed:
+        if entry.get("id") == model or len(listed) == 1:
+            if found := _window_in(entry):
                 return found
     if not is_near:
         return 0
@@ -48,8 +48,8 @@ async def asked_window(get: Get, base_url: str, model: str, *, is_near: bool) ->
     props = table(await get(f"{root}/props"))
     if found := count(props, "default_generation_settings", "n_ctx"):
         return found
-    for one in tables(table(await get(f"{root}/api/ps")).get("models")):
-        if one.get("name") == model and (found := count(one, "context_length")):
+    for entry in tables(table(await get(f"{root}/api/ps")).get("models")):
+        if entry.get("name") == model and (found := count(entry, "context_length")):
             return found
     return 0
 

@@ -14,11 +14,11 @@ from .capacity import asked_window, published_window
 from .complaint import ServerComplaint
 from .endpoint import Endpoint, Patience, is_loopback, parse_base_url
 from .exchange import DONE, Exchange
-from .foreign import count, table, tables
+from .loose_json import count, table, tables
 from .model import ModelRequest
 from .reply import AnswerBuilder
 from .retry import RetryPolicy
-from .served import ServedModel
+from .served import ServedModel, ServedProvider
 
 
 class ChatModel(ServedModel):
@@ -44,7 +44,7 @@ class ChatModel(ServedModel):
     ) -> None:
         address, host = parse_base_url(base_url, name or model)
         url = f"{address}/chat/completions"
-        # OpenAI's own newer models refuse `max_tokens`; nobody else knows the newer name for sure.
+        # OpenAI's own newer models refuse `max_tokens`; other servers may not know the newer name.
         self._base = address
         self._is_published = is_openai = host == "api.openai.com"
         self._limit_name = "max_completion_tokens" if is_openai else "max_tokens"
@@ -52,7 +52,7 @@ class ChatModel(ServedModel):
         if thinking not in ("", "off"):
             self._extra["reasoning_effort"] = thinking
         headers = {"authorization": f"Bearer {key}"} if key else {}
-        complaint = ServerComplaint(url, model, key, key_env)
+        complaint = ServerComplaint(url=url, model=model, key=key, key_env=key_env)
         endpoint = Endpoint(complaint, headers, patience or Patience())
         exchange = Exchange(endpoint, retry or RetryPolicy(), _take_in)
         super().__init__(exchange, model, host, name, temperature, max_tokens)
@@ -81,6 +81,9 @@ class ChatModel(ServedModel):
             schema = {"name": "answer", "schema": request.response_schema}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         return body | self._extra
+
+
+PROVIDER = ServedProvider(ChatModel)
 
 
 def wire_messages(system: str, messages: tuple[ChatMessage, ...]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Words for what a model server did wrong: the address, what came, and the next step.
+"""Messages about failures of a model server: the address, what it sent, and the next step.
 
 Everything here returns a `ServerFault` and raises nothing. What a server sent is shown as its first
 200 printable characters, with the key blacked out.
@@ -8,11 +8,11 @@ import json
 import socket
 import ssl
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
-from .foreign import count, table
+from ...machines.value import Value
+from .loose_json import count, table
 from .retry import ServerFault
 
 _SHOWN = 200  # characters of a server's own words
@@ -54,9 +54,8 @@ def error_text(body: str) -> str:
     return said if isinstance(said, str) else body
 
 
-@dataclass(frozen=True, slots=True)
-class ServerComplaint:
-    """Who is complained about; `key` is only kept to black it out."""
+class ServerComplaint(Value):
+    """The server that failed; `key` is kept only to black it out."""
 
     url: str
     model: str = ""
@@ -110,7 +109,7 @@ class ServerComplaint:
         return "the server wants a key: name its environment variable in `api_key_env`"
 
     def transport(self, error: Exception) -> ServerFault:
-        """A failure to connect, or a connection that broke before anything was said."""
+        """A failure to connect, or a connection that broke before the first byte of an answer."""
         chain = list(_causes(error))
         names = {type(cause).__name__ for cause in chain}
         if any(isinstance(cause, ssl.SSLError) for cause in chain):
@@ -127,7 +126,7 @@ class ServerComplaint:
             )
         if any(isinstance(cause, ConnectionRefusedError) for cause in chain):
             return ServerFault(
-                f"nobody listens at {self.place}: connection refused",
+                f"no server listens at {self.place}: connection refused",
                 "start the model server, or correct `base_url`",
                 brief="connection refused",
             )
@@ -146,7 +145,7 @@ class ServerComplaint:
         return self.broken(excerpt(str(error) or type(error).__name__, self.key))
 
     def broken(self, why: str = "it ended without an answer") -> ServerFault:
-        """A connection that was lost before anything was said."""
+        """A connection that was lost before the first byte of an answer."""
         return ServerFault(
             f"the connection to {self.place} broke: {why}",
             "check that the server is still running, then try again",
@@ -158,7 +157,7 @@ class ServerComplaint:
         reason = f": {why.message}" if why else ""
         return ServerFault(
             f"{self.place} stopped in the middle of its answer, after {came}{reason}",
-            "what came is kept: say `continue`, or send the message again",
+            "the received part is kept: send `continue`, or the message again",
             retryable=True,
         )
 
@@ -190,7 +189,7 @@ class ServerComplaint:
         """The model declines to answer, or to go on."""
         return ServerFault(
             f"the model at {self.place} refused to answer, after {came}",
-            "say it in another way, or begin afresh with `/new`: what led here would be refused again",
+            "rephrase the message, or start again with `/new`: a repetition would be refused",
         )
 
     def empty(self, why: str) -> ServerFault:

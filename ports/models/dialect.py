@@ -8,13 +8,14 @@ other spellings. Results of tools go back as user messages that begin with `[Res
 import json
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from ...machines.conversation import ChatMessage, ToolRequest, ToolSchema
 from ...machines.errors import ModelError
-from .model import Model, ModelAnswer, ModelRequest, unheard
-from .policy import ToolOffer
+from ...machines.value import Value
+from .model import AnswerListener, Model, ModelAnswer, ModelRequest
 
 _FORGED = re.compile(r"^(?=\[(?:New message from|Result of) )", re.MULTILINE)
 _PROMPT = """
@@ -26,9 +27,15 @@ Tools:
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _Action:
-    """What a constrained answer turned out to be."""
+class ToolOffer(Value):
+    """The tools to offer; `must_act` forbids to speak instead."""
+
+    tools: tuple[ToolSchema, ...] = ()
+    must_act: bool = False
+
+
+class _Action(Value):
+    """A constrained answer, parsed."""
 
     text: str = ""
     tool: str = ""
@@ -37,7 +44,7 @@ class _Action:
 
 
 class JsonDialect:
-    """Gives tools to a model that has none; it is left alone where no tools are offered.
+    """Gives tools to a model without native tool calls; requests without tools pass unchanged.
 
     `choose` says which tools to offer for a request; by default all that it has.
     """
@@ -49,21 +56,15 @@ class JsonDialect:
         self._choose = choose or _offer_all
         self.name = inner.name
 
-    async def answer(
-        self,
-        request: ModelRequest,
-        on_text: Callable[[str], None],
-        on_notice: Callable[[str], None],
-        on_thought: Callable[[str], None] = unheard,
-    ) -> ModelAnswer:
-        """Stream what the model says, and return its words or its one tool call."""
+    async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
+        """Stream the text of the model, and return its text or its one tool call."""
         offer = self._choose(request)
         if not offer.tools or request.response_schema is not None:
             plain = replace(request, tools=(), messages=_plain(request.messages, as_json=False))
-            return await self._inner.answer(plain, on_text, on_notice, on_thought)
-        said = SayStream(on_text)
+            return await self._inner.answer(plain, listener)
+        said = SayStream(listener.on_text)
         answer = await self._inner.answer(
-            translate(request, offer), said.feed, on_notice, on_thought
+            translate(request, offer), replace(listener, on_text=said.feed)
         )
         action = parse_action(answer.text, is_cut=answer.stop_reason == "length")
         said.finish(action.text)
@@ -72,21 +73,24 @@ class JsonDialect:
         if not action.tool:
             return replace(answer, text=action.text)
         call = ToolRequest(
-            f"{request.call_prefix}1", action.tool, action.arguments or {}, fault=action.fault
+            call=f"{request.call_prefix}1",
+            tool=action.tool,
+            arguments=action.arguments or {},
+            fault=action.fault,
         )
         return replace(answer, text=action.text, tool_calls=(call,), stop_reason="tools")
 
     async def window(self) -> int:
-        """Say what the model beneath says."""
+        """Return the window of the inner model."""
         return await self._inner.window()
 
     async def aclose(self) -> None:
-        """Close the model beneath. Idempotent."""
+        """Close the inner model. Idempotent."""
         await self._inner.aclose()
 
 
 def _offer_all(request: ModelRequest) -> ToolOffer:
-    return ToolOffer(request.tools)
+    return ToolOffer(tools=request.tools)
 
 
 def translate(request: ModelRequest, offer: ToolOffer) -> ModelRequest:
@@ -133,9 +137,9 @@ def _plain(messages: tuple[ChatMessage, ...], *, as_json: bool) -> tuple[ChatMes
             text = f"[Result of {names.get(message.call, 'tool')}] " + _FORGED.sub("| ", text)
             role = "user"
         if plain and plain[-1].role == role:
-            plain[-1] = ChatMessage(role, f"{plain[-1].text}\n\n{text}")
+            plain[-1] = ChatMessage(role=role, text=f"{plain[-1].text}\n\n{text}")
         else:
-            plain.append(ChatMessage(role, text))
+            plain.append(ChatMessage(role=role, text=text))
     return tuple(plain)
 
 
@@ -151,7 +155,7 @@ def _spoken(message: ChatMessage, as_json: bool) -> str:
 
 
 def parse_action(text: str, is_cut: bool = False) -> _Action:
-    """Read an answer; what is no action is taken as words. `is_cut`: the token limit ended it."""
+    """Parse an answer; anything but an action is text. `is_cut`: the token limit ended it."""
     for start in [match.start() for match in re.finditer(r"\{", text)][:20]:
         try:
             value: Any = json.JSONDecoder(strict=False).raw_decode(text, start)[0]
@@ -165,11 +169,11 @@ def parse_action(text: str, is_cut: bool = False) -> _Action:
     said = SayStream(lambda piece: None)
     said.feed(text)
     if said.told:
-        return _Action(said.told)
+        return _Action(text=said.told)
     if is_cut and re.match(r'\s*\{\s*"tool"\s*:\s*"([^"]+)"', text):
         name = text.split('"')[3]
         return _Action(tool=name, fault=f"cut off at the token limit: {text[:120]}")
-    return _Action(text)
+    return _Action(text=text)
 
 
 def _action(value: dict[str, Any]) -> _Action | None:
@@ -183,7 +187,7 @@ def _action(value: dict[str, Any]) -> _Action | None:
             return _Action(tool=tool, arguments={})
         shown = json.dumps(arguments)[:120]
         return _Action(tool=tool, fault=f"the arguments are not a JSON object: {shown}")
-    return _Action(say) if isinstance(say, str) else None
+    return _Action(text=say) if isinstance(say, str) else None
 
 
 def _first(value: dict[str, Any], *names: str) -> Any:
@@ -201,7 +205,7 @@ _WHOLE = re.compile(
 
 
 class SayStream:
-    """Passes on the words of `{"say": "…"}` while the JSON is coming; `told` is all of them."""
+    """Streams the text of `{"say": "…"}` while the JSON arrives; `told` is the text so far."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self._on_text = on_text

@@ -1,4 +1,4 @@
-"""One model server as seen from here: its address, its key, and its connections.
+"""One model server as a client sees it: its address, its key, and its connections.
 
 HTTP is spoken by httpx2, whose import and TLS set-up take 0.2 s: both happen at the first call, in
 a thread, so that the loop never stands still. Cancelling the task that reads closes the connection.
@@ -9,11 +9,11 @@ import ipaddress
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ...machines.errors import ConfigError
+from ...machines.value import Value
 from .complaint import ServerComplaint
 from .retry import parse_retry_after
 
@@ -22,13 +22,12 @@ if TYPE_CHECKING:
 
 
 _REST = 0.05  # seconds to wait for the end of a body whose last event has come
-_ASIDE = 5.0  # seconds for a question that nobody waits for
+_ASIDE = 5.0  # seconds for a request about the server itself
 _ERROR_BODY = 64 * 1024  # bytes of an error page that are read
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """Seconds until a server that does not accept, or that falls silent, is given up."""
+class Patience(Value):
+    """Seconds after which a server that does not accept, or sends nothing, is given up."""
 
     connect: float = 10.0
     silence: float = 300.0
@@ -102,7 +101,7 @@ class Endpoint:
             raise self.complaint.transport(error) from error
 
     async def get(self, url: str) -> Any:
-        """Return the JSON at an address of the same server; none for whatever goes wrong."""
+        """Return the JSON at an address of the same server; none on any failure."""
         client = await self._open()
         import httpx2
 
@@ -145,7 +144,7 @@ class Endpoint:
 
 
 async def _start_of(response: "Response") -> str:
-    """Read the begin of an error page."""
+    """Read the start of an error page."""
     body = b""
     async for piece in response.aiter_bytes():
         body += piece

@@ -1,7 +1,7 @@
-"""One call to a model server: send, take in the stream, try again where that makes sense.
+"""One call to a model server: send, receive the stream, retry where that makes sense.
 
-What is the same for all wire formats lies here; a format gives a function that takes in one JSON
-object of the stream.
+This part is the same for all wire formats; a format is a function that processes one JSON object of
+the stream.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from .complaint import ServerComplaint
 from .endpoint import Endpoint
-from .model import ModelAnswer, unheard
+from .model import AnswerListener, ModelAnswer
 from .reply import AnswerBuilder
 from .retry import RetryPolicy, ServerFault, with_retries
 
@@ -105,24 +105,19 @@ class Exchange:
         self._take_in = take_in
 
     async def run(
-        self,
-        body: dict[str, Any],
-        call_prefix: str,
-        on_text: Callable[[str], None],
-        on_notice: Callable[[str], None],
-        on_thought: Callable[[str], None] = unheard,
+        self, body: dict[str, Any], call_prefix: str, listener: AnswerListener
     ) -> ModelAnswer:
         """Send `body` and return the whole answer. Raises `ServerFault`."""
 
         async def attempt() -> ModelAnswer:
-            reply = AnswerBuilder(on_text, on_thought)
+            reply = AnswerBuilder(listener=listener)
             await self._receive(body, reply)
             return reply.answer(call_prefix)
 
-        return await with_retries(attempt, self._retry, on_notice)
+        return await with_retries(attempt, self._retry, listener.on_notice)
 
     async def get(self, url: str) -> Any:
-        """Return the JSON at an address of the same server; none for whatever goes wrong."""
+        """Return the JSON at an address of the same server; none on any failure."""
         return await self._endpoint.get(url)
 
     async def aclose(self) -> None:

@@ -1,37 +1,46 @@
 """The seam to any language model: one coroutine that streams text and returns the whole answer.
 
 Runs on the asyncio loop. To cancel, cancel the task: the implementation closes its connection at
-once, also while no response header has come. Implementations retry by themselves what may be
-retried (connection refused, 429, 5xx, `Retry-After` honoured), never after the first piece of text,
-and tell `on_notice` while they wait.
+once, also before the response header. Implementations retry what may be retried (connection refused,
+429, 5xx, `Retry-After` honoured), never after the first piece of text, and call `on_notice` while
+they wait.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from msgspec import field
+
 from ...machines.conversation import ChatMessage, Thought, ToolRequest, ToolSchema, Usage
+from ...machines.value import Value
 
 
 class Pause(str):
-    """A notice that something is waited out: a text that knows for how many `seconds`."""
+    """A notice of a wait before a retry: a text with the length of the wait in `seconds`."""
 
     __slots__ = ("seconds",)
     seconds: float
 
     def __new__(cls, text: str, seconds: float) -> "Pause":
-        """Make it of the text and the time left."""
+        """Make it of the text and the seconds."""
         made = super().__new__(cls, text)
         made.seconds = seconds
         return made
 
 
-def unheard(piece: str) -> None:
-    """Take what nobody listens to."""
+def dropped(piece: str) -> None:
+    """Drop a piece of text."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
+class AnswerListener(Value):
+    """Receives pieces of an answer as they arrive, and notices of waits; called on the loop."""
+
+    on_text: Callable[[str], None] = dropped
+    on_notice: Callable[[str], None] = dropped
+    on_thought: Callable[[str], None] = dropped
+
+
+class ModelRequest(Value):
     """Everything a model needs for one call; `messages` oldest first.
 
     `response_schema`, when given, is a JSON Schema that the whole answer must satisfy.
@@ -47,12 +56,11 @@ class ModelRequest:
     response_schema: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ModelAnswer:
-    """What a model said, whole; `stop_reason` is `stop`, `tools` or `length`.
+class ModelAnswer(Value):
+    """The whole answer of a model; `stop_reason` is `stop`, `tools` or `length`.
 
-    `thoughts` are those that its API wants back with the answer. `is_estimated`: its server did not
-    say what it used.
+    `thoughts` are those that its API requires back with the answer. `is_estimated`: its server did
+    not report the usage.
     """
 
     text: str
@@ -68,21 +76,12 @@ class Model(Protocol):
 
     name: str
 
-    async def answer(
-        self,
-        request: ModelRequest,
-        on_text: Callable[[str], None],
-        on_notice: Callable[[str], None],
-        on_thought: Callable[[str], None] = unheard,
-    ) -> ModelAnswer:
-        """Stream pieces of text to `on_text` and return the whole. Raises `ModelError`.
-
-        What it thinks before it answers goes to `on_thought`.
-        """
+    async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
+        """Stream the answer to `listener` and return the whole. Raises `ModelError`."""
         ...
 
     async def window(self) -> int:
-        """Say how many tokens it can look at; 0 where nobody knows. May ask the server; never fails."""
+        """Return its context window in tokens, 0 if unknown. May ask the server; never fails."""
         ...
 
     async def aclose(self) -> None:

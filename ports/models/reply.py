@@ -1,4 +1,4 @@
-"""An answer while it comes in: pieces of text, tool calls in fragments, usage; whatever the wire.
+"""An answer while it arrives: pieces of text, tool calls in fragments, usage; for any wire format.
 
 Chat completions send a call as fragments with an index, Anthropic as a block; some servers send
 whole calls at once, without ids, or all with index 0. A fragment belongs to the call of its index
@@ -6,18 +6,17 @@ unless it carries another id, or begins anew although the call is already whole.
 """
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ...machines.conversation import ChatMessage, Thought, ToolRequest, Usage
-from .model import ModelAnswer, unheard
+from msgspec import Struct, field
 
-_SHOWN = 120  # characters of faulty arguments that the model is told
+from ...machines.conversation import Thought, ToolRequest, Usage
+from .model import AnswerListener, ModelAnswer
+
+_SHOWN = 120  # characters of faulty arguments in the error that the model gets
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(Struct, kw_only=True):
     """One tool call that is being received."""
 
     index: int
@@ -26,16 +25,14 @@ class _Call:
     arguments: str = ""
 
 
-@dataclass(slots=True)
-class AnswerBuilder:
+class AnswerBuilder(Struct, kw_only=True):
     """Collects one answer; `is_begun` as soon as anything that counts as an answer has come.
 
-    Thoughts don't: who fails while it thinks may be asked again. `form` is the index of the block that
+    Thoughts do not: a call that fails during them may be retried. `form` is the index of the block that
     stands for a constrained answer.
     """
 
-    on_text: Callable[[str], None]
-    on_thought: Callable[[str], None] = unheard
+    listener: AnswerListener
     usage: Usage = field(default_factory=Usage)
     stop_reason: str = ""
     reasoning_pieces: int = 0
@@ -69,21 +66,23 @@ class AnswerBuilder:
         """Take in a piece of text and pass it on."""
         if piece:
             self._text.append(piece)
-            self.on_text(piece)
+            self.listener.on_text(piece)
 
     def think(self, piece: str) -> None:
-        """Take in a piece of a thought that nobody wants back, and pass it on."""
+        """Receive a piece of a thought that the API does not require back, and pass it on."""
         if piece:
             self.reasoning_pieces += 1
-            self.on_thought(piece)
+            self.listener.on_thought(piece)
 
     def keep_thought(
         self, index: int, text: str = "", signature: str = "", sealed: str = ""
     ) -> None:
-        """Take in a fragment of a thought that the API wants back, and pass its text on."""
+        """Receive a fragment of a thought that the API requires back, and pass its text on."""
         known = self._thoughts.get(index, Thought())
         self._thoughts[index] = Thought(
-            known.text + text, known.signature + signature, known.sealed + sealed
+            text=known.text + text,
+            signature=known.signature + signature,
+            sealed=known.sealed + sealed,
         )
         self.think(text)
 
@@ -114,7 +113,7 @@ class AnswerBuilder:
             is_other = bool(wire_id and last.wire_id and wire_id != last.wire_id)
             is_other = is_other or bool(tool and last.tool and _is_object(last.arguments))
         if last is None or is_other:
-            last = _Call(len(self._calls) if index is None else index)
+            last = _Call(index=len(self._calls) if index is None else index)
             self._calls.append(last)
         return last
 
@@ -126,8 +125,16 @@ class AnswerBuilder:
             for number, call in enumerate(self._calls, 1)
         )
         stop_reason = "tools" if calls else "length" if is_cut else "stop"
-        sealed = (one for one in self._thoughts.values() if one.signature or one.sealed)
-        return ModelAnswer(self.text, calls, self.usage, stop_reason, tuple(sealed))
+        kept = [
+            thought for thought in self._thoughts.values() if thought.signature or thought.sealed
+        ]
+        return ModelAnswer(
+            text=self.text,
+            tool_calls=calls,
+            usage=self.usage,
+            stop_reason=stop_reason,
+            thoughts=tuple(kept),
+        )
 
     def _request(self, call: _Call, ours: str, is_cut: bool) -> ToolRequest:
         arguments, fault = parse_arguments(call.arguments)
@@ -135,7 +142,9 @@ class AnswerBuilder:
             fault = f"cut off at the token limit: {fault}"
         if not call.tool:
             fault = "the call names no tool"
-        return ToolRequest(ours, call.tool, arguments, call.wire_id, fault)
+        return ToolRequest(
+            call=ours, tool=call.tool, arguments=arguments, wire_id=call.wire_id, fault=fault
+        )
 
 
 def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
@@ -161,50 +170,3 @@ def _number(text: str) -> int | float:
 
 def _is_object(text: str) -> bool:
     return bool(text.strip()) and not parse_arguments(text)[1]
-
-
-# How a very small model is told what its tools found, so that it says that and nothing else
-# It loses the thread in a conversation of calls and results. So the question is asked anew beneath
-# the result, and the first words of the answer are put into its mouth ("prefilling"); servers of
-# llama.cpp go on from there and return these words as part of the answer.
-
-
-_LONGEST = 3000  # characters of a result; the model reads some 300 tokens in a second
-_CUT = "\n[…]"
-
-
-def retell(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
-    """Rewrite the calls and results since the newest user message; others stay as they are."""
-    asked = max((i for i, one in enumerate(messages) if one.role == "user"), default=-1)
-    since = messages[asked + 1 :]
-    if asked < 0 or not since or since[-1].role != "tool":
-        return messages
-    calls = {call.call: call for message in since for call in message.tool_calls}
-    results = [one for one in since if one.role == "tool"]
-    each = _LONGEST // len(results)
-    told = "\n".join(_told(calls.get(one.call), one.text, each) for one in results)
-    first = calls.get(results[0].call)
-    return (
-        *messages[: asked + 1],
-        ChatMessage("assistant", "I will do that."),
-        ChatMessage("user", f"{told}\n{messages[asked].text}"),
-        ChatMessage("assistant", f"{_title(first)}:\n"),
-    )
-
-
-def _told(call: ToolRequest | None, text: str, longest: int) -> str:
-    text = text if len(text) <= longest else text[:longest] + _CUT
-    return f"{_title(call)}:\n{text}"
-
-
-def _title(call: ToolRequest | None) -> str:
-    path = call.arguments.get("path", "") if call else ""
-    match call.tool if call else "":
-        case "read":
-            return f"The file {path} says"
-        case "list":
-            return "The files are"
-        case "search":
-            return "Found"
-        case _:
-            return "The result is"

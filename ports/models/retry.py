@@ -1,4 +1,4 @@
-"""When a failed model call is tried again, how long to wait, and what people are told meanwhile.
+"""When a failed model call is retried, how long to wait, and which notice people get meanwhile.
 
 Only what failed before the first piece of an answer is repeated. The pause doubles from attempt to
 attempt, is spread by a jitter that is handed in (Marc Brooker, "Exponential Backoff And Jitter",
@@ -10,18 +10,18 @@ import random
 import re
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from ...machines.errors import ModelError
+from ...machines.value import Value
 from .model import Pause
 
 T = TypeVar("T")
 
 
 class ServerFault(ModelError):
-    """A call that a server failed; `brief` says why in a few words if the call may be repeated."""
+    """A call that a server failed; `brief` gives the reason in a few words if it may be retried."""
 
     def __init__(
         self,
@@ -43,8 +43,7 @@ class ServerFault(ModelError):
         self.brief = brief
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(Value):
     """How often and how patiently; all times in seconds, `jitter` returns 0.0 to 1.0.
 
     `longest_wait` bounds all pauses of a call together, also those that a server asks for.
@@ -58,7 +57,7 @@ class RetryPolicy:
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
 
     def pause(self, number: int, asked: float | None) -> float:
-        """Seconds to wait before retry `number` (from 1); `asked` is the server's own wish."""
+        """Seconds to wait before retry `number` (from 1); `asked` is what the server asks for."""
         if asked is not None:
             return max(asked, 0.0)
         full = min(self.longest_pause, self.first_pause * 2.0 ** (number - 1))
@@ -80,7 +79,7 @@ def parse_retry_after(value: str | None, now: Callable[[], float] = time.time) -
 async def with_retries(
     attempt: Callable[[], Awaitable[T]], policy: RetryPolicy, on_notice: Callable[[str], None]
 ) -> T:
-    """Run `attempt` until it succeeds, or fails for good, or the retries are used up."""
+    """Run `attempt` until it succeeds, fails with an error that is not retried, or retries run out."""
     number, waited = 0, 0.0
     while True:
         try:
@@ -104,7 +103,7 @@ def _too_long(fault: ServerFault, pause: float) -> ServerFault:
     wait = f"{pause / 60:.0f} minutes" if pause > 90 else f"{pause:.0f} seconds"
     return ServerFault(
         f"{fault.message} (it wants to be asked again in {wait}, which is too long to wait)",
-        f"say it again in {wait}, or choose another model with `--model`",
+        f"try again in {wait}, or choose another model with `--model`",
         retry_after=fault.retry_after,
     )
 

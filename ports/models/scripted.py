@@ -31,19 +31,19 @@ import asyncio
 import json
 import re
 import tomllib
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from ...machines.conversation import ToolRequest, Usage
 from ...machines.errors import ConfigError, ModelError
-from .foreign import table
-from .model import ModelAnswer, ModelRequest, unheard
+from ...machines.value import Value
+from .loose_json import table
+from .model import AnswerListener, ModelAnswer, ModelRequest
+from .provider import ModelConfig, Reach
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptedAnswer:
+class ScriptedAnswer(Value):
     """One answer of a script; `tool_calls` are (tool, arguments), delays are seconds."""
 
     text: str = ""
@@ -70,13 +70,7 @@ class ScriptedModel:
         self._next = 0
         self._sleep = sleep
 
-    async def answer(
-        self,
-        request: ModelRequest,
-        on_text: Callable[[str], None],
-        on_notice: Callable[[str], None],
-        on_thought: Callable[[str], None] = unheard,
-    ) -> ModelAnswer:
+    async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
         """Stream the answer that the script has for this request. Raises `ModelError`."""
         scripted = self._choose(request)
         if scripted.delay:
@@ -84,15 +78,20 @@ class ScriptedModel:
         for number, piece in enumerate(re.findall(r"\s*\S+\s*|\s+", scripted.text)):
             if number and scripted.chunk_delay:
                 await self._sleep(scripted.chunk_delay)
-            on_text(piece)
+            listener.on_text(piece)
         if scripted.error:
             raise ModelError(scripted.error, "the script wants this error")
         calls = tuple(
-            ToolRequest(f"{request.call_prefix}{number}", tool, arguments)
+            ToolRequest(call=f"{request.call_prefix}{number}", tool=tool, arguments=arguments)
             for number, (tool, arguments) in enumerate(scripted.tool_calls, 1)
         )
         usage = scripted.usage or _usage(request, scripted.text)
-        return ModelAnswer(scripted.text, calls, usage, "tools" if calls else "stop")
+        return ModelAnswer(
+            text=scripted.text,
+            tool_calls=calls,
+            usage=usage,
+            stop_reason="tools" if calls else "stop",
+        )
 
     async def window(self) -> int:
         """Say nothing: a script looks at all of it."""
@@ -103,7 +102,7 @@ class ScriptedModel:
 
     def _choose(self, request: ModelRequest) -> ScriptedAnswer:
         prompt, answered = _newest_prompt(request)
-        fitting = [one for one in self._matching if re.search(one.match, prompt)]
+        fitting = [answer for answer in self._matching if re.search(answer.match, prompt)]
         if fitting:
             return fitting[min(answered, len(fitting) - 1)]
         if not self._ordered:
@@ -114,6 +113,27 @@ class ScriptedModel:
         chosen = self._ordered[min(self._next, len(self._ordered) - 1)]
         self._next += 1
         return chosen
+
+
+class ScriptedProvider:
+    """Makes models from script files; see `Provider`."""
+
+    def offers(self) -> tuple[str, ...]:
+        """None: each model is configured."""
+        return ()
+
+    def build(self, config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> ScriptedModel:
+        """Read the script now. Raises `ConfigError`."""
+        return ScriptedModel(load_script(Path(config.script)), config.name)
+
+    def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> Reach:
+        """Say whether the script is there."""
+        if Path(config.script).is_file():
+            return Reach("ok")
+        return Reach("bad", hint=f"there is no file `{config.script}`")
+
+
+PROVIDER = ScriptedProvider()
 
 
 def load_script(path: Path) -> tuple[ScriptedAnswer, ...]:

@@ -1,20 +1,27 @@
-"""What every model behind an HTTP address has in common; a wire format says what a request is there."""
+"""What all models behind an HTTP address have in common; a wire format says what a request is there."""
 
 from __future__ import annotations
 
+import socket
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from ...machines.context import CHARACTERS, tokens_of
 from ...machines.conversation import ChatMessage, Usage
+from .dialect import JsonDialect
+from .endpoint import Patience
 from .exchange import Exchange
-from .model import ModelAnswer, ModelRequest, unheard
+from .model import AnswerListener, Model, ModelAnswer, ModelRequest
+from .provider import ModelConfig, Reach
 
 
 class ServedModel(ABC):
-    """A model that a server at `host` knows as `model`, and its people as `name`.
+    """A model called `model` by the server at `host`, and `name` by people.
 
     `temperature` and `max_tokens` hold where a request has none of its own.
     """
@@ -34,22 +41,15 @@ class ServedModel(ABC):
         self._temperature = temperature
         self._max_tokens = max_tokens
 
-    async def answer(
-        self,
-        request: ModelRequest,
-        on_text: Callable[[str], None],
-        on_notice: Callable[[str], None],
-        on_thought: Callable[[str], None] = unheard,
-    ) -> ModelAnswer:
-        """Stream pieces of text to `on_text` and return the whole. Raises `ModelError`."""
+    async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
+        """Stream the answer to `listener` and return the whole. Raises `ModelError`."""
         body = self._body(self._completed(request))
-        prefix = request.call_prefix
-        answer = await self._exchange.run(body, prefix, on_text, on_notice, on_thought)
+        answer = await self._exchange.run(body, request.call_prefix, listener)
         return answer if answer.usage.tokens else _estimated(request, answer)
 
     @abstractmethod
     async def window(self) -> int:
-        """Say how many tokens the model can look at; 0 where nobody knows."""
+        """Return the size of the context window in tokens, 0 if unknown."""
 
     async def aclose(self) -> None:
         """Close the connections. Idempotent."""
@@ -57,11 +57,11 @@ class ServedModel(ABC):
 
     @abstractmethod
     def _body(self, request: ModelRequest) -> dict[str, Any]:
-        """Write a request as the server wants it."""
+        """Return a request in the server's format."""
 
     def _completed(self, request: ModelRequest) -> ModelRequest:
         """Add the settings that the request leaves open; of two limits the smaller counts."""
-        limits = [one for one in (request.max_tokens, self._max_tokens) if one is not None]
+        limits = [limit for limit in (request.max_tokens, self._max_tokens) if limit is not None]
         is_open = request.temperature is None
         return replace(
             request,
@@ -71,8 +71,54 @@ class ServedModel(ABC):
 
 
 def _estimated(request: ModelRequest, answer: ModelAnswer) -> ModelAnswer:
-    """Count for a server that does not, from the text, so that limits hold with it, too."""
+    """Estimate the usage from the text, so that limits also hold for servers that report none."""
     fixed = (len(request.system) + len(str(request.tools))) // CHARACTERS
-    said = ChatMessage("assistant", answer.text, answer.tool_calls)
-    usage = Usage(fixed + tokens_of(request.messages), tokens_of([said]))
+    said = ChatMessage(role="assistant", text=answer.text, tool_calls=answer.tool_calls)
+    usage = Usage(input=fixed + tokens_of(request.messages), output=tokens_of([said]))
     return replace(answer, usage=usage, is_estimated=True)
+
+
+class ServedProvider:
+    """A provider whose models are behind HTTP addresses; see `Provider`.
+
+    `kind` makes a model of an address, the server's name of the model, and keyword arguments as those
+    of `ChatModel`. `base_url` is the address where the configuration gives none.
+    """
+
+    def __init__(self, kind: Callable[..., ServedModel], base_url: str = "") -> None:
+        self._kind = kind
+        self._base_url = base_url
+
+    def offers(self) -> tuple[str, ...]:
+        """None: each model is configured."""
+        return ()
+
+    def build(self, config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> Model:
+        """Make a model, which writes its tool calls as JSON if it is configured to."""
+        model = self._kind(
+            config.base_url or self._base_url,
+            config.model,
+            name=config.name,
+            key=environ.get(config.api_key_env, ""),
+            key_env=config.api_key_env,
+            temperature=config.temperature,
+            max_tokens=config.max_tokens,
+            thinking=config.thinking or "",
+            patience=Patience(silence=config.timeout) if config.timeout else None,
+        )
+        return JsonDialect(model) if config.tool_dialect == "json" else model
+
+    def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> Reach:
+        """Open a connection to the server and close it; no request is sent, so it costs nothing."""
+        url = urlsplit(config.base_url or self._base_url)
+        host, port = url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
+        if not host:
+            return Reach("bad", hint=f"`base_url` is no address: `{config.base_url}`")
+        try:
+            socket.create_connection((host, port), seconds).close()
+        except OSError as error:
+            text = f"{host}:{port} does not answer ({error.strerror or error})"
+            return Reach("bad", text, "start the server, or check the network")
+        if config.api_key_env and not environ.get(config.api_key_env):
+            return Reach("warn", hint=f"{config.api_key_env} is not set: no key is sent")
+        return Reach("ok", "it answers")

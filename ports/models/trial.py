@@ -1,26 +1,28 @@
-"""Tries what a model can do: answer in a stream, call tools, keep to a form, be cut off, say its window.
+"""Tests what a model can do: stream, call tools, follow a schema, be cancelled, report its window.
 
-A few small requests, one after the other, each with a time limit: a stream that goes silent is found
-out, too. What does not work is told together with what the program does instead.
+A few small requests, one after the other, each with a time limit, so that a stalled stream is found as
+well. A failure is reported together with what the program does instead.
 """
 
 import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, replace
+
+from msgspec.structs import replace
 
 from ...machines.conversation import ChatMessage, ToolSchema
 from ...machines.errors import ModelError
-from .foreign import table
-from .model import Model, ModelAnswer, ModelRequest
+from ...machines.value import Value
+from .loose_json import table
+from .model import AnswerListener, Model, ModelAnswer, ModelRequest
 
 _SYSTEM = "You are being tested. Do exactly what is asked."
 _WORD = {"type": "string", "description": "The word."}
 _TOOL = ToolSchema(
-    "report",
-    "Report a word.",
-    {"type": "object", "properties": {"word": _WORD}, "required": ["word"]},
+    name="report",
+    description="Report a word.",
+    parameters={"type": "object", "properties": {"word": _WORD}, "required": ["word"]},
 )
 _FORM = {
     "type": "object",
@@ -37,8 +39,7 @@ _AT_ONCE = 1.0  # seconds in which a stream has to end when it is cut off
 Notice = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Value):
     """One thing that was tried: `then` says what the program does where it does not work."""
 
     name: str
@@ -68,7 +69,7 @@ async def try_out(
         answer = await _ask(model, _request(plain), seconds, on_notice, pieces.append)
     said = " ".join(answer.text.split())[:60]
     words = f"`{said}`" if said else "(only a tool call)"
-    yield Trial("answer", True, f"{words} in {time.monotonic() - began:.1f} s")
+    yield Trial(name="answer", is_good=True, text=f"{words} in {time.monotonic() - began:.1f} s")
     yield _streaming([piece for piece in pieces if piece])
     yield _tools(answer, refusal, _SMALL if is_json else _AS_JSON)
     yield _usage(answer)
@@ -78,7 +79,9 @@ async def try_out(
 
 
 def _request(prompt: str, *tools: ToolSchema) -> ModelRequest:
-    return ModelRequest(_SYSTEM, (ChatMessage("user", prompt),), tools)
+    return ModelRequest(
+        system=_SYSTEM, messages=(ChatMessage(role="user", text=prompt),), tools=tools
+    )
 
 
 async def _ask(
@@ -86,29 +89,36 @@ async def _ask(
 ) -> ModelAnswer:
     try:
         async with asyncio.timeout(seconds):
-            return await model.answer(request, on_text, on_notice)
+            return await model.answer(request, AnswerListener(on_text=on_text, on_notice=on_notice))
     except TimeoutError:
         raise ModelError(
             f"{model.name} did not finish a short answer within {seconds:g} seconds",
-            "look at the server, try a smaller model, or give it more with `--timeout`",
+            "check the server, try a smaller model, or give it more with `--timeout`",
         ) from None
 
 
 def _streaming(pieces: list[str]) -> Trial:
     if len(pieces) > 1:
-        return Trial("streaming", True, f"works ({len(pieces)} pieces)")
+        return Trial(name="streaming", is_good=True, text=f"works ({len(pieces)} pieces)")
     then = "answers appear when they are whole; a steer waits for that"
-    return Trial("streaming", False, "not seen: one piece or none", then)
+    return Trial(name="streaming", is_good=False, text="not seen: one piece or none", then=then)
 
 
 def _tools(answer: ModelAnswer, refusal: str, then: str) -> Trial:
     if refusal:
-        return Trial("tools", False, f"refused by the server: {refusal}", then)
+        return Trial(
+            name="tools", is_good=False, text=f"refused by the server: {refusal}", then=then
+        )
     if not answer.tool_calls:
-        return Trial("tools", False, "not called", f"if it never calls any, {then}")
+        return Trial(
+            name="tools", is_good=False, text="not called", then=f"if it never calls any, {then}"
+        )
     fault = answer.tool_calls[0].fault
     return Trial(
-        "tools", not fault, f"called wrongly: {fault}" if fault else "works", fault and then
+        name="tools",
+        is_good=not fault,
+        text=f"called wrongly: {fault}" if fault else "works",
+        then=fault and then,
     )
 
 
@@ -116,50 +126,61 @@ def _usage(answer: ModelAnswer) -> Trial:
     usage = answer.usage
     if answer.is_estimated or not usage.tokens:
         then = "tokens are estimated from the text, and limits with them"
-        return Trial("usage", False, "not told by the server", then)
+        return Trial(name="usage", is_good=False, text="not reported by the server", then=then)
     counted = f"{usage.input} tokens in, {usage.output} out"
     cached = f", {usage.cache_read} from the cache" if usage.cache_read else ""
-    return Trial("usage", True, f"works ({counted}{cached})")
+    return Trial(name="usage", is_good=True, text=f"works ({counted}{cached})")
 
 
 async def _form(model: Model, seconds: float, on_notice: Notice) -> Trial:
-    then = "a judge of goals is read as it speaks; what makes no sense counts as `continue`"
+    then = "verdicts are read from free text; an unreadable one counts as `continue`"
     request = replace(_request("Is grass red or green? Answer as JSON."), response_schema=_FORM)
     try:
         answer = await _ask(model, request, seconds, on_notice, lambda piece: None)
         value = json.loads(answer.text)
     except ModelError as error:
-        return Trial("form", False, f"refused: {error.message}", then)
+        return Trial(name="form", is_good=False, text=f"refused: {error.message}", then=then)
     except ValueError:
-        return Trial("form", False, "not kept: the answer is no JSON", then)
+        return Trial(name="form", is_good=False, text="not kept: the answer is no JSON", then=then)
     is_kept = table(value).get("colour") in ("red", "green")
-    return Trial("form", is_kept, "works" if is_kept else "not kept", "" if is_kept else then)
+    return Trial(
+        name="form",
+        is_good=is_kept,
+        text="works" if is_kept else "not kept",
+        then="" if is_kept else then,
+    )
 
 
 async def _cancel(model: Model, seconds: float, on_notice: Notice) -> Trial:
     has_begun = asyncio.Event()
     request = _request("Count from 1 to 500 in words, one number a line.")
-    task = asyncio.create_task(model.answer(request, lambda piece: has_begun.set(), on_notice))
+    listener = AnswerListener(on_text=lambda piece: has_begun.set(), on_notice=on_notice)
+    task = asyncio.create_task(model.answer(request, listener))
     waiting = asyncio.create_task(has_begun.wait())
     await asyncio.wait({task, waiting}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
     if task.done():
         await asyncio.gather(task, return_exceptions=True)
-        return Trial("cancel", True, "not needed: the answer came whole, at once")
+        return Trial(name="cancel", is_good=True, text="not needed: the answer came in one piece")
     began = time.monotonic()
     task.cancel()
     await asyncio.wait({task}, timeout=seconds)
     took = time.monotonic() - began
     if task.done() and took < _AT_ONCE:
         what = "cut off in" if has_begun.is_set() else "given up before its first word in"
-        return Trial("cancel", True, f"works ({what} {took * 1000:.0f} ms)")
-    return Trial("cancel", False, f"took {took:.1f} s", "a stop is told when the call has ended")
+        return Trial(name="cancel", is_good=True, text=f"works ({what} {took * 1000:.0f} ms)")
+    return Trial(
+        name="cancel",
+        is_good=False,
+        text=f"took {took:.1f} s",
+        then="a stop takes effect when the call has ended",
+    )
 
 
 def _window(window: int) -> Trial:
     if window:
-        return Trial("window", True, f"{window:,} tokens")
+        return Trial(name="window", is_good=True, text=f"{window:,} tokens")
     then = (
         "older turns are summed up when the server refuses; set `context_window` to have it earlier"
     )
-    return Trial("window", False, "not known", then)
+    return Trial(name="window", is_good=False, text="not known", then=then)

@@ -35,7 +35,7 @@ def start(
     try:
         return _spawn(argv, environment, (stdin, output, errors))
     except ValueError as error:
-        raise OSError(0, "it holds a NUL character, which no program can be given") from error
+        raise OSError(0, "it contains a NUL character") from error
     finally:
         if is_offered and own is not None:
             _set_oom_score(own)

@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from ...machines.errors import ToolError
 from .link import SpawnerLink
 from .process import Process, ProcessSpec
-from .running import RunningProcess, UnstartedProcess
+from .running import CommandOutput, RunningProcess, UnstartedProcess
 from .wire import frame
 
 _START_SECONDS = 30.0  # generous: a machine may be that busy
@@ -48,7 +48,7 @@ class ProcessHost:
     async def spawn(
         self, spec: ProcessSpec, on_output: Callable[[bytes], None] | None = None
     ) -> Process:
-        """Start a command on the running asyncio loop; what goes wrong is told by its result.
+        """Start a command on the running asyncio loop; a failure to start becomes its result.
 
         `on_output` is called on the loop, at most every 30 ms and with at most 16 KiB. Raises
         `ToolError` after `aclose`.
@@ -83,7 +83,7 @@ class ProcessHost:
             await link.aclose()
 
     def _living_link(self) -> SpawnerLink:
-        """Give the spawner, started again if it died."""
+        """Return the spawner, restarted if it died."""
         if self._is_closed:
             raise ToolError("no process can be started: the program is ending")
         if self._link and not self._link.is_alive:
@@ -118,7 +118,10 @@ class ProcessHost:
             ours.pop_all()
         control.setblocking(False)
         process = RunningProcess(
-            spec, control, (output, errors), on_output, lambda: link.loss(token)
+            control,
+            CommandOutput(spec, output, errors, on_output),
+            spec.grace,
+            lambda: link.loss(token),
         )
         self._live.add(process)
         process.ended.add_done_callback(lambda _: self._forget(process, link, token))
@@ -152,14 +155,14 @@ async def _tell(process: RunningProcess, control: socket.socket, request: bytes)
     try:
         await asyncio.get_running_loop().sock_sendall(control, request)
     except ConnectionError:
-        return  # the supervisor is gone, which its end of file tells
+        return  # the supervisor is gone, which the end of file shows
     except asyncio.CancelledError:
         process.abandon()
         raise
 
 
 def _file_of(data: bytes) -> int:
-    """Make a nameless file that holds `data`, to be read from its start."""
+    """Make an unnamed file that holds `data`, to be read from its start."""
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create("stdin")
     else:

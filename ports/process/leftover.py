@@ -1,26 +1,25 @@
-"""Processes of ours whose program is gone: they should have ended by themselves, and did not.
+"""Processes of ours that outlived the program that started them, although they should have ended.
 
-A program of ours starts two kinds of helpers: the spawner, with a supervisor for each command, and the
-server of the embedded model. Both name the process that started them as their last argument. What
-they started is below them. Looks into /proc; elsewhere nothing is found.
+A program of ours starts two kinds of child processes: the spawner, with a supervisor for each command,
+and the server of the embedded model. Both have the id of the process that started them as their last
+argument. What they started is below them. Reads /proc; where there is none, nothing is found.
 """
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ...machines.value import Value
+from .ancestry import arguments, started
 from .tree import descendants
 
 _KINDS = (
     ("/ports/process/__main__.py", "a supervisor of commands"),
-    ("/ports/models/local_server.py", "the server of the embedded model"),
+    ("/ports/models/embedded/server.py", "the server of the embedded model"),
 )
 _PLACES = range(2, 5)  # where in the argument list the script stands, after Python's options
-_START = 19  # place of the start time in /proc/PID/stat, behind the name
 
 
-@dataclass(frozen=True, slots=True)
-class Leftover:
+class Leftover(Value):
     """One such process: what it is, the process id that started it, and what runs below it."""
 
     pid: int
@@ -30,15 +29,20 @@ class Leftover:
 
 
 def leftovers() -> list[Leftover]:
-    """List this user's helpers whose owner is dead, the uppermost of each tree, by process id."""
+    """List this user's child processes whose owner is dead, the uppermost of each tree, by process id."""
     found: list[Leftover] = []
     for pid in _own_processes():
-        what, owner = _kind(_read(pid, "cmdline").split("\0"))
-        started = _started(pid)
-        if what and started and not _is_older(owner, started):
-            found.append(Leftover(pid, what, owner, tuple(sorted(descendants(pid)))))
-    below = {pid for one in found for pid in one.below}
-    return sorted((one for one in found if one.pid not in below), key=lambda one: one.pid)
+        what, owner = _kind(arguments(pid))
+        start = started(pid)
+        # A process that started later than its child only has the owner's number.
+        if what and start and not 0 < started(owner) <= start:
+            found.append(
+                Leftover(pid=pid, what=what, owner=owner, below=tuple(sorted(descendants(pid))))
+            )
+    below = {pid for leftover in found for pid in leftover.below}
+    return sorted(
+        (leftover for leftover in found if leftover.pid not in below), key=lambda item: item.pid
+    )
 
 
 def _own_processes() -> Iterator[int]:
@@ -53,37 +57,14 @@ def _own_processes() -> Iterator[int]:
             if os.stat(f"/proc/{name}").st_uid == user:
                 yield int(name)
         except OSError:
-            continue  # it ended while we looked
+            continue  # it ended in the meantime
 
 
-def _kind(arguments: list[str]) -> tuple[str, int]:
-    """Tell what a process is by its arguments, and its owner; empty for what is not ours."""
-    words = [word for word in arguments if word]
+def _kind(words: list[str]) -> tuple[str, int]:
+    """Say what a process is by its arguments, and its owner; empty for what is not ours."""
     for place in _PLACES:
         for script, what in _KINDS:
             is_it = place < len(words) and words[place].endswith(script)
             if is_it and words[-1].isdigit():
                 return what, int(words[-1])
     return "", 0
-
-
-def _is_older(owner: int, started: int) -> bool:
-    """Whether the owner lives; a younger process only got its number."""
-    at = _started(owner)
-    return bool(at) and at <= started
-
-
-def _started(pid: int) -> int:
-    """Return when a process started, in clock ticks since boot; 0 if it does not run."""
-    fields = _read(pid, "stat").rpartition(")")[2].split()
-    if len(fields) <= _START or fields[0] in ("Z", "X"):
-        return 0
-    return int(fields[_START])
-
-
-def _read(pid: int, name: str) -> str:
-    try:
-        with open(f"/proc/{pid}/{name}", "rb") as file:
-            return file.read(4096).decode(errors="replace")
-    except OSError:
-        return ""

@@ -1,4 +1,4 @@
-"""The runtime's end of the spawner: start it, hand it commands, hear of lost supervisors."""
+"""The runtime's side of the spawner: start it, send it commands, receive losses of supervisors."""
 
 import asyncio
 import os
@@ -56,15 +56,15 @@ class SpawnerLink:
                     await self._writable()
 
     async def loss(self, token: int) -> Loss:
-        """Wait until the orphans of a dead supervisor are dead, too."""
+        """Wait until the orphans of a dead supervisor are dead."""
         return await self._losses[token]
 
     def forget(self, token: int) -> None:
-        """Take note that a command has come to its end."""
+        """Drop the state of a command that has ended."""
         self._losses.pop(token, None)
 
     def retire(self) -> None:
-        """Part from a spawner that is gone or shall go; nobody will tell us of losses any more."""
+        """Disconnect from a spawner that has ended or shall end; it reports no losses from now on."""
         if not self.is_alive:
             return
         self.is_alive = False

@@ -5,13 +5,15 @@ every descendant of the command (`wait()` says there are no children), daemons a
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from msgspec import field
 
-@dataclass(frozen=True, slots=True)
-class ProcessSpec:
+from ...machines.value import Value
+
+
+class ProcessSpec(Value):
     """What to run and within which bounds.
 
     `timeout` and `grace` are seconds: at the timeout, or at `stop`, everything is asked to end
@@ -32,8 +34,7 @@ class ProcessSpec:
     keep_errors: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessResult:
+class ProcessResult(Value):
     """How it ended; `killed` are the pids that had to be killed or asked to end.
 
     `status`: `exited` by itself, `timed_out`, `killed` by `stop`, `failed` to start (`reason` says

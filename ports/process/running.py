@@ -1,4 +1,4 @@
-"""A command that runs, seen from the runtime: its output, its end, its stop."""
+"""A command that runs, as the runtime sees it: its output, its end, its stop."""
 
 import asyncio
 import os
@@ -11,11 +11,11 @@ from .link import Loss
 from .process import ProcessResult, ProcessSpec
 from .wire import Frames, frame
 
-# What a command prints: its head and tail in memory, the whole in a file, bounded everywhere
+# Its output: head and tail in memory, the whole in a file, all of them bounded ---------------------
 
 
 _STREAM_SECONDS = 0.03  # pieces are collected that long, as model text is
-_STREAM_BYTES = 16_384  # of a piece; what a flood brings beyond is left out of the stream
+_STREAM_BYTES = 16_384  # of a piece; more than that is left out of the stream
 
 
 class OutputBuffer:
@@ -72,7 +72,9 @@ class OutputBuffer:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._file = os.open(path, flags, 0o600)
         except OSError as error:
-            self.fault = f"the whole output is not kept: cannot create `{path}`: {error.strerror}"
+            self.fault = (
+                f"the complete output is not saved: cannot create `{path}`: {error.strerror}"
+            )
             return
         self.spilled = path
         self._write(bytes(self._head + self._tail))
@@ -88,7 +90,7 @@ class OutputBuffer:
 
 
 class Trickle:
-    """Passes output on in pieces, not faster and not larger than a reader of it can follow."""
+    """Passes output on in pieces, limited in rate and size."""
 
     def __init__(self, on_output: Callable[[bytes], None]) -> None:
         self._on_output = on_output
@@ -118,19 +120,96 @@ class Trickle:
             self._on_output(piece)
 
 
-_CHUNK = 65_536  # bytes read per turn of the loop, so that a flood starves nobody
-_LAST_CHUNKS = 64  # a full pipe is less; more comes only from somebody outside the tree
+_CHUNK = 65_536  # bytes read per turn of the loop, so that a flood starves nothing else
+_LAST_CHUNKS = 64  # a full pipe is less; more comes only from outside the tree
+
+
+class DrainedPipe:
+    """Hands what comes out of a pipe to `take`; owns the descriptor. Belongs to the asyncio loop."""
+
+    def __init__(self, descriptor: int, take: Callable[[bytes], None]) -> None:
+        self._descriptor = descriptor
+        self._take = take
+        self._is_open = True
+        self._loop = asyncio.get_running_loop()
+        os.set_blocking(descriptor, False)
+        self._loop.add_reader(descriptor, self._read)
+
+    def close(self) -> None:
+        """Take what is left in the pipe, and close it."""
+        for _ in range(_LAST_CHUNKS):
+            if not self._read():
+                break
+        self._stop_reading()
+        os.close(self._descriptor)
+
+    def _read(self) -> bool:
+        """Take one chunk; False when there is none now."""
+        try:
+            data = os.read(self._descriptor, _CHUNK)
+        except BlockingIOError:
+            return False
+        if data:
+            self._take(data)
+        else:
+            self._stop_reading()
+        return bool(data)
+
+    def _stop_reading(self) -> None:
+        if self._is_open:  # the loop takes long to look for a descriptor that it does not watch
+            self._is_open = False
+            self._loop.remove_reader(self._descriptor)
+
+
+class CommandOutput:
+    """What a command writes to its two pipes; `errors` is -1 where both streams share one pipe."""
+
+    def __init__(
+        self,
+        spec: ProcessSpec,
+        output: int,
+        errors: int,
+        on_output: Callable[[bytes], None] | None,
+    ) -> None:
+        self.buffer = OutputBuffer(spec.keep, spec.spill, spec.spill_limit)
+        self.errors = b""
+        self._keep_errors = spec.keep_errors
+        self._trickle = Trickle(on_output) if on_output else None
+        self._pipes = [DrainedPipe(output, self._take)]
+        if errors >= 0:
+            self._pipes.append(DrainedPipe(errors, self._take_errors))
+
+    def close(self) -> None:
+        """Take what is left in the pipes, and pass on all that waits."""
+        for pipe in self._pipes:
+            pipe.close()
+        self.buffer.close()
+        if self._trickle:
+            self._trickle.flush()
+
+    def _take(self, data: bytes) -> None:
+        self.buffer.add(data)
+        if self._trickle:
+            self._trickle.add(data)
+
+    def _take_errors(self, data: bytes) -> None:
+        self.errors = (self.errors + data)[-self._keep_errors :]
+
+
+# The process itself -------------------------------------------------------------------------------
 
 Status = Literal["exited", "timed_out", "killed", "failed", "lost"]
 
 
 class UnstartedProcess:
-    """Stands for a command that could not even be handed over; see `Process`."""
+    """Stands for a command that could not be started; see `Process`."""
 
     pid = 0
 
     def __init__(self, reason: str) -> None:
-        self._result = ProcessResult("failed", None, b"", b"", 0, reason=reason)
+        self._result = ProcessResult(
+            status="failed", exit_code=None, head=b"", tail=b"", total=0, reason=reason
+        )
 
     async def wait(self) -> ProcessResult:
         """Return the failure."""
@@ -141,51 +220,29 @@ class UnstartedProcess:
 
 
 class RunningProcess:
-    """Talks to one supervisor and drains one pipe; see `Process`. Belongs to the asyncio loop.
+    """Talks to one supervisor; see `Process`. Belongs to the asyncio loop.
 
-    `control` and `pipes` are owned from here on: output, and standard error, or -1. `loss` waits for
-    what the spawner says when the supervisor died.
+    `control` is owned from here on. `loss` waits for what the spawner reports when the supervisor died.
     """
 
     def __init__(
         self,
-        spec: ProcessSpec,
         control: socket.socket,
-        pipes: tuple[int, int],
-        on_output: Callable[[bytes], None] | None,
+        output: CommandOutput,
+        grace: float,
         loss: Callable[[], Awaitable[Loss]],
     ) -> None:
-        self._loop = asyncio.get_running_loop()
         self._control = control
-        self._pipe, self._errors_pipe = pipes
-        self._errors = bytearray()
-        self._keep_errors = spec.keep_errors
+        self._output = output
+        self._grace = grace
         self._loss = loss
         self._frames = Frames()
-        self._output = OutputBuffer(spec.keep, spec.spill, spec.spill_limit)
-        self._trickle = Trickle(on_output) if on_output else None
-        self._grace = spec.grace
+        self._losing: asyncio.Task[None] | None = None
         self.pid = 0
-        self.started: asyncio.Future[None] = self._loop.create_future()
-        self.ended: asyncio.Future[ProcessResult] = self._loop.create_future()
-        self._ending: asyncio.Task[None] | None = None
-        self._heard: set[int] = set()
-        self._hear(control.fileno(), self._listen)
-        self._hear(self._pipe, self._read)
-        if self._errors_pipe >= 0:
-            self._hear(self._errors_pipe, self._read_errors)
-
-    def _hear(self, descriptor: int, take: Callable[[], object]) -> None:
-        """Have the loop call `take` whenever there is something to read."""
-        os.set_blocking(descriptor, False)
-        self._heard.add(descriptor)
-        self._loop.add_reader(descriptor, take)
-
-    def _hear_no_more(self, descriptor: int) -> None:
-        """Let the loop forget a descriptor, once: to look for one that it does not know is dear."""
-        if descriptor in self._heard:
-            self._heard.remove(descriptor)
-            self._loop.remove_reader(descriptor)
+        loop = asyncio.get_running_loop()
+        self.started: asyncio.Future[None] = loop.create_future()
+        self.ended: asyncio.Future[ProcessResult] = loop.create_future()
+        loop.add_reader(control, self._listen)
 
     async def wait(self) -> ProcessResult:
         """Return when everything it started is gone."""
@@ -202,16 +259,16 @@ class RunningProcess:
         except BlockingIOError:
             self.abandon()
         except OSError:
-            return  # the supervisor is gone, which the end of file tells
+            return  # the supervisor is gone, which the end of file shows
 
     def abandon(self) -> None:
-        """Say to the supervisor that nobody is here any more: it kills all at once, and reports."""
+        """Close our half of the socket: the supervisor then kills everything at once, and reports."""
         if self.ended.done():
             return
         try:
             self._control.shutdown(socket.SHUT_WR)
         except OSError:
-            return  # the supervisor is gone, which the end of file tells
+            return  # the supervisor is gone, which the end of file shows
 
     def _listen(self) -> None:
         try:
@@ -221,8 +278,9 @@ class RunningProcess:
         except ConnectionError:
             data = b""
         if not data:
-            self._hear_no_more(self._control.fileno())
-            self._ending = self._loop.create_task(self._lose())
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(self._control)
+            self._losing = loop.create_task(self._lose())
             return
         for message in self._frames.feed(data):
             match message:
@@ -237,47 +295,10 @@ class RunningProcess:
                     assert self.ended.done(), f"the supervisor said {message}"
 
     async def _lose(self) -> None:
-        """The supervisor died without a word: the spawner ends the orphans."""
+        """Wait for the spawner to end the orphans of a supervisor that died without a report."""
         loss = await self._loss()
         reason = "its supervisor was killed" if self.pid else "its supervisor did not start"
         self._finish("lost", None, loss.killed, loss.survivors, reason)
-
-    def _read(self) -> bool:
-        """Take one chunk of output; False when there is none now."""
-        try:
-            data = os.read(self._pipe, _CHUNK)
-        except BlockingIOError:
-            return False
-        if not data:
-            self._hear_no_more(self._pipe)
-            return False
-        self._output.add(data)
-        if self._trickle:
-            self._trickle.add(data)
-        return True
-
-    def _read_errors(self) -> bool:
-        """Take one chunk of standard error and keep its end; False when there is none now."""
-        try:
-            data = os.read(self._errors_pipe, _CHUNK)
-        except BlockingIOError:
-            return False
-        if not data:
-            self._hear_no_more(self._errors_pipe)
-            return False
-        self._errors += data
-        del self._errors[: -self._keep_errors]
-        return True
-
-    def _close_errors(self) -> bytes:
-        if self._errors_pipe < 0:
-            return b""
-        for _ in range(_LAST_CHUNKS):
-            if not self._read_errors():
-                break
-        self._hear_no_more(self._errors_pipe)
-        os.close(self._errors_pipe)
-        return bytes(self._errors)
 
     def _finish(
         self,
@@ -287,31 +308,25 @@ class RunningProcess:
         survivors: tuple[int, ...] = (),
         reason: str = "",
     ) -> None:
-        """Take what is left in the pipe, close everything, settle the result."""
-        for _ in range(_LAST_CHUNKS):
-            if not self._read():
-                break
-        self._hear_no_more(self._pipe)
-        self._hear_no_more(self._control.fileno())
-        os.close(self._pipe)
+        """Close everything and settle the result."""
+        if self._losing is None:
+            asyncio.get_running_loop().remove_reader(self._control)
         self._control.close()
         self._output.close()
-        if self._trickle:
-            self._trickle.flush()
         if not self.started.done():
             self.started.set_result(None)
-        output = self._output
+        buffer = self._output.buffer
         self.ended.set_result(
             ProcessResult(
-                status,
-                code,
-                output.head,
-                output.tail,
-                output.total,
-                output.spilled,
-                killed,
-                survivors,
-                reason or output.fault,
-                self._close_errors(),
+                status=status,
+                exit_code=code,
+                head=buffer.head,
+                tail=buffer.tail,
+                total=buffer.total,
+                spilled=buffer.spilled,
+                killed=killed,
+                survivors=survivors,
+                reason=reason or buffer.fault,
+                errors=self._output.errors,
             )
         )

@@ -4,8 +4,8 @@ It is executed afresh (`python -I -S`), so it holds no thread, lock or memory of
 in about a millisecond, and can be started again when it dies. Signals of the terminal pass it by.
 
 It is a subreaper too: when a supervisor is killed, the orphans come here and are killed, and the
-runtime is told. When the runtime is gone, also by kill -9, every supervisor sees that by itself;
-the spawner waits for them, kills what is stuck, and leaves.
+runtime is informed. When the runtime is gone, also by kill -9, every supervisor notices it; the
+spawner waits for them, kills what is stuck, and exits.
 Only the standard library is imported here.
 """
 
@@ -25,7 +25,7 @@ from .supervisor import ProcessSupervisor, wake_on_child
 from .wire import TOKEN, frame
 
 _LOOK_AGAIN = 0.002  # seconds, while orphans are being killed
-_PATIENCE = 1.0  # seconds for supervisors to end by themselves when the runtime is gone
+_PATIENCE = 1.0  # seconds for supervisors to end when the runtime is gone
 _GIVE_UP = 5.0  # seconds of killing orphans after which survivors are reported
 _IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
 
@@ -66,9 +66,9 @@ class Spawner:
         self._leave()
 
     def _watch_runtime(self) -> int | None:
-        """Give a descriptor that tells of the runtime's end, where the system has such a thing.
+        """Return a descriptor that becomes readable at the runtime's end, where the system has pidfds.
 
-        The socket's end of file tells it, too, unless a fork of the runtime holds a copy.
+        The socket's end of file shows it too, unless a fork of the runtime holds a copy.
         """
         if sys.platform != "linux" or not hasattr(os, "pidfd_open"):
             return None
@@ -136,7 +136,7 @@ class Spawner:
             return  # woken by something else
 
     def _end_orphans(self) -> None:
-        """Kill what came here from dead supervisors; tell the runtime when all of it is dead."""
+        """Kill the orphans of dead supervisors; report to the runtime when all of them are dead."""
         found = tree.end_pass(os.getpid(), frozenset(self._supervisors))
         now = time.monotonic()
         for loss in list(self._losses):
@@ -148,10 +148,10 @@ class Spawner:
             try:
                 self._link.sendall(frame("lost", loss.token, killed, tuple(found)))
             except (BrokenPipeError, ConnectionResetError):
-                return  # the runtime is gone, which the next poll tells
+                return  # the runtime is gone, which the next poll shows
 
     def _leave(self) -> None:
-        """Wait until all is gone: supervisors end by themselves, the stuck ones are killed."""
+        """Wait until all supervisors have ended; kill the stuck ones."""
         poll = select.poll()
         poll.register(self._wake, select.POLLIN)
         began = time.monotonic()

@@ -1,4 +1,4 @@
-"""The small process that stands over one command and ends only when nothing of it is left.
+"""The small process that supervises one command and ends only when nothing of it is left.
 
 It is forked by the spawner. It is a subreaper, so every descendant of the command stays below it,
 and when `wait()` says that there are no children, the tree is proven empty. Only then it reports.
@@ -114,7 +114,7 @@ class ProcessSupervisor:
         self._report(())
 
     def _patience(self, deadline: float | None) -> float | None:
-        """Say how long to wait for news, in milliseconds."""
+        """Return how long to wait for events, in milliseconds."""
         now = time.monotonic()
         if self._kill_at is None:
             return None if deadline is None else min(max(0.0, deadline - now), _LOOK_UP) * 1000
@@ -123,7 +123,7 @@ class ProcessSupervisor:
         return min(self._kill_at - now, _ASK_AGAIN) * 1000
 
     def _listen(self) -> bool:
-        """Take in what the runtime says; False when it is gone."""
+        """Process messages of the runtime; False when it is gone."""
         try:
             data = self._control.recv(65_536)
         except ConnectionError:
@@ -153,7 +153,7 @@ class ProcessSupervisor:
             self._ask(self._main)  # before the slower look at all others
 
     def _press(self, now: float, grace: float) -> None:
-        """Do the next thing that brings the tree to its end, if it has to end."""
+        """Take the next step towards the end of the tree, if it has to end."""
         if self._kill_at is None and self._status is not None:
             self._begin("exited", min(grace, _LEFTOVER_GRACE))
         if self._kill_at is None:
@@ -186,4 +186,4 @@ class ProcessSupervisor:
         try:
             self._control.sendall(frame(*message))
         except (BrokenPipeError, ConnectionResetError):
-            return  # the runtime is gone: nobody is left to be told
+            return  # the runtime is gone

@@ -81,7 +81,7 @@ def descendants(root: int, spare: frozenset[int] = frozenset()) -> dict[int, str
 
 
 def is_running(pid: int) -> bool:
-    """Whether there is a process of this id, whoever it belongs to."""
+    """Whether there is a process with this id, of any user."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -92,11 +92,11 @@ def is_running(pid: int) -> bool:
 
 
 def send(pid: int, number: int) -> None:
-    """Signal one process; one that is gone or belongs to somebody else is left alone."""
+    """Signal one process; ignored if it has ended or belongs to another user."""
     try:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
-        return  # whoever waits for ECHILD will see whether it still lives
+        return  # `reap` shows whether it still runs
 
 
 def send_group(leader: int, number: int) -> None:

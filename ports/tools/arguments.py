@@ -31,7 +31,7 @@ def declare(
         "required": list(required),
         "additionalProperties": False,
     }
-    return ToolSchema(name, description, parameters)
+    return ToolSchema(name=name, description=description, parameters=parameters)
 
 
 def fault_of(schema: ToolSchema, arguments: dict[str, Any]) -> str:

@@ -10,11 +10,11 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from ...machines.errors import ToolError
-from .arguments import declare, fault_of
+from .arguments import declare
 from .place import Place, open_file, open_folder, resolve
 from .text import clip_line, counted, readable, shown
 from .thread_tool import StopFlag, ThreadTool
-from .tool import ToolContext, ToolResult
+from .tool import ToolContext, ToolResources, ToolResult
 
 # The tool `read`: some lines of a text file -------------------------------------------------------
 
@@ -33,7 +33,7 @@ _SCHEMA = declare(
 )
 
 
-def make_read(output_limit: int) -> ThreadTool:
+def make_read(resources: ToolResources) -> ThreadTool:
     """Make the tool; a result holds about `output_limit` bytes at most."""
 
     def read(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
@@ -42,8 +42,8 @@ def make_read(output_limit: int) -> ThreadTool:
             refuse_binary(file, place)
             offset = arguments.get("offset", 1)
             limit = arguments.get("limit", _LINES)
-            text = _excerpt(file, place, offset, limit, output_limit, stop)
-            return ToolResult("ok", text, bytes=os.fstat(file.fileno()).st_size)
+            text = _excerpt(file, place, offset, limit, resources.output_limit, stop)
+            return ToolResult(status="ok", text=text, bytes=os.fstat(file.fileno()).st_size)
 
     return ThreadTool(_SCHEMA, read, is_mutating=False, is_idempotent=True)
 
@@ -160,7 +160,7 @@ _SCHEMA_LISTING = declare(
 )
 
 
-def make_list() -> ThreadTool:
+def make_list(resources: ToolResources) -> ThreadTool:
     """Make the tool."""
     return ThreadTool(_SCHEMA_LISTING, _list, is_mutating=False, is_idempotent=True)
 
@@ -177,11 +177,11 @@ def _list(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> To
     finally:
         os.close(here)
     if not rows:
-        return ToolResult("ok", f"`{name}` is empty.")
+        return ToolResult(status="ok", text=f"`{name}` is empty.")
     if len(rows) > _MOST_SHOWN:
         total = f"{len(rows)}" if len(rows) < _MOST_SEEN else f"more than {_MOST_SEEN}"
         rows[_MOST_SHOWN:] = [f"[{_MOST_SHOWN} of {total} entries shown]"]
-    return ToolResult("ok", "\n".join(rows))
+    return ToolResult(status="ok", text="\n".join(rows))
 
 
 def _rows(folder: int, stop: StopFlag) -> list[str]:
@@ -218,7 +218,7 @@ _SCHEMA_WRITING = declare(
 )
 
 
-def make_write() -> ThreadTool:
+def make_write(resources: ToolResources) -> ThreadTool:
     """Make the tool."""
     return ThreadTool(_SCHEMA_WRITING, _write, is_mutating=True, is_idempotent=True)
 
@@ -233,7 +233,7 @@ def _write(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> T
     size = f"{counted(len(data), 'byte')}, {counted(lines, 'line')}"
     verb = "Created" if is_new else "Replaced"
     head = f"{verb} `{shown(place.relative)}` ({size})."
-    return ToolResult("ok", "\n".join([head, *changed]))
+    return ToolResult(status="ok", text="\n".join([head, *changed]))
 
 
 def replace_file(place: Place, data: bytes) -> bool:
@@ -290,20 +290,15 @@ _SCHEMA_EDITING = declare(
 )
 
 
-class EditTool(ThreadTool):
-    """The tool `edit`; also refuses a change that changes nothing."""
-
-    def fault(self, arguments: dict[str, Any]) -> str:
-        """Say what is wrong with the arguments; empty when nothing is."""
-        fault = fault_of(self.schema, arguments)
-        if not fault and arguments["old"] == arguments["new"]:
-            return "`old` and `new` are the same"
-        return fault
-
-
-def make_edit() -> EditTool:
+def make_edit(resources: ToolResources) -> ThreadTool:
     """Make the tool. It is not idempotent: `new` may contain `old`."""
-    return EditTool(_SCHEMA_EDITING, _edit, is_mutating=True, is_idempotent=False)
+    return ThreadTool(
+        _SCHEMA_EDITING, _edit, is_mutating=True, is_idempotent=False, check=_unchanged
+    )
+
+
+def _unchanged(arguments: dict[str, Any]) -> str:
+    return "`old` and `new` are the same" if arguments["old"] == arguments["new"] else ""
 
 
 def _edit(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
@@ -328,7 +323,7 @@ def _edit(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> To
     stop.check()
     replace_file(place, after)
     head = f"Edited `{name}` ({counted(number, 'replacement')})."
-    return ToolResult("ok", "\n".join([head, *difference(before, after)]))
+    return ToolResult(status="ok", text="\n".join([head, *difference(before, after)]))
 
 
 def _as_in_file(content: bytes, old: bytes, new: bytes) -> tuple[bytes, bytes]:

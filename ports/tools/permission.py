@@ -21,21 +21,24 @@ Rules keep an honest model from mistakes. They are no sandbox: whoever may run a
 """
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from ...machines.errors import ToolError
+from ...machines.value import Value
 from ...workflows.settings import Verb
-from .command_line import operators, parts
+from ...workflows.tools import kind_of
 from .place import find_place
 
 SESSION = "this session"
 """The source of what was allowed by an answer."""
 
-_FILE_TOOLS = frozenset({"edit", "list", "read", "search", "write"})
+_WITH_PATH = ("read", "edit", "search")  # kinds of tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +94,7 @@ class Allowances:
             self.own.remove(rule)
 
 
-@dataclass(frozen=True, slots=True)
-class _Subject:
+class _Subject(Value):
     """What rules are matched against: `narrow` is the exact text, `wide` all that it amounts to."""
 
     narrow: str
@@ -125,11 +127,12 @@ class Permissions:
         The first that matches a file decides. What is asked about is passed over, too: a search
         asks once, and may come by many files.
         """
-        kept = [one for one in self.rules if fnmatchcase("search", one.tool) or one.tool == "read"]
-        hides = [one.do == "deny" or (one.do == "ask" and one.match != "*") for one in kept]
-        if not any(hides):
-            return ()
-        return tuple((one.match, is_hidden) for one, is_hidden in zip(kept, hides, strict=True))
+        hidden = tuple(
+            (rule.match, rule.do == "deny" or (rule.do == "ask" and rule.match != "*"))
+            for rule in self.rules
+            if fnmatchcase("search", rule.tool) or rule.tool == "read"
+        )
+        return hidden if any(is_hidden for _, is_hidden in hidden) else ()
 
 
 def misfit(rule: Rule, tool: str, arguments: dict[str, Any], folder: Path) -> str:
@@ -142,8 +145,8 @@ def misfit(rule: Rule, tool: str, arguments: dict[str, Any], folder: Path) -> st
     if rule.do == "allow" and fnmatchcase(subject.narrow, rule.match):
         if subject.is_outside:
             return "allows only inside the folder; a pattern that begins with / allows outside"
-        found = [one for one in operators(subject.narrow) if one not in operators(rule.match)]
-        signs = " ".join(one if one.isprintable() else repr(one) for one in found)
+        found = [sign for sign in operators(subject.narrow) if sign not in operators(rule.match)]
+        signs = " ".join(sign if sign.isprintable() else repr(sign) for sign in found)
         return f"allows one plain command; this line also has {signs or 'another order of signs'}"
     return "matches something else"
 
@@ -162,23 +165,24 @@ def wider_rule(tool: str, pattern: str) -> Rule:
 
 def _first(subject: _Subject, tool: str, rules: Iterable[Rule]) -> Rule | None:
     return next(
-        (one for one in rules if fnmatchcase(tool, one.tool) and _is_covered(subject, one)), None
+        (rule for rule in rules if fnmatchcase(tool, rule.tool) and _is_covered(subject, rule)),
+        None,
     )
 
 
 def _subject(tool: str, arguments: dict[str, Any], folder: Path) -> _Subject:
     if tool == "shell":
         command = str(arguments.get("command") or "").strip()
-        return _Subject(command, parts(command), is_command=True)
-    if tool not in _FILE_TOOLS:
-        return _Subject("", frozenset({""}))
+        return _Subject(narrow=command, wide=parts(command), is_command=True)
+    if kind_of(tool) not in _WITH_PATH:
+        return _Subject(narrow="", wide=frozenset({""}))
     text = str(arguments.get("path") or ".")
     try:
         place = find_place(text, folder)
     except ToolError:
-        return _Subject(text, frozenset({text}), is_outside=True)
+        return _Subject(narrow=text, wide=frozenset({text}), is_outside=True)
     wide = {place.relative, os.path.normpath(text), str(place.path)}
-    return _Subject(place.relative, frozenset(wide), place.is_outside)
+    return _Subject(narrow=place.relative, wide=frozenset(wide), is_outside=place.is_outside)
 
 
 def _is_covered(subject: _Subject, rule: Rule) -> bool:
@@ -193,3 +197,49 @@ def _is_covered(subject: _Subject, rule: Rule) -> bool:
     if subject.is_outside and not rule.match.startswith("/"):
         return False
     return fnmatchcase(subject.narrow, rule.match)
+
+
+# A shell command line as rules see it: its control operators and its parts ------------------------
+# This is no shell parser, on purpose: an operator counts wherever it stands, also inside quotes. So a
+# harmless command may look like two, which costs a question; two never look like one.
+
+
+_OPERATOR = re.compile(r"&&|\|\||;;|>>|<<|\$\(|\$\{|[;&|<>()`\n\r\0]")
+_SPLIT = re.compile(rf"{_OPERATOR.pattern}|[\"'{{}}]")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=\S*$")
+_WRAPPERS = frozenset(
+    "! builtin command do doas else env eval exec if nice nohup setsid sudo then time timeout "
+    "until while xargs".split()
+)
+
+
+def operators(command: str) -> tuple[str, ...]:
+    """List the control operators, substitutions and redirections, in order."""
+    return tuple(_OPERATOR.findall(command.strip()))
+
+
+def parts(command: str) -> frozenset[str]:
+    """Give everything in the line that could be a command of its own, and the line itself.
+
+    Each comes as written, and without what may stand before a command's name: assignments, `sudo`
+    and its like with their options, the folder of the program, a backslash.
+    """
+    found = {" ".join(command.split())}
+    for piece in _SPLIT.split(command):
+        words = piece.split()
+        found.add(" ".join(words))
+        found.update(_bare_forms(words))
+    return frozenset(found - {""})
+
+
+def _bare_forms(words: list[str]) -> list[str]:
+    """Drop leading words one by one as long as they only introduce the command."""
+    skippable = (
+        bool(_ASSIGNMENT.match(word)) or word in _WRAPPERS or word.startswith("-") for word in words
+    )
+    starts = [0, *(at for at, is_led in enumerate(accumulate(skippable, min), 1) if is_led)]
+    return [" ".join([_name(words[at]), *words[at + 1 :]]) for at in starts if at < len(words)]
+
+
+def _name(word: str) -> str:
+    return word.rpartition("/")[2].replace("\\", "") or word

@@ -1,13 +1,12 @@
 """A sandbox for commands: bubblewrap (https://github.com/containers/bubblewrap), where it is there.
 
-In it a command writes only in the session's folder, in a temporary folder of its own (its `/tmp`, kept
-while the chat is open) and where `tools.writable` says. Everything else can be read, but not what
-usually holds secrets (keys, credentials, histories, this program's own state), nor the sockets by which
-a command could ask somebody else to do what it may not. It sees no process but its own.
+In it a command can write only to the session's folder, to a temporary folder of its own (its `/tmp`,
+kept while the chat is open) and to the folders in `tools.writable`. It can read everything else, except
+files that usually hold secrets (keys, credentials, histories, this program's own state) and sockets of
+services that would act on its behalf. It sees only its own processes.
 
-The supervisor stands outside and sees all of them: what it promises of a stopped command (see
-`process/supervisor.py`) holds in here, too. So no `--die-with-parent`, which would take from a command
-the time to end by itself.
+The supervisor is outside and sees all of them, so a stop is proven here as well (see
+`process/supervisor.py`). `--die-with-parent` is not used: it would skip the grace period of a command.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from ...machines.errors import ToolError
+from ...machines.value import Value
 from ...workflows.settings import SandboxMode
 
 _OWN = ("--unshare-pid", "--unshare-ipc", "--unshare-uts")
 _BASE = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
-_MEND = 'install bubblewrap, or set tools.sandbox to "auto" or "off"'
+_INSTALL = 'install bubblewrap, or set tools.sandbox to "auto" or "off"'
 _TRIAL_SECONDS = 5.0
 _SECRETS = (
     *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".vault-token"),
@@ -39,9 +38,8 @@ _SECRETS = (
 _SOCKETS = ("/run/docker.sock", "/run/podman", "/run/containerd", "/run/dbus")
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxPolicy:
-    """What is configured; `hidden` are folders of this program. `auto`: where it can be had."""
+class SandboxPolicy(Value):
+    """What is configured; `hidden` are folders of this program. `auto`: where bubblewrap works."""
 
     mode: SandboxMode = "off"
     network: bool = True
@@ -49,12 +47,12 @@ class SandboxPolicy:
     hidden: tuple[Path, ...] = ()
 
     def notice(self) -> str:
-        """Say at the start that commands are not as well kept as was asked for; else empty."""
+        """Return a warning if there is no sandbox although one is configured; else empty."""
         fault = "" if self.mode == "off" else bubblewrap()[1]
         if not fault:
             return ""
         if self.mode == "required":
-            then = f"commands are refused; {_MEND}"
+            then = f"commands are refused; {_INSTALL}"
         else:
             then = "commands run without one"
         return f"tools.sandbox is {self.mode}, but {fault}: {then}"
@@ -75,22 +73,22 @@ class Sandbox:
         self._environ = environ
 
     def wrap(self, argv: tuple[str, ...]) -> tuple[str, ...]:
-        """Put a command into the sandbox, if there is to be one. Blocks for a moment, the first time.
+        """Wrap a command into the sandbox, if one is configured. Blocks for a moment, the first time.
 
-        Raises `ToolError` where one is required and can't be had.
+        Raises `ToolError` where a sandbox is required and does not work.
         """
         if self._policy.mode == "off":
             return argv
         program, fault = bubblewrap()
         if fault and self._policy.mode == "required":
-            raise ToolError(f"it was not run: a sandbox is required, but {fault}", _MEND)
-        return argv if fault else (program, *self._walls(), "--", *argv)
+            raise ToolError(f"it was not run: a sandbox is required, but {fault}", _INSTALL)
+        return argv if fault else (program, *self._options(), "--", *argv)
 
     def clear(self) -> None:
         """Delete the temporary files. Blocks."""
         shutil.rmtree(self._place, ignore_errors=True)
 
-    def _walls(self) -> Iterator[str]:
+    def _options(self) -> Iterator[str]:
         """List bubblewrap's options; later ones lie over earlier ones."""
         self._place.mkdir(parents=True, exist_ok=True, mode=0o700)
         yield from _OWN
@@ -98,20 +96,20 @@ class Sandbox:
             yield "--unshare-net"
         yield from _BASE
         yield from ("--bind", str(self._place), "/tmp")
-        for one in self._policy.writable:
-            path = os.path.realpath(os.path.expanduser(one))
+        for folder in self._policy.writable:
+            path = os.path.realpath(os.path.expanduser(folder))
             yield from ("--bind-try", path, path)
         yield from ("--bind", self._folder, self._folder)
-        yield from self._curtains()
+        yield from self._hidden()
         yield from ("--setenv", "TMPDIR", "/tmp", "--chdir", self._folder)
 
-    def _curtains(self) -> Iterator[str]:
-        """Hide what is nobody's business; only what is there can be, and need be."""
+    def _hidden(self) -> Iterator[str]:
+        """List the options that hide secrets and sockets, of those that exist."""
         home = self._environ.get("HOME") or os.path.expanduser("~")
         runtime = self._environ.get("XDG_RUNTIME_DIR", "")
-        places = [*(os.path.join(home, one) for one in _SECRETS), runtime, *_SOCKETS]
-        for one in [*places, *map(str, self._policy.hidden)]:
-            path = os.path.realpath(one) if one else ""
+        places = [*(os.path.join(home, name) for name in _SECRETS), runtime, *_SOCKETS]
+        for place in [*places, *map(str, self._policy.hidden)]:
+            path = os.path.realpath(place) if place else ""
             if not path or self._folder == path or self._folder.startswith(f"{path}/"):
                 continue
             if os.path.isdir(path):
@@ -122,7 +120,7 @@ class Sandbox:
 
 @cache
 def bubblewrap() -> tuple[str, str]:
-    """Return the program and an empty text, or nothing and why there is no sandbox to be had.
+    """Return the program and an empty text, or nothing and why there is no sandbox.
 
     It is tried once: some systems and containers forbid what it needs. Blocks.
     """

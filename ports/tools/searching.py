@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from ...machines.errors import ToolError
-from ..process.process import Processes, ProcessResult, ProcessSpec
+from ..process.process import ProcessResult, ProcessSpec
 from .arguments import declare, fault_of
 from .place import find_place, resolve
 from .shell import ProcessRun
 from .text import join_ends, shown
-from .tool import ToolContext, ToolResult, ToolRun, ToolStatus
+from .tool import ToolContext, ToolResources, ToolResult, ToolRun, ToolStatus
 
 _PROGRAM = Path(__file__).with_name("search_program.py")
 _TIMEOUT = 20.0  # seconds
@@ -40,9 +40,8 @@ class SearchTool:
     is_mutating = False
     is_idempotent = True
 
-    def __init__(self, processes: Processes, output_limit: int) -> None:
-        self._processes = processes
-        self._output_limit = output_limit
+    def __init__(self, resources: ToolResources) -> None:
+        self._resources = resources
 
     def fault(self, arguments: dict[str, Any]) -> str:
         """Say what is wrong with the arguments; empty when nothing is."""
@@ -65,12 +64,15 @@ class SearchTool:
                 cwd=Path("/"),
                 timeout=_TIMEOUT,
                 grace=0.0,
-                keep=self._output_limit // 2,
+                keep=self._resources.output_limit // 2,
                 stdin=_request(arguments, context),
             )
 
         return ProcessRun(
-            self._processes, partial(asyncio.to_thread, prepare), _told, context.on_output
+            self._resources.processes,
+            partial(asyncio.to_thread, prepare),
+            _told,
+            context.on_output,
         )
 
 
@@ -95,5 +97,9 @@ def _told(result: ProcessResult) -> ToolResult:
         status, end = "failed", f"[the search failed with exit code {result.exit_code}]"
     said = "\n".join(filter(None, (text, end)))
     return ToolResult(
-        status, said, bytes=result.total, killed=result.killed, survivors=result.survivors
+        status=status,
+        text=said,
+        bytes=result.total,
+        killed=result.killed,
+        survivors=result.survivors,
     )

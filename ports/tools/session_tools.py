@@ -2,12 +2,22 @@
 
 from typing import Any
 
-from .arguments import declare, fault_of
-from .thread_tool import StopFlag, ThreadTool
-from .tool import ToolContext, ToolResult
+from .arguments import declare
+from .thread_tool import StopFlag, ThreadTool, Work
+from .tool import ToolContext, ToolResources, ToolResult
+
+
+def _refusing(text: str) -> Work:
+    """Make the work of a tool that an actor carries out: it refuses where no such actor is."""
+
+    def work(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
+        return ToolResult(status="failed", text=text)
+
+    return work
+
 
 # The tool `defer`: the model gives back a message that it cannot work into what it does -----------
-# Here is only what a model is told of it; the session's queue, which has the message, carries it out.
+# Only its schema is here; the session's queue, which has the message, carries it out.
 
 
 _SCHEMA = declare(
@@ -23,14 +33,10 @@ _SCHEMA = declare(
 )
 
 
-def make_defer() -> ThreadTool:
+def make_defer(resources: ToolResources) -> ThreadTool:
     """Make the tool."""
-    return ThreadTool(_SCHEMA, _nothing, is_mutating=False, is_idempotent=False)
-
-
-def _nothing(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
-    """Say that outside a turn there is no message that could be handed back."""
-    return ToolResult("failed", "[nothing was handed back: no turn took a message in]")
+    work = _refusing("[nothing was handed back: no turn took a message in]")
+    return ThreadTool(_SCHEMA, work, is_mutating=False, is_idempotent=False)
 
 
 # The tool `delegate`: the model gives a task to a subagent ----------------------------------------
@@ -55,19 +61,15 @@ _SCHEMA_DELEGATING = declare(
 )
 
 
-def make_delegate() -> ThreadTool:
+def make_delegate(resources: ToolResources) -> ThreadTool:
     """Make the tool."""
-    return ThreadTool(_SCHEMA_DELEGATING, _delegate, is_mutating=False, is_idempotent=False)
+    work = _refusing("[delegate was not run: nobody here has subagents]")
+    return ThreadTool(_SCHEMA_DELEGATING, work, is_mutating=False, is_idempotent=False)
 
 
-def _delegate(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
-    return ToolResult("failed", "[delegate was not run: nobody here has subagents]")
-
-
-# The tool `dismiss`: an agent ends a subagent of its own, at once or with a last word -------------
+# The tool `dismiss`: an agent ends one of its subagents, at once or after a summary ----------------
 # It is declared here like any other tool; the child supervisor of the session whose subagent it is
-# carries it out. It reaches the caller's own descendants and nobody else, because that supervisor has
-# no others.
+# carries it out. It reaches only descendants of the caller, because that supervisor has no others.
 
 
 _SCHEMA_DISMISSING = declare(
@@ -83,16 +85,13 @@ _SCHEMA_DISMISSING = declare(
 )
 
 
-def make_dismiss() -> ThreadTool:
+def make_dismiss(resources: ToolResources) -> ThreadTool:
     """Make the tool."""
-    return ThreadTool(_SCHEMA_DISMISSING, _nobody, is_mutating=False, is_idempotent=False)
+    work = _refusing("[dismiss was not run: nobody here has subagents]")
+    return ThreadTool(_SCHEMA_DISMISSING, work, is_mutating=False, is_idempotent=False)
 
 
-def _nobody(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
-    return ToolResult("failed", "[dismiss was not run: nobody here has subagents]")
-
-
-# The tool `progress`: the model says how far it is, and people see it -----------------------------
+# The tool `progress`: the model reports how much is done, and people see it ------------------------
 
 
 _SCHEMA_PROGRESS = declare(
@@ -106,24 +105,20 @@ _SCHEMA_PROGRESS = declare(
 )
 
 
-class ProgressTool(ThreadTool):
-    """The tool `progress`; also refuses more done than there is."""
-
-    def fault(self, arguments: dict[str, Any]) -> str:
-        """Say what is wrong with the arguments; empty when nothing is."""
-        fault = fault_of(self.schema, arguments)
-        if not fault and arguments["done"] > arguments["total"]:
-            return "`done` must not be more than `total`"
-        return fault
-
-
-def make_progress() -> ProgressTool:
+def make_progress(resources: ToolResources) -> ThreadTool:
     """Make the tool."""
-    return ProgressTool(_SCHEMA_PROGRESS, _progress, is_mutating=False, is_idempotent=True)
+    return ThreadTool(
+        _SCHEMA_PROGRESS, _progress, is_mutating=False, is_idempotent=True, check=_excess
+    )
+
+
+def _excess(arguments: dict[str, Any]) -> str:
+    is_excess = arguments["done"] > arguments["total"]
+    return "`done` must not be more than `total`" if is_excess else ""
 
 
 def _progress(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
     done, total = arguments["done"], arguments["total"]
     unit, note = arguments.get("unit", ""), arguments.get("note", "")
     text = f"Noted: {done} of {total} {unit}".rstrip() + "."
-    return ToolResult("ok", text, progress=(done, total, unit, note))
+    return ToolResult(status="ok", text=text, progress=(done, total, unit, note))

@@ -14,7 +14,7 @@ from ..process.process import Process, Processes, ProcessResult, ProcessSpec
 from .arguments import declare, fault_of
 from .text import join_ends, readable
 from .thread_tool import failed
-from .tool import ToolContext, ToolResult, ToolRun, ToolStatus
+from .tool import ToolContext, ToolResources, ToolResult, ToolRun, ToolStatus
 
 # A tool's run that is a supervised process --------------------------------------------------------
 
@@ -22,8 +22,8 @@ from .tool import ToolContext, ToolResult, ToolRun, ToolStatus
 class ProcessRun:
     """One supervised process as a `ToolRun`.
 
-    `prepare` makes the command; its `ToolError` becomes the result. `tell` makes the result that is
-    told, and `on_output` hears what is printed, as it comes.
+    `prepare` makes the command; its `ToolError` becomes the result. `tell` makes the tool's result of
+    the process's, and `on_output` receives the output while the command runs.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ProcessRun:
         return await asyncio.shield(self._task)
 
     def stop(self) -> None:
-        """Begin to stop it; called again, it does not wait for anybody's manners."""
+        """Begin to stop it; called again, kill it without a grace period."""
         if self._process is not None:
             self._process.stop(0.0 if self._is_stopped else None)
         self._is_stopped = True
@@ -61,7 +61,7 @@ class ProcessRun:
         try:
             spec = await prepare()
             if self._is_stopped:
-                return ToolResult("killed", "Stopped before it started.")
+                return ToolResult(status="killed", text="Stopped before it started.")
             self._process = await processes.spawn(spec, self._pass_on if self._on_output else None)
         except ToolError as error:
             return failed(error)
@@ -77,7 +77,7 @@ class ProcessRun:
             self._on_output(self._decoder.decode(data))
 
 
-# A workflow's command: a program with its arguments, in the run's folder. No model has this tool
+# A workflow's command: a program with its arguments, in the run's folder. No model has this tool ---
 
 
 _STATUS: dict[str, ToolStatus] = {"killed": "killed", "timed_out": "timed_out"}
@@ -88,21 +88,19 @@ _ERRORS = 16_384
 class CommandTool:
     """Runs `argv` as a supervised process, with `env` added to the environment; see `Tool`.
 
-    The folder is looked at once for all commands of a step, not here for each: it counts as changing
-    nothing.
+    It counts as changing nothing, because the folder is scanned once for all commands of a step, not
+    for each.
     """
 
     schema = declare("command", "Run a command of a workflow.", ("argv",), argv={"type": "string"})
     is_mutating = False
     is_idempotent = False
 
-    def __init__(self, processes: Processes, grace: float, output_limit: int) -> None:
-        self._processes = processes
-        self._grace = grace
-        self._output_limit = output_limit
+    def __init__(self, resources: ToolResources) -> None:
+        self._resources = resources
 
     def fault(self, arguments: dict[str, Any]) -> str:
-        """Find nothing wrong: a run made the arguments."""
+        """Return nothing: a run made the arguments."""
         return ""
 
     def start(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun:
@@ -112,27 +110,27 @@ class CommandTool:
             cwd=Path(context.folder, arguments.get("cwd", "")),
             environment={**context.environment, **arguments.get("env", {})},
             timeout=arguments.get("timeout"),
-            grace=self._grace,
-            keep=self._output_limit // 2,
+            grace=self._resources.grace,
+            keep=self._resources.output_limit // 2,
             keep_errors=_ERRORS,
         )
 
         async def prepare() -> ProcessSpec:
             return spec
 
-        return ProcessRun(self._processes, prepare, _told)
+        return ProcessRun(self._resources.processes, prepare, _command_result)
 
 
-def _told(result: ProcessResult) -> ToolResult:
-    """Say what it said, and nothing else."""
+def _command_result(result: ProcessResult) -> ToolResult:
+    """Make a result with the output alone."""
     is_ok = result.exit_code == 0
     return ToolResult(
-        _STATUS.get(result.status) or ("ok" if is_ok else "failed"),
-        join_ends(result.head, result.tail, result.total, ""),
-        result.exit_code,
-        result.total,
-        result.killed,
-        result.survivors,
+        status=_STATUS.get(result.status) or ("ok" if is_ok else "failed"),
+        text=join_ends(result.head, result.tail, result.total, ""),
+        exit_code=result.exit_code,
+        bytes=result.total,
+        killed=result.killed,
+        survivors=result.survivors,
         errors=readable(result.errors),
         is_cut=result.total > len(result.head) + len(result.tail),
     )
@@ -140,7 +138,6 @@ def _told(result: ProcessResult) -> ToolResult:
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 _TIMEOUT = 120.0  # seconds, unless the model asks for another
-_STATUS_SHELL: dict[str, ToolStatus] = {"killed": "killed", "timed_out": "timed_out"}
 
 
 class ShellTool:
@@ -156,10 +153,8 @@ class ShellTool:
     is_mutating = True
     is_idempotent = False
 
-    def __init__(self, processes: Processes, grace: float, output_limit: int) -> None:
-        self._processes = processes
-        self._grace = grace
-        self._output_limit = output_limit
+    def __init__(self, resources: ToolResources) -> None:
+        self._resources = resources
         self._shell = shutil.which("bash") or "/bin/sh"
 
     def fault(self, arguments: dict[str, Any]) -> str:
@@ -178,21 +173,21 @@ class ShellTool:
                 cwd=context.folder,
                 environment=context.environment,
                 timeout=timeout,
-                grace=self._grace,
-                keep=self._output_limit // 2,
+                grace=self._resources.grace,
+                keep=self._resources.output_limit // 2,
                 spill=context.spill_folder / f"{_UNSAFE.sub('_', context.call)}.txt",
             )
 
         return ProcessRun(
-            self._processes,
+            self._resources.processes,
             partial(asyncio.to_thread, prepare),
-            lambda result: _told_of_shell(result, timeout),
+            lambda result: _shell_result(result, timeout),
             context.on_output,
         )
 
 
-def _told_of_shell(result: ProcessResult, timeout: float) -> ToolResult:
-    """Say how it ended, with what it printed."""
+def _shell_result(result: ProcessResult, timeout: float) -> ToolResult:
+    """Make a result with the output and how the command ended."""
     spilled = str(result.spilled or "")
     text = join_ends(result.head, result.tail, result.total, spilled).rstrip("\n")
     text = text or "(no output)"
@@ -208,15 +203,15 @@ def _told_of_shell(result: ProcessResult, timeout: float) -> ToolResult:
         parts.append("[what it left running in the background was stopped]")
     if result.reason:
         parts.append(f"[{result.reason}]")
-    status = _STATUS_SHELL.get(result.status) or ("ok" if result.exit_code == 0 else "failed")
+    status = _STATUS.get(result.status) or ("ok" if result.exit_code == 0 else "failed")
     return ToolResult(
-        status,
-        "\n".join(parts),
-        result.exit_code,
-        result.total,
-        result.killed,
-        result.survivors,
-        spilled,
+        status=status,
+        text="\n".join(parts),
+        exit_code=result.exit_code,
+        bytes=result.total,
+        killed=result.killed,
+        survivors=result.survivors,
+        spilled=spilled,
     )
 
 

@@ -15,11 +15,11 @@ Work = Callable[[dict[str, Any], ToolContext, "StopFlag"], ToolResult]
 
 
 class ToolStopped(Exception):
-    """Raised inside a worker by `Stop.check`; never leaves the run."""
+    """Raised inside a worker by `StopFlag.check`; never leaves the run."""
 
 
 class StopFlag:
-    """A wish to stop that a worker looks at between two pieces of its work."""
+    """A request to stop, which a worker checks between two pieces of its work."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -29,25 +29,36 @@ class StopFlag:
         self._event.set()
 
     def check(self) -> None:
-        """Raise `ToolStopped` if somebody asked for it."""
+        """Raise `ToolStopped` after a request."""
         if self._event.is_set():
             raise ToolStopped
 
 
 class ThreadTool:
-    """A tool made of a schema and a function; see `Tool`."""
+    """A tool made of a schema and a function; see `Tool`.
+
+    `check` says what else is wrong with arguments that fit the schema; empty when nothing is.
+    """
 
     def __init__(
-        self, schema: ToolSchema, work: Work, *, is_mutating: bool, is_idempotent: bool
+        self,
+        schema: ToolSchema,
+        work: Work,
+        *,
+        is_mutating: bool,
+        is_idempotent: bool,
+        check: Callable[[dict[str, Any]], str] | None = None,
     ) -> None:
         self.schema = schema
         self.is_mutating = is_mutating
         self.is_idempotent = is_idempotent
         self._work = work
+        self._check = check
 
     def fault(self, arguments: dict[str, Any]) -> str:
         """Say what is wrong with the arguments; empty when nothing is."""
-        return fault_of(self.schema, arguments)
+        fault = fault_of(self.schema, arguments)
+        return fault if fault or self._check is None else self._check(arguments)
 
     def start(self, arguments: dict[str, Any], context: ToolContext) -> "ThreadRun":
         """Start the function in a worker thread."""
@@ -74,7 +85,7 @@ class ThreadRun:
         return await asyncio.shield(self._task)
 
     def stop(self) -> None:
-        """Ask the worker to end at its next look."""
+        """Ask the worker to end at its next check."""
         self._stop.request()
 
     async def _run(
@@ -88,7 +99,7 @@ class ThreadRun:
 def failed(error: ToolError) -> ToolResult:
     """Make a result that tells the model what went wrong, and what to do about it."""
     hint = f"; {error.hint}" if error.hint else ""
-    return ToolResult("failed", f"Error: {error.message}{hint}")
+    return ToolResult(status="failed", text=f"Error: {error.message}{hint}")
 
 
 def _work_or_say_why(
@@ -98,7 +109,7 @@ def _work_or_say_why(
         stop.check()
         return work(arguments, context, stop)
     except ToolStopped:
-        return ToolResult("killed", "Stopped before it was done.")
+        return ToolResult(status="killed", text="Stopped before it was done.")
     except ToolError as error:
         return failed(error)
     except OSError as error:

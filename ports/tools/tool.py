@@ -6,24 +6,26 @@ came first) only when everything the run started is proven dead.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from msgspec import field
+
 from ...machines.conversation import ToolSchema
 from ...machines.messages import Message
+from ...machines.value import Value
+from ..process.process import Processes
 
 ToolStatus = Literal["ok", "failed", "timed_out", "killed"]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Value):
     """How a run ended.
 
-    `text` is what the model is told (capped; head and tail of long output, the place of the whole).
+    `text` is what the model gets (capped: head and tail of long output, and the file of the whole).
     `bytes` is the size of all output before capping. `killed` and `survivors` are process ids.
-    `progress` is (done, total, unit, note) for the tool `progress`, else none. Of a workflow's
-    command `text` is what it said and nothing else; `errors` is its standard error, `is_cut` says
+    `progress` is (done, total, unit, note) for the tool `progress`, else none. For a workflow's
+    command `text` is its standard output alone; `errors` is its standard error, `is_cut` says
     that something is missing in the middle of `text`.
     """
 
@@ -39,8 +41,7 @@ class ToolResult:
     is_cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ToolContext:
+class ToolContext(Value):
     """Where a run takes place: the session's folder, the call's id, where long output is kept.
 
     `hidden` are patterns of paths that a search passes over, or not; see `Permissions.hidden`. `wrap`
@@ -56,6 +57,14 @@ class ToolContext:
     hidden: tuple[tuple[str, bool], ...] = ()
     wrap: Callable[[tuple[str, ...]], tuple[str, ...]] = tuple
     tell: Callable[[Message], None] | None = None
+
+
+class ToolResources(Value):
+    """What a tool is made of: `grace` in seconds, `output_limit` in bytes; see `Toolbox`."""
+
+    processes: Processes
+    grace: float
+    output_limit: int
 
 
 class ToolRun(Protocol):

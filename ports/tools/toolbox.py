@@ -1,4 +1,4 @@
-"""The tools that this program brings along, by name."""
+"""The tools of a program, by name; each is made when it is first asked for."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from copy import copy
 
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError
+from ...workflows.tools import TOOLS
 from ..process.process import Processes
-from .file_tools import make_edit, make_list, make_read, make_write
-from .searching import SearchTool
-from .session_tools import make_defer, make_delegate, make_dismiss, make_progress
-from .shell import CommandTool, ShellTool
-from .tool import Tool
+from .shell import CommandTool
+from .tool import Tool, ToolResources
 
 
 class Toolbox:
-    """Holds one of each tool.
+    """Holds one of each tool of the registry (`workflows/tools.py`).
 
     `grace` is seconds between asking a tool's processes to end and killing them; `output_limit` is
     how many bytes of output the model is given of one run.
@@ -24,41 +22,36 @@ class Toolbox:
 
     def __init__(self, processes: Processes, *, grace: float, output_limit: int) -> None:
         self.processes = processes
-        tools: tuple[Tool, ...] = (
-            make_read(output_limit),
-            make_write(),
-            make_edit(),
-            make_list(),
-            SearchTool(processes, output_limit),
-            ShellTool(processes, grace, output_limit),
-            make_delegate(),
-            make_dismiss(),
-            make_progress(),
-            make_defer(),
-        )
-        self._tools = {tool.schema.name: tool for tool in tools}
-        self._command = CommandTool(processes, grace, output_limit)
+        self._resources = ToolResources(processes=processes, grace=grace, output_limit=output_limit)
+        self._made: dict[str, Tool] = {}
+        self._command = CommandTool(self._resources)
 
     def including(self, tool: Tool) -> Toolbox:
         """Return a toolbox that has one tool more."""
         more = copy(self)
-        more._tools = {**self._tools, tool.schema.name: tool}
+        more._made = {**self._made, tool.schema.name: tool}
         return more
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all tools."""
-        return tuple(self._tools)
+        return tuple(dict.fromkeys((*TOOLS, *self._made)))
 
     def get(self, name: str) -> Tool | None:
-        """Give a tool by its name, none if there is no such tool; `command` is there for runs only."""
-        return self._command if name == self._command.schema.name else self._tools.get(name)
+        """Return a tool by its name, none for an unknown one; `command` is for workflow runs only."""
+        if name == self._command.schema.name:
+            return self._command
+        if name not in self._made and name in TOOLS:
+            self._made[name] = TOOLS.load(name)(self._resources)
+        return self._made.get(name)
 
     def schemas(self, names: Sequence[str]) -> tuple[ToolSchema, ...]:
-        """Give what a model is told about these tools, in this order. Raises `ToolError`."""
-        unknown = [name for name in names if name not in self._tools]
-        if unknown:
-            raise ToolError(
-                f"there is no tool `{unknown[0]}`", f"known are `{'`, `'.join(self._tools)}`"
-            )
-        return tuple(self._tools[name].schema for name in names)
+        """Return the schemas of these tools, in this order. Raises `ToolError`."""
+        schemas: list[ToolSchema] = []
+        for name in names:
+            tool = self.get(name) if name in self.names else None
+            if tool is None:
+                known = "`, `".join(self.names)
+                raise ToolError(f"there is no tool `{name}`", f"known are `{known}`")
+            schemas.append(tool.schema)
+        return tuple(schemas)

@@ -2,23 +2,17 @@
 
 import asyncio
 import logging
-import sys
 import threading
 import time
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
+from support.cast_of_actors import Hand
+from support.patience import seconds
 
 from steersman.actors.dispatcher import LoopDispatcher
 from steersman.actors.simulated.simulation import SimulatedDispatcher
 from steersman.actors.system import ActorSystem
-
-HERE = str(Path(__file__).resolve().parent)
-if HERE not in sys.path:
-    sys.path.insert(0, HERE)
-
-from cast_of_actors import Hand  # noqa: E402
 
 
 @pytest.fixture
@@ -49,8 +43,8 @@ def system() -> Generator[ActorSystem]:
         done.set()
 
     loop.call_soon_threadsafe(end)
-    assert done.wait(5)
-    thread.join(5)
+    assert done.wait(seconds(5))
+    thread.join(seconds(5))
     loop.close()
 
 

@@ -3,8 +3,9 @@
 import asyncio
 
 import pytest
-from cast_of_actors import Boom, Control, Data, Echo, Hand, Parent, Recorder
 from pykka import ActorDeadError
+from support.cast_of_actors import Boom, Control, Data, Echo, Hand, Parent, Recorder
+from support.patience import seconds
 
 from steersman.actors.actor import Actor, Forward
 from steersman.actors.supervisor import ChildSpec
@@ -19,7 +20,7 @@ def test_whatever_is_raised_ends_one_actor(system: ActorSystem, error: BaseExcep
     """No exception of one actor, however base, ends another or the dispatcher."""
     other, victim = Echo.start(system), Recorder.start(system)
     victim.tell(Boom(error))
-    assert other.ask("still there?", timeout=5) == "still there?"
+    assert other.ask("still there?", timeout=seconds(5)) == "still there?"
     assert not victim.is_alive()
     assert other.is_alive()
 
@@ -56,7 +57,7 @@ def test_a_failing_stop_is_contained(hand: Hand) -> None:
 
     ended: list[str] = []
     supervisor = Parent.start(hand.system, ended)
-    spec = ChildSpec("sore", lambda: Sore.start(hand.system), "temporary")
+    spec = ChildSpec(name="sore", start=lambda: Sore.start(hand.system), restart="temporary")
     asked = supervisor.ask(spec, block=False)
     hand.run()
     ref = asked.get(timeout=0)
@@ -80,7 +81,7 @@ def test_a_waiting_ask_is_answered_at_the_end(hand: Hand) -> None:
 def test_forward(hand: Hand) -> None:
     """Whoever is asked to ask another is answered by that one."""
     echo, ref = Echo.start(hand.system), Recorder.start(hand.system)
-    message = Control(Forward(echo))
+    message = Control(Forward(ref=echo))
     asked = ref.ask(message, block=False)
     hand.run()
     assert asked.get(timeout=0) is message

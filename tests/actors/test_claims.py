@@ -34,7 +34,9 @@ class Family:
         self.sessions[session] = One(record, parent)
         self.turn(session, "t1")
         if parent:
-            child = ChildRecord(session, session, "assistant", "task", relation)
+            child = ChildRecord(
+                name=session, session=session, agent="assistant", task="task", relation=relation
+            )
             above = self.sessions[parent].record
             above.children = {**above.children, session: child}
 
@@ -42,7 +44,7 @@ class Family:
         """Let a turn run, or be over."""
         record = self.sessions[session].record
         record.turn = name
-        turn = TurnRecord(name, "m1", 1, is_over=is_over)
+        turn = TurnRecord(id=name, item="m1", number=1, is_over=is_over)
         record.turns = {**record.turns, name: turn}
 
 

@@ -22,7 +22,7 @@ def steered(*texts: str, **settings: Any) -> SimulatedProgram:
     say(made, "work", client_id="c1")
     run(made, lambda: bool(made.ports.models))
     for text in texts:
-        made.say(UserMessage("steer", text, Intent.EXPLICIT_STEER, user="ann"))
+        made.say(UserMessage(type="steer", content=text, intent=Intent.EXPLICIT_STEER, user="ann"))
     run(made, lambda: made.record.turns["t1"].step == 2 and bool(made.ports.models))
     return made
 
@@ -32,10 +32,14 @@ def defer(made: SimulatedProgram, *calls: dict[str, str]) -> None:
     turn: Any = made.actor("turn")
     step, epoch = made.record.turns["t1"].step, made.record.epoch
     requests = tuple(
-        ToolRequest(f"t1.s{step}.c{number}", "defer", dict(call), f"w{number}")
+        ToolRequest(
+            call=f"t1.s{step}.c{number}", tool="defer", arguments=dict(call), wire_id=f"w{number}"
+        )
         for number, call in enumerate(calls, 1)
     )
-    turn.actor_ref.tell(ModelAnswered("t1", epoch, step, "", requests))
+    turn.actor_ref.tell(
+        ModelAnswered(turn="t1", epoch=epoch, step=step, text="", tool_calls=requests)
+    )
 
 
 def results(made: SimulatedProgram) -> list[tuple[str, str]]:
@@ -46,7 +50,7 @@ def results(made: SimulatedProgram) -> list[tuple[str, str]]:
 def test_a_steer_that_is_handed_back_is_the_next_turn() -> None:
     """It waits before all others under a new number, and both records say what became of it."""
     made = steered("use tabs")
-    made.say(UserMessage("normal", "later", Intent.EXPLICIT_QUEUE))
+    made.say(UserMessage(type="normal", content="later", intent=Intent.EXPLICIT_QUEUE))
     run(made, lambda: len(made.record.queue.waiting()) == 1)
     defer(made, {"why": "the file is done"})
     run(made, lambda: bool(entries(made, e.Deferred)))
@@ -80,8 +84,8 @@ def test_several_go_back_in_order_and_each_once() -> None:
 def test_a_held_queue_holds_what_is_handed_back() -> None:
     """While the queue is held it waits like the rest."""
     made = steered("use tabs")
-    made.say(UserMessage("normal", "later", Intent.EXPLICIT_QUEUE))
-    made.say(QueueChange("hold"))
+    made.say(UserMessage(type="normal", content="later", intent=Intent.EXPLICIT_QUEUE))
+    made.say(QueueChange(op="hold"))
     run(made, lambda: made.record.queue.state == "held")
     defer(made, {"why": "w"})
     run(made)
@@ -92,7 +96,7 @@ def test_a_held_queue_holds_what_is_handed_back() -> None:
 def test_a_full_queue_takes_back_what_it_gave() -> None:
     """What was accepted once is not refused for want of room."""
     made = steered("use tabs", max_queue_size=1)
-    made.say(UserMessage("normal", "later", Intent.EXPLICIT_QUEUE))
+    made.say(UserMessage(type="normal", content="later", intent=Intent.EXPLICIT_QUEUE))
     run(made, lambda: len(made.record.queue.waiting()) == 1)
     defer(made, {"why": "w"})
     run(made)
@@ -103,7 +107,7 @@ def test_a_stop_in_the_same_moment_loses_nothing() -> None:
     """Whichever comes first, the turn ends and the message is taken in or waits."""
     made = steered("use tabs")
     defer(made, {"why": "w"})
-    made.say(Interrupt("stop"))
+    made.say(Interrupt(cause="stop"))
     run(made)
     assert made.record.turns["t1"].state == "interrupted"
     assert made.record.state == "idle"
@@ -113,13 +117,15 @@ def test_a_stop_in_the_same_moment_loses_nothing() -> None:
 
 def order(words: str = "", turn: str = "t1") -> HandBack:
     """A call of `defer`."""
-    return HandBack(turn, 1, 2, "t1.s2.c1", words, "why")
+    return HandBack(turn=turn, epoch=1, step=2, call="t1.s2.c1", words=words, why="why")
 
 
 def record(*texts: str) -> QueueRecord:
     """A queue with steers that turn t1 took in."""
     items = {
-        f"m{number}": ItemRecord(f"m{number}", number, text, "steered", turn="t1", step=2)
+        f"m{number}": ItemRecord(
+            id=f"m{number}", number=number, text=text, state="steered", turn="t1", step=2
+        )
         for number, text in enumerate(texts, 2)
     }
     return QueueRecord(items=items, made=len(items) + 1, number=len(items) + 1)
@@ -181,5 +187,8 @@ def test_what_names_nothing_is_an_error_that_helps(
 )
 def test_what_enters_says_who_said_it(said: tuple[tuple[str, str], ...], text: str) -> None:
     """Each message under its sender, in order; nobody speaks for another."""
-    items = [ItemRecord(f"m{n}", n, words, user=user) for n, (user, words) in enumerate(said)]
+    items = [
+        ItemRecord(id=f"m{n}", number=n, text=words, user=user)
+        for n, (user, words) in enumerate(said)
+    ]
     assert taken_in(items) == text

@@ -28,7 +28,7 @@ def held(after: str = "fresh") -> SimulatedProgram:
     run(made, lambda: bool(made.ports.models))
     say(made, "old")
     run(made, lambda: bool(made.record.queue.waiting()))
-    made.say(Interrupt("stop"))
+    made.say(Interrupt(cause="stop"))
     run(made)
     say(made, after)
     run(made, lambda: made.record.turn == "t2" and bool(made.ports.models))
@@ -62,7 +62,7 @@ def test_a_steer_that_comes_too_late_is_not_held() -> None:
     assert (texts(made, is_held=True), texts(made, is_held=False)) == (["old"], [])
 
 
-@pytest.mark.parametrize("order", [Interrupt("stop"), QueueChange("hold")])
+@pytest.mark.parametrize("order", [Interrupt(cause="stop"), QueueChange(op="hold")])
 def test_another_stop_holds_that_too(order: Interrupt | QueueChange) -> None:
     """What waits when it comes is held, whenever it was said."""
     made = held()
@@ -78,7 +78,7 @@ def test_a_hold_is_for_the_turn_that_runs() -> None:
     made = program(TALK, is_auto_queue=True)
     say(made, "long")
     run(made, lambda: bool(made.ports.models))
-    made.say(QueueChange("hold"))
+    made.say(QueueChange(op="hold"))
     run(made, lambda: made.record.queue.state == "held")
     say(made, "then")
     run(made)
@@ -101,10 +101,10 @@ def test_nothing_passes_the_hold_of_a_restart() -> None:
 def test_what_a_stop_overtook_is_held() -> None:
     """It was said before what runs now, and only came behind it."""
     made = held()
-    made.say(Interrupt("stop", said=2))
+    made.say(Interrupt(cause="stop", said=2))
     run(made)
     say(made, "fresh")
     run(made, lambda: made.record.turn == "t3" and bool(made.ports.models))
-    made.say(UserMessage("normal", "late", Intent.EXPLICIT_QUEUE, said=1))
+    made.say(UserMessage(type="normal", content="late", intent=Intent.EXPLICIT_QUEUE, said=1))
     run(made, lambda: len(made.record.queue.waiting()) == 2)
     assert (texts(made, is_held=True), texts(made, is_held=False)) == (["old", "late"], [])

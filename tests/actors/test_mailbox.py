@@ -4,8 +4,9 @@ import threading
 from typing import Any
 
 import pytest
-from cast_of_actors import Control, Data, Echo, External, Hand, Recorder
 from pykka import ActorDeadError
+from support.cast_of_actors import Control, Data, Echo, External, Hand, Recorder
+from support.patience import seconds
 
 from steersman.actors.mailbox import BOUND, Mailbox, lane_of
 from steersman.actors.system import ActorSystem
@@ -17,19 +18,19 @@ from steersman.machines.results import ToolFinished
 
 def said(kind: Any) -> UserMessage:
     """Make a person's message."""
-    return UserMessage(kind, "text", "converse")
+    return UserMessage(type=kind, content="text", intent="converse")
 
 
 @pytest.mark.parametrize(
     ("message", "lane"),
     [
         (Kill(), Lane.SYSTEM),
-        (Committed(1), Lane.SYSTEM),
-        (Interrupt("stop"), Lane.CONTROL),
+        (Committed(seq=1), Lane.SYSTEM),
+        (Interrupt(cause="stop"), Lane.CONTROL),
         (said("interrupt"), Lane.CONTROL),
         (said("steer"), Lane.CONTROL),
         (said("normal"), Lane.DATA),
-        (ToolFinished("t1", 1, "c", "ok", ""), Lane.DATA),
+        (ToolFinished(turn="t1", epoch=1, call="c", status="ok", text=""), Lane.DATA),
         ("anything", Lane.DATA),
     ],
 )
@@ -63,7 +64,7 @@ def test_order_of_each_sender(system: ActorSystem) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    ref.ask(Data("end"), timeout=10)
+    ref.ask(Data("end"), timeout=seconds(10))
     for name in range(4):
         assert [one[1] for one in heard if one != "end" and one[0] == name] == list(range(2_000))
 
@@ -77,7 +78,7 @@ def test_the_outside_is_bounded(hand: Hand) -> None:
         ref.tell(External("one more"))
     with pytest.raises(AdmissionRefused):
         ref.tell(said("normal"))
-    ref.tell(ToolFinished("t1", 1, "c", "ok", ""))
+    ref.tell(ToolFinished(turn="t1", epoch=1, call="c", status="ok", text=""))
     hand.run()
     ref.tell(External("now there is room"))
 
@@ -90,7 +91,7 @@ def test_an_interrupt_is_never_refused(hand: Hand) -> None:
     with pytest.raises(AdmissionRefused):
         ref.tell(said("steer"))
     ref.tell(said("interrupt"))
-    ref.tell(Interrupt("stop"))
+    ref.tell(Interrupt(cause="stop"))
 
 
 def test_a_closed_mailbox_answers(hand: Hand) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pykka
 import pytest
-from cast_of_actors import Boom, Data, Echo, Recorder
 from pykka import ActorDeadError, ActorRegistry
+from support.cast_of_actors import Boom, Data, Echo, Recorder
+from support.patience import seconds
 
 from steersman.actors.system import ActorSystem
 
@@ -42,24 +43,24 @@ def test_tell_and_ask(system: ActorSystem) -> None:
     ref = Recorder.start(system)
     for number in range(3):
         ref.tell(Data(number))
-    assert ref.ask(Data(3), timeout=5) == 4
-    assert ref.ask(Data(), block=False).get(timeout=5) == 5
+    assert ref.ask(Data(3), timeout=seconds(5)) == 4
+    assert ref.ask(Data(), block=False).get(timeout=seconds(5)) == 5
 
 
 def test_an_asker_gets_the_exception(system: ActorSystem) -> None:
     """What a handler raises goes to whoever asked, and the actor lives on."""
     ref = Recorder.start(system)
     with pytest.raises(ValueError, match="wrong"):
-        ref.ask(Boom(ValueError("wrong")), timeout=5)
+        ref.ask(Boom(ValueError("wrong")), timeout=seconds(5))
     assert ref.is_alive()
 
 
 def test_proxy(system: ActorSystem) -> None:
     """Attributes and methods are reached through a proxy."""
     proxy: Any = Recorder.start(system).proxy()
-    assert proxy.greet("you").get(timeout=5) == "hello you"
+    assert proxy.greet("you").get(timeout=seconds(5)) == "hello you"
     proxy.greeting = "good day"
-    assert proxy.greeting.get(timeout=5) == "good day"
+    assert proxy.greeting.get(timeout=seconds(5)) == "good day"
 
 
 def test_stop_waits_for_what_came_before(system: ActorSystem) -> None:
@@ -68,7 +69,7 @@ def test_stop_waits_for_what_came_before(system: ActorSystem) -> None:
     ref = Recorder.start(system, heard)
     for number in range(100):
         ref.tell(Data(number))
-    assert ref.stop(timeout=5) is True
+    assert ref.stop(timeout=seconds(5)) is True
     assert heard == list(range(100))
     with pytest.raises(ActorDeadError):
         ref.ask(Data())
@@ -93,7 +94,7 @@ def test_asks_that_race_with_the_stop_are_all_answered(system: ActorSystem) -> N
         outcomes = 0
         for future in futures:
             try:
-                future.get(timeout=5)
+                future.get(timeout=seconds(5))
             except ActorDeadError:
                 pass
             outcomes += 1
@@ -105,7 +106,7 @@ def test_stop_all(system: ActorSystem) -> None:
     refs = [Echo.start(system) for _ in range(5)]
     ActorRegistry.stop_all(block=False)
     for ref in refs:
-        ref.stop(timeout=5)
+        ref.stop(timeout=seconds(5))
     assert not any(ref.is_alive() for ref in refs)
 
 
@@ -121,5 +122,5 @@ def test_on_failure_is_called(system: ActorSystem) -> None:
 
     error = ValueError("wrong")
     Mourner.start(system).tell(Boom(error))
-    assert called.wait(5)
+    assert called.wait(seconds(5))
     assert heard == [error]

@@ -3,8 +3,8 @@
 import pytest
 
 from steersman.actors.runs.plan import StepPlan
+from steersman.journal.entries import StepReopened, WorkflowCopy
 from steersman.journal.log import IndexMap
-from steersman.journal.run_entries import StepReopened, WorkflowCopy
 from steersman.journal.run_record import RunRecord, StepRecord, apply_to_run
 from steersman.workflows.flow.reading import parse_workflow
 
@@ -49,8 +49,10 @@ def tried(ends: str) -> list[str]:
     steps: dict[str, StepRecord] = {}
     for name, letter in zip(PLAN.steps, ends, strict=True):
         marks = "" if letter in "sb0" else "dfw" if letter == "f" else "d"
-        steps[name] = StepRecord(name, states[letter], marks=marks)
-    run = RunRecord(WorkflowCopy("x", "x.toml", "", SOURCE), steps=steps)
+        steps[name] = StepRecord(id=name, state=states[letter], marks=marks)
+    run = RunRecord(
+        workflow=WorkflowCopy(name="x", file="x.toml", folder="", source=SOURCE), steps=steps
+    )
     return [one.step.upper() if one.is_anew else one.step for one in PLAN.reopened(run)]
 
 
@@ -80,9 +82,12 @@ def test_a_step_that_was_blocked_by_time_alone_begins_anew() -> None:
 
 def test_what_is_tried_again_has_all_its_attempts_again() -> None:
     """What failed of a step begins to count anew; what is done of it stays done."""
-    failed = StepRecord("a", "failed", marks="dfw", attempts=IndexMap({"0": 2, "1": 3}))
-    run = RunRecord(WorkflowCopy("x", "x.toml", "", SOURCE), steps={"a": failed})
-    run = apply_to_run(run, StepReopened("a"), 1.0)
+    failed = StepRecord(id="a", state="failed", marks="dfw", attempts=IndexMap({"0": 2, "1": 3}))
+    run = RunRecord(
+        workflow=WorkflowCopy(name="x", file="x.toml", folder="", source=SOURCE),
+        steps={"a": failed},
+    )
+    run = apply_to_run(run, StepReopened(step="a"), 1.0)
     step = run.steps["a"]
     assert (step.state, list(step.those("done")), step.attempts) == ("interrupted", [0], {"0": 2})
     assert list(step.those("waiting")) == [1, 2]

@@ -50,7 +50,7 @@ def test_a_turn_that_crashes_is_survived(state: str) -> None:
     say(made, "hello")
     run(made, lambda: bool(made.ports.tools if state != "calling" else made.ports.models))
     if state == "interrupted":
-        made.say(Interrupt("stop"))
+        made.say(Interrupt(cause="stop"))
         run(made, has(made, e.Interrupted))
     turn = made.actor("turn")
     assert turn is not None
@@ -119,7 +119,7 @@ def test_what_was_about_to_run_does_not_run_after_a_crash() -> None:
     made.restart()
     run(made)
     asked = len(performed(made, CallModel))
-    made.say(QueueChange("hold"))
+    made.say(QueueChange(op="hold"))
     say(made, "and this", Intent.EXPLICIT_QUEUE)
     run(made)
     assert len(performed(made, CallModel)) == asked
@@ -131,7 +131,7 @@ def test_a_steer_enters_before_the_cut() -> None:
     say(made, "hello")
     run(made, has(made, e.TurnStarted))
     say(made, "steer", Intent.EXPLICIT_STEER)
-    made.say(Interrupt("stop"))
+    made.say(Interrupt(cause="stop"))
     run(made)
     kinds = [type(one) for one in entries(made)]
     if e.Steered in kinds:
@@ -142,7 +142,9 @@ def test_a_steer_enters_before_the_cut() -> None:
 
 def test_an_interrupt_that_comes_too_late_still_holds() -> None:
     """A stop that misses a turn by a moment keeps what waits from starting."""
-    plan = SimulationPlan(Policy(busy_mode="queue"), TALK, haste=0.0, longest_batch=1)
+    plan = SimulationPlan(
+        policy=Policy(busy_mode="queue"), chances=TALK, haste=0.0, longest_batch=1
+    )
     first = {"": 0, "queue": 1, "children": 2, "turn": 3, "writer": 4, "time": 5}
     made = SimulatedProgram(
         plan, Random(7), lambda names: min(range(len(names)), key=lambda at: first[names[at]])
@@ -152,7 +154,7 @@ def test_an_interrupt_that_comes_too_late_still_holds() -> None:
     run(made, lambda: bool(made.ports.models))
     say(made, "second")
     run(made, has(made, e.TurnEnded))  # the queue has not looked yet
-    made.say(Interrupt("stop"))
+    made.say(Interrupt(cause="stop"))
     run(made)
     assert entries(made, e.StopNoted)
     assert made.record.queue.state == "held"
@@ -165,7 +167,7 @@ def test_a_message_that_interrupts_runs_next(intent: Intent) -> None:
     made = program()
     say(made, "first")
     run(made, lambda: bool(made.ports.models))
-    made.say(UserMessage("normal", "instead", intent))
+    made.say(UserMessage(type="normal", content="instead", intent=intent))
     run(made)
     assert [one.text for one in made.record.queue.items.values()] == ["first", "instead"]
     assert made.record.queue.items["m2"].state == "done"
@@ -250,7 +252,7 @@ def test_a_broken_store_stops_everything() -> None:
 def test_an_answer_to_nothing() -> None:
     """An answer nobody waits for is said to be one."""
     made = program()
-    asked = made.session.ask(Answer("q", "allow"), block=False)
+    asked = made.session.ask(Answer(question="q", choice="allow"), block=False)
     run(made)
     assert asked.get(timeout=0) == {"ok": False, "reason": "no question `q` is open"}
 
@@ -276,9 +278,9 @@ def test_resume_by_number() -> None:
     say(made, "second")
     say(made, "third")
     run(made, lambda: len(entries(made, e.Queued)) == 3)
-    made.say(Interrupt("stop"))
+    made.say(Interrupt(cause="stop"))
     run(made)
-    made.say(ResumeQueue(3))
+    made.say(ResumeQueue(number=3))
     run(made, lambda: len(entries(made, e.TurnStarted)) == 2)
     started = entries(made, e.TurnStarted)[-1]
     assert isinstance(started, e.TurnStarted)

@@ -16,9 +16,11 @@ from steersman.machines.messages import Interrupt, Message, QueueChange, TakeBac
 
 SEED = 1
 """With it the first answer comes in pieces."""
-STEER = UserMessage("steer", "use tabs", Intent.EXPLICIT_STEER, client_id="c2")
-WORD = UserMessage("interrupt", "stop", Intent.INTERRUPT_BARE, "stop", client_id="c3")
-STOP = Interrupt("stop", client_id="c4")
+STEER = UserMessage(type="steer", content="use tabs", intent=Intent.EXPLICIT_STEER, client_id="c2")
+WORD = UserMessage(
+    type="interrupt", content="stop", intent=Intent.INTERRUPT_BARE, matched="stop", client_id="c3"
+)
+STOP = Interrupt(cause="stop", client_id="c4")
 
 
 def working(chances: Chances, **settings: Any) -> SimulatedProgram:
@@ -43,7 +45,7 @@ def test_a_steer_cuts_the_stream() -> None:
     run(made, lambda: len(performed(made, CallModel)) == 2)
     (cut,) = entries(made, e.AnswerCut)
     assert [one.text for one in cut.messages] == [came]
-    assert performed(made, CancelModel) == [CancelModel("t1")]
+    assert performed(made, CancelModel) == [CancelModel(turn="t1")]
     said = [(one.role, one.text) for one in performed(made, CallModel)[1].messages]
     assert said == [
         ("user", "work"),
@@ -68,9 +70,11 @@ def test_by_default_a_steer_waits_for_the_answer() -> None:
 def test_a_waiting_message_that_is_handed_over_cuts_too() -> None:
     """`/queue steer N` cuts the stream like a steer does."""
     made = working(TALK, steer_while_streaming="cut")
-    made.say(UserMessage("normal", "tabs", Intent.EXPLICIT_QUEUE, client_id="c2"))
+    made.say(
+        UserMessage(type="normal", content="tabs", intent=Intent.EXPLICIT_QUEUE, client_id="c2")
+    )
     run(made, lambda: bool(partial(made)))
-    made.say(QueueChange("steer", 2))
+    made.say(QueueChange(op="steer", number=2))
     run(made)
     assert entries(made, e.AnswerCut)
     assert entries(made, e.Steered)[0].items == ("m2",)
@@ -82,14 +86,18 @@ def test_steers_are_bounded_like_the_queue() -> None:
     run(made, lambda: bool(made.ports.models))
     for number in range(4):
         key, text = f"s{number}", f"remark {number}"
-        made.say(UserMessage("steer", text, Intent.EXPLICIT_STEER, client_id=key))
-    made.say(UserMessage("normal", "later", Intent.EXPLICIT_QUEUE, client_id="q"))
+        made.say(
+            UserMessage(type="steer", content=text, intent=Intent.EXPLICIT_STEER, client_id=key)
+        )
+    made.say(
+        UserMessage(type="normal", content="later", intent=Intent.EXPLICIT_QUEUE, client_id="q")
+    )
     run(made)
     facts = [one.fact for one in made.history if isinstance(one, Passed)]
     assert facts == [
-        MessageRejected("queue_full", "remark 2", "s2"),
-        MessageRejected("queue_full", "remark 3", "s3"),
-        MessageRejected("queue_full", "later", "q"),
+        MessageRejected(reason="queue_full", text="remark 2", client_id="s2"),
+        MessageRejected(reason="queue_full", text="remark 3", client_id="s3"),
+        MessageRejected(reason="queue_full", text="later", client_id="q"),
         *[one for one in facts if not isinstance(one, MessageRejected)],
     ]
     (steered,) = entries(made, e.Steered)
@@ -125,7 +133,13 @@ def test_a_second_interrupt_is_now(second: Message) -> None:
     made = at_a_tool()
     made.say(WORD)
     run(made, lambda: bool(entries(made, e.InterruptPlanned)))
-    again = UserMessage("interrupt", "stop!", Intent.INTERRUPT_BARE, "stop", client_id="c5")
+    again = UserMessage(
+        type="interrupt",
+        content="stop!",
+        intent=Intent.INTERRUPT_BARE,
+        matched="stop",
+        client_id="c5",
+    )
     made.say(again if second is WORD else second)
     run(made)
     assert performed(made, StopTool)
@@ -137,7 +151,9 @@ def test_a_second_interrupt_is_now(second: Message) -> None:
 def test_what_is_taken_back_in_time_stops_nothing(says_more: bool) -> None:
     """Undo calls a planned stop off while its tool still runs: the turn goes on, the message waits."""
     made = at_a_tool()
-    more = UserMessage("interrupt", "tabs", Intent.CONVERSE, then="tabs", client_id="c3")
+    more = UserMessage(
+        type="interrupt", content="tabs", intent=Intent.CONVERSE, then="tabs", client_id="c3"
+    )
     made.say(more if says_more else WORD)
     run(made, lambda: bool(entries(made, e.InterruptPlanned)))
     made.say(TakeBack())
@@ -169,7 +185,9 @@ def test_undo_of_a_later_message_leaves_the_stop_alone() -> None:
     made = at_a_tool(busy_mode="queue")
     made.say(WORD)
     run(made, lambda: bool(entries(made, e.InterruptPlanned)))
-    made.say(UserMessage("steer", "use tabs", Intent.EXPLICIT_STEER, client_id="c4"))
+    made.say(
+        UserMessage(type="steer", content="use tabs", intent=Intent.EXPLICIT_STEER, client_id="c4")
+    )
     made.say(TakeBack())
     run(made)
     assert not entries(made, e.InterruptCalledOff)

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from cast_of_actors import Boom, Data, Hand, Parent, Recorder
 from pykka import ActorDeadError, ActorRef, ActorRegistry
+from support.cast_of_actors import Boom, Data, Hand, Parent, Recorder
 
 from steersman.actors.actor import Actor
 from steersman.actors.supervisor import ChildSpec
@@ -31,7 +31,7 @@ class Family:
             self.started.append(name)
             return Recorder.start(self.hand.system, self.heard[name])
 
-        asked = self.ref.ask(ChildSpec(name, start, restart), block=False)
+        asked = self.ref.ask(ChildSpec(name=name, start=start, restart=restart), block=False)
         self.hand.run()
         child: ActorRef[Any] = asked.get(timeout=0)
         return child
@@ -136,10 +136,10 @@ def test_a_stopped_supervisor_leaves_nobody(hand: Hand) -> None:
     """Children end with their supervisor, and theirs with them; nobody is registered any more."""
     before = len(ActorRegistry.get_all())
     top = Parent.start(hand.system)
-    inner = top.ask(ChildSpec("inner", lambda: Parent.start(hand.system)), block=False)
+    inner = top.ask(ChildSpec(name="inner", start=lambda: Parent.start(hand.system)), block=False)
     hand.run()
     leaf = inner.get(timeout=0).ask(
-        ChildSpec("leaf", lambda: Recorder.start(hand.system)), block=False
+        ChildSpec(name="leaf", start=lambda: Recorder.start(hand.system)), block=False
     )
     hand.run()
     top.stop(block=False)
@@ -159,7 +159,7 @@ def test_a_start_that_fails_counts(hand: Hand) -> None:
             raise ValueError("no")
 
     ref = Parent.start(hand.system)
-    ref.tell(ChildSpec("x", lambda: Stillborn.start(hand.system)))
+    ref.tell(ChildSpec(name="x", start=lambda: Stillborn.start(hand.system)))
     hand.run()
     assert len(tried) == 1 + Parent.intensity
     assert not ref.is_alive()
@@ -168,8 +168,8 @@ def test_a_start_that_fails_counts(hand: Hand) -> None:
 def test_news_of_a_former_child_is_ignored(hand: Hand) -> None:
     """A `Down` that names a child by an old address changes nothing."""
     family = Family(hand, "one_for_one")
-    family.ref.tell(Down("a", "actor:0", "x"))
-    family.ref.tell(Down("nobody", "actor:0", "x"))
+    family.ref.tell(Down(name="a", urn="actor:0", reason="x"))
+    family.ref.tell(Down(name="nobody", urn="actor:0", reason="x"))
     hand.run()
     assert family.started == []
 
@@ -180,7 +180,8 @@ def test_a_name_can_be_taken_over(hand: Hand) -> None:
     old = family.children["a"]
     old.stop(block=False)
     asked = family.ref.ask(
-        ChildSpec("a", lambda: Recorder.start(hand.system), "temporary"), block=False
+        ChildSpec(name="a", start=lambda: Recorder.start(hand.system), restart="temporary"),
+        block=False,
     )
     hand.run()
     assert not old.is_alive()

@@ -5,6 +5,8 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from support.patience import seconds
+
 __all__ = ["AnsweringServer"]
 
 USAGE = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
@@ -101,4 +103,4 @@ class AnsweringServer:
         """Stop listening."""
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(10)
+        self._thread.join(seconds(10))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from steersman.machines.errors import ConfigError, SteersmanError
-from steersman.ports.agents.installation import Installation
+from steersman.ports.agents.hooks.installation import Installation
 from steersman.workflows.agent_definition import AgentDefinition
 
 Installed = Callable[..., Installation]
@@ -85,7 +85,7 @@ def read(path: Path) -> Any:
     """Read what an agent would, comments aside."""
     text = path.read_text()
     if path.suffix == ".json":
-        from steersman.ports.agents.json_hooks import parse
+        from steersman.ports.agents.hooks.json_file import parse
 
         return parse(text).value
     if path.suffix == ".yaml":
@@ -186,7 +186,7 @@ def test_another_mapping_is_out_of_date_and_renewed(
         ("hermes", "- a\n", "1:1", "not a YAML mapping"),
         ("toml", "hooks = 1\n", "1:1", "not an array of tables"),
         ("toml", "a = \n", "1:5", "not valid TOML"),
-        ("opencode", "export const Mine = 1\n", "1:1", "somebody else wrote this file"),
+        ("opencode", "export const Mine = 1\n", "1:1", "another program wrote this file"),
     ],
 )
 def test_what_is_not_understood_is_refused(
@@ -238,7 +238,7 @@ def test_a_change_in_between_is_noticed(installed: Installed, user: Path) -> Non
     installation = installed("claude")
     changes = installation.install()
     installation.path.write_text('{"late": 1}')
-    with pytest.raises(ConfigError, match="somebody else changes it"):
+    with pytest.raises(ConfigError, match="another program is changing it"):
         installation.apply(changes, is_install=True)
     assert json.loads(installation.path.read_text()) == {"late": 1}
 
@@ -264,5 +264,5 @@ def test_scripts_are_files_of_their_own(
     installation.apply(installation.uninstall(), is_install=False)
     assert list((user / ".own" / "hooks").iterdir()) == []
     stop.write_text("#!/bin/sh\necho mine\n")
-    with pytest.raises(ConfigError, match="somebody else wrote this file"):
+    with pytest.raises(ConfigError, match="another program wrote this file"):
         installation.install()

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from agents.answering import AnsweringServer
+from support.patience import seconds
 
 PROMPT = "say ok"
 PLACES = f"{os.environ.get('STEERSMAN_TEST_AGENTS', '')}:{os.environ['PATH']}"
@@ -85,7 +86,7 @@ def run(user: Path, tmp_path: Path, server: AnsweringServer) -> Callable[..., Ra
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=200,
+            timeout=seconds(200),
         )
 
     return call

@@ -9,14 +9,10 @@ import pytest
 if sys.platform != "linux":  # these look at the process table of Linux
     collect_ignore = [f"test_{name}.py" for name in ("crash", "interrupt", "limits", "sweep")]
 
-TESTS = str(Path(__file__).resolve().parent.parent)
-if TESTS not in sys.path:
-    sys.path.insert(0, TESTS)
-
-from blackbox.driver import Gate, Place  # noqa: E402
-from blackbox.goal_table import REACHED, moves_in  # noqa: E402
-from blackbox.judged import Start  # noqa: E402
-from serving import Behaviour, ModelServer  # noqa: E402
+from blackbox.goal_table import REACHED, moves_in
+from blackbox.judged import Start
+from support.driver import Gate, Place
+from support.model_server import Behaviour, ModelServer
 
 Serve = Callable[..., ModelServer]
 

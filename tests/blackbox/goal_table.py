@@ -6,8 +6,8 @@ A judge's moves are not journalled one by one; that all of them are made is show
 import os
 from collections.abc import Iterator
 
-from blackbox.driver import Place
 from simulation.goal_moves import Move, goal_moves
+from support.driver import Place
 
 from steersman.actors.simulated.happening import Appended
 from steersman.cli.stored import stored
@@ -43,4 +43,4 @@ def _journals(place: Place) -> Iterator[list[Appended]]:
     with stored(os.environ | place.environ) as store:
         for row in store.sessions():
             entries = store.entries(row.session)
-            yield [Appended(one.seq, decode_entry(one.data)) for one in entries]
+            yield [Appended(seq=one.seq, entry=decode_entry(one.data)) for one in entries]

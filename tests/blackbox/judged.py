@@ -3,8 +3,8 @@
 import itertools
 from collections.abc import Callable
 
-from blackbox.driver import Chat
-from serving import Behaviour, ModelServer, Recorded, Text
+from support.driver import Chat
+from support.model_server import Behaviour, ModelServer, Recorded, Text
 
 __all__ = ["DONE", "GO_ON", "Start", "counting", "turns_of", "verdicts", "wait_goal", "waits_for"]
 

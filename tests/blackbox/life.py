@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from blackbox.driver import Chat, Gate, Place
 from blackbox.talk import behaviours, converse
-from serving import Behaviour, ModelServer, Recorded
+from support.driver import Chat, Gate, Place
+from support.model_server import Behaviour, ModelServer, Recorded
 
 __all__ = ["COMMIT", "IS_WHOLE", "STRACE", "Life", "Point", "calls_of"]
 

@@ -3,8 +3,8 @@
 The sweep kills it at each of its writes; the power-loss replay takes its recorded writes apart.
 """
 
-from blackbox.driver import Chat, Gate
-from serving import Behaviour, Text, Tools
+from support.driver import Chat, Gate
+from support.model_server import Behaviour, Text, Tools
 
 __all__ = ["EFFECTS", "STEER", "TEXTS", "WARM_UP", "behaviours", "converse"]
 

@@ -9,7 +9,8 @@ import termios
 import threading
 from collections.abc import Sequence
 
-from blackbox.driver import WAIT, Place
+from support.driver import WAIT, Place
+from support.patience import seconds
 
 __all__ = ["Terminal"]
 
@@ -52,7 +53,7 @@ class Terminal:
     def wait(self, text: str, timeout: float = WAIT) -> None:
         """Wait until something was shown."""
         with self._change:
-            came = self._change.wait_for(lambda: text.encode() in self._shown, timeout)
+            came = self._change.wait_for(lambda: text.encode() in self._shown, seconds(timeout))
         assert came, f"`{text}` was not shown, but: {self._shown!r}"
 
     def shown(self) -> str:
@@ -94,4 +95,4 @@ class Terminal:
 
     def _stop_reading(self) -> None:
         os.write(self._woken, b".")
-        self._thread.join(WAIT)
+        self._thread.join(seconds(WAIT))

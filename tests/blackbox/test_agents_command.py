@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from blackbox.driver import Chat, Gate, Place, wait_gone
-from serving import Behaviour, ModelServer, Text, Tools
+from support.driver import Chat, Gate, Place, wait_gone
+from support.model_server import Behaviour, ModelServer, Text, Tools
 
 KID = {"task": "count the stars", "name": "kid"}
 pytestmark = pytest.mark.slow

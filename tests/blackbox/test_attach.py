@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from serving import Text, Tools
-
-from .driver import COMMAND, Chat, Gate, Place
+from support.driver import COMMAND, Chat, Gate, Place
+from support.model_server import Text, Tools
+from support.patience import seconds
 
 
 def attached(place: Place, *arguments: str) -> Chat:
@@ -52,7 +52,7 @@ def test_a_second_terminal_takes_part(place: Place, serve, gate: Gate) -> None:
     assert bob.wait("result", name="inspect")["ok"]
     chat.kill()
     assert bob.ended() == 0
-    assert "takes it up" in bob.complaints
+    assert "resumes it" in bob.complaints
     ran = place.run("attach", "last")
     assert (ran.returncode, "steersman chat --resume" in ran.stderr) == (1, True)
 
@@ -77,7 +77,9 @@ def call(method, **params):
 for method, params in {CALLS!r}:
     print(json.dumps(call(method, **params)))
 """
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=seconds(30)
+    )
     answers = [json.loads(line) for line in ran.stdout.splitlines()]
     results = [one.get("result", one) for one in answers]
     assert results[0]["sessions"] == [{"id": chat.session, "name": "", "state": "busy"}]
@@ -147,7 +149,7 @@ def test_another_user_gets_nothing_from_any_command(place: Place, serve) -> None
             cwd="/",
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=seconds(30),
         )
         assert ran.returncode in (1, 2), arguments
         assert ran.stderr.startswith("steersman: "), ran.stderr

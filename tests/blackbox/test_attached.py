@@ -1,7 +1,7 @@
 """Files that a message names, and AGENTS.md: what the model reads, and that it stays so."""
 
-from blackbox.driver import Gate, Place
-from serving import Text, Tools
+from support.driver import Gate, Place
+from support.model_server import Text, Tools
 
 
 def bodies(server) -> list[dict]:
@@ -81,7 +81,7 @@ def test_agents_md_is_part_of_the_instructions_from_the_start(place: Place, serv
     (place.folder / "AGENTS.md").write_text("Speak as you like.\n")
     chat.kill()
     chat = place.chat("--continue", "again")
-    chat.wait("notice", text=lambda text: text.startswith("AGENTS.md is not as it was"))
+    chat.wait("notice", text=lambda text: text.startswith("AGENTS.md has changed since"))
     chat.wait("turn_ended")
     assert chat.close() == 0
     assert bodies(server)[-1]["messages"][0]["content"] == first[0]

@@ -1,8 +1,8 @@
 """What a message does that comes while the agent works, in each busy mode and by explicit choice."""
 
 import pytest
-from blackbox.driver import Chat, Gate, Place
-from serving import ModelServer, Text, Tools
+from support.driver import Chat, Gate, Place
+from support.model_server import ModelServer, Text, Tools
 
 CALL = "shell"
 

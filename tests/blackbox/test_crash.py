@@ -1,8 +1,8 @@
 """The program is killed in the middle of its work: what is lost (nothing), what is left (nothing)."""
 
 import pytest
-from blackbox.driver import COMMAND, Chat, Event, Gate, Place, wait_gone
-from serving import Text, Tools
+from support.driver import COMMAND, Chat, Event, Gate, Place, wait_gone
+from support.model_server import Text, Tools
 
 HOSTILE = {
     "a background sleep": "sleep 600 & {gate}; wait",
@@ -92,7 +92,7 @@ def test_what_was_accepted_is_there_and_waits(place: Place, serve, gate: Gate) -
     assert follower.wait("queue")["items"] == recovered["items"]
     assert follower.close() == 0
     why = place.run("why", session, "2")
-    assert (why.returncode, "taken up after a crash" in why.stdout) == (0, True), why.stderr
+    assert (why.returncode, "resumed after a crash" in why.stdout) == (0, True), why.stderr
     assert list(place.processes()) == [later.process.pid]
     assert len(server.requests) == 1
 
@@ -112,7 +112,7 @@ def test_what_was_accepted_is_there_and_waits(place: Place, serve, gate: Gate) -
     assert prompts == ["first", "new", "first", "second", "third"]
     assert len(later.seen("tool_started")) == 0
     why = place.run("why", session, accepted[0])
-    assert "taken up after a crash" in why.stdout, why.stderr
+    assert "resumed after a crash" in why.stdout, why.stderr
 
 
 def test_end_of_input_leaves_held_things_held(place: Place, serve, gate: Gate) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
-from blackbox.driver import Chat, Event, Gate, Place, wait_gone
-from serving import Behaviour, Door, ModelServer, Text, Tools
+from support.driver import Chat, Event, Gate, Place, wait_gone
+from support.model_server import Behaviour, Door, ModelServer, Text, Tools
 
 PARENT, KID = "build the report", "count the stars"
 

@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
-from blackbox.driver import Chat, Gate, Place, wait_gone
-from serving import Behaviour, ModelServer, Recorded, Text, Tools
+from support.driver import Chat, Gate, Place, wait_gone
+from support.model_server import Behaviour, ModelServer, Recorded, Text, Tools
 
 PARENT, AGENT = "build report", "report"
 

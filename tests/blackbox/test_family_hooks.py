@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from blackbox.driver import Place
-from serving import ModelServer, Text, Tools
+from support.driver import Place
+from support.model_server import ModelServer, Text, Tools
 
 GOAL = "all steps are done"
 OF_FAMILY = ("subagent_start", "subagent_end")

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from blackbox.driver import Gate, Place, Ran
-from serving import Behaviour, Cut, ModelServer, Raw, Status, Text, Tools
+from support.driver import Gate, Place, Ran
+from support.model_server import Behaviour, Cut, ModelServer, Raw, Status, Text, Tools
 
 MODELS: dict[str, tuple[list[Behaviour], int, str]] = {
     "401": ([Status(401, {"error": {"message": "bad key"}})], 1, "401"),

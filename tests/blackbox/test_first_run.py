@@ -3,9 +3,9 @@
 import shutil
 
 import pytest
-from blackbox.driver import COMMAND, Place
 from blackbox.terminal import Terminal
-from serving import Text
+from support.driver import COMMAND, Place
+from support.model_server import Text
 
 PROJECT = """\
 busy_input_mode = "queue"
@@ -36,7 +36,7 @@ def test_the_first_chat_says_what_it_is_and_the_next_is_brief(place: Place, serv
             assert "may read here; asks to write here, run commands and look outside" in shown
             for name in ("model", "folder", "sandbox", "settings", "kept in"):
                 assert (f"  {name} " in shown) is is_first
-            assert ("; /permissions tells more" in shown) is not is_first
+            assert ("; /permissions shows the rules" in shown) is not is_first
         finally:
             terminal.close()
     ran = place.run("chat", "hello")

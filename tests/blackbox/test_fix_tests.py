@@ -4,8 +4,8 @@ import signal
 from typing import Any
 
 import pytest
-from blackbox.driver import COMMAND, WAIT, Chat, Place
-from serving import Hang, Text, Tools
+from support.driver import COMMAND, WAIT, Chat, Place
+from support.model_server import Hang, Text, Tools
 
 VERDICT = '{{"verdict": "{}", "reason": "{}"}}'
 

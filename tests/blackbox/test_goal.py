@@ -4,7 +4,6 @@ import itertools
 import json
 
 import pytest
-from blackbox.driver import Place
 from blackbox.judged import (
     DONE,
     GO_ON,
@@ -15,7 +14,9 @@ from blackbox.judged import (
     wait_goal,
     waits_for,
 )
-from serving import Behaviour, Door, Hang, Recorded, Status, Text, Tools
+from support.driver import Place
+from support.model_server import Behaviour, Door, Hang, Recorded, Status, Text, Tools
+from support.patience import seconds
 
 QUICK = "judge_timeout = 1.0\n"
 """Seconds for judges that hang or fail; others have the time that is configured."""
@@ -161,7 +162,7 @@ def test_a_stop_while_it_is_judged_takes_effect_at_once(
     chat.send(word)
     wait_goal(chat, "paused", "interrupt")
     chat.wait("stopped")
-    assert judge.requests[0].closed.wait(10)
+    assert judge.requests[0].closed.wait(seconds(10))
     assert chat.close() == 0
     assert len(agent.requests) == 1
 

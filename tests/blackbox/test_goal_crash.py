@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from blackbox.driver import WAIT, Chat, Gate, Place, wait_gone
 from blackbox.judged import DONE, GO_ON, Start, wait_goal, waits_for
 from blackbox.life import COMMIT, IS_WHOLE, STRACE, Life, Point, calls_of
-from serving import Behaviour, Hang, ModelServer, Recorded, Text, Tools
+from support.driver import WAIT, Chat, Gate, Place, wait_gone
+from support.model_server import Behaviour, Hang, ModelServer, Recorded, Text, Tools
 
 Reached = Callable[[Chat, ModelServer, ModelServer, Gate], object]
 
@@ -72,7 +72,7 @@ def test_a_goal_that_is_killed_rests_and_has_spent_what_it_had(
     if stage != "paused":
         refused = place.run("goal", "resume")
         assert refused.returncode == 1
-        way = f"the session is not open: `steersman chat --resume {chat.session}` takes it up"
+        way = f"the session is not open: `steersman chat --resume {chat.session}` resumes it"
         assert way in refused.stderr + refused.stdout
 
     again = place.chat("--continue")

@@ -4,7 +4,6 @@ import subprocess
 from collections.abc import Callable
 
 import pytest
-from blackbox.driver import Gate, Place
 from blackbox.judged import (
     DONE,
     GO_ON,
@@ -15,7 +14,9 @@ from blackbox.judged import (
     wait_goal,
     waits_for,
 )
-from serving import Behaviour, Hang, Recorded, Status, Text, Tools
+from support.driver import Gate, Place
+from support.model_server import Behaviour, Hang, Recorded, Status, Text, Tools
+from support.patience import seconds
 
 BROKEN = Status(400)
 PAID = {"input": 400, "output": 100, "cached": 0}
@@ -114,7 +115,7 @@ def test_a_budget_of_minutes_ends_the_turn_that_runs(place: Place, start: Start)
     assert "minutes are spent" in paused["detail"]
     assert chat.wait("interrupted")["cause"] == "budget"
     chat.wait("stopped")
-    assert agent.requests[0].closed.wait(10)
+    assert agent.requests[0].closed.wait(seconds(10))
     assert chat.ask("/goal")["data"]["turns_used"] == 1
     assert not judge.requests
     assert chat.close() == 0
@@ -126,9 +127,9 @@ REFUSED = {
     "--minutes 0 x": "not 0 minutes",
     "--minutes inf x": "not inf minutes",
     "--turns many x": "`--turns many` is no number",
-    "--turn 3 x": "`--turn` is none of --gate, --turns, --tokens, --minutes",
+    "--turn 3 x": "`--turn` is not one of --gate, --turns, --tokens, --minutes",
     "--gate '' x": "a gate is a command",
-    "--turns 3": "a goal says what is to be reached",
+    "--turns 3": "a goal needs a text",
 }
 """Goals that make no sense, and what is wrong with them."""
 

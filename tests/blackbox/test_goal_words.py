@@ -2,9 +2,10 @@
 
 import signal
 
-from blackbox.driver import WAIT, Chat, Place
 from blackbox.judged import DONE, Start, counting, turns_of, waits_for
-from serving import Behaviour, Hang, Recorded, Text
+from support.driver import WAIT, Chat, Place
+from support.model_server import Behaviour, Hang, Recorded, Text
+from support.patience import seconds
 
 IMPOSSIBLE = '{"verdict": "impossible", "reason": "there is no such file"}'
 
@@ -68,7 +69,7 @@ def test_each_word_in_each_state(place: Place, start: Start) -> None:
     assert "being judged" in chat.ask("/goal")["text"]
     chat.ask("/goal pause")
     reaches(chat, "paused", reason="user")
-    assert judge.requests[5].closed.wait(10)
+    assert judge.requests[5].closed.wait(seconds(10))
     assert "1 in line" in chat.ask("/goal clear")["text"]
     assert chat.ask("/goal clear")["data"]["next"] == []
     refused(chat, "/goal resume", "there is no goal")
@@ -78,7 +79,7 @@ def test_each_word_in_each_state(place: Place, start: Start) -> None:
     judge.wait_requests(7, WAIT)
     chat.ask("/goal clear")
     reaches(chat, "cleared")
-    assert judge.requests[6].closed.wait(10)
+    assert judge.requests[6].closed.wait(seconds(10))
     chat.ask("/goal hang on")
     judge.wait_requests(8, WAIT)
     replaced = chat.ask("/goal say so")

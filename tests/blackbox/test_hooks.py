@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from blackbox.driver import Place
-from serving import Text
+from support.driver import Place
+from support.model_server import Text
+from support.patience import seconds
 
 LIFE = ["session_start", "turn_start", "agent_response", "turn_end", "session_suspend"]
 
@@ -106,7 +107,7 @@ def test_nothing_runs_at_a_restart_until_somebody_speaks(
     chat = place.chat()
     chat.send("/new")
     pid.write_text(f"{chat.process.pid}\n")
-    assert chat.process.wait(30) == -signal.SIGKILL
+    assert chat.process.wait(seconds(30)) == -signal.SIGKILL
     (first,) = told(log)
     serve(Text("hello"), rest=keep("session_finalize", log) + keep("session_resume", log))
     chat = place.chat("--continue")

@@ -12,10 +12,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from blackbox.driver import COMMAND, WAIT, Place, wait_gone
 from blackbox.terminal import Terminal
-from hostile import HOSTILE, Mark
-from serving import ModelServer, Tools
+from support.driver import COMMAND, WAIT, Place, wait_gone
+from support.hostile import HOSTILE, Mark
+from support.model_server import ModelServer, Tools
+from support.patience import seconds
 
 ENDINGS = {
     "INT": (signal.SIGINT, 130),
@@ -54,7 +55,7 @@ class Work:
         """Wait until the programs run."""
         said = b""
         while said.count(b"ready") < self._count:
-            assert select.select([self._ready], [], [], WAIT)[0], said
+            assert select.select([self._ready], [], [], seconds(WAIT))[0], said
             said += os.read(self._ready, 1000)
         self.started = self.place.processes()
 
@@ -111,7 +112,7 @@ def test_nothing_is_left(
     assert not mark.until_gone(1.0), [work.place.processes() for work in works]
     for work in works:
         is_asked_to_leave = is_at_prompt and ending == "INT"  # as by Ctrl-D
-        assert work.terminal.process.wait(5.0) == (0 if is_asked_to_leave else code)
+        assert work.terminal.process.wait(seconds(5.0)) == (0 if is_asked_to_leave else code)
         assert not wait_gone(work.started)
         assert not work.place.processes()
 
@@ -125,5 +126,5 @@ def test_a_mute_terminal_keeps_nobody_from_leaving(
     work.wait()
     number, code = ENDINGS[ending]
     work.end(number)
-    assert work.terminal.process.wait(WAIT) == code
+    assert work.terminal.process.wait(seconds(WAIT)) == code
     assert not mark.pids()

@@ -4,11 +4,11 @@ import json
 import os
 import shlex
 import subprocess
-import time
 
 import pytest
-from blackbox.driver import COMMAND, Gate, Place, shape
-from serving import ModelServer, Status, Text, Tools
+from support.driver import COMMAND, Gate, Place, shape
+from support.model_server import ModelServer, Status, Text, Tools
+from support.patience import seconds
 
 ASK = Tools([{"tool": "shell", "arguments": {"command": "touch made"}}])
 
@@ -106,13 +106,12 @@ def test_commands_are_answered_at_once(place: Place, serve, gate: Gate) -> None:
     chat.send("work")
     gate.wait()
     for command in ("/help", "/queue", "/queue list", "/inspect", "/QUEUE", "/queue pop 9"):
-        began = time.monotonic()
         result = chat.ask(command.lower()) if command != "/QUEUE" else chat.ask("/queue")
-        assert time.monotonic() - began < 2.0
         receipt = chat.seen("accepted", id=result["id"])
         assert [one["as"] for one in receipt] == ["command"]
         assert isinstance(result["data"], dict)
     assert not chat.seen("result", name="queue")[-1]["ok"]
+    assert not chat.seen("turn_ended")
     gate.open()
     chat.wait("turn_ended", status="completed")
     assert chat.close() == 0
@@ -180,7 +179,7 @@ def test_an_output_that_is_closed_ends_the_program(place: Place, serve, gate: Ga
     process.stdout.close()
     process.stdin.write("more\n")
     process.stdin.flush()
-    assert process.wait(30) != 0
+    assert process.wait(seconds(30)) != 0
     assert process.stderr is not None
     assert "Traceback" not in process.stderr.read()
     process.stdin.close()

@@ -4,14 +4,13 @@ import json
 import tomllib
 from typing import Any
 
-from serving import Hang, Text, Tools
+from support.driver import COMMAND, Chat, Gate, Place
+from support.model_server import Hang, Text, Tools
 
 from steersman.cli.toml import without_nulls
 
-from .driver import COMMAND, Chat, Gate, Place
-
 DIED = ("owner", "lease", "dead_letters")
-OF_ACTORS = ("mailbox", "restarts", "supervised", "waiting_for", "last_message")
+OF_ACTORS = ("mailbox", "restarts", "rule", "supervised", "waiting_for", "last_message")
 
 SHELL_RUNS = '[permissions]\nrules = [{ tool = "shell", match = "*", do = "allow" }]'
 WORKFLOW = """
@@ -61,7 +60,7 @@ def agrees(place: Place, live: dict[str, Any]) -> None:
     assert lasting(past) == lasting(live)
     for data, supervised in ((dead, "stopped"), (past, None)):
         said = [[one[name] for name in OF_ACTORS] for one in data["actors"].values()]
-        assert said == [[None, None, supervised, None, None]] * len(said)
+        assert said == [[None, None, None, supervised, None, None]] * len(said)
         assert data["dead_letters"] is None
     assert lasting(looked(place, "--at", "0s ago")) == lasting(live)
     toml = place.run("inspect", "last", "--format", "toml", "--at", str(live["seq"])).stdout
@@ -92,8 +91,10 @@ def test_live_dead_and_past_agree(place: Place, serve, gate: Gate) -> None:
     assert (past["owner"], past["lease"]) == (None, None)
     tree = place.run("inspect", "last", "--at", str(before["seq"])).stdout
     assert ", process ?)" in tree
-    assert "actor queue  open  runs ? waits for ? mail ? last ? restarts ?" in tree
+    assert "actor queue  open  runs ? waits for ? by rule ? mail ? last ? restarts ?" in tree
     assert live["actors"]["children"]["waiting_for"] == "kid"
+    assert live["actors"]["turn"]["rule"] == "run"
+    assert live["actors"]["queue"]["rule"] == "explicit-queue"
     assert kid["actors"]["turn"]["waiting_for"] == f"call {call['id']}"
     chat.kill()
 

@@ -4,8 +4,9 @@ import itertools
 import signal
 
 import pytest
-from blackbox.driver import Chat, Gate, Place, finish, shape, wait_gone
-from serving import Behaviour, Hang, Stall, Text, Tools
+from support.driver import Chat, Gate, Place, finish, shape, wait_gone
+from support.model_server import Behaviour, Hang, Stall, Text, Tools
+from support.patience import seconds
 
 ORDER = ["interrupting", "interrupted", "turn_ended", "stopped"]
 AT = ("first byte", "streaming", "tool", "question")
@@ -87,7 +88,7 @@ def test_a_turn_stops_wherever_it_is(place: Place, serve, gate: Gate, at: str, s
         assert (answered["id"], answered["choice"]) == (asked["id"], "withdrawn")
         assert kinds.index("answered") < kinds.index("interrupted")
     else:
-        assert server.requests[0].closed.wait(5)
+        assert server.requests[0].closed.wait(seconds(5))
     (ended,) = chat.seen("turn_ended")
     assert ended["status"] == "interrupted"
     if said != "/stop":

@@ -5,8 +5,8 @@ import resource
 from pathlib import Path
 
 import pytest
-from blackbox.driver import Gate, Place
-from serving import Text, Tools
+from support.driver import Gate, Place
+from support.model_server import Text, Tools
 
 pytestmark = pytest.mark.slow
 

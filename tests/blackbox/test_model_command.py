@@ -1,6 +1,6 @@
 """`/model`: another model answers from the next call on, and still does when the session is taken up."""
 
-from blackbox.driver import Chat, Place
+from support.driver import Chat, Place
 
 TWO = """
 [models.first]

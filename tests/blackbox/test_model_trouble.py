@@ -1,12 +1,11 @@
 """What servers do to a chat: rate limits, overload, streams that break, thoughts; for both APIs."""
 
 import json
-import time
 from typing import Any
 
 import pytest
-from blackbox.driver import Place
-from serving import Behaviour, Cut, Raw, Stall, Status, Text
+from support.driver import Place
+from support.model_server import Behaviour, Cut, Raw, Stall, Status, Text
 
 PROVIDERS = ("openai", "anthropic")
 OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
@@ -42,7 +41,7 @@ def test_limits_are_waited_out_and_broken_streams_are_told(
         chat.send(text)
         error = chat.wait("error", code="model_failed")
         assert reason in error["text"]
-        assert "say `continue`" in error["hint"]
+        assert "send `continue`" in error["hint"]
         chat.wait("turn_ended", status="failed")
     chat.send("four")
     chat.wait("turn_ended", status="completed")
@@ -56,10 +55,8 @@ def test_a_wait_can_be_stopped_and_is_not_endless(place: Place, serve, provider:
     chat = place.chat()
     chat.send("one")
     chat.wait("notice", seconds=60.0)
-    began = time.monotonic()
     chat.send("/stop")
-    chat.wait("stopped")
-    assert time.monotonic() - began < 10
+    chat.wait("stopped", timeout=10.0)
     chat.send("two")
     assert "asked again in 60 minutes" in chat.wait("error", code="model_failed")["text"]
     assert len(server.requests) == 2

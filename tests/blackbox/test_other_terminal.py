@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from blackbox.driver import Chat, Gate, Place, wait_gone
-from serving import Text, Tools
+from support.driver import Chat, Gate, Place, wait_gone
+from support.model_server import Text, Tools
+from support.patience import seconds
 
 
 def shell(command: str) -> Tools:
@@ -196,7 +197,7 @@ def test_a_hundred_at_once(place: Place, serve, gate: Gate, is_alive: bool) -> N
         cwd=place.folder,
         env=place.environ,
         capture_output=True,
-        timeout=240,
+        timeout=seconds(240),
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
@@ -244,7 +245,7 @@ def test_a_session_that_was_finalized_elsewhere_can_be_left_or_followed(
     chat.send("hello?")
     assert chat.wait("rejected")["reason"] == "session_finalized"
     told = chat.ask("/queue")
-    assert (told["ok"], "/new begins another" in told["text"]) == (False, True)
+    assert (told["ok"], "/new starts another" in told["text"]) == (False, True)
     assert chat.ask("/new")["ok"]
     chat.send("hello!")
     chat.wait("turn_ended", status="completed")

@@ -2,8 +2,8 @@
 
 import subprocess
 
-from blackbox.driver import Place
-from serving import Text, Tools
+from support.driver import Place
+from support.model_server import Text, Tools
 
 ECHO = {"tool": "shell", "arguments": {"command": "echo again"}}
 OTHER = {"tool": "shell", "arguments": {"command": "echo again; touch made"}}
@@ -85,10 +85,10 @@ rules = [
 def test_where_nobody_can_be_asked_it_says_what_would_help(place: Place, serve) -> None:
     """A question with nobody there is a no, and the next step is named, to the person and the model."""
     server = serve(Tools([ECHO]), Text("So be it."))
-    ran = place.run("chat", "say it again", stdin=subprocess.DEVNULL)
+    ran = place.run("chat", "send it again", stdin=subprocess.DEVNULL)
     assert ran.returncode == 0
-    assert "nobody can be asked; `--yes` or a rule of [permissions] allows it" in ran.stderr
-    assert "nobody can be asked" in said_to_model(server)
+    assert "no person can be asked; `--yes` or a rule of [permissions] allows it" in ran.stderr
+    assert "no person can be asked" in said_to_model(server)
 
 
 def test_a_dry_run_names_the_rule(place: Place, serve) -> None:

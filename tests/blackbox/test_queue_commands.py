@@ -1,8 +1,8 @@
 """`/queue` and its verbs, typed while a turn runs."""
 
 import pytest
-from blackbox.driver import Chat, Gate, Place
-from serving import Hang, ModelServer, Text, Tools
+from support.driver import Chat, Gate, Place
+from support.model_server import Hang, ModelServer, Text, Tools
 
 QUEUE = 'busy_input_mode = "queue"'
 
@@ -170,7 +170,7 @@ def test_resume_while_a_turn_runs(place: Place, serve, gate: Gate) -> None:
     gate.wait()
     chat.send("two")
     chat.wait("accepted", **{"as": "queue"})
-    assert chat.ask("/queue resume")["text"] == "Nothing is held: what waits runs."
+    assert chat.ask("/queue resume")["text"] == "The queue is not held."
     assert chat.ask("/queue hold")["ok"]
     assert chat.ask("/queue resume")["text"] == "Restored 1 item. #2 runs after #1."
     gate.open()

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from blackbox.driver import Chat, Gate, Place, wait_gone
-from serving import Stall, Text, Tools
+from support.driver import Chat, Gate, Place, wait_gone
+from support.model_server import Stall, Text, Tools
 
 FILES = 60
 ALLOW = """
@@ -282,7 +282,7 @@ def test_copies_of_files_stay_within_their_budget(place: Place, serve) -> None:
     (ledger,) = place.home.glob("state/workspaces/*/ledger-*")
     os.utime(ledger, (0, 0))
     second = place.chat()
-    second.wait_text(f"these sessions changed can no longer be reverted: {first.session}")
+    second.wait_text(f"the changes of these sessions can no longer be reverted: {first.session}")
     assert second.close() == 0
     assert not ledger.exists()
     later = place.chat("--resume", first.session)
@@ -335,7 +335,7 @@ def test_what_children_changed_comes_back_with_their_parent_s_turn(place: Place,
     assert (place.folder / "src/f12.txt").read_bytes() == b"mine"
     assert chat.close() == 0
     refused = place.run("sessions", "revert", f"{chat.session}-1")
-    assert f"belongs to the turn of `{chat.session}`" in refused.stdout + refused.stderr
+    assert f"belong to the turn of `{chat.session}`" in refused.stdout + refused.stderr
     for gate in (one, two, end):
         gate.close()
 

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from blackbox.driver import Gate, Place
-from serving import Text, Tools
+from support.driver import Gate, Place
+from support.model_server import Text, Tools
 
 WAIT = """
 [[route]]
@@ -59,7 +59,7 @@ def test_an_unsafe_table_does_what_it_says(place: Place, serve, gate: Gate) -> N
     )
     chat = place.chat("--yes")
     assert (
-        "does not keep these rules: talk never stops a child"
+        "does not keep these rules: a converse message never stops a child"
         in chat.wait("notice", text=lambda text: "cancel-on-message" in text)["text"]
     )
     chat.send("build the report")

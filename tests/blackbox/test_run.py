@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from blackbox.driver import COMMAND, WAIT, Chat, Gate, Place, wait_gone
 from blackbox.terminal import Terminal
-from serving import ModelServer, Text, Tools
+from support.driver import COMMAND, WAIT, Chat, Gate, Place, wait_gone
+from support.model_server import ModelServer, Text, Tools
+from support.patience import seconds
 
 FILES = 500
 CODEMOD = """
@@ -190,7 +191,7 @@ def test_what_is_typed_into_the_terminal_reaches_the_right_agent(
         terminal.wait("Steering migrate" if is_overridden else "your message is queued")
         gate.open()
         terminal.wait("succeeded")
-        assert terminal.process.wait(WAIT) == 0
+        assert terminal.process.wait(seconds(WAIT)) == 0
     finally:
         terminal.close()
     bodies = [json.dumps(one.body) for one in server.requests]

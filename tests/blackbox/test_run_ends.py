@@ -6,8 +6,8 @@ import signal
 from typing import Any
 
 import pytest
-from blackbox.driver import COMMAND, Chat, Gate, Place
-from serving import Text
+from support.driver import COMMAND, Chat, Gate, Place
+from support.model_server import Text
 
 STOPPED = """
 [workflow]
@@ -93,7 +93,7 @@ def test_an_interrupted_run_is_named_with_its_own_command(place: Place, gate: Ga
     gate.wait()
     assert chat.signal(signal.SIGINT) == 130
     name = chat.session
-    way = f"`steersman run --resume {name}` goes on"
+    way = f"`steersman run --resume {name}`"
 
     assert state(place) == "interrupted"
     listed = place.run("sessions", "list")
@@ -101,11 +101,11 @@ def test_an_interrupted_run_is_named_with_its_own_command(place: Place, gate: Ga
     for session in (name, "last"):
         refused = place.run("chat", "--resume", session)
         assert refused.returncode == 2
-        assert f"is a run of the workflow `halting`, which is no chat\n  {way}" in refused.stderr
+        assert f"is a run of the workflow `halting`, not a chat\n  {way}" in refused.stderr
     beside = place.chat()
     beside.wait("notice", text=lambda text: way in text and "workflow halting" in text)
     beside.send(f"/queue restore {name}")
-    beside.wait_text("which is no chat")
+    beside.wait_text("not a chat")
     assert beside.close() == 0
 
 
@@ -118,7 +118,7 @@ def test_a_failed_run_goes_on_when_its_cause_is_mended(place: Place) -> None:
     assert first.returncode == 1
     assert state(place) == "failed"
     assert "Changed 1 file: log\n" in first.stdout  # and not what the run keeps for itself
-    assert re.search(r"`steersman run --resume \w+` goes on with what failed", first.stdout)
+    assert re.search(r"`steersman run --resume \w+` repeats the failed work", first.stdout)
     assert place.run("run", "--resume", "last").returncode == 1
     (place.folder / "the cause").touch()
     file.write_text(f"{BROKEN}# mended\n")
@@ -133,7 +133,7 @@ def test_a_failed_run_goes_on_when_its_cause_is_mended(place: Place) -> None:
     assert state(place) == "succeeded"
     over = place.run("run", "--resume", "last")
     assert (over.returncode, "has succeeded already" in over.stderr) == (1, True)
-    assert "broken.toml '--var=cause=the cause'` begins anew" in over.stderr
+    assert "broken.toml '--var=cause=the cause'` starts a new run" in over.stderr
     assert place.run("sessions", "revert", "last").returncode == 0
     assert not (place.folder / "log").exists()  # all of it, over all its turns
 
@@ -145,7 +145,7 @@ def test_a_run_that_was_taken_back_does_not_go_on(place: Place) -> None:
     assert place.run("run", "broken.toml", "--var", "cause=x").returncode == 1
     assert place.run("sessions", "revert", "last").returncode == 0
     refused = place.run("run", "--resume", "last")
-    assert (refused.returncode, "was taken back" in refused.stderr) == (1, True)
+    assert (refused.returncode, "was reverted" in refused.stderr) == (1, True)
     assert place.run("sessions", "revert", "last", "undo").returncode == 0
     (place.folder / "x").touch()
     assert place.run("run", "--resume", "last").returncode == 0

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from blackbox.driver import Place
+from support.driver import Place
 
 SCRIPT = '[[answer]]\nmatch = "work"\ndelay = inf\n[[answer]]\ntext = "Hello."\n'
 CONFIG = """

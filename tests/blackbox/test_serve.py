@@ -4,8 +4,9 @@ import http.client
 import json
 import signal
 
-from blackbox.driver import Place
-from serving import Text
+from support.driver import Place
+from support.model_server import Text
+from support.patience import seconds
 
 
 def test_a_session_over_http_needs_the_token(place: Place, serve) -> None:
@@ -18,7 +19,7 @@ def test_a_session_over_http_needs_the_token(place: Place, serve) -> None:
     door = {"Authorization": f"Bearer {token}"}
 
     def ask(method: str, path: str, headers: dict[str, str], body: str = "") -> int:
-        one = http.client.HTTPConnection(address, timeout=30)
+        one = http.client.HTTPConnection(address, timeout=seconds(30))
         one.request(method, path, body, headers)
         status = one.getresponse().status
         one.close()
@@ -33,7 +34,7 @@ def test_a_session_over_http_needs_the_token(place: Place, serve) -> None:
         assert ask("GET", "/inspect", door | {"Origin": f"http://{address}"}) == 200
         assert ask("GET", "/nothing", door) == 404
         assert ask("POST", "/messages", door, "hi") == 202
-        stream = http.client.HTTPConnection(address, timeout=30)
+        stream = http.client.HTTPConnection(address, timeout=seconds(30))
         stream.request("GET", "/events", headers=door)
         answer, kinds = stream.getresponse(), list[str]()
         while "turn_ended" not in kinds:
@@ -44,7 +45,7 @@ def test_a_session_over_http_needs_the_token(place: Place, serve) -> None:
         assert "text" in kinds
         stream.close()
         program.send_signal(signal.SIGTERM)
-        _, complaints = program.communicate(timeout=30)
+        _, complaints = program.communicate(timeout=seconds(30))
         assert program.returncode == 143
         assert complaints == ""
     finally:

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from blackbox.driver import Gate, Place
-from serving import Hang, Text, Tools
+from support.driver import Gate, Place
+from support.model_server import Hang, Text, Tools
 
 SECRET = "sk-abcdefghijklmnop1234"
 
@@ -13,7 +13,7 @@ def test_history_and_export(place: Place, serve) -> None:
     """The newest messages, as many as asked for; a copy in both forms, without secrets, once."""
     serve(Text("Good day."), Text(f"It is {SECRET}."))
     chat = place.chat()
-    assert chat.ask("/history")["text"] == "Nothing was said yet."
+    assert chat.ask("/history")["text"] == "There are no messages yet."
     for text in ("hello", "what is the key?"):
         chat.send(text)
         chat.wait("turn_ended")
@@ -98,7 +98,7 @@ def test_why_of_steers_side_talks_and_stops(place: Place, serve, gate: Gate) -> 
     chat.send("/smalltalk which is faster?")
     chat.wait("accepted", number=3)
     chat.wait("turn_started", parent=chat.session)
-    assert "The answer is not there yet; it never runs by itself." in why("3")
+    assert "The answer has not arrived yet; it never runs automatically." in why("3")
     receipt = chat.ask("/stop")["data"]["receipt"]
     chat.wait("stopped", session=chat.session)
     assert chat.ask("/queue")["data"]["state"] == "held"
@@ -106,11 +106,11 @@ def test_why_of_steers_side_talks_and_stops(place: Place, serve, gate: Gate) -> 
     story = why("2")
     assert "message #2 (m2, pending, from ann)" in story
     assert "turn t1 was interrupted (stop)" in story
-    assert "It enters when turn t1 goes on." in story
+    assert "It enters when turn t1 is resumed." in story
     story = why("3")
-    assert "has a place in the queue, and never runs by itself" in story
-    assert "subagent talk-3 was told to end" in story
-    assert "Whoever answers it was interrupted, and can go on." in story
+    assert "is offered in the queue, and never runs automatically" in story
+    assert "subagent talk-3 was asked to end" in story
+    assert "The side talk was interrupted, and can be resumed." in story
     story = why(receipt)
     assert f"message ({receipt}, stopped)" in story
     assert "an order to stop turn t1 (stop)" in story

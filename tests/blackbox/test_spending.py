@@ -2,8 +2,8 @@
 
 import re
 
-from blackbox.driver import Place
-from serving import Hang, Text, Tools
+from support.driver import Place
+from support.model_server import Hang, Text, Tools
 
 ANSWER = Text("Done.", usage={"input": 2000, "output": 20, "cached": 0})
 

@@ -1,8 +1,8 @@
 """Taking part in a running turn: steering, cutting in, stopping at a boundary, taking back."""
 
 import pytest
-from blackbox.driver import Chat, Gate, Place
-from serving import ModelServer, Status, Text, Tools
+from support.driver import Chat, Gate, Place
+from support.model_server import ModelServer, Status, Text, Tools
 
 QUEUE = 'busy_input_mode = "queue"'
 TURN = {"as": "turn"}
@@ -96,7 +96,7 @@ def test_undo_lets_a_steer_wait_instead(place: Place, serve, gate: Gate) -> None
     chat = at_work(place, gate)
     chat.send("use tabs")
     chat.wait("accepted", **{"as": "steer"})
-    assert chat.ask("/undo")["text"] == "Taken back: #2 waits in the queue."
+    assert chat.ask("/undo")["text"] == "#2 waits in the queue instead."
     assert not chat.ask("/undo")["ok"]
     gate.open()
     for _ in range(2):
@@ -140,7 +140,7 @@ def test_undo_of_an_interrupt_offers_what_was_stopped(
     if said != "stop":
         chat.wait("tool_started")
     result = chat.ask("/undo")
-    assert "#1 was stopped already: /queue resume goes on with it." in result["text"]
+    assert "#1 was stopped already: /queue resume continues it." in result["text"]
     queue = chat.ask("/queue")["data"]
     assert queue["state"] == "held"
     assert [one["text"] for one in queue["items"]] == ["work", said]

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from blackbox.driver import Event
 from blackbox.life import COMMIT, IS_WHOLE, STRACE, Life, Point, calls_of
 from blackbox.talk import EFFECTS, STEER, TEXTS, WARM_UP
+from support.driver import Event
 
 EXTRA = 0
 """Points, by chance, beside those that are always taken."""

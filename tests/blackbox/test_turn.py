@@ -3,8 +3,8 @@
 import itertools
 from datetime import datetime
 
-from blackbox.driver import Gate, Place, shape
-from serving import ModelServer, Text, Tools
+from support.driver import Gate, Place, shape
+from support.model_server import ModelServer, Text, Tools
 
 COMMON = ["type", "seq", "time", "session"]
 FIELDS = {

@@ -1,7 +1,7 @@
 """What work used is shown: by turn, by session, by subagent, in tokens, time and money."""
 
-from blackbox.driver import Place
-from serving import Text, Tools
+from support.driver import Place
+from support.model_server import Text, Tools
 
 PRICE = "[models.main.price]\ninput = 10.0\ncached = 1.0\noutput = 100.0\n"
 CALL = 0.00246

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from support.patience import seconds
 
 SECRET = "sk-proj-0123456789abcdefghijkl"
 ANSWERS = f"""
@@ -47,6 +48,8 @@ def environment(home: Path, **more: str) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "COLUMNS": "80",
     }
+    if "PYTHONPATH" in os.environ:
+        environ["PYTHONPATH"] = os.environ["PYTHONPATH"]
     return {**environ, **more}
 
 
@@ -68,7 +71,7 @@ def run_program(environ: Mapping[str, str], folder: Path, *arguments: str) -> Do
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=seconds(60),
     )
     return Done(done.returncode, done.stdout, done.stderr)
 

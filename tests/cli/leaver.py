@@ -1,14 +1,10 @@
 """A process that signals itself while it may be asked to leave: `leaver.py WHERE NUMBER`."""
 
 import asyncio
-import runpy
 import signal
 import sys
-from pathlib import Path
 
 __all__: list[str] = []
-
-runpy.run_path(str(Path(__file__).parent.parent / "conftest.py"))
 
 
 def outside(number: int) -> None:

@@ -68,7 +68,7 @@ def by_word(ack: str, **fields: Any) -> dict[str, Any]:
         (accepted(text="hello", ack=None), ""),
         (
             {"type": "rejected", "reason": "finalizing", "text": "hello"},
-            "The session ends, so nothing was taken in. Your text: hello",
+            "The session is ending, so the message was not accepted. Your text: hello",
         ),
         (
             {"type": "rejected", "reason": "queue_full", "text": "hello"},

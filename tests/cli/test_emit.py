@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.patience import seconds
 
 from steersman.cli import emit
 from steersman.workflows.agent_definition import EventName
@@ -19,7 +20,7 @@ COMMAND = [sys.executable, "-m", "steersman", "hooks", "emit"]
 def call(environ: dict[str, str], said: bytes, *arguments: str) -> tuple[int, bytes, bytes]:
     """Call the hook with this on standard input."""
     done = subprocess.run(
-        [*COMMAND, *arguments], input=said, env=environ, capture_output=True, timeout=30
+        [*COMMAND, *arguments], input=said, env=environ, capture_output=True, timeout=seconds(30)
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -67,7 +68,7 @@ def test_a_home_that_cannot_be_written_fails_nobody(
         env=environ,
         stdout=subprocess.PIPE,
         preexec_fn=no_room,
-        timeout=30,
+        timeout=seconds(30),
     )
     assert (done.returncode, done.stdout) == (0, b"{}\n")
 
@@ -85,7 +86,7 @@ def test_input_that_never_ends_is_given_up(environ: dict[str, str], home: Path) 
     process.stdin.write(b'{"session_id": "s"}')
     process.stdin.flush()
     assert process.stdout.read() == b"{}\n"
-    assert process.wait(30) == 0
+    assert process.wait(seconds(30)) == 0
     process.communicate()
     assert len(list(home.rglob("*.jsonl"))) == 1
 
@@ -136,7 +137,7 @@ def test_places_are_those_of_the_program(
         monkeypatch.setenv(name, value)
     program = "import sys; from steersman.cli import emit; print(emit._state(), emit._folders()[0])"
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=seconds(30)
     )
     paths = Paths.of(os.environ)
     assert done.stdout.split() == [str(paths.state), str(paths.config / "agents")]
@@ -149,7 +150,7 @@ def test_nothing_of_the_program_is_imported(environ: dict[str, str]) -> None:
         input=b'{"session_id": "s"}',
         env=environ,
         capture_output=True,
-        timeout=30,
+        timeout=seconds(30),
     )
     names = {line.rpartition(b"|")[2].strip().decode() for line in done.stderr.splitlines()}
     heavy = {"typer", "pydantic", "apsw", "prompt_toolkit", "transitions", "asyncio", "dataclasses"}
@@ -161,6 +162,6 @@ def test_nothing_of_the_program_is_imported(environ: dict[str, str]) -> None:
         "steersman.journal",
         "steersman.journal.spool",
         "steersman.ports",
-        "steersman.ports.agents",
-        "steersman.ports.agents.ancestry",
+        "steersman.ports.process",
+        "steersman.ports.process.ancestry",
     }

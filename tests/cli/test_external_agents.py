@@ -5,7 +5,6 @@ calls them at the moments at which the real one does.
 """
 
 import json
-import os
 import re
 import shlex
 import shutil
@@ -17,12 +16,13 @@ from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
+from support.patience import seconds
 
 from steersman.workflows.agent_definition import AgentDefinition, load_agents
 from steersman.workflows.paths import Paths
 
 NOWHERE = Path("/nonexistent")
-AGENTS = load_agents(Paths(NOWHERE, NOWHERE, NOWHERE))
+AGENTS = load_agents(Paths(config=NOWHERE, state=NOWHERE, cache=NOWHERE))
 EMIT = [sys.executable, "-m", "steersman", "hooks", "emit"]
 TELL = [sys.executable, "-m", "steersman", "hooks", "tell"]
 SESSION = "5f3c-1"
@@ -104,15 +104,10 @@ Start = Callable[..., Fake]
 
 
 @pytest.fixture
-def environ(home: Path, tmp_path: Path) -> dict[str, str]:
-    """What a shell of this person has in its environment."""
-    return {
-        "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
-        "HOME": str(home.parent),
-        "STEERSMAN_HOME": str(home),
-        "LANG": "C.UTF-8",
-        "FAKE_AGENT": str(tmp_path / "fake.json"),
-    }
+def environ(environ: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    """What a shell of this person has in its environment: the agent is on the PATH."""
+    path = f"{tmp_path / 'bin'}:{environ['PATH']}"
+    return environ | {"PATH": path, "FAKE_AGENT": str(tmp_path / "fake.json")}
 
 
 @pytest.fixture
@@ -239,7 +234,7 @@ def test_a_kill_between_the_steps_of_an_end_leaves_one_end(
 
     def emit(event: str, *before: str) -> int:
         words = [*before, *EMIT, agent, event]
-        return subprocess.run(words, input=said, env=environ, timeout=30).returncode
+        return subprocess.run(words, input=said, env=environ, timeout=seconds(30)).returncode
 
     assert emit("session-start") == 0
     (file,) = (home / "state" / "agents" / agent).glob("*.jsonl")
@@ -250,7 +245,7 @@ def test_a_kill_between_the_steps_of_an_end_leaves_one_end(
     assert listed(command) == []
     listen(home, log)
     if who == "tell":
-        assert subprocess.run([*kill, *TELL], env=environ, timeout=60).returncode != 0
+        assert subprocess.run([*kill, *TELL], env=environ, timeout=seconds(60)).returncode != 0
     command("hooks", "tell")
     assert command("hooks", "tell").out == "Hooks run: 0.\n"
     told = [json.loads(line)["finalize"] for line in log.read_text().splitlines()]

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from support.patience import seconds
+
 SCRIPT = """
 import signal, threading
 from steersman.cli.leaving import Leaving, leave_on_signals
@@ -22,6 +24,10 @@ with leave_on_signals():
 def test_a_signal_is_not_lost_where_nobody_hears_an_exception() -> None:
     """One that comes while the interpreter throws something away is raised a moment later."""
     ran = subprocess.run(
-        (sys.executable, "-c", SCRIPT), capture_output=True, text=True, timeout=30, check=False
+        (sys.executable, "-c", SCRIPT),
+        capture_output=True,
+        text=True,
+        timeout=seconds(30),
+        check=False,
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (143, "lost\n", "")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.patience import seconds
 
 EMIT = f"{sys.executable} -m steersman hooks emit"
 
@@ -43,7 +44,7 @@ def emit(environ: dict[str, str], folder: Path) -> Emit:
             cwd=folder,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=seconds(30),
         )
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
@@ -120,7 +121,7 @@ def test_a_crash_while_hooks_hear_of_an_end_tells_them_again(
     (home / "config.toml").write_text(hook.format(kill))
     telling = subprocess.Popen([sys.executable, "-m", "steersman", "hooks", "tell"], env=environ)
     pid.write_text(f"{telling.pid}\n")
-    assert telling.wait(30) == -signal.SIGKILL
+    assert telling.wait(seconds(30)) == -signal.SIGKILL
     (home / "config.toml").write_text(hook.format(f"cat >> {log}"))
     assert command("hooks", "tell").out == "Hooks run: 1.\n"
     assert command("hooks", "tell").out == "Hooks run: 0.\n"
@@ -226,7 +227,7 @@ def test_run_becomes_the_agents_own_command(
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=seconds(30),
         )
         assert done.stdout.splitlines() == [str(folder), f"--resume {session}", "{}"], done.stderr
         (record,) = listed(command)
@@ -241,7 +242,7 @@ def test_what_cannot_be_resumed_is_refused(emit: Emit, command: Any, home: Path)
     assert record["command"] is None
     done = command("restore", "run", record["id"])
     assert (done.code, done.out) == (1, "")
-    assert "never told the id" in done.err
+    assert "never reported the id" in done.err
     emit("claude", "session-start", session_id="gone", cwd=str(home / "not-there"))
     assert "is not there" in command("restore", "run", "gone").err
     emit("codex", "session-start", session_id="alive", pid=os.getpid())

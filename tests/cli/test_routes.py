@@ -39,14 +39,14 @@ def test_list_says_which_is_used_and_what_the_others_break(command: Any, home: P
     data = json.loads(command("routes", "list", "--json").out)
     assert [(one["name"], one["is_used"], one["breaks"]) for one in data["tables"]] == [
         ("steersman", True, []),
-        ("cancel-and-discard", False, ["talk never stops a child"]),
-        ("cancel-on-message", False, ["talk never stops a child"]),
-        ("never-cancel", False, ["who wants work to stop is heard by everybody below"]),
+        ("cancel-and-discard", False, ["a converse message never stops a child"]),
+        ("cancel-on-message", False, ["a converse message never stops a child"]),
+        ("never-cancel", False, ["a stop reaches every descendant"]),
     ]
     assert data["routes"] == ["talk-through"]
     text = command("routes", "list").out
     assert "* steersman" in text
-    assert "asked before it: talk-through" in text
+    assert "which come before it: talk-through" in text
 
 
 def test_show_is_what_is_in_force_here(command: Any, home: Path) -> None:
@@ -77,7 +77,7 @@ def test_check_of_a_table_names_rule_and_counterexample(command: Any) -> None:
     done = command("routes", "check", "cancel-on-message")
     assert done.code == 2
     assert done.out.startswith("cancel-on-message: dispositions: 29 rows, 1458 cases; ")
-    assert done.err.startswith("talk never stops a child [kills-child]\n")
+    assert done.err.startswith("a converse message never stops a child [kills-child]\n")
     assert "`message` -> cancel foreground_child (row `message-reaches-children`)" in done.err
 
 
@@ -112,7 +112,7 @@ def test_diff_tells_sentences_with_examples(command: Any) -> None:
     assert lines[at] == "On stop, budget, parent (6 cases), for example '/stop, or Esc':"
     assert lines[at + 1 : at + 3] == [
         "  steersman     a child that the turn waits for, a child in the background is stopped",
-        "  never-cancel  a child that the turn waits for, a child in the background goes on",
+        "  never-cancel  a child that the turn waits for, a child in the background continues",
     ]
     data = json.loads(command("routes", "diff", "steersman", "never-cancel", "--json").out)
     assert sum(one["cells"] for one in data["differences"]) == 175
@@ -266,10 +266,10 @@ def test_explain_for_people(command: Any) -> None:
         "The session is delegating: a turn waits for a child. "
         "Mode interrupt, strategy keyword, auto-queue off.\n"
         "\n"
-        "dispositions: row `subagent-working`: queue. Talk waits for the child.\n"
-        "deliveries: nobody is told anything\n"
+        "dispositions: row `subagent-working`: queue. Messages wait for the child.\n"
+        "deliveries: no recipients\n"
         "\n"
-        "You are told (`subagent_working`): "
+        "Acknowledgement (`subagent_working`): "
         "⏳ Subagent working — your message is queued for when it finishes\n"
     )
 
@@ -288,7 +288,7 @@ def test_explain_for_people(command: Any) -> None:
         (["explain", "x", "--cause", "timeout"], "a dry run is of a text, or of a cause"),
         (["explain", "x", "--children", "-1"], "--children"),
         (["use", "no-such"], "there is no routing table `no-such`"),
-        (["use", "never-cancel"], "who wants work to stop is heard by everybody below; but"),
+        (["use", "never-cancel"], "a stop reaches every descendant; but"),
         (["use", "steersman", "--folder", "nowhere"], "`nowhere` is not a folder"),
         (["replay", "last", "--under", "never-cancel"], "there is no session yet"),
     ],
@@ -333,7 +333,7 @@ def test_an_unsafe_choice_is_said_at_every_start(
     assert command("routes", "use", "never-cancel", "--unsafe").code == 0
     done = program("chat", "hello")
     assert (done.code, done.out) == (0, "Yes.\n")
-    assert "`never-cancel`, does not keep these rules: who wants work to stop" in done.err
+    assert "`never-cancel`, does not keep these rules: a stop reaches every descendant" in done.err
 
 
 def test_use_for_a_session_and_replay(command: Any, told: Path) -> None:
@@ -348,7 +348,7 @@ def test_use_for_a_session_and_replay(command: Any, told: Path) -> None:
     done = command("routes", "replay", "last", "--under", "cancel-and-discard")
     assert (done.code, done.out) == (
         0,
-        "Looked at 1 message and 2 other moments: none would have been different.\n",
+        "Checked 1 message and 2 other moments: none would have been different.\n",
     )
     data = json.loads(command("routes", "replay", "last", "--under", "steersman", "--json").out)
     assert (data["looked_at"], data["deviations"]) == ({"message": 1, "other": 2}, [])

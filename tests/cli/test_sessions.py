@@ -12,6 +12,7 @@ from typing import Any
 
 import apsw
 import pytest
+from support.patience import seconds
 
 from steersman.cli.toml import without_nulls
 
@@ -174,7 +175,7 @@ def test_a_running_session_is_shown_as_it_is(
         assert data["actors"]["turn"]["waiting_for"] in ("", "the model")
         assert chat.poll() is None
         chat.send_signal(signal.SIGTERM)
-        assert chat.wait(30) == 143
+        assert chat.wait(seconds(30)) == 143
     (one,) = json.loads(command("sessions", "list", "--json").out)["sessions"]
     assert (one["state"], one["interrupted"]) == ("suspended", 1)
 
@@ -187,7 +188,7 @@ def test_a_dead_owner_is_noticed(
     configure(WAITS)
     with busy_chat(environ, folder) as chat:
         chat.kill()
-        chat.wait(30)
+        chat.wait(seconds(30))
     (one,) = json.loads(command("sessions", "list", "--json").out)["sessions"]
     assert (one["state"], one["pid"]) == ("crashed", None)
     data = json.loads(command("inspect", "--format", "json").out)
@@ -209,4 +210,4 @@ def test_a_reader_may_leave_early(environ: dict[str, str], folder: Path, told: P
         assert process.stderr
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(30) == 0
+        assert process.wait(seconds(30)) == 0

@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.patience import seconds
+
+TESTS = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
@@ -131,10 +134,9 @@ def test_models_check_asks_a_real_server(
         {"do": "stall", "text": "one two", "match": "Count from"},
     ]
     script.write_text(json.dumps(behaviours))
-    server = Path(__file__).parents[1] / "serving.py"
-    command = [sys.executable, str(server), "--script", str(script)]
+    command = [sys.executable, "-m", "support.model_server", "--script", str(script)]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=TESTS) as process:
         assert process.stdin
         assert process.stdout
         serve(configure, int(process.stdout.readline()))
@@ -154,7 +156,10 @@ def test_models_check_asks_a_real_server(
         ('[[answer]]\ntext = "ready"\n', "tools      not called"),
         ('[[answer]]\ntext = "ready"\n', 'tool_dialect = "json"'),
         ('[[answer]]\ntext = "ready"\n', "form       not kept: the answer is no JSON"),
-        ("[[answer]]\ntext = 'x'\nusage = { input = 0 }\n", "usage      not told by the server"),
+        (
+            "[[answer]]\ntext = 'x'\nusage = { input = 0 }\n",
+            "usage      not reported by the server",
+        ),
     ],
 )
 def test_models_check_says_what_does_not(
@@ -223,7 +228,7 @@ def test_a_home_that_cannot_be_made_is_bad(command: Any, tmp_path: Path) -> None
     done = command("doctor", "--json", STEERSMAN_HOME=str(tmp_path / "file" / "home"))
     found = checks(done)["state"]
     assert (done.code, found["verdict"]) == (1, "bad")
-    assert f"cannot be made: {tmp_path / 'file'} is not writable" in found["text"]
+    assert f"cannot be created: {tmp_path / 'file'} is not writable" in found["text"]
 
 
 def test_a_server_that_does_not_answer_is_bad(
@@ -268,7 +273,7 @@ def test_a_process_of_a_dead_program_is_named(command: Any, tmp_path: Path) -> N
     script.parent.mkdir(parents=True)
     script.write_text("import os\nos.read(0, 1)\n")
     gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait(30)
+    gone.wait(seconds(30))
     start = [sys.executable, "-I", "-S", str(script), "3"]
     orphan = subprocess.Popen([*start, str(gone.pid)], stdin=subprocess.PIPE)
     kept = subprocess.Popen([*start, str(os.getpid())], stdin=subprocess.PIPE)
@@ -280,7 +285,7 @@ def test_a_process_of_a_dead_program_is_named(command: Any, tmp_path: Path) -> N
     said = [one for one in found if one["name"] == "processes"]
     (mine,) = [one for one in said if one["hint"] == f"kill -9 {orphan.pid}"]
     assert mine["verdict"] == "warn"
-    assert f"process {gone.pid}, now dead, started it" in mine["text"]
+    assert f"started by process {gone.pid}, which is dead" in mine["text"]
     assert not [one for one in said if str(kept.pid) in one["hint"].split()]
 
 

@@ -14,12 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-TESTS = str(Path(__file__).resolve().parent.parent)
-if TESTS not in sys.path:
-    sys.path.insert(0, TESTS)
-
-from serving import ModelServer, Status  # noqa: E402
+from support.model_server import ModelServer, Status
 
 DOC = Path(__file__).resolve().parents[2] / "docs" / "troubleshooting.md"
 DOCUMENTED = re.findall(r"^### `(.+)`$", DOC.read_text("utf-8"), re.MULTILINE)
@@ -54,7 +49,7 @@ CASES: dict[str, Case] = {
     "answered 401: …": server(401, "no", "set `A_KEY` in the environment"),
     "answered 404: …": server(404, "model m not found", "correct `model`"),
     "answered 429: …": server(429, "insufficient_quota", "top it up or choose a model"),
-    "nobody listens at …: connection refused": Case(
+    "no server listens at …: connection refused": Case(
         ("models", "check"), "start the model server, or correct `base_url`", 1, "NOBODY"
     ),
     "the weights of the embedded model … are not here": Case(
@@ -74,7 +69,7 @@ CASES: dict[str, Case] = {
     "… must be one of …, not …": Case(CHAT, "`steer`", config='busy_input_mode = "sometimes"'),
     "not valid TOML: …": Case(CHAT, "config.toml:1:1", config="x = [\n"),
     "can only be false: …": Case(
-        CHAT, "`/queue resume` goes on", config="[auto_queue.persistence]\nauto_resume = true"
+        CHAT, "`/queue resume` continues", config="[auto_queue.persistence]\nauto_resume = true"
     ),
     "names the model …, which is not there": Case(
         CHAT, "add a table `[models.best]`", config='[agents.assistant]\nmodel = "best"'
@@ -88,7 +83,7 @@ CASES: dict[str, Case] = {
     ),
     "can't be trusted: there is no such file": Case(("trust",), "`steersman trust DIR` trusts"),
     "was not trusted": Case(("trust", "--forget"), "`steersman trust --list` shows"),
-    "it needs permission (…) and nobody can be asked": Case(CHAT, "`--yes` or a rule", 0),
+    "it needs permission (…) and no person can be asked": Case(CHAT, "`--yes` or a rule", 0),
     "a rule forbids it: …": Case(
         CHAT, 'shell "*": deny', 0, more='[permissions]\nrules = [{ tool = "shell", do = "deny" }]'
     ),
@@ -103,7 +98,7 @@ CASES: dict[str, Case] = {
     "Not attached: …": Case(("chat", "see @./none"), "there is no such file", 0),
     "no session …": Case(("sessions", "show", "zzz"), "`steersman sessions list` shows them"),
     "no session of … can be continued": Case(
-        (*CHAT, "--continue"), "`steersman chat` begins one", 1
+        (*CHAT, "--continue"), "`steersman chat` starts one", 1
     ),
     "another program has session … open": Case(
         ("chat", "--resume", "last", "hi"), "leave it there first", 1, script="OWNED"
@@ -126,7 +121,7 @@ CASES: dict[str, Case] = {
     ),
     "the folder can't be created: …": Case(
         CHAT,
-        "set STEERSMAN_HOME to a folder of your own",
+        "set STEERSMAN_HOME to a folder that you own",
         environ=(("STEERSMAN_HOME", "/dev/null"),),
     ),
     "is not a folder": Case((*CHAT, "--cwd", "/no"), "give --cwd an existing one"),
@@ -194,7 +189,9 @@ def happen(
         one.close()
 
 
-SLOW = {"nobody listens at …: connection refused"}  # it tries again a few times before it says so
+SLOW = {
+    "no server listens at …: connection refused"
+}  # it tries again a few times before it says so
 ROWS = [
     pytest.param(*row, marks=[pytest.mark.slow] if row[0] in SLOW else []) for row in CASES.items()
 ]

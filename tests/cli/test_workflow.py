@@ -96,7 +96,7 @@ def test_a_new_workflow_is_sound(command: Any, folder: Path) -> None:
     assert 'name = "tidy"' in (folder / "tidy.toml").read_text()
     again = command("workflow", "new", "tidy.toml")
     assert (again.code, again.out) == (2, "")
-    assert "tidy.toml is there already" in again.err
+    assert "tidy.toml already exists" in again.err
 
 
 def test_a_new_workflow_may_be_a_copy(command: Any, folder: Path) -> None:

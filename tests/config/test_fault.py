@@ -41,22 +41,31 @@ class Whole(Declaration, frozen=True):
 @pytest.mark.parametrize(
     ("data", "fault"),
     [
-        ({"version": 3}, Fault(("version",), "`version` must be one of `1`, `2`, not 3")),
+        (
+            {"version": 3},
+            Fault(where=("version",), message="`version` must be one of `1`, `2`, not 3"),
+        ),
         (
             {"small": 7},
-            Fault(("small",), "`small` is wrong: Input should be less than or equal to 5"),
+            Fault(
+                where=("small",),
+                message="`small` is wrong: Input should be less than or equal to 5",
+            ),
         ),
-        ({"token": "x"}, Fault(("token",), "`token` must be a whole number, not what it is")),
+        (
+            {"token": "x"},
+            Fault(where=("token",), message="`token` must be a whole number, not what it is"),
+        ),
         (
             {"small": 1, "parts": [{"low": 10}]},
-            Fault(("parts", 0), "`parts[0]` has `low` above `high`"),
+            Fault(where=("parts", 0), message="`parts[0]` has `low` above `high`"),
         ),
-        ({"parts": [{}]}, Fault((), "there are more `parts` than `small` says")),
+        ({"parts": [{}]}, Fault(where=(), message="there are more `parts` than `small` says")),
         (
             {"parts": [{"lo": 1}]},
             Fault(
-                ("parts", 0, "lo"),
-                "unknown key `parts[0].lo`",
+                where=("parts", 0, "lo"),
+                message="unknown key `parts[0].lo`",
                 value=1,
                 at_value=False,
                 is_unknown=True,

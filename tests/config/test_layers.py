@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from support.patience import seconds
+
 from steersman.workflows.config import Config, shipped
 from steersman.workflows.settings import AgentSettings, PermissionRule
 
@@ -109,6 +111,6 @@ def test_loading_imports_nothing_heavy() -> None:
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=seconds(60)
     )
     assert (done.stdout, done.stderr) == ("[]\n", "")

@@ -115,7 +115,7 @@ def test_auto_resume_says_why(error_of: ErrorOf) -> None:
     assert error.startswith(
         "home/config.toml:2:15: `auto_queue.persistence.auto_resume` can only be"
     )
-    assert "nothing runs by itself after a restart" in error
+    assert "nothing runs automatically after a restart" in error
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from steersman.workflows.paths import Paths, make_private, write_private
 def test_home_holds_everything(tmp_path: Path) -> None:
     """`STEERSMAN_HOME` has all three folders in it."""
     paths = Paths.of({"STEERSMAN_HOME": str(tmp_path)})
-    assert paths == Paths(tmp_path, tmp_path / "state", tmp_path / "cache")
+    assert paths == Paths(config=tmp_path, state=tmp_path / "state", cache=tmp_path / "cache")
     assert paths.config_file == tmp_path / "config.toml"
 
 

@@ -113,14 +113,17 @@ def test_what_a_route_cannot_mean_has_its_place(error_of: Callable[..., str]) ->
         named='[[route]]\nname = "c"\n',
     )
     assert "named.toml:1:1: a route is for a `message` or for a `cause`: name one of them" in text
-    assert "home/config.toml:1:1: `deliver` is missing: who gets what" in text
-    assert "home/config.toml:7:11: `queue` goes to `self`, and to nobody beside" in text
+    assert "home/config.toml:1:1: `deliver` is missing" in text
+    assert "home/config.toml:7:11: `queue` goes only to `self`" in text
 
 
 def test_an_unsafe_route_is_refused_with_its_counterexample(error_of: Callable[..., str]) -> None:
     """The rule, a message that breaks it, and the chain to the child are named, at the route."""
     text = error_of(user=THROUGH.replace("converse", "steer_word"), named=RUDE)
-    assert "named.toml:3:8: route `rude`: talk never stops a child; but intent converse" in text
+    assert (
+        "named.toml:3:8: route `rude`: a converse message never stops a child; but intent converse"
+        in text
+    )
     assert "cause `bare_word` -> cancel foreground_child (row `cancel-all`)" in text
     assert "`unsafe = true` in `[routing]` accepts that" in text
 
@@ -144,8 +147,8 @@ def test_two_routes_of_one_name(error_of: Callable[..., str]) -> None:
 def test_an_unsafe_table_needs_a_word(error_of: Callable[..., str], load_with: Load) -> None:
     """It is refused, rule by rule with an example; meant, it is used, and every start says so."""
     text = error_of(user='[routing]\ntable = "never-cancel"\n')
-    assert "home/config.toml:2:9: table `never-cancel`: who wants work to stop is heard" in text
-    assert "`stop` gives foreground_child none: it goes on" in text
+    assert "home/config.toml:2:9: table `never-cancel`: a stop reaches every descendant" in text
+    assert "`stop` gives foreground_child none: it continues" in text
     config = load_with(user='[routing]\ntable = "never-cancel"\nunsafe = true\n')
     routes, notice = routes_for(config, None)
     assert routes.name == "never-cancel"
@@ -166,7 +169,7 @@ def test_unsafe_excuses_no_mistake(error_of: Callable[..., str]) -> None:
         user=f'[routing]\nunsafe = true\n{deaf}deliver = [{{ to = "self", as = "none" }}]\n'
     )
     assert "home/config.toml:4:8: route `deaf`: action steer, but its cause `steer` does" in text
-    assert "that to nobody (row `word-steers`)" in text
+    assert "does not do that (row `word-steers`)" in text
 
 
 def test_a_choice_for_a_folder_is_a_layer(paths: Paths, project: Path, load_with: Load) -> None:
@@ -183,18 +186,20 @@ def test_a_choice_for_a_folder_is_a_layer(paths: Paths, project: Path, load_with
 def test_a_sessions_choice_goes_before_the_configuration(load_with: Load) -> None:
     """With the configuration's routes in front, and a notice if it is unsafe."""
     config = load_with(user=THROUGH)
-    routes, notice = routes_for(config, RoutesChoice("cancel-on-message", may_be_unsafe=True))
+    routes, notice = routes_for(config, RoutesChoice(table="cancel-on-message", may_be_unsafe=True))
     assert routes.name == "cancel-on-message"
-    assert "talk never stops a child" in notice
+    assert "a converse message never stops a child" in notice
     said = dispose(routes.dispositions, "converse", "delegating", "interrupt", "keyword", "off")
     assert said.name == "through"
-    with pytest.raises(ConfigError, match="talk never stops a child"):
-        routes_for(config, RoutesChoice("cancel-on-message"))
+    with pytest.raises(ConfigError, match="a converse message never stops a child"):
+        routes_for(config, RoutesChoice(table="cancel-on-message"))
 
 
 def test_a_table_of_another_version_is_said_and_not_used(load_with: Load) -> None:
     """A session that chose a table which is not here goes by the configuration."""
-    routes, notice = routes_for(load_with(), RoutesChoice("of-the-future", may_be_unsafe=True))
+    routes, notice = routes_for(
+        load_with(), RoutesChoice(table="of-the-future", may_be_unsafe=True)
+    )
     assert routes is STEERSMAN
     assert (
         notice == "This session's routing table `of-the-future` is not known here: `steersman` is."

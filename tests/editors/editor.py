@@ -14,7 +14,8 @@ from acp.schema import (
     DeniedOutcome,
     RequestPermissionResponse,
 )
-from blackbox.driver import COMMAND, WAIT, Place
+from support.driver import COMMAND, WAIT, Place
+from support.patience import seconds
 
 __all__ = ["Editor", "editing"]
 
@@ -58,7 +59,7 @@ class Editor:
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds, looked at after each update."""
-        async with asyncio.timeout(WAIT), self._changed:
+        async with asyncio.timeout(seconds(WAIT)), self._changed:
             await self._changed.wait_for(holds)
 
     def of(self, kind: str, session: str = "") -> list[Any]:
@@ -78,7 +79,7 @@ class Editor:
     def say(self, session: str, text: str) -> asyncio.Task[Any]:
         """Send a prompt; the task has its answer."""
         asked = self.agent.prompt(session_id=session, prompt=[text_block(text)])
-        return asyncio.create_task(asyncio.wait_for(asked, WAIT))
+        return asyncio.create_task(asyncio.wait_for(asked, seconds(WAIT)))
 
     async def extension(self, method: str, **params: Any) -> dict[str, Any]:
         """Call a method that is no part of the protocol."""

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from acp import RequestError, text_block
 from blackbox.conftest import Serve
-from blackbox.driver import Gate, Place, wait_gone
 from editors.editor import editing
-from serving import Door, Hang, Stall, Status, Text, Tools
+from support.driver import Gate, Place, wait_gone
+from support.model_server import Door, Hang, Stall, Status, Text, Tools
+from support.patience import seconds
 
 Story = Callable[[], Coroutine[Any, Any, None]]
 
@@ -330,7 +331,7 @@ def test_without_the_library_it_says_what_to_install(place: Place, serve: Serve)
         env=place.environ,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=seconds(30),
         check=False,
     )
     assert "steersman[acp]" in ran.stderr

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from blackbox.conftest import Serve
-from blackbox.driver import Gate, Place, wait_gone
-from serving import Text, Tools
+from support.driver import Gate, Place, wait_gone
+from support.model_server import Text, Tools
 
 AGENT = str(Path(__file__).with_name("someones_agent.py"))
 
@@ -136,4 +136,4 @@ def test_what_it_lacks_is_said_with_the_next_step(place: Place) -> None:
     del place.environ["AGENT_MEMORY"]
     place.run("chat", "--agent", "other", "say one")
     ran = place.run("chat", "--continue", "recall")
-    assert "remembers nothing" in ran.stdout
+    assert "does not remember" in ran.stdout

@@ -8,8 +8,8 @@ import os
 import shutil
 
 import pytest
-from blackbox.driver import Place, wait_gone
-from serving import Behaviour, ModelServer, Recorded, Text, Tools
+from support.driver import Place, wait_gone
+from support.model_server import Behaviour, ModelServer, Recorded, Text, Tools
 
 PLACES = f"{os.environ.get('STEERSMAN_TEST_AGENTS', '')}:{os.environ['PATH']}"
 COMMAND = "echo $$ > pid; setsid sleep 300"

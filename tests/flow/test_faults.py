@@ -12,29 +12,31 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from steersman.workflows.document import tell
 from steersman.workflows.flow.check import Surroundings, check_file
 from steersman.workflows.paths import Paths
-from steersman.workflows.settings import ToolName
+from steersman.workflows.tools import TOOLS
 
 FAULTS = Path(__file__).parent / "faults"
 IS_WRITING = os.environ.get("STEERSMAN_SNAPSHOTS") == "write"
-TOOLS = ", ".join(f"`{name}`" for name in get_args(ToolName))
+KNOWN_TOOLS = ", ".join(f"`{name}`" for name in TOOLS)
 NAMES = sorted(path.stem for path in FAULTS.glob("*.toml"))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_mistake_is_told_with_its_place_and_a_hint(name: str, tmp_path: Path) -> None:
     """All mistakes of a file are told at once, in the order of the text."""
-    around = Surroundings(Paths.of({"STEERSMAN_HOME": str(tmp_path)}), tmp_path, dict(os.environ))
+    around = Surroundings(
+        paths=Paths.of({"STEERSMAN_HOME": str(tmp_path)}), folder=tmp_path, environ=dict(os.environ)
+    )
     checked = check_file(FAULTS / f"{name}.toml", around)
     told = [tell(one) for one in checked.faults]
     told += [tell(one, "warning: ") for one in checked.warnings]
-    text = "\n".join(told).replace(f"{FAULTS}/", "").replace(TOOLS, "(the tools)") + "\n"
+    text = "\n".join(told).replace(f"{FAULTS}/", "").replace(KNOWN_TOOLS, "(the tools)") + "\n"
     snapshot = FAULTS / f"{name}.txt"
     if IS_WRITING:
         snapshot.write_text(text, encoding="utf-8")
@@ -82,7 +84,9 @@ def test_no_mistake_is_without_a_snapshot(tmp_path: Path) -> None:
         reached.add((frame.f_code.co_filename, frame.f_lineno))
         return follow if frame.f_code.co_filename in files else None
 
-    around = Surroundings(Paths.of({"STEERSMAN_HOME": str(tmp_path)}), tmp_path, dict(os.environ))
+    around = Surroundings(
+        paths=Paths.of({"STEERSMAN_HOME": str(tmp_path)}), folder=tmp_path, environ=dict(os.environ)
+    )
     before = sys.gettrace()
     for name in NAMES:
         sys.settrace(follow)  # anew for each: what is nested too deeply ends a trace, too

@@ -60,7 +60,9 @@ WORDS = sorted({word for text in TEXTS for word in re.findall(r"\b[a-z_]{2,12}\b
 def test_no_file_is_answered_with_a_traceback(seed: int, tmp_path: Path) -> None:
     """Each is either sound, and then has a plan, or has faults that can be shown."""
     chance = random.Random(seed)
-    around = Surroundings(Paths.of({"STEERSMAN_HOME": str(tmp_path)}), tmp_path, dict(os.environ))
+    around = Surroundings(
+        paths=Paths.of({"STEERSMAN_HOME": str(tmp_path)}), folder=tmp_path, environ=dict(os.environ)
+    )
     path = tmp_path / "job.toml"
     sound = 0
     for _ in range(MUTANTS):
@@ -81,7 +83,9 @@ def test_no_file_is_answered_with_a_traceback(seed: int, tmp_path: Path) -> None
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"\x00" * 100, b"[" * 50_000, b"a." * 5_000])
 def test_no_bytes_are_answered_with_a_traceback(content: bytes, tmp_path: Path) -> None:
     """Not even what is no text at all."""
-    around = Surroundings(Paths.of({"STEERSMAN_HOME": str(tmp_path)}), tmp_path, {})
+    around = Surroundings(
+        paths=Paths.of({"STEERSMAN_HOME": str(tmp_path)}), folder=tmp_path, environ={}
+    )
     path = tmp_path / "job.toml"
     path.write_bytes(content)
     assert all(tell(one) for one in check_file(path, around).faults)

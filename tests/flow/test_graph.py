@@ -30,9 +30,15 @@ def ordered_steps(draw: st.DrawFn) -> tuple[StepSpec, ...]:
     for number in range(count):
         known = [f"s{one}" for one in range(number)]
         needs = draw(st.lists(st.sampled_from(known), unique=True, max_size=4)) if known else []
-        action = RunAction(("true",))
+        action = RunAction(words=("true",))
         steps.append(
-            StepSpec(f"s{number}", number, action, needs=tuple(needs), is_final=number >= usual)
+            StepSpec(
+                id=f"s{number}",
+                number=number,
+                action=action,
+                needs=tuple(needs),
+                is_final=number >= usual,
+            )
         )
     return tuple(draw(st.permutations(steps)))
 
@@ -61,7 +67,8 @@ def test_a_circle_is_found_exactly_when_there_is_one(needs: Needs) -> None:
         assert all(need in needs[name] for name, need in pairs)
     assert bool(cycle) == any(name in reaches(needs, name) for name in needs)
     steps = [
-        StepSpec(name, n, RunAction(("true",)), needs=needs[name]) for n, name in enumerate(needs)
+        StepSpec(id=name, number=n, action=RunAction(words=("true",)), needs=needs[name])
+        for n, name in enumerate(needs)
     ]
     assert bool(list(order_faults(steps))) == bool(cycle)
 
@@ -86,7 +93,9 @@ def test_levels_and_ancestors(needs: Needs) -> None:
 @settings(max_examples=300, deadline=None)
 def test_a_plan_has_each_step_once_behind_all_it_needs(steps: tuple[StepSpec, ...]) -> None:
     """So it can be run one by one; the steps at the end come behind all others."""
-    plan = plan_of(WorkflowSpec("job", "job.toml", ".", "", steps), {})
+    plan = plan_of(
+        WorkflowSpec(name="job", file="job.toml", folder=".", source="", steps=steps), {}
+    )
     order = [one.step.id for one in plan.steps]
     assert sorted(order) == sorted(step.id for step in steps)
     place = {name: number for number, name in enumerate(order)}

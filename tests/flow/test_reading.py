@@ -63,27 +63,30 @@ def test_a_whole_file_becomes_a_spec(read: Read) -> None:
     spec = read(MIGRATE)
     assert spec.steps == (
         StepSpec(
-            "find", 0, RunAction(("git", "ls-files", "{{ vars.glob }}")), output=Output("lines")
+            id="find",
+            number=0,
+            action=RunAction(words=("git", "ls-files", "{{ vars.glob }}")),
+            output=Output(form="lines"),
         ),
         StepSpec(
-            "migrate",
-            1,
-            AgentAction("Rewrite {{ item }} to use zod.", "coder"),
+            id="migrate",
+            number=1,
+            action=AgentAction(prompt="Rewrite {{ item }} to use zod.", agent="coder"),
             needs=("find",),
             for_each="steps.find.output",
             parallel=4,
-            retry=Retry(2, 0.5),
+            retry=Retry(max=2, backoff=0.5),
             timeout=300.0,
             idempotent=True,
         ),
-        StepSpec("test", 2, RunAction(("npm", "test")), needs=("migrate",)),
+        StepSpec(id="test", number=2, action=RunAction(words=("npm", "test")), needs=("migrate",)),
         StepSpec(
-            "fix",
-            3,
-            AgentAction(
-                "Make the tests pass:\n{{ steps.test.output }}",
-                "coder",
-                GoalSpec("npm test succeeds", (("npm", "test"),), 5),
+            id="fix",
+            number=3,
+            action=AgentAction(
+                prompt="Make the tests pass:\n{{ steps.test.output }}",
+                agent="coder",
+                goal=GoalSpec(text="npm test succeeds", gates=(("npm", "test"),), max_turns=5),
             ),
             needs=("test",),
             when="steps.test.exit_code != 0",
@@ -98,7 +101,7 @@ def test_a_whole_file_becomes_a_spec(read: Read) -> None:
 
 def test_a_failed_retry_waits_twice_as_long_each_time() -> None:
     """The first wait is the back-off, then it doubles, up to ten minutes."""
-    retry = Retry(20, 1.5)
+    retry = Retry(max=20, backoff=1.5)
     assert [retry.delay(attempt) for attempt in (1, 2, 3, 20)] == [1.5, 3.0, 6.0, 600.0]
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.patience import seconds
 
 from steersman.workflows.config import shipped_text
 from steersman.workflows.document import known_keys
-from steersman.workflows.flow.usage import starter, workflow_schema
-from steersman.workflows.flow.workflow_file import SHIPPED_WORKFLOWS, WorkflowFile
-from steersman.workflows.schema import schema
+from steersman.workflows.flow.workflow_file import SHIPPED_WORKFLOWS, WorkflowFile, starter
+from steersman.workflows.schema import schema, workflow_schema
 
 ALL_KEYS = """\
 [workflow]
@@ -98,7 +98,7 @@ def lint(folder: Path, *files: str) -> subprocess.CompletedProcess[str]:
         env={"HOME": str(folder), "NO_COLOR": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=seconds(60),
         check=False,
     )
 

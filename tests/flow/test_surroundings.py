@@ -36,7 +36,11 @@ def around(tmp_path: Path) -> Surroundings:
     for path in (home, folder):
         path.mkdir()
     (home / "config.toml").write_text(USER)
-    return Surroundings(Paths.of({"STEERSMAN_HOME": str(home)}), folder, {"PATH": "/bin:/usr/bin"})
+    return Surroundings(
+        paths=Paths.of({"STEERSMAN_HOME": str(home)}),
+        folder=folder,
+        environ={"PATH": "/bin:/usr/bin"},
+    )
 
 
 @pytest.fixture
@@ -184,7 +188,7 @@ def test_workflows_in_workflows_are_found_beside_their_own_file(around: Surround
         (around.folder / f"{name}.toml").write_text("[workflow]\n" + inner.format(following))
     faults = check_file(around.folder / "one.toml", around).faults
     assert [one.fault.message for one in faults] == [
-        "workflows run each other for ever: `one.toml` runs `two.toml` runs `three.toml` runs `one.toml`"
+        "workflows include each other: `one.toml` runs `two.toml` runs `three.toml` runs `one.toml`"
     ]
     (around.folder / "three.toml").write_text(f"[workflow]\n{STEP}")
     assert check_file(around.folder / "one.toml", around).faults == ()
@@ -202,6 +206,4 @@ def test_workflows_in_workflows_come_to_an_end(around: Surroundings) -> None:
     (around.folder / "w9.toml").write_text(f"[workflow]\n{STEP}")
     assert check_file(around.folder / "w3.toml", around).faults == ()
     faults = check_file(around.folder / "w0.toml", around).faults
-    assert {one.fault.message for one in faults} == {
-        "workflows stand in each other more than 8 deep"
-    }
+    assert {one.fault.message for one in faults} == {"workflows are nested more than 8 deep"}

@@ -1,16 +1,17 @@
 """From the routing table's row to whoever listens: each row's acknowledgement arrives as an event."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from steersman.actors.simulated.ports import Chances
 from steersman.actors.simulated.program import SimulatedProgram
 from steersman.actors.simulated.session import SimulationPlan
-from steersman.gateway.events.contract import Event, Narrator
+from steersman.gateway.events.contract import Event
+from steersman.gateway.events.translation import Narrator
 from steersman.machines.disposition import (
     DEFAULT_DISPOSITIONS,
     Action,
@@ -28,10 +29,10 @@ ROWS = [row for row in DEFAULT_DISPOSITIONS.rows if row.action is not Action.COM
 
 def program(heard: list[Event], chances: Chances, **settings: Any) -> SimulatedProgram:
     """Begin a program whose events are gathered; its first message is told to work."""
-    plan = SimulationPlan(Policy(**settings), chances, haste=0.0, longest_batch=1)
+    plan = SimulationPlan(policy=Policy(**settings), chances=chances, haste=0.0, longest_batch=1)
     made = SimulatedProgram(plan, Random(7), session_first)
-    made.environment.ears = Narrator("s1", heard.append, lambda: 0.0)
-    made.say(UserMessage("normal", "work", Intent.CONVERSE, client_id="c1"))
+    made.environment.observers = (Narrator("s1", heard.append, lambda: 0.0),)
+    made.say(UserMessage(type="normal", content="work", intent=Intent.CONVERSE, client_id="c1"))
     return made
 
 
@@ -63,7 +64,11 @@ def test_each_row_is_acknowledged_as_it_says(row: DispositionRow, intent: Intent
     made.environment.dispositions = Table("one row", space, (replace(row, when={}),))
     then = "" if intent is Intent.INTERRUPT_BARE else "exit now"
     kind: Any = "interrupt" if intent is Intent.INTERRUPT_BARE else "normal"
-    made.say(UserMessage(kind, "exit now", intent, "exit", then, client_id="c2"))
+    made.say(
+        UserMessage(
+            type=kind, content="exit now", intent=intent, matched="exit", then=then, client_id="c2"
+        )
+    )
     run(made)
     told = answer(heard, "c2")
     if row.action is Action.REFUSE:
@@ -92,7 +97,9 @@ def test_a_word_is_named_only_where_it_decided(
     made = program(heard, TALK, **settings)
     run(made, lambda: bool(made.ports.models))
     kind: Any = "steer" if intent is Intent.STEER_WORD else "interrupt"
-    made.say(UserMessage(kind, "words", intent, matched, client_id="c2"))
+    made.say(
+        UserMessage(type=kind, content="words", intent=intent, matched=matched, client_id="c2")
+    )
     run(made)
     assert answer(heard, "c2")["matched"] == decided
 
@@ -102,7 +109,15 @@ def test_at_rest_no_word_decides() -> None:
     heard: list[Event] = []
     made = program(heard, TALK)
     run(made)
-    made.say(UserMessage("interrupt", "stop it", Intent.INTERRUPT_BARE, "stop", client_id="c2"))
+    made.say(
+        UserMessage(
+            type="interrupt",
+            content="stop it",
+            intent=Intent.INTERRUPT_BARE,
+            matched="stop",
+            client_id="c2",
+        )
+    )
     run(made)
     told = answer(heard, "c2")
     assert (told["as"], told["rule"], told["matched"]) == ("turn", "run", None)
@@ -114,7 +129,15 @@ def test_a_stop_that_comes_again_says_so() -> None:
     made = program(heard, TOOLS)
     run(made, lambda: bool(made.ports.tools))
     for key in ("c2", "c3"):
-        made.say(UserMessage("interrupt", "stop", Intent.INTERRUPT_BARE, "stop", client_id=key))
+        made.say(
+            UserMessage(
+                type="interrupt",
+                content="stop",
+                intent=Intent.INTERRUPT_BARE,
+                matched="stop",
+                client_id=key,
+            )
+        )
         run(made, lambda: made.record.state == "interrupting")
     run(made)
     told = answer(heard, "c3")
@@ -127,7 +150,9 @@ def test_a_steer_behind_the_last_answer_enters() -> None:
     made = program(heard, TALK)
     run(made, lambda: bool(made.ports.models))
     run(made, lambda: not made.ports.models)  # the answer is in the turn's mailbox
-    made.say(UserMessage("steer", "use tabs", Intent.EXPLICIT_STEER, client_id="c2"))
+    made.say(
+        UserMessage(type="steer", content="use tabs", intent=Intent.EXPLICIT_STEER, client_id="c2")
+    )
     run(made)
     told = answer(heard, "c2")
     assert (told["as"], told["ack"]) == ("steer", "steered")
@@ -139,7 +164,15 @@ def test_a_planned_stop_is_acknowledged_by_its_row() -> None:
     heard: list[Event] = []
     made = program(heard, TOOLS, interrupt_at="boundary")
     run(made, lambda: bool(made.ports.tools))
-    made.say(UserMessage("interrupt", "stop", Intent.INTERRUPT_BARE, "stop", client_id="c2"))
+    made.say(
+        UserMessage(
+            type="interrupt",
+            content="stop",
+            intent=Intent.INTERRUPT_BARE,
+            matched="stop",
+            client_id="c2",
+        )
+    )
     run(made)
     told = answer(heard, "c2")
     assert (told["ack"], told["matched"]) == ("interrupt_detected", "stop")

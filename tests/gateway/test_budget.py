@@ -1,9 +1,11 @@
 """The budget of copies of files: what it spares, and that its end is never the chat's."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
+
+from msgspec.structs import replace
+from support.patience import seconds
 
 from steersman.gateway.budget import StorageLimit
 from steersman.journal.memory import MemoryStore
@@ -18,7 +20,15 @@ def home(tmp_path: Path, *sessions: SessionRow) -> MemoryStore:
         store.create(row)
         lease = store.claim(row.session, "node")
         assert lease is not None
-        store.commit([Commit(lease, [StoredEntry(1, 1.0, {"kind": "session_suspended"})], row)])
+        store.commit(
+            [
+                Commit(
+                    lease=lease,
+                    entries=[StoredEntry(seq=1, time=1.0, data={"kind": "session_suspended"})],
+                    row=row,
+                )
+            ]
+        )
         store.release(lease)
         ledger = kept / f"ledger-{row.session}.jsonl"
         ledger.write_text("\n" * 1000)
@@ -28,7 +38,9 @@ def home(tmp_path: Path, *sessions: SessionRow) -> MemoryStore:
 
 def row(name: str, **more: object) -> SessionRow:
     """A session that was left in order."""
-    told = SessionRow(name, "/here", created=1.0, updated=1.0, state="suspended", seq=1)
+    told = SessionRow(
+        session=name, folder="/here", created=1.0, updated=1.0, state="suspended", seq=1
+    )
     return replace(told, **more)  # type: ignore[arg-type]
 
 
@@ -45,10 +57,10 @@ def test_what_can_be_resumed_or_is_open_keeps_its_copies(tmp_path: Path) -> None
     said: SimpleQueue[str] = SimpleQueue()
     budget = StorageLimit(tmp_path, store, 1, said.put)
     budget.keep()
-    told = said.get(timeout=10.0)
+    told = said.get(timeout=seconds(10.0))
     assert told.startswith("Copies of files took 3 kB")
     assert told.endswith("can no longer be reverted: over.")
-    assert "still needed" in said.get(timeout=10.0)
+    assert "still needed" in said.get(timeout=seconds(10.0))
     budget.close()
     assert left(tmp_path) == {"cut", "live"}
 

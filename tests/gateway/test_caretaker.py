@@ -1,4 +1,4 @@
-"""A session's queue, changed while nobody has the session open: everything kept, nothing begun."""
+"""A session's queue, changed while no program has the session open: everything kept, nothing begun."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.patience import seconds
 
 from steersman.gateway.control import LINE_LIMIT, UNREAD_LIMIT
 from steersman.gateway.conversation import Conversation
@@ -42,7 +43,7 @@ def address(path: Path) -> Iterator[str]:
 def talking(host: Host) -> Iterator[Callable[[bytes], dict[str, Any]]]:
     """Give a way to send one raw line and read one answer."""
     with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(WAIT)
+        client.settimeout(seconds(WAIT))
         with address(socket_of(host)) as where:
             client.connect(where)
         with client.makefile("rb") as answers:
@@ -93,7 +94,7 @@ def test_a_line_without_end_is_cut_off(begin: Begin) -> None:
     host = begin()
     host.begin(host.paths.config.parent / "project")
     with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(WAIT)
+        client.settimeout(seconds(WAIT))
         with address(socket_of(host)) as where:
             client.connect(where)
         block = b"x" * 65536
@@ -112,7 +113,7 @@ def test_a_client_that_never_reads_is_cut_off(begin: Begin) -> None:
     conversation = host.begin(host.paths.config.parent / "project")
     number = UNREAD_LIMIT // 1_000_000 + 6
     with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(WAIT)
+        client.settimeout(seconds(WAIT))
         with address(socket_of(host)) as where:
             client.connect(where)
         params = json.dumps({"session": conversation.session})
@@ -120,7 +121,7 @@ def test_a_client_that_never_reads_is_cut_off(begin: Begin) -> None:
         with client.makefile("rb") as heard:
             assert b"ok" in heard.readline()
             for _ in range(number):
-                conversation.narrate("notice", text="x" * 1_000_000)
+                conversation.narrator.notice("x" * 1_000_000)
             other = remote_of(host, conversation)
             assert other.call("queue")["items"] == []
             other.close()
@@ -146,7 +147,7 @@ def test_a_hundred_clients_at_once(begin: Begin) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(WAIT)
+        thread.join(seconds(WAIT))
     assert {one["type"] for one in receipts} == {"accepted"}
     assert {one["text"] for one in receipts} == {f"message {n}" for n in range(100)}
     assert len({one["id"] for one in receipts}) == 100
@@ -206,7 +207,9 @@ def test_another_user_gets_nothing(begin: Begin, tmp_path: Path) -> None:
     other = ["setpriv", "--reuid", "65534", "--clear-groups", "/usr/bin/env", "python3", "-c", code]
 
     def attempt() -> str:
-        done = subprocess.run(other, capture_output=True, text=True, timeout=WAIT, cwd=path.parent)
+        done = subprocess.run(
+            other, capture_output=True, text=True, timeout=seconds(WAIT), cwd=path.parent
+        )
         return done.stdout.strip() or done.stderr
 
     assert attempt() == "PermissionError"

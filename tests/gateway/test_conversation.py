@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pykka import ThreadingActor
+from support.patience import seconds
 
 from steersman.gateway.events.contract import Event
 from steersman.gateway.host import Host
@@ -29,7 +30,7 @@ def test_a_session_that_is_about_to_be_let_go_is_not_open(
 
     assert [one["text"] for one in heard if one["type"] == "rejected"] == ["hello"]
     assert queue is not None
-    assert (queue.ok, "has ended" in queue.text) == (False, True)
+    assert (queue.ok, "is finalized" in queue.text) == (False, True)
 
 
 DELEGATES = """
@@ -56,10 +57,10 @@ def test_leaving_needs_no_thread_for_each_subagent(
     host.hub.subscribe(lambda one: ended.set() if one["type"] == "child_ended" else None)
     talk = host.begin(tmp_path / "project")
     talk.say("go")
-    assert ended.wait(10)
+    assert ended.wait(seconds(10))
 
     leaving = threading.Thread(target=talk.leave, daemon=True)
     leaving.start()
-    leaving.join(10)
+    leaving.join(seconds(10))
 
     assert not leaving.is_alive()

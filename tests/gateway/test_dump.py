@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
+from support.patience import seconds
 
 from steersman.gateway.dumps.dump import dump_session
 from steersman.gateway.dumps.tree import draw_dump
@@ -17,7 +18,7 @@ from steersman.machines.messages import UserMessage
 from steersman.machines.orders import Inspect, Kill
 
 Begin = Callable[..., Host]
-ONLY_LIVE = ("mailbox", "restarts", "supervised", "waiting_for", "last_message")
+ONLY_LIVE = ("mailbox", "restarts", "rule", "supervised", "waiting_for", "last_message")
 
 
 def bare(data: dict[str, Any]) -> dict[str, Any]:
@@ -39,14 +40,14 @@ def test_live_and_stored_dumps_agree(begin: Begin, tmp_path: Path, moment: str) 
     host.hub.subscribe(lambda event: came.get(event["type"], threading.Event()).set())
     conversation = host.begin(tmp_path)
     conversation.say("work")
-    assert came["turn_started"].wait(20)
+    assert came["turn_started"].wait(seconds(20))
     if moment == "idle":
-        assert came["turn_ended"].wait(20)
+        assert came["turn_ended"].wait(seconds(20))
     else:
         conversation.say("later", "queue")
     if moment == "held":
         conversation.say("/stop")
-        assert came["stopped"].wait(20)
+        assert came["stopped"].wait(seconds(20))
     live = conversation.inspect()
     (row,) = host.store.sessions()
     stored = conversation.redacted(dump_session(host.store, replace(row, seq=live["seq"])))
@@ -80,10 +81,10 @@ def test_a_difference_to_the_journal_is_shown(
         is_refused.set()
         raise StoreError("the disk is full", "make room")
 
-    monkeypatch.setattr(conversation.runtime.store, "commit", refuse)
-    said = UserMessage("normal", "work", Intent.CONVERSE)
-    conversation.runtime.tell(conversation.session, said)
-    assert is_refused.wait(20)
+    monkeypatch.setattr(conversation.store, "commit", refuse)
+    said = UserMessage(type="normal", content="work", intent=Intent.CONVERSE)
+    conversation.post(said, "work")
+    assert is_refused.wait(seconds(20))
     data = conversation.inspect()
     session, turn = data["actors"]["session"], data["actors"]["turn"]
     assert (session["state"], session["differs"], turn["differs"]) == ("busy", "idle", "")
@@ -95,12 +96,13 @@ def test_a_difference_to_the_journal_is_shown(
 
 def test_an_actor_says_how_often_it_was_restarted(begin: Begin, tmp_path: Path) -> None:
     """One that was killed is there again, and says so, and what it was told last."""
-    conversation = begin().begin(tmp_path)
-    ref = conversation.runtime.sessions[conversation.session].ref
+    host = begin()
+    conversation = host.begin(tmp_path)
+    ref = host.runtime.sessions[conversation.session].ref
     assert ref is not None
     session: Any = ref.actor_inbox
-    session.owner.children["queue"].ref.tell(Kill(0))
-    conversation.runtime.ask(conversation.session, Inspect(is_last=True, is_of_queue=True))
+    session.owner.children["queue"].ref.tell(Kill(incarnation=0))
+    conversation.ask(Inspect(is_last=True, is_of_queue=True))
     queue = conversation.inspect()["actors"]["queue"]
     said = [queue[name] for name in ("restarts", "last_message", "supervised")]
     assert said == [1, "", "running"]

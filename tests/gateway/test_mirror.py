@@ -4,6 +4,8 @@ import threading
 import tomllib
 from pathlib import Path
 
+from support.patience import seconds
+
 from steersman.gateway.queue_file import document
 from steersman.gateway.scribe import Mirror
 from steersman.journal.queue_record import ItemRecord, QueueRecord
@@ -11,7 +13,9 @@ from steersman.journal.queue_record import ItemRecord, QueueRecord
 
 def queue(*texts: str) -> QueueRecord:
     """A queue of these, all waiting."""
-    items = {f"m{n}": ItemRecord(f"m{n}", n, text) for n, text in enumerate(texts, 1)}
+    items = {
+        f"m{n}": ItemRecord(id=f"m{n}", number=n, text=text) for n, text in enumerate(texts, 1)
+    }
     return QueueRecord(items=items, order=tuple(items))
 
 
@@ -64,7 +68,7 @@ def test_a_fault_is_told_once(tmp_path: Path) -> None:
 
     mirror = Mirror(tmp_path / "file", tell)
     mirror.put("abc", document("abc", queue("a"), 0.0))
-    assert was_told.wait(10.0)
+    assert was_told.wait(seconds(10.0))
     mirror.put("abc", document("abc", queue("b"), 0.0))
     mirror.close()
     assert len(told) == 1

@@ -2,10 +2,10 @@
 
 import os
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from steersman.gateway.queue_file import (
     SavedItem,
@@ -24,7 +24,7 @@ ODD = 'two\nlines "quoted" \\ back ' + "'''" + """ é 日本 \u0007 \ud800 end""
 def queue(*texts: str) -> QueueRecord:
     """A queue of these, all waiting."""
     items = {
-        f"m{n}": ItemRecord(f"m{n}", n, text, user="ann", created=1_800_000_000.0)
+        f"m{n}": ItemRecord(id=f"m{n}", number=n, text=text, user="ann", created=1_800_000_000.0)
         for n, text in enumerate(texts, 1)
     }
     return QueueRecord(items=items, order=tuple(items))
@@ -43,8 +43,8 @@ def test_what_is_written_reads_back() -> None:
     assert (data["session_id"], data["items"][0]["progress"]) == ("abc", "file 23/50")
     assert data["saved_at"].isoformat() == "2027-01-15T08:01:40+00:00"
     assert parse(text, "q.toml") == [
-        SavedItem("first", "interrupted", "ann"),
-        SavedItem(ODD.replace("\ud800", "?"), "pending", "ann"),
+        SavedItem(content="first", status="interrupted", user="ann"),
+        SavedItem(content=ODD.replace("\ud800", "?"), status="pending", user="ann"),
     ]
 
 
@@ -53,7 +53,7 @@ def test_what_is_written_reads_back() -> None:
     [
         ("items = [", "q.toml:1:10: not TOML"),
         ('a = 1\nb = "x\n', "q.toml:2:7: not TOML"),
-        ("", "q.toml: this is no queue file: it has no [[items]]"),
+        ("", "q.toml: this is not a queue file: it has no [[items]]"),
         ("items = 3", "it has no [[items]]"),
         ("items = [1]", "item 1 is not a table"),
         ('[[items]]\ncontent = "a"\n[[items]]\nstatus = "pending"', "item 2 has no `content`"),
@@ -86,12 +86,12 @@ def test_links_pipes_and_large_files_are_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.toml")
     (tmp_path / "large.toml").write_bytes(b"# \n" * 3_000_000)
     (tmp_path / "bytes.toml").write_bytes(b'a = 1\nb = "\xff"')
-    assert read_file(real) == [SavedItem("a", "pending", "ann")]
+    assert read_file(real) == [SavedItem(content="a", status="pending", user="ann")]
     for name, why in {
         "link": "symbolic link",
         "pipe": "no regular file",
         "large": "larger than 8 MiB",
-        "bytes": "bytes.toml:2:6: this is no queue file: not UTF-8",
+        "bytes": "bytes.toml:2:6: this is not a queue file: not UTF-8",
         "missing": "No such file",
     }.items():
         with pytest.raises(ConfigError) as caught:

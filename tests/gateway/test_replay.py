@@ -5,7 +5,7 @@ import pytest
 from steersman.gateway.replay import Deviation, Replay, moments, replay
 from steersman.journal import entries as e
 from steersman.journal.codec import encode_entry
-from steersman.journal.limit_entries import LimitReached
+from steersman.journal.entries import LimitReached
 from steersman.journal.store import StoredEntry
 from steersman.machines.conversation import ChatMessage, ToolRequest
 from steersman.machines.delivery import Delivery, DeliveryRow
@@ -18,26 +18,53 @@ from steersman.workflows.table_file import named_table
 
 def journal(*entries: e.Entry) -> list[StoredEntry]:
     """Number entries as a store does."""
-    return [StoredEntry(n, 100.0 + n, encode_entry(one)) for n, one in enumerate(entries, 1)]
+    return [
+        StoredEntry(seq=n, time=100.0 + n, data=encode_entry(one))
+        for n, one in enumerate(entries, 1)
+    ]
 
 
-OPENED = e.SessionOpened("s1", "/x", "assistant", "m", "Be brief.")
+OPENED = e.SessionOpened(
+    session="s1", folder="/x", agent="assistant", model="m", system="Be brief."
+)
 FIRST = (
     OPENED,
-    e.Queued("m1", 1, "rewrite it all", "turn", rule="run"),
-    e.TurnStarted("t1", "m1", 1, 1),
+    e.Queued(item="m1", number=1, text="rewrite it all", said_as="turn", rule="run"),
+    e.TurnStarted(turn="t1", item="m1", number=1, epoch=1),
 )
 
 
-CALL = ToolRequest("t1.c1", "delegate", {"task": "look"})
+CALL = ToolRequest(call="t1.c1", tool="delegate", arguments={"task": "look"})
 KID = (
-    e.ModelCalled("t1", 1),
-    e.Answered("t1", 1, messages=(ChatMessage("assistant", "", (CALL,)),)),
-    e.ToolIntended("t1", 1, CALL.call, CALL.tool, CALL.arguments),
-    e.ChildStarted("kid", "s2", "assistant", "look", "foreground_child", "t1", CALL.call, 1),
+    e.ModelCalled(turn="t1", step=1),
+    e.Answered(
+        turn="t1", step=1, messages=(ChatMessage(role="assistant", text="", tool_calls=(CALL,)),)
+    ),
+    e.ToolIntended(turn="t1", step=1, call=CALL.call, tool=CALL.tool, arguments=CALL.arguments),
+    e.ChildStarted(
+        child="kid",
+        session="s2",
+        agent="assistant",
+        task="look",
+        relation="foreground_child",
+        turn="t1",
+        call=CALL.call,
+        epoch=1,
+    ),
 )
 """A child for which the turn waits."""
-HELPER = (e.ChildStarted("helper", "s3", "assistant", "test", "background_child", "t1", "", 1),)
+HELPER = (
+    e.ChildStarted(
+        child="helper",
+        session="s3",
+        agent="assistant",
+        task="test",
+        relation="background_child",
+        turn="t1",
+        call="",
+        epoch=1,
+    ),
+)
 """A child in the background."""
 
 
@@ -59,7 +86,9 @@ def brief(one: Deviation) -> tuple[str, str, str, str]:
 
 def test_a_question_during_delegation() -> None:
     """Here it waits; a table that cancels on every message would have stopped the child."""
-    asked = e.Queued("m2", 2, "how is it going?", "queue", rule="subagent-working")
+    asked = e.Queued(
+        item="m2", number=2, text="how is it going?", said_as="queue", rule="subagent-working"
+    )
     done = under("cancel-on-message", asked)
     assert [brief(one) for one in done.deviations] == [
         (
@@ -78,14 +107,14 @@ def test_a_question_during_delegation() -> None:
 
 def test_a_stop_that_spares_children() -> None:
     """What /stop reaches is looked up in the second table; who is treated alike is left out."""
-    stop = e.InterruptRequested("i1", "t1", "stop")
-    done = under("never-cancel", stop, e.Interrupted("t1", "stop"), e.Stopped("t1"))
+    stop = e.InterruptRequested(receipt="i1", turn="t1", cause="stop")
+    done = under("never-cancel", stop, e.Interrupted(turn="t1", cause="stop"), e.Stopped(turn="t1"))
     assert [brief(one) for one in done.deviations] == [
         (
             "a stop",
             "",
             "kid is stopped, helper is stopped",
-            "kid goes on, helper goes on",
+            "kid continues, helper continues",
         )
     ]
     assert done.looked_at == {"message": 1, "other": 2}
@@ -93,9 +122,9 @@ def test_a_stop_that_spares_children() -> None:
 
 def test_the_end_of_a_turn_is_a_moment() -> None:
     """A table that lets nothing outlive a turn would have ended the child in the background."""
-    done = under("cancel-and-discard", e.TurnEnded("t1", "completed"), children=HELPER)
+    done = under("cancel-and-discard", e.TurnEnded(turn="t1", status="completed"), children=HELPER)
     assert [brief(one) for one in done.deviations] == [
-        ("the end of turn t1", "", "helper goes on", "helper ends for good")
+        ("the end of turn t1", "", "helper continues", "helper is finalized")
     ]
 
 
@@ -103,13 +132,20 @@ def test_a_message_that_says_more_is_one_message() -> None:
     """Its interrupt is journalled twice, as a message and as a receipt, and counted once."""
     done = under(
         "cancel-on-message",
-        e.Queued("m2", 2, "use zod", "interrupt", rule="busy-interrupt", is_next=True),
-        e.InterruptRequested("i1", "t1", "message", rule="busy-interrupt"),
+        e.Queued(
+            item="m2",
+            number=2,
+            text="use zod",
+            said_as="interrupt",
+            rule="busy-interrupt",
+            is_next=True,
+        ),
+        e.InterruptRequested(receipt="i1", turn="t1", cause="message", rule="busy-interrupt"),
         children=HELPER,
     )
     assert done.looked_at == {"message": 2}
     assert [brief(one)[2:] for one in done.deviations] == [
-        ("interrupts: helper goes on", "interrupts: helper is stopped")
+        ("interrupts: helper continues", "interrupts: helper is stopped")
     ]
 
 
@@ -117,8 +153,8 @@ def test_a_planned_stop_is_one_stop() -> None:
     """It is journalled when it is taken, and again when it takes effect."""
     done = under(
         "never-cancel",
-        e.InterruptPlanned("i1", "t1", "stop", tools=("shell",)),
-        e.InterruptRequested("i1", "t1", "stop"),
+        e.InterruptPlanned(receipt="i1", turn="t1", cause="stop", tools=("shell",)),
+        e.InterruptRequested(receipt="i1", turn="t1", cause="stop"),
     )
     assert done.looked_at == {"message": 1, "other": 1}
     assert len(done.deviations) == 1
@@ -126,24 +162,30 @@ def test_a_planned_stop_is_one_stop() -> None:
 
 def test_the_same_table_deviates_nowhere() -> None:
     """Nor does a session that chose the other table for itself, from there on."""
-    said = e.Queued("m2", 2, "how is it going?", "queue", rule="subagent-working")
-    stop = e.InterruptRequested("i1", "t1", "stop")
+    said = e.Queued(
+        item="m2", number=2, text="how is it going?", said_as="queue", rule="subagent-working"
+    )
+    stop = e.InterruptRequested(receipt="i1", turn="t1", cause="stop")
     assert under("steersman", said, stop).deviations == []
-    choice = e.PolicyChanged(routes=RoutesChoice("never-cancel", may_be_unsafe=True))
+    choice = e.PolicyChanged(routes=RoutesChoice(table="never-cancel", may_be_unsafe=True))
     assert under("never-cancel", said, choice, stop).deviations == []
     assert len(under("never-cancel", said, stop, choice).deviations) == 1
 
 
 def test_the_row_says_which_choice_the_sender_made() -> None:
     """A key that queues is not journalled, but its row is: the words do not decide under any table."""
-    queued = e.Queued("m2", 2, "stop the press", "queue", rule="explicit-queue")
+    queued = e.Queued(
+        item="m2", number=2, text="stop the press", said_as="queue", rule="explicit-queue"
+    )
     assert under("cancel-on-message", queued).deviations == []
 
 
 def test_modes_are_the_sessions_own() -> None:
     """What a person chose for the session counts from there on."""
     chosen_mode = e.PolicyChanged(busy_mode="queue")
-    queued = e.Queued("m2", 2, "how is it going?", "queue", rule="busy-queue")
+    queued = e.Queued(
+        item="m2", number=2, text="how is it going?", said_as="queue", rule="busy-queue"
+    )
     assert under("cancel-on-message", chosen_mode, queued).deviations == []
 
 
@@ -151,8 +193,8 @@ def test_what_no_table_decided_is_not_looked_at() -> None:
     """An imported message, and one whose reading was taken back, have no row."""
     done = under(
         "cancel-on-message",
-        e.Queued("m2", 2, "imported", "queue"),
-        e.Queued("m3", 3, "how is it going?", "queue", rule="taken-back"),
+        e.Queued(item="m2", number=2, text="imported", said_as="queue"),
+        e.Queued(item="m3", number=3, text="how is it going?", said_as="queue", rule="taken-back"),
     )
     assert (done.looked_at, done.deviations) == ({"message": 1}, [])
 
@@ -161,13 +203,15 @@ def test_what_no_table_decided_is_not_looked_at() -> None:
     ("entry", "what", "cause"),
     [
         (e.SessionLeaving(), "leaving the program", "signal"),
-        (e.SessionFinalizing("new"), "the end of the session", "new"),
-        (e.SessionFinalizing("user"), "the end of the session", "finalize"),
+        (e.SessionFinalizing(cause="new"), "the end of the session", "new"),
+        (e.SessionFinalizing(cause="user"), "the end of the session", "finalize"),
     ],
 )
 def test_the_end_of_a_session_is_one_moment(entry: e.Entry, what: str, cause: str) -> None:
     """The interrupt that follows from it is not another."""
-    follows = e.InterruptRequested("i1", "t1", "signal" if cause == "signal" else "finalize")
+    follows = e.InterruptRequested(
+        receipt="i1", turn="t1", cause="signal" if cause == "signal" else "finalize"
+    )
     *_, last = moments(journal(*FIRST, *KID, *HELPER, entry, follows), Policy())
     assert (last.what, last.cause) == (what, cause)
     assert [one.name for one in last.company] == ["the turn", "kid", "helper"]
@@ -175,15 +219,18 @@ def test_the_end_of_a_session_is_one_moment(entry: e.Entry, what: str, cause: st
 
 def test_a_child_that_has_ended_is_nobodys_company() -> None:
     """Who is around is what the journal says of that moment; a result leaves the turn alone again."""
-    said = [e.Queued(f"m{n}", n, "go on", "queue", rule="busy-queue") for n in (2, 3, 4)]
-    ended = e.ToolEnded("t1", CALL.call, CALL.tool, "ok")
+    said = [
+        e.Queued(item=f"m{n}", number=n, text="go on", said_as="queue", rule="busy-queue")
+        for n in (2, 3, 4)
+    ]
+    ended = e.ToolEnded(turn="t1", call=CALL.call, tool=CALL.tool, status="ok")
     history = moments(
         journal(
             *FIRST,
             said[0],
             *KID,
             said[1],
-            e.ChildEnded("kid", "completed", "Done."),
+            e.ChildEnded(child="kid", status="completed", text="Done."),
             ended,
             said[2],
         ),
@@ -201,18 +248,30 @@ def test_a_child_that_has_ended_is_nobodys_company() -> None:
 def test_a_named_steer_is_replayed_by_its_own_cause() -> None:
     """A steer that names a child in the background does not go to those the turn waits for."""
     said = e.Queued(
-        "m2", 2, "use tabs", "steer", rule="explicit-steer-through", for_children=("helper",)
+        item="m2",
+        number=2,
+        text="use tabs",
+        said_as="steer",
+        rule="explicit-steer-through",
+        for_children=("helper",),
     )
     table = named_table("steersman")
-    deaf = DeliveryRow("deaf", when(cause="steer_named"), Delivery.NONE, "Deaf.")
-    theirs = Routes("x", "", table.dispositions, table.deliveries.override([deaf]))
+    deaf = DeliveryRow(
+        name="deaf", when=when(cause="steer_named"), action=Delivery.NONE, why="Deaf."
+    )
+    theirs = Routes(
+        name="x",
+        doc="",
+        dispositions=table.dispositions,
+        deliveries=table.deliveries.override([deaf]),
+    )
     history = moments(journal(*FIRST, *KID, *HELPER, said), Policy())
     (found,) = replay(history, chosen, theirs, Words()).deviations
     assert brief(found) == (
         "message 2",
         "use tabs",
-        "steers: helper takes it in",
-        "steers: helper goes on",
+        "steers: helper receives it",
+        "steers: helper continues",
     )
     assert found.our_rule == "explicit-steer-through, steer-named"
 
@@ -221,37 +280,43 @@ def test_a_named_steer_is_replayed_by_its_own_cause() -> None:
     ("entries", "what", "cause", "company"),
     [
         (
-            (e.ChildCancelled("kid", "timeout"),),
+            (e.ChildCancelled(child="kid", cause="timeout"),),
             "the time limit of kid",
             "timeout",
             ["kid"],
         ),
         (
-            (LimitReached("t1", "tokens"), e.InterruptRequested("i1", "t1", "budget")),
+            (
+                LimitReached(turn="t1", what="tokens"),
+                e.InterruptRequested(receipt="i1", turn="t1", cause="budget"),
+            ),
             "a limit of the session",
             "budget",
             ["the turn", "kid", "helper"],
         ),
         (
-            (e.InterruptRequested("i1", "t1", "parent"),),
+            (e.InterruptRequested(receipt="i1", turn="t1", cause="parent"),),
             "a stop by the parent",
             "parent",
             ["the turn", "kid", "helper"],
         ),
         (
-            (e.SessionFinalizing("new"), e.InterruptRequested("i1", "t1", "new")),
+            (
+                e.SessionFinalizing(cause="new"),
+                e.InterruptRequested(receipt="i1", turn="t1", cause="new"),
+            ),
             "the end of the session",
             "new",
             ["the turn", "kid", "helper"],
         ),
         (
-            (e.SteerAddressed("m2", "", ("helper",)),),
+            (e.SteerAddressed(item="m2", turn="", for_children=("helper",)),),
             "a steer by m2, which waited",
             "steer_named",
             ["helper"],
         ),
         (
-            (e.SteerAddressed("m2", "", ("kid",)),),
+            (e.SteerAddressed(item="m2", turn="", for_children=("kid",)),),
             "a steer by m2, which waited",
             "steer_through",
             ["kid"],
@@ -262,7 +327,7 @@ def test_what_no_message_raises_is_one_moment(
     entries: tuple[e.Entry, ...], what: str, cause: str, company: list[str]
 ) -> None:
     """Limits, the parent's stop and the steer of a waiting message ask the table by their own cause."""
-    waiting = e.Queued("m2", 2, "use tabs", "queue", rule="busy-queue")
+    waiting = e.Queued(item="m2", number=2, text="use tabs", said_as="queue", rule="busy-queue")
     *_, last = moments(journal(*FIRST, *KID, *HELPER, waiting, *entries), Policy())
     assert (last.what, last.cause) == (what, cause)
     assert [companion.name for companion in last.company] == company
@@ -270,6 +335,9 @@ def test_what_no_message_raises_is_one_moment(
 
 def test_the_end_of_a_stop_beside_the_turn_is_no_end_of_a_turn() -> None:
     """Where children alone were stopped, no turn has ended."""
-    stop = (e.InterruptRequested("i1", "", "stop", reaches=("background_child",)), e.Stopped(""))
+    stop = (
+        e.InterruptRequested(receipt="i1", turn="", cause="stop", reaches=("background_child",)),
+        e.Stopped(turn=""),
+    )
     history = list(moments(journal(*FIRST, *HELPER, *stop), Policy()))
     assert [moment.what for moment in history] == ["message 1", "a stop"]

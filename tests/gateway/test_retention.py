@@ -12,7 +12,9 @@ NOW = 2_000_000_000.0
 def row(name: str, updated: float, **more: object) -> SessionRow:
     """A session with a message that waits, last active so many seconds before now."""
     fields: dict[str, object] = {"state": "suspended", "seq": 5, "waiting": 1} | more
-    return SessionRow(name, "/here", created=NOW - updated, updated=NOW - updated, **fields)  # type: ignore[arg-type]
+    return SessionRow(
+        session=name, folder="/here", created=NOW - updated, updated=NOW - updated, **fields
+    )  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

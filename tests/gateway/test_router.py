@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.gateway.commands.reply import Reply
+from steersman.gateway.commands.command import Reply
 from steersman.gateway.conversation import Conversation
 from steersman.gateway.host import Host
 from steersman.journal.recovery import load_record
@@ -39,10 +39,10 @@ def test_a_choice_holds_from_the_next_message_on(begin: Begin) -> None:
     assert live.environment.dispositions is STEERSMAN.dispositions
     reply = say(conversation, UNSAFE)
     assert (reply.ok, reply.data["table"]) == (True, "never-cancel")
-    assert "does not keep these rules: who wants work to stop is heard" in reply.text
+    assert "does not keep these rules: a stop reaches every descendant" in reply.text
     assert live.environment.deliveries is named_table("never-cancel").deliveries
     assert load_record(host.store, conversation.session).routes == RoutesChoice(
-        "never-cancel", may_be_unsafe=True
+        table="never-cancel", may_be_unsafe=True
     )
     assert say(conversation, "/routes").data["table"] == "never-cancel"
     assert say(conversation, "/routes use steersman").ok
@@ -56,7 +56,7 @@ def test_an_unsafe_table_is_refused_without_the_word(begin: Begin) -> None:
     before = load_record(host.store, conversation.session).seq
     reply = say(conversation, "/routes use cancel-on-message")
     assert not reply.ok
-    assert "talk never stops a child; but intent converse" in reply.text
+    assert "a converse message never stops a child; but intent converse" in reply.text
     assert not say(conversation, "/routes use no-such-table").ok
     assert not say(conversation, "/routes nonsense").ok
     assert load_record(host.store, conversation.session).seq == before
@@ -82,7 +82,9 @@ def test_a_session_that_nobody_has_open_keeps_the_choice(begin: Begin) -> None:
     host.runtime.leave(session)
     assert say(host.tend(session), UNSAFE).ok
     host.runtime.leave(session)
-    assert load_record(host.store, session).routes == RoutesChoice("never-cancel", True)
+    assert load_record(host.store, session).routes == RoutesChoice(
+        table="never-cancel", may_be_unsafe=True
+    )
     host.resume(session)
     live = host.runtime.sessions[session]
     assert live.environment.deliveries is named_table("never-cancel").deliveries

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from steersman.gateway.saved_queue import announce, take_session
+from steersman.gateway.saved_queue import announce
 
 NOW = 1_800_000_000.0
 ITEMS: list[dict[str, Any]] = [
@@ -38,20 +38,3 @@ def test_announcement(cause: str, can_utf8: bool, first: str) -> None:
     """What a crash or an exit left is announced in the literal words, plain without UTF-8."""
     event = {"cause": cause, "items": ITEMS, "last_active": "2027-01-15T07:37:00.000Z"}
     assert announce(event, NOW, can_utf8=can_utf8) == first + REST
-
-
-@pytest.mark.parametrize(
-    ("words", "name", "left"),
-    [
-        ([], "", []),
-        (["2"], "", ["2"]),
-        (["#12"], "", ["#12"]),
-        (["9f3a01c2"], "9f3a01c2", []),
-        (["--merge", "12345678"], "12345678", ["--merge"]),
-        (["last", "--keep"], "last", ["--keep"]),
-    ],
-)
-def test_a_session_among_words(words: list[str], name: str, left: list[str]) -> None:
-    """Numbers of items and options are no sessions."""
-    assert take_session(words) == name
-    assert words == left

@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("machines", "workflows", "journal", "ports", "actors", "gateway", "cli")
+KNOWN = {".ci", ".editorconfig", ".github", ".pre-commit-config.yaml", ".vscode"}
 IGNORED = {"__pycache__", "build", "dist", "node_modules"}
 
 
@@ -40,10 +41,10 @@ class Module:
 
 
 def files_below(folder: Path) -> list[Path]:
-    """List what belongs to the project: nothing hidden but `.ci`, nothing that tools left."""
+    """List what belongs to the project: nothing hidden but what is known, nothing that tools left."""
     found: list[Path] = []
     for path in sorted(folder.iterdir()):
-        is_hidden = path.name.startswith(".") and path.name != ".ci"
+        is_hidden = path.name.startswith(".") and path.name not in KNOWN
         if is_hidden or path.name in IGNORED or path.suffix == ".egg-info":
             continue
         found += files_below(path) if path.is_dir() else [path]

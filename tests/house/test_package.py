@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.patience import seconds
 
 import steersman
 
@@ -72,7 +73,7 @@ def test_lock_fits_the_declared_ranges(project: dict[str, Any], root: Path) -> N
 def test_generated_docs_are_current(root: Path) -> None:
     """Every generated page is what `make docs` would write."""
     command = [sys.executable, str(root / "docs" / "generate.py"), "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=110)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds(110))
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -88,7 +89,7 @@ def test_wheel_holds_the_rooms_and_nothing_else(
         shutil.copy(path, target)
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     command = [*build, "--no-index", "--wheel-dir", str(tmp_path), str(copy)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=110)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds(110))
     assert done.returncode == 0, done.stderr
     (wheel,) = tmp_path.glob("*.whl")
     held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}

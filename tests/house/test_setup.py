@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.patience import seconds
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def first_pip(root: Path, tmp_path: Path, **more: str) -> subprocess.CompletedPr
     """Run the script with nothing but the given settings, and without Debian's tools."""
     command = [sys.executable, str(root / ".ci" / "first_pip.py")]
     environ = {"HOME": str(tmp_path), "PATH": str(tmp_path), **more}
-    return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=seconds(60))
 
 
 @pytest.mark.parametrize("name", ["PIP_INDEX_URL", "UV_DEFAULT_INDEX", "PIP_CONFIG_FILE"])
@@ -89,7 +90,7 @@ def test_an_old_python_is_told_apart(root: Path, tmp_path: Path) -> None:
         (checkout / name).write_bytes((root / name).read_bytes())
     command = ["/bin/sh", str(checkout / ".ci" / "venv"), "user"]
     environ = {"PATH": str(tmp_path / "bin"), "TMPDIR": os.environ.get("TMPDIR", "/tmp")}
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=seconds(60))
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(
         "steersman: Python 3.11 or newer is needed, and here is Python 3.9.6;"

@@ -22,9 +22,9 @@ def say(text: str) -> None:
 
 def append(store: SqliteStore, lease: Lease, seq: int, size: int = 100) -> None:
     """Commit one entry of about `size` bytes and acknowledge it."""
-    entry = StoredEntry(seq, float(seq), {"n": seq, "pad": "x" * size})
-    row = SessionRow(lease.session, "/", seq=seq, updated=float(seq))
-    if store.commit([Commit(lease, [entry], row)]) != [True]:
+    entry = StoredEntry(seq=seq, time=float(seq), data={"n": seq, "pad": "x" * size})
+    row = SessionRow(session=lease.session, folder="/", seq=seq, updated=float(seq))
+    if store.commit([Commit(lease=lease, entries=[entry], row=row)]) != [True]:
         say("LOST")
         return
     say(f"ACK {seq}")
@@ -33,7 +33,7 @@ def append(store: SqliteStore, lease: Lease, seq: int, size: int = 100) -> None:
 def claimed(store: SqliteStore, session: str) -> Lease:
     """Make the session if need be, and own it."""
     if session not in [row.session for row in store.sessions()]:
-        store.create(SessionRow(session, "/"))
+        store.create(SessionRow(session=session, folder="/"))
     lease = store.claim(session, f"n{os.getpid()}")
     assert lease is not None
     return lease

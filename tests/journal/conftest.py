@@ -16,10 +16,7 @@ from steersman.journal.memory import MemoryStore
 from steersman.journal.sqlite import SqliteStore
 from steersman.journal.store import Commit, Lease, SessionRow, Snapshot, Store, StoredEntry
 
-HERE = Path(__file__).parent
-CHILD = HERE / "child.py"
-if str(HERE) not in sys.path:
-    sys.path.append(str(HERE))
+CHILD = Path(__file__).with_name("child.py")
 
 
 class Backend(Protocol):
@@ -72,11 +69,13 @@ class Maker:
 
     def row(self, session: str, seq: int = 0, updated: float = 0.0) -> SessionRow:
         """Make a row."""
-        return SessionRow(session, "/work", updated=updated, seq=seq)
+        return SessionRow(session=session, folder="/work", updated=updated, seq=seq)
 
     def entry(self, seq: int) -> StoredEntry:
         """Make the entry that belongs to a sequence number."""
-        return StoredEntry(seq, 0.5 + seq, {"kind": "noted", "n": seq, "text": f"é {seq} 📥"})
+        return StoredEntry(
+            seq=seq, time=0.5 + seq, data={"kind": "noted", "n": seq, "text": f"é {seq} 📥"}
+        )
 
     def commit(
         self,
@@ -90,7 +89,7 @@ class Maker:
         """Make a commit of the entries `first` to `last`."""
         entries = tuple(self.entry(seq) for seq in range(first, last + 1))
         row = self.row(lease.session, last, 0.5 + last)
-        return Commit(lease, entries, row, consumed, snapshot)
+        return Commit(lease=lease, entries=entries, row=row, consumed=consumed, snapshot=snapshot)
 
 
 class Children:
@@ -157,7 +156,7 @@ def backend(request: pytest.FixtureRequest, home: Path, closing: ExitStack) -> B
 def store(backend: Backend) -> Store:
     """An empty store of each kind, with a session `s1`."""
     store = backend.open()
-    store.create(SessionRow("s1", "/work"))
+    store.create(SessionRow(session="s1", folder="/work"))
     return store
 
 

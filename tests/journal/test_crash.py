@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from support.patience import seconds
 
 from steersman.journal.sqlite import SqliteStore
 
@@ -55,7 +56,7 @@ def traced(children, home: Path, call: str, injection: str = "") -> tuple[str, i
     inject = ("-e", f"inject={call}:{injection}") if injection else ()
     before = (STRACE, "-f", "-qq", "-y", "-o", str(log), "-e", f"trace={call}", *inject)
     child = children.start("append", home, ENTRIES, before=before)
-    out, _ = child.communicate(timeout=60)
+    out, _ = child.communicate(timeout=seconds(60))
     calls = [line for line in log.read_text().splitlines() if f"{call}(" in line]
     return out, child.returncode, calls
 

@@ -4,6 +4,7 @@ import signal
 import threading
 
 import pytest
+from support.patience import seconds
 
 from steersman.journal.folder import PrivateFolder
 from steersman.journal.presence import Doorbell, ring
@@ -24,10 +25,10 @@ def test_a_ring_ends_the_wait(folder):
     waiting = threading.Thread(target=bell.wait, args=(60,))
     waiting.start()
     assert ring(folder, "n1")
-    waiting.join(30)
+    waiting.join(seconds(30))
     assert not waiting.is_alive()
     assert all(ring(folder, "n1") for _ in range(100))  # more than its queue holds
-    bell.wait(60)
+    bell.wait(seconds(60))
     bell.wait(0)
     bell.close()
 
@@ -39,9 +40,9 @@ def test_closing_ends_the_wait(folder):
     waiting.start()
     bell.close()
     bell.close()
-    waiting.join(30)
+    waiting.join(seconds(30))
     assert not waiting.is_alive()
-    bell.wait(60)
+    bell.wait(seconds(60))
     assert not list(folder.path.iterdir())
 
 
@@ -50,7 +51,7 @@ def test_a_node_has_one_bell(folder):
     bell = Doorbell(folder, "n1")
     with pytest.raises(StoreBusy, match="n1"):
         Doorbell(folder, "n1")
-    bell.wait(60)  # rung by the attempt
+    bell.wait(seconds(60))  # rung by the attempt
     bell.close()
 
 
@@ -62,7 +63,7 @@ def test_a_dead_bell_is_taken_down(home, opened, children):
     bells = PrivateFolder.open(home / "bells", create=False)
     assert ring(bells, "here")
     child.send_signal(signal.SIGKILL)
-    child.wait(30)
+    child.wait(seconds(30))
     assert (home / "bells" / "here.sock").exists()
     assert not ring(bells, "here")
     assert not (home / "bells" / "here.sock").exists()
@@ -80,4 +81,4 @@ def test_a_process_is_woken_by_another(home, opened, children, make):
     print(file=poster.stdin, flush=True)
     assert store.wait("n1", 60) == ["s1"]
     assert [one.client_id for one in store.unconsumed("s1")] == ["p-0"]
-    assert poster.wait(30) == 0
+    assert poster.wait(seconds(30)) == 0

@@ -16,7 +16,9 @@ def run(store: MemoryStore, make) -> list[str]:
         done.append("claimed")
         posted = store.post("s1", 1, {"text": "hello"}, "key")
         done.append("posted")
-        store.commit([make.commit(lease, 1, 2, consumed=(posted,), snapshot=Snapshot(1, {}))])
+        store.commit(
+            [make.commit(lease, 1, 2, consumed=(posted,), snapshot=Snapshot(seq=1, state={}))]
+        )
         done.append("committed")
         store.commit([make.commit(lease, 3, 3)])
         done.append("again")

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from blackbox.driver import Gate, Place
 from blackbox.talk import behaviours, converse
-from power_loss import OPTIONS, Disk, Operation, disks, recorded
-from serving import ModelServer
+from support.driver import Gate, Place
+from support.model_server import ModelServer
+from support.power_loss import OPTIONS, Disk, Operation, disks, recorded
 
 from steersman.journal.record import SessionRecord
 from steersman.journal.recovery import load_record

@@ -3,27 +3,31 @@
 import pytest
 
 from steersman.journal import entries as e
-from steersman.journal.queue import apply_to_queue
-from steersman.journal.queue_record import QueueRecord
-from steersman.journal.revert_entries import Reverted
+from steersman.journal.entries import Reverted
+from steersman.journal.queue_record import QueueRecord, apply_to_queue
 
 RUN = (
-    e.Queued("m1", 1, "refactor", "turn"),
-    e.TurnStarted("t1", "m1", 1, 1),
-    e.ProgressMade("t1", 45, 50, "file"),
-    e.Interrupted("t1", "bare_word"),
+    e.Queued(item="m1", number=1, text="refactor", said_as="turn"),
+    e.TurnStarted(turn="t1", item="m1", number=1, epoch=1),
+    e.ProgressMade(turn="t1", done=45, total=50, unit="file"),
+    e.Interrupted(turn="t1", cause="bare_word"),
 )
 
 
 @pytest.mark.parametrize(
     ("reverted", "done"),
     [
-        (Reverted("r1", "turn", restored=("a",), turns=("t1",)), None),
-        (Reverted("r1", "turn", restored=("a",), kept=(("b", "changed"),), turns=("t1",)), None),
-        (Reverted("r1", "turn", is_dry_run=True, restored=("a",), turns=("t1",)), 45),
-        (Reverted("r1", "turn", turns=("t1",)), 45),
-        (Reverted("r1", "last", restored=("a",), turns=("t1",)), 45),
-        (Reverted("r1", "turn", restored=("a",), turns=("t0",)), 45),
+        (Reverted(id="r1", scope="turn", restored=("a",), turns=("t1",)), None),
+        (
+            Reverted(
+                id="r1", scope="turn", restored=("a",), kept=(("b", "changed"),), turns=("t1",)
+            ),
+            None,
+        ),
+        (Reverted(id="r1", scope="turn", is_dry_run=True, restored=("a",), turns=("t1",)), 45),
+        (Reverted(id="r1", scope="turn", turns=("t1",)), 45),
+        (Reverted(id="r1", scope="last", restored=("a",), turns=("t1",)), 45),
+        (Reverted(id="r1", scope="turn", restored=("a",), turns=("t0",)), 45),
     ],
 )
 def test_what_is_given_back_whole_begins_anew(reverted: Reverted, done: int | None) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from support.patience import seconds
 
 from steersman.journal import schema
 from steersman.journal.connection import Connection
@@ -43,7 +44,7 @@ def test_every_message_of_many_processes_lands(home, opened, children, make, num
     for poster in posters:
         print(file=poster.stdin, flush=True)
     for poster in posters:
-        out, _ = poster.communicate(timeout=60)
+        out, _ = poster.communicate(timeout=seconds(60))
         assert poster.returncode == 0
         acks += acknowledged(out)
     found = store.unconsumed("inbox")
@@ -60,7 +61,7 @@ def test_many_processes_create_a_home_at_once(home, opened, children, number):
     makers = [children.start("post", home, "none", f"p{n}", 0) for n in range(number)]
     for maker in makers:
         print(file=maker.stdin, flush=True)
-    assert [maker.wait(60) for maker in makers] == [0] * number
+    assert [maker.wait(seconds(60)) for maker in makers] == [0] * number
     assert opened().sessions() == []
 
 
@@ -78,7 +79,7 @@ def test_a_killed_owner_loses_the_session_at_once(home, opened, children, make):
     assert owner.stdout.readline() == "ACK 1\n"
 
     owner.send_signal(signal.SIGKILL)
-    owner.wait(30)
+    owner.wait(seconds(30))
     assert not store.is_owned("s1")
     assert store.owner("s1") is None
     lease = store.claim("s1", "n2")
@@ -198,8 +199,8 @@ def test_the_log_does_not_grow_for_ever(home, opened, make):
     lease = store.claim("s1", "n1")
     sizes = []
     for seq in range(1, 61):
-        entry = StoredEntry(seq, 0.0, {"pad": "x" * 500_000})
-        store.commit([Commit(lease, [entry], make.row("s1"))])
+        entry = StoredEntry(seq=seq, time=0.0, data={"pad": "x" * 500_000})
+        store.commit([Commit(lease=lease, entries=[entry], row=make.row("s1"))])
         sizes.append((home / "journal.db-wal").stat().st_size)
     assert 8_000_000 < max(sizes) < 10_000_000
     assert len(list(store.entries("s1"))) == 60
@@ -316,7 +317,7 @@ def test_old_snapshots_are_thinned(home, opened, make):
     store.create(make.row("s1"))
     lease = store.claim("s1", "n1")
     for seq in range(1, 8):
-        store.commit([make.commit(lease, seq, seq, snapshot=Snapshot(seq, {}))])
+        store.commit([make.commit(lease, seq, seq, snapshot=Snapshot(seq=seq, state={}))])
     store.close()
     connection = apsw.Connection(str(home / "journal.db"))
     assert connection.execute("SELECT seq FROM snapshots").fetchall() == [(1,), (5,), (6,), (7,)]
@@ -348,7 +349,7 @@ def test_a_locked_database_is_busy_not_broken(home, opened, make):
 def test_a_full_disk_stops_the_store_and_loses_nothing(home, opened, children):
     """At the end of space the store fails loudly, refuses all else, and goes on once reopened."""
     child = children.start("fill", home, 400_000)
-    out, _ = child.communicate(timeout=60)
+    out, _ = child.communicate(timeout=seconds(60))
     assert child.returncode == 0
     lines = out.splitlines()
     failed = next(n for n, line in enumerate(lines) if line.startswith("FAILED"))

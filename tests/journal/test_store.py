@@ -1,10 +1,11 @@
 """What every store promises, tried on each."""
 
 import threading
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
+from support.patience import seconds
 
 from steersman.journal.store import (
     Commit,
@@ -27,7 +28,7 @@ def claimed(store: Store, session: str = "s1", node: str = "n1") -> Lease:
 
 def test_a_session_begins_empty(store, make):
     """A new session has its row, and nothing else."""
-    assert store.load("s1") == Loaded(make.row("s1"), None, ())
+    assert store.load("s1") == Loaded(row=make.row("s1"), snapshot=None, tail=())
     assert store.sessions() == [make.row("s1")]
     assert not store.is_owned("s1")
 
@@ -79,7 +80,9 @@ def test_what_was_committed_is_read_back(backend, store, make):
     """Entries, row and consumed messages come back whole, also from a store opened anew."""
     posted = store.post("s1", 1, {"text": "hello"})
     assert store.commit([make.commit(claimed(store), 1, 3, consumed=(posted,))]) == [True]
-    expected = Loaded(make.row("s1", 3, 3.5), None, tuple(make.entry(seq) for seq in (1, 2, 3)))
+    expected = Loaded(
+        row=make.row("s1", 3, 3.5), snapshot=None, tail=tuple(make.entry(seq) for seq in (1, 2, 3))
+    )
     assert store.load("s1") == expected
     assert backend.reopen(store).load("s1") == expected
 
@@ -95,7 +98,15 @@ def test_what_was_committed_is_read_back(backend, store, make):
 )
 def test_any_json_survives(backend, store, make, data: dict[str, Any]):
     """What the caller gives as JSON is what it gets back, down to broken surrogates."""
-    store.commit([Commit(claimed(store), [StoredEntry(1, 1.0, data)], make.row("s1"))])
+    store.commit(
+        [
+            Commit(
+                lease=claimed(store),
+                entries=[StoredEntry(seq=1, time=1.0, data=data)],
+                row=make.row("s1"),
+            )
+        ]
+    )
     store.post("s1", 1, data)
     again = backend.reopen(store)
     assert [entry.data for entry in again.entries("s1")] == [data]
@@ -105,7 +116,15 @@ def test_any_json_survives(backend, store, make, data: dict[str, Any]):
 def test_nothing_is_shared_with_the_caller(store, make):
     """A value that is changed after its commit is not changed in the store."""
     data = {"list": [1]}
-    store.commit([Commit(claimed(store), [StoredEntry(1, 1.0, data)], make.row("s1"))])
+    store.commit(
+        [
+            Commit(
+                lease=claimed(store),
+                entries=[StoredEntry(seq=1, time=1.0, data=data)],
+                row=make.row("s1"),
+            )
+        ]
+    )
     data["list"].append(2)
     assert [entry.data for entry in store.entries("s1")] == [{"list": [1]}]
 
@@ -121,8 +140,10 @@ def test_the_store_counts_for_itself(store, make):
 def test_a_commit_without_entries_changes_the_row(store, make):
     """A row can be shown anew without an entry."""
     lease = claimed(store)
-    store.commit([Commit(lease, [], replace(make.row("s1"), name="renamed"))])
-    assert store.load("s1") == Loaded(replace(make.row("s1"), name="renamed"), None, ())
+    store.commit([Commit(lease=lease, entries=[], row=replace(make.row("s1"), name="renamed"))])
+    assert store.load("s1") == Loaded(
+        row=replace(make.row("s1"), name="renamed"), snapshot=None, tail=()
+    )
 
 
 def bad_commits(make: Any, lease: Lease) -> dict[str, Commit]:
@@ -133,10 +154,10 @@ def bad_commits(make: Any, lease: Lease) -> dict[str, Commit]:
         "again": make.commit(lease, 2, 3),
         "hole": replace(good, entries=(make.entry(3), make.entry(5))),
         "row": replace(good, row=make.row("s2")),
-        "snapshot": replace(good, snapshot=Snapshot(5, {})),
+        "snapshot": replace(good, snapshot=Snapshot(seq=5, state={})),
         "message": replace(good, consumed=(99,)),
         "twice": replace(good, consumed=(1, 1)),
-        "json": replace(good, entries=(StoredEntry(3, 1.0, {"set": {1}}),)),
+        "json": replace(good, entries=(StoredEntry(seq=3, time=1.0, data={"set": {1}}),)),
     }
 
 
@@ -197,9 +218,11 @@ def test_recovery_reads_the_newest_snapshot_and_what_follows(backend, store, mak
     """Of many snapshots the newest counts, with the entries after it."""
     lease = claimed(store)
     for seq in range(1, 8):
-        snapshot = Snapshot(seq - 1, {"at": seq - 1})
+        snapshot = Snapshot(seq=seq - 1, state={"at": seq - 1})
         store.commit([make.commit(lease, seq, seq, snapshot=snapshot)])
-    expected = Loaded(make.row("s1", 7, 7.5), Snapshot(6, {"at": 6}), (make.entry(7),))
+    expected = Loaded(
+        row=make.row("s1", 7, 7.5), snapshot=Snapshot(seq=6, state={"at": 6}), tail=(make.entry(7),)
+    )
     assert store.load("s1") == expected
     assert backend.reopen(store).load("s1") == expected
 
@@ -233,7 +256,7 @@ def test_a_lost_lease_writes_nothing(store, make):
     store.commit([make.commit(old, 1, 1)])
     posted = store.post("s1", 1, {})
     store.release(old)
-    late = make.commit(old, 2, 2, consumed=(posted,), snapshot=Snapshot(2, {}))
+    late = make.commit(old, 2, 2, consumed=(posted,), snapshot=Snapshot(seq=2, state={}))
     assert store.commit([late]) == [False]  # nobody has it
     new = claimed(store)
     assert store.commit([late, make.commit(other, 1, 1)]) == [False, True]
@@ -322,7 +345,7 @@ def test_waiting_ends_with_the_store(store):
     waiting = threading.Thread(target=lambda: answers.append(store.wait("n1", 60)))
     waiting.start()
     store.close()
-    waiting.join(30)
+    waiting.join(seconds(30))
     assert answers in ([[]], [])  # none: the store was closed before the thread asked
 
 
@@ -352,6 +375,18 @@ def test_housekeeping_loses_nothing(backend, store, make):
 
 def test_every_field_of_a_row_is_kept(backend, store):
     """The list shows all that was put into a row, odd file names included."""
-    row = SessionRow("full", "/\udcff", "name", "busy", "coder", 1.5, 9.0, 0, 3, 2, parent="s1")
+    row = SessionRow(
+        session="full",
+        folder="/\udcff",
+        name="name",
+        state="busy",
+        agent="coder",
+        created=1.5,
+        updated=9.0,
+        seq=0,
+        waiting=3,
+        interrupted=2,
+        parent="s1",
+    )
     store.create(row)
     assert backend.reopen(store).sessions()[0] == row

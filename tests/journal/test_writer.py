@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
+from support.patience import seconds
 
 from steersman.journal.memory import MemoryStore, SimulatedCrash
 from steersman.journal.store import Commit
@@ -33,7 +34,7 @@ class Answers:
     def wait_for(self, number: int) -> None:
         """Block until so many results are there."""
         with self.arrived:
-            assert self.arrived.wait_for(lambda: len(self.all) >= number, 60)
+            assert self.arrived.wait_for(lambda: len(self.all) >= number, seconds(60))
 
 
 class GatedStore(MemoryStore):
@@ -50,7 +51,7 @@ class GatedStore(MemoryStore):
     def commit(self, commits: Sequence[Commit]) -> list[bool]:
         """Wait, then fail or commit."""
         self.entered.set()
-        assert self.gate.wait(60)
+        assert self.gate.wait(seconds(60))
         self.commits += 1
         if self.faults:
             raise self.faults.pop(0)
@@ -96,7 +97,7 @@ def test_sixty_four_sessions_share_groups(backend, make, answers):
 
     def work(mine: list[str]) -> None:
         leases = [store.claim(session, "n1") for session in mine]
-        start.wait(60)
+        start.wait(seconds(60))
         for seq in range(1, 11):
             for lease in leases:
                 writer.submit(make.commit(lease, seq, seq), (lease.session, seq))
@@ -120,7 +121,7 @@ def test_what_gathers_meanwhile_is_one_group(gated, make, answers):
     store, lease = gated
     writer = Writer(store, answers.deliver)
     writer.submit(make.commit(lease, 1, 1), 1)
-    assert store.entered.wait(60)
+    assert store.entered.wait(seconds(60))
     for seq in range(2, 50):
         writer.submit(make.commit(lease, seq, seq), seq)
     store.gate.set()
@@ -161,7 +162,7 @@ def test_a_wrong_commit_fails_alone(gated, make, answers):
     other = store.claim("s2", "n1")
     writer = Writer(store, answers.deliver)
     writer.submit(make.commit(lease, 1, 1), "first")
-    assert store.entered.wait(60)
+    assert store.entered.wait(seconds(60))
     writer.submit(make.commit(lease, 7, 7), "wrong")
     writer.submit(make.commit(other, 1, 1), "other")
     writer.submit(make.commit(lease, 2, 2), "next")
@@ -207,7 +208,7 @@ def test_an_idle_writer_lets_the_store_tidy_up(gated, make, answers):
     store.gate.set()
     writer = Writer(store, answers.deliver)
     writer.submit(make.commit(lease, 1, 1), 1)
-    assert store.settled.wait(60)
+    assert store.settled.wait(seconds(60))
     writer.submit(make.commit(lease, 2, 2), 2)
     writer.close()
     assert answers.all == [(1, True), (2, True)]

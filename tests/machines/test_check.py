@@ -12,17 +12,31 @@ from steersman.machines.machine import Machine, State, Transition
 
 def machine(
     *rows: Transition,
-    states: tuple[State, ...] = (State("a", ""), State("b", ""), State("z", "", is_final=True)),
+    states: tuple[State, ...] = (
+        State(name="a", doc=""),
+        State(name="b", doc=""),
+        State(name="z", doc="", is_final=True),
+    ),
     initial: str = "a",
     control: tuple[str, ...] = (),
 ) -> Machine:
     """Make a machine of three states in which planted rows stand behind sound ones."""
-    sound = (Transition("go", ("a",), "b"), Transition("end", ("b",), "z"))
-    return Machine("planted", "", initial, states, (*sound, *rows), control)
+    sound = (
+        Transition(event="go", source=("a",), dest="b"),
+        Transition(event="end", source=("b",), dest="z"),
+    )
+    return Machine(
+        name="planted",
+        doc="",
+        initial=initial,
+        states=states,
+        transitions=(*sound, *rows),
+        control=control,
+    )
 
 
-A, B, Z = State("a", ""), State("b", ""), State("z", "", is_final=True)
-X = State("x", "")
+A, B, Z = State(name="a", doc=""), State(name="b", doc=""), State(name="z", doc="", is_final=True)
+X = State(name="x", doc="")
 
 
 @pytest.mark.parametrize(
@@ -33,7 +47,7 @@ X = State("x", "")
             [("unknown-initial", "initial", "`q` is not a declared state")],
         ),
         (
-            machine(Transition("hop", ("q",), "r")),
+            machine(Transition(event="hop", source=("q",), dest="r")),
             [
                 ("unknown-state", "event `hop`", "`q` is not a declared state"),
                 ("unknown-state", "event `hop`", "`r` is not a declared state"),
@@ -44,25 +58,27 @@ X = State("x", "")
             [("duplicate-state", "state `b`", "declared more than once")],
         ),
         (
-            machine(Transition("hop", ("x",), "z"), states=(A, B, Z, X)),
+            machine(Transition(event="hop", source=("x",), dest="z"), states=(A, B, Z, X)),
             [("unreachable", "state `x`", "no chain of events leads here from `a`")],
         ),
         (
             machine(
-                Transition("hop", ("a",), "x"), Transition("hum", ("x",), "x"), states=(A, B, Z, X)
+                Transition(event="hop", source=("a",), dest="x"),
+                Transition(event="hum", source=("x",), dest="x"),
+                states=(A, B, Z, X),
             ),
-            [("dead-end", "state `x`", "not final, yet no event leads out of it")],
+            [("dead-end", "state `x`", "not final, but no event leaves it")],
         ),
         (
-            machine(Transition("rise", ("z",), "a")),
-            [("final-exit", "state `z`", "final, yet `rise` leads to `a`")],
+            machine(Transition(event="rise", source=("z",), dest="a")),
+            [("final-exit", "state `z`", "final, but `rise` leads to `a`")],
         ),
         (
             machine(
-                Transition("hop", ("a",), "x"),
-                Transition("to", ("x",), "y"),
-                Transition("fro", ("y",), "x"),
-                states=(A, B, Z, X, State("y", "")),
+                Transition(event="hop", source=("a",), dest="x"),
+                Transition(event="to", source=("x",), dest="y"),
+                Transition(event="fro", source=("y",), dest="x"),
+                states=(A, B, Z, X, State(name="y", doc="")),
             ),
             [
                 ("never-final", "state `x`", "no chain of events leads to a final state"),
@@ -71,8 +87,8 @@ X = State("x", "")
         ),
         (
             machine(
-                Transition("hop", ("a",), "b", ("fed", "!tired")),
-                Transition("hop", ("a",), "b", ("tired", "late")),
+                Transition(event="hop", source=("a",), dest="b", guards=("fed", "!tired")),
+                Transition(event="hop", source=("a",), dest="b", guards=("tired", "late")),
             ),
             [
                 (
@@ -83,32 +99,33 @@ X = State("x", "")
             ],
         ),
         (
-            machine(Transition("go", ("a",), "z", ("fed",))),
+            machine(Transition(event="go", source=("a",), dest="z", guards=("fed",))),
             [
                 (
                     "shadowed",
                     "state `a`, event `go`",
-                    "row 2 to `z` can never win: earlier rows take all its cases",
+                    "row 2 to `z` can never apply: earlier rows match all its cases",
                 )
             ],
         ),
         (
             machine(
-                Transition("hop", ("a",), "b", ("fed",)),
-                Transition("hop", ("a",), "b", ("!fed",)),
-                Transition("hop", ("a",), "z", ("late",)),
+                Transition(event="hop", source=("a",), dest="b", guards=("fed",)),
+                Transition(event="hop", source=("a",), dest="b", guards=("!fed",)),
+                Transition(event="hop", source=("a",), dest="z", guards=("late",)),
             ),
             [
                 (
                     "shadowed",
                     "state `a`, event `hop`",
-                    "row 3 to `z` can never win: earlier rows take all its cases",
+                    "row 3 to `z` can never apply: earlier rows match all its cases",
                 )
             ],
         ),
         (
             machine(
-                Transition("hop", ("a",), "b", ("fed", "!fed")), Transition("hop", ("a",), "z")
+                Transition(event="hop", source=("a",), dest="b", guards=("fed", "!fed")),
+                Transition(event="hop", source=("a",), dest="z"),
             ),
             [
                 (
@@ -119,7 +136,7 @@ X = State("x", "")
             ],
         ),
         (
-            machine(Transition("halt", ("a",), "z"), control=("halt",)),
+            machine(Transition(event="halt", source=("a",), dest="z"), control=("halt",)),
             [
                 (
                     "unhandled-control",
@@ -129,7 +146,7 @@ X = State("x", "")
             ],
         ),
         (
-            machine(states=(A, State("b", "", timeout_event="late"), Z)),
+            machine(states=(A, State(name="b", doc="", timeout_event="late"), Z)),
             [
                 (
                     "timeout-unhandled",
@@ -139,12 +156,12 @@ X = State("x", "")
             ],
         ),
         (
-            machine(Transition("hop", ("a", "b"), "z", ignored="no need")),
+            machine(Transition(event="hop", source=("a", "b"), dest="z", ignored="no need")),
             [
                 (
                     "ignored-acts",
                     "event `hop`",
-                    "ignored in `a`, `b`, yet it moves or asks for effects",
+                    "ignored in `a`, `b`, but it has a target state or effects",
                 )
             ],
         ),
@@ -152,35 +169,45 @@ X = State("x", "")
 )
 def test_a_planted_fault_is_found(faulty: Machine, expected: list[tuple[str, str, str]]) -> None:
     """The fault is found, alone, with its place and a sentence."""
-    assert check(faulty) == tuple(MachineFault("planted", *each) for each in expected)
+    assert check(faulty) == tuple(
+        MachineFault(machine="planted", kind=kind, where=where, message=message)
+        for kind, where, message in expected
+    )
 
 
 @pytest.mark.parametrize(
     "sound",
     [
         machine(),
-        machine(Transition("rise", ("z",), ignored="it is over")),
+        machine(Transition(event="rise", source=("z",), ignored="it is over")),
         machine(
-            Transition("hop", ("a",), "b", ("fed",)), Transition("hop", ("a",), "z", ("!fed",))
-        ),
-        machine(Transition("hop", ("a",), "b", ("fed",)), Transition("hop", ("a",), ignored="no")),
-        machine(
-            Transition("hop", ("a",), "b", ("fed", "!late")),
-            Transition("hop", ("a",), "z", ("late",)),
-            Transition("hop", ("a",), None, ("!fed",), ("rest",)),
+            Transition(event="hop", source=("a",), dest="b", guards=("fed",)),
+            Transition(event="hop", source=("a",), dest="z", guards=("!fed",)),
         ),
         machine(
-            Transition("halt", ("a",), "z"),
-            Transition("halt", ("b",), ignored="it ends anyway"),
+            Transition(event="hop", source=("a",), dest="b", guards=("fed",)),
+            Transition(event="hop", source=("a",), ignored="no"),
+        ),
+        machine(
+            Transition(event="hop", source=("a",), dest="b", guards=("fed", "!late")),
+            Transition(event="hop", source=("a",), dest="z", guards=("late",)),
+            Transition(event="hop", source=("a",), dest=None, guards=("!fed",), effects=("rest",)),
+        ),
+        machine(
+            Transition(event="halt", source=("a",), dest="z"),
+            Transition(event="halt", source=("b",), ignored="it ends anyway"),
             control=("halt",),
         ),
-        machine(states=(A, State("b", "", timeout_event="end"), Z)),
+        machine(states=(A, State(name="b", doc="", timeout_event="end"), Z)),
         Machine(
-            "endless",
-            "",
-            "a",
-            (A, B),
-            (Transition("to", ("a",), "b"), Transition("fro", ("b",), "a")),
+            name="endless",
+            doc="",
+            initial="a",
+            states=(A, B),
+            transitions=(
+                Transition(event="to", source=("a",), dest="b"),
+                Transition(event="fro", source=("b",), dest="a"),
+            ),
         ),
     ],
 )
@@ -205,5 +232,7 @@ def test_every_shipped_machine_is_sound() -> None:
 
 def test_a_fault_reads_as_one_line() -> None:
     """A report needs no more than printing the faults."""
-    fault = MachineFault("door", "dead-end", "state `open`", "no event leads out")
+    fault = MachineFault(
+        machine="door", kind="dead-end", where="state `open`", message="no event leads out"
+    )
     assert str(fault) == "door: state `open`: no event leads out [dead-end]"

@@ -123,7 +123,7 @@ def test_punctuation_and_letter_forms_of_any_language_make_no_difference(text: s
 def test_an_interrupt_word_in_a_message_that_says_more(text: str, matched: str) -> None:
     """It interrupts, and there is something left to run; the first word found is named."""
     got = classify(text, WORDS)
-    assert got == Classification(Intent.INTERRUPT_MORE, matched=matched)
+    assert got == Classification(intent=Intent.INTERRUPT_MORE, matched=matched)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_where_the_words_leave_doubt_nothing_is_reverted(text: str) -> None:
 )
 def test_steer_words_steer(text: str, matched: str) -> None:
     """A configured steer word is found like an interrupt word."""
-    assert classify(text, STEERING) == Classification(Intent.STEER_WORD, matched=matched)
+    assert classify(text, STEERING) == Classification(intent=Intent.STEER_WORD, matched=matched)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_an_interrupt_word_beats_a_steer_word(text: str, expected: Intent) -> No
 def test_slash_commands(text: str, command: str, argument: str) -> None:
     """A known name behind a slash at the beginning is a command; the rest is its argument."""
     got = classify(text, WORDS, commands=COMMANDS)
-    assert got == Classification(Intent.COMMAND, command=command, argument=argument)
+    assert got == Classification(intent=Intent.COMMAND, command=command, argument=argument)
 
 
 @pytest.mark.parametrize(
@@ -305,19 +305,27 @@ def test_what_only_looks_like_a_command(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "explicit", "expected"),
     [
-        ("stop", "queue", Classification(Intent.EXPLICIT_QUEUE)),
-        ("stop", "steer", Classification(Intent.EXPLICIT_STEER)),
-        ("/queue list", "steer", Classification(Intent.EXPLICIT_STEER)),
-        ("use zod", "interrupt", Classification(Intent.EXPLICIT_INTERRUPT)),
-        ("please stop", "interrupt", Classification(Intent.EXPLICIT_INTERRUPT, says_more=False)),
-        ("", "interrupt", Classification(Intent.EXPLICIT_INTERRUPT, says_more=False)),
+        ("stop", "queue", Classification(intent=Intent.EXPLICIT_QUEUE)),
+        ("stop", "steer", Classification(intent=Intent.EXPLICIT_STEER)),
+        ("/queue list", "steer", Classification(intent=Intent.EXPLICIT_STEER)),
+        ("use zod", "interrupt", Classification(intent=Intent.EXPLICIT_INTERRUPT)),
+        (
+            "please stop",
+            "interrupt",
+            Classification(intent=Intent.EXPLICIT_INTERRUPT, says_more=False),
+        ),
+        ("", "interrupt", Classification(intent=Intent.EXPLICIT_INTERRUPT, says_more=False)),
         (
             "stop and revert",
             "interrupt",
-            Classification(Intent.EXPLICIT_INTERRUPT, says_more=False, revert="turn"),
+            Classification(intent=Intent.EXPLICIT_INTERRUPT, says_more=False, revert="turn"),
         ),
-        ("revert", "queue", Classification(Intent.EXPLICIT_QUEUE)),
-        ("stop", "auto", Classification(Intent.INTERRUPT_BARE, matched="stop", says_more=False)),
+        ("revert", "queue", Classification(intent=Intent.EXPLICIT_QUEUE)),
+        (
+            "stop",
+            "auto",
+            Classification(intent=Intent.INTERRUPT_BARE, matched="stop", says_more=False),
+        ),
     ],
 )
 def test_an_explicit_choice_decides(text: str, explicit: str, expected: Classification) -> None:
@@ -377,7 +385,7 @@ def test_a_pasted_text_is_read_like_any_other() -> None:
     )
     assert intent(paste) is Intent.CONVERSE
     assert classify(paste + "\n\nand stop the server", WORDS) == Classification(
-        Intent.INTERRUPT_MORE, matched="stop"
+        intent=Intent.INTERRUPT_MORE, matched="stop"
     )
 
 

@@ -5,17 +5,23 @@ import pytest
 from steersman.machines.context import Fill, cut_points, filled, older, pruned, tokens_of
 from steersman.machines.conversation import ChatMessage, ToolRequest
 
-USER, SAID = ChatMessage("user", "x" * 400), ChatMessage("assistant", "y" * 400)
-CALLS = ChatMessage("assistant", "", (ToolRequest("c1", "read"), ToolRequest("c2", "read")))
-RESULT = ChatMessage("tool", "z" * 4000, call="c1")
+USER, SAID = ChatMessage(role="user", text="x" * 400), ChatMessage(role="assistant", text="y" * 400)
+CALLS = ChatMessage(
+    role="assistant",
+    text="",
+    tool_calls=(ToolRequest(call="c1", tool="read"), ToolRequest(call="c2", tool="read")),
+)
+RESULT = ChatMessage(role="tool", text="z" * 4000, call="c1")
 
 
 def test_what_a_server_counted_is_believed_and_the_rest_estimated() -> None:
     """Four characters a token, a little for each message, and instructions where nothing is known."""
     assert tokens_of([USER, SAID]) == 208
     assert filled(Fill(), [USER], overhead=50) == 154
-    assert filled(Fill(1000, 2), [USER, SAID, USER], overhead=50) == 1104
-    assert filled(Fill(1000, 9), [USER], overhead=50) == 154, "what was counted is no longer there"
+    assert filled(Fill(tokens=1000, messages=2), [USER, SAID, USER], overhead=50) == 1104
+    assert filled(Fill(tokens=1000, messages=9), [USER], overhead=50) == 154, (
+        "what was counted is no longer there"
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ CALL = Usage(input=400, output=100, cost=0.5)
 @pytest.mark.parametrize(
     ("limits", "used", "now", "refusal"),
     [
-        (Limits(), Usage(10**9), 10**9, ""),
+        (Limits(), Usage(input=10**9), 10**9, ""),
         (Limits(max_tokens=1000), Usage(input=500), 0, ""),
         (Limits(max_tokens=1000), Usage(input=501), 0, "limits.max_tokens: 501 of 1,000 tokens"),
         (Limits(max_cost=1.0), Usage(cost=0.5), 0, ""),
@@ -22,15 +22,15 @@ CALL = Usage(input=400, output=100, cost=0.5)
 )
 def test_a_call_that_would_break_a_limit_is_refused(limits, used, now, refusal) -> None:
     """Each limit is named with what is used; without one nothing is refused."""
-    account = Account("limits", limits, used=used, seconds=30, since=100)
+    account = Account(name="limits", limits=limits, used=used, seconds=30, since=100)
     assert account.refusal(CALL, now or 100.0).startswith(refusal)
     assert bool(account.refusal(CALL, now or 100.0)) == bool(refusal)
 
 
 def test_what_is_reserved_beneath_is_not_there_for_others() -> None:
     """Two children at work share one rest: the second is refused until the first has settled."""
-    parent = Account("limits", Limits(max_tokens=1000))
-    children = [Account("", Limits(max_tokens=1000)) for _ in range(2)]
+    parent = Account(name="limits", limits=Limits(max_tokens=1000))
+    children = [Account(name="", limits=Limits(max_tokens=1000)) for _ in range(2)]
     for child in children:
         child.share(parent, "agents.scout.limits")
     first, second = children

@@ -8,15 +8,21 @@ DOOR = Machine(
     doc="A door\nwith a lock.",
     initial="closed",
     states=(
-        State("closed", "Shut."),
-        State("half open", "Someone may pass."),
-        State("end", "Bricks.", is_final=True),
+        State(name="closed", doc="Shut."),
+        State(name="half open", doc="Someone may pass."),
+        State(name="end", doc="Bricks.", is_final=True),
     ),
     transitions=(
-        Transition("push", ("closed",), "half open", ("has_key", "!bolted"), ("creak", "swing")),
-        Transition("knock", ("closed",), effects=("listen; wait",)),
-        Transition("knock", ("half open",), ignored="it is\nopen"),
-        Transition("wall", ("closed", "half open"), "end"),
+        Transition(
+            event="push",
+            source=("closed",),
+            dest="half open",
+            guards=("has_key", "!bolted"),
+            effects=("creak", "swing"),
+        ),
+        Transition(event="knock", source=("closed",), effects=("listen; wait",)),
+        Transition(event="knock", source=("half open",), ignored="it is\nopen"),
+        Transition(event="wall", source=("closed", "half open"), dest="end"),
     ),
 )
 

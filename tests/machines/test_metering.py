@@ -23,6 +23,9 @@ def test_each_kind_of_token_has_its_price(price: Price, cost: float) -> None:
 
 def test_usage_adds_and_subtracts() -> None:
     """What was used since is what was used less what was known."""
-    first, second = Usage(3, 4, 1, 1, 2, 0.5), Usage(1, 1, 1, 0, 1, 0.25)
+    first, second = (
+        Usage(input=3, output=4, cache_read=1, cache_write=1, reasoning=2, cost=0.5),
+        Usage(input=1, output=1, cache_read=1, cache_write=0, reasoning=1, cost=0.25),
+    )
     assert first + second - second == first
     assert first.tokens == 7

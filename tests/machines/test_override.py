@@ -11,7 +11,7 @@ from steersman.machines.override import GIFTS, TARGETS, Gift, Misfit, Override, 
 from steersman.machines.route_check import CONVERSATIONAL, check_routes
 from steersman.machines.routes import STEERSMAN, Routes
 
-STEER_CHILDREN = (Gift(("children.active",), "steer"),)
+STEER_CHILDREN = (Gift(to=("children.active",), what="steer"),)
 
 
 def in_front(*overrides: Override) -> Routes:
@@ -49,14 +49,18 @@ def test_a_route_for_talk(
     gifts: list[tuple[str, str]], situation: str, expected: tuple[str, str, str]
 ) -> None:
     """A known cause is named where it has just this reach; otherwise the route brings its own."""
-    deliveries = tuple(Gift((to,), what) for to, what in gifts)
-    mine = Override("mine", ("converse",), when={"situation": (situation,)}, deliver=deliveries)
+    deliveries = tuple(Gift(to=(to,), what=what) for to, what in gifts)
+    mine = Override(
+        name="mine", message=("converse",), when={"situation": (situation,)}, deliver=deliveries
+    )
     assert said(in_front(mine), "converse", situation) == ("mine", *expected)
 
 
 def test_a_route_with_a_cause_of_its_own_reaches_nobody_else() -> None:
     """Who is not named gets nothing, and the result is as safe as before."""
-    mine = Override("wide", ("converse",), deliver=(Gift(("children",), "steer"),))
+    mine = Override(
+        name="wide", message=("converse",), deliver=(Gift(to=("children",), what="steer"),)
+    )
     routes = in_front(mine)
     reach = {"foreground_child": "steer", "background_child": "steer"}
     assert dict(routes.reach("route.wide")) == reach
@@ -66,7 +70,7 @@ def test_a_route_with_a_cause_of_its_own_reaches_nobody_else() -> None:
 
 def test_a_route_without_a_place_applies_where_it_is_possible() -> None:
     """A steer for children is no rule for a session that has none, nor for one that rests."""
-    routes = in_front(Override("through", ("converse",), deliver=STEER_CHILDREN))
+    routes = in_front(Override(name="through", message=("converse",), deliver=STEER_CHILDREN))
     assert said(routes, "converse", "delegating")[0] == "through"
     for situation in ("idle", "busy", "accompanied", "interrupting", "finalizing"):
         assert said(routes, "converse", situation) == said(STEERSMAN, "converse", situation)
@@ -74,8 +78,10 @@ def test_a_route_without_a_place_applies_where_it_is_possible() -> None:
 
 def test_a_route_for_a_cause() -> None:
     """It changes what some get, and leaves the others alone."""
-    gift = Gift(("children.background", "side_talks"), "cancel")
-    routes = in_front(Override("all", causes=("timeout",), deliver=(gift,), why="No more money."))
+    gift = Gift(to=("children.background", "side_talks"), what="cancel")
+    routes = in_front(
+        Override(name="all", causes=("timeout",), deliver=(gift,), why="No more money.")
+    )
     assert set(routes.reach("timeout")) == {
         "self",
         "foreground_child",
@@ -88,9 +94,9 @@ def test_a_route_for_a_cause() -> None:
 
 def test_a_route_for_a_time_limit_is_what_the_child_asks() -> None:
     """The example of docs/routing.md: the child's own stop reaches its children in the background."""
-    gift = Gift(("children.background",), "cancel")
+    gift = Gift(to=("children.background",), what="cancel")
     why = "What a child has started in the background is stopped with it."
-    routes = in_front(Override("same-limit", causes=("timeout",), deliver=(gift,), why=why))
+    routes = in_front(Override(name="same-limit", causes=("timeout",), deliver=(gift,), why=why))
     assert check_routes(routes.dispositions, routes.deliveries) == ()
     reached = stopping.reaches(routes.deliveries, Cause.TIMEOUT)
     assert reached == ("self", "foreground_child", "background_child")
@@ -101,9 +107,9 @@ def test_a_route_for_a_time_limit_is_what_the_child_asks() -> None:
     [
         ("stop", "children", "steer", "`stop` carries no text."),
         ("timeout", "self", "steer", "`timeout` carries no text."),
-        ("steer", "goal", "steer", "A goal takes in no text: its turns do."),
-        ("steer_through", "self", "cancel", "A steer hands on a text, and ends nobody."),
-        ("turn_end", "self", "cancel", "The turn has ended: nothing of it is left to stop."),
+        ("steer", "goal", "steer", "A goal receives no text; its turns do."),
+        ("steer_through", "self", "cancel", "A steer delivers a text and ends nothing."),
+        ("turn_end", "self", "cancel", "The turn has already ended."),
         ("budget", "goal", "finalize", "The goal is paused; only the end of the session drops it."),
     ],
 )
@@ -111,7 +117,7 @@ def test_a_route_that_nothing_carries_out_is_refused(
     cause: str, target: str, what: str, reason: str
 ) -> None:
     """What a route promises is what runs; `routes check` says why it would not."""
-    route = Override("a", causes=(cause,), deliver=(Gift((target,), what),), why="So.")
+    route = Override(name="a", causes=(cause,), deliver=(Gift(to=(target,), what=what),), why="So.")
     routes, misfits = put_in_front(STEERSMAN, [route])
     assert misfits == ()
     faults = check_routes(routes.dispositions, routes.deliveries)
@@ -121,8 +127,12 @@ def test_a_route_that_nothing_carries_out_is_refused(
 
 def test_a_message_knows_what_another_route_made_of_a_cause() -> None:
     """A cause that a route widened is no longer the one that stops the turn alone."""
-    wide = Override("wide", causes=("message",), deliver=(Gift(("children",), "cancel"),))
-    plain = Override("plain", ("converse",), deliver=(Gift(("self",), "cancel"),))
+    wide = Override(
+        name="wide", causes=("message",), deliver=(Gift(to=("children",), what="cancel"),)
+    )
+    plain = Override(
+        name="plain", message=("converse",), deliver=(Gift(to=("self",), what="cancel"),)
+    )
     assert said(in_front(plain), "converse", "busy")[2] == "message"
     assert said(in_front(wide, plain), "converse", "busy")[2] == "more_word"
 
@@ -130,9 +140,12 @@ def test_a_message_knows_what_another_route_made_of_a_cause() -> None:
 def test_the_first_of_several_routes_wins() -> None:
     """Routes are asked in their order."""
     queue = Override(
-        "a", ("converse",), when={"busy": ("interrupt",)}, deliver=(Gift(("self",), "queue"),)
+        name="a",
+        message=("converse",),
+        when={"busy": ("interrupt",)},
+        deliver=(Gift(to=("self",), what="queue"),),
     )
-    steer = Override("b", ("converse",), deliver=(Gift(("self",), "steer"),))
+    steer = Override(name="b", message=("converse",), deliver=(Gift(to=("self",), what="steer"),))
     assert said(in_front(queue, steer), "converse", "busy")[0] == "a"
     assert said(in_front(steer, queue), "converse", "busy")[0] == "b"
 
@@ -140,90 +153,103 @@ def test_the_first_of_several_routes_wins() -> None:
 @pytest.mark.parametrize(
     ("route", "key", "message"),
     [
-        (Override("a"), "", "a route is for a `message` or for a `cause`: name one of them"),
+        (Override(name="a"), "", "a route is for a `message` or for a `cause`: name one of them"),
         (
-            Override("a", ("converse",), ("stop",)),
+            Override(name="a", message=("converse",), causes=("stop",)),
             "",
             "a route is for a `message` or for a `cause`: name one of them",
         ),
-        (Override("a", ("converse",)), "", "`deliver` is missing: who gets what"),
+        (Override(name="a", message=("converse",)), "", "`deliver` is missing"),
         (
-            Override("steer", ("converse",), deliver=STEER_CHILDREN),
+            Override(name="steer", message=("converse",), deliver=STEER_CHILDREN),
             "name",
             "`steer` is the name of a shipped row already",
         ),
         (
-            Override("a", ("converse",), deliver=(Gift(("children",), "queue"),)),
+            Override(
+                name="a", message=("converse",), deliver=(Gift(to=("children",), what="queue"),)
+            ),
             "deliver",
-            "`queue` goes to `self`, and to nobody beside",
+            "`queue` goes only to `self`",
         ),
         (
-            Override("a", ("converse",), deliver=(Gift(("self", "children"), "steer"),)),
+            Override(
+                name="a",
+                message=("converse",),
+                deliver=(Gift(to=("self", "children"), what="steer"),),
+            ),
             "deliver",
             "a steer is for the turn or for others, and not for both",
         ),
         (
             Override(
-                "a",
-                ("converse",),
-                deliver=(Gift(("self",), "cancel"), Gift(("children",), "steer")),
+                name="a",
+                message=("converse",),
+                deliver=(Gift(to=("self",), what="cancel"), Gift(to=("children",), what="steer")),
             ),
             "deliver",
             "a message interrupts or steers, and does not do both",
         ),
         (
-            Override("a", ("converse",), deliver=(Gift(("self",), "none"),)),
+            Override(name="a", message=("converse",), deliver=(Gift(to=("self",), what="none"),)),
             "deliver",
-            "nobody gets anything: the message would be lost",
+            "there is no recipient: the message would be lost",
         ),
         (
-            Override("a", ("converse",), deliver=(Gift(("self",), "refuse"),)),
+            Override(name="a", message=("converse",), deliver=(Gift(to=("self",), what="refuse"),)),
             "deliver",
-            "whoever is refused is told why: name an `ack`",
+            "a refusal needs an `ack` with the reason",
         ),
         (
-            Override("a", ("converse",), deliver=(Gift(("self",), "finalize"),)),
+            Override(
+                name="a", message=("converse",), deliver=(Gift(to=("self",), what="finalize"),)
+            ),
             "deliver",
-            "a message can stop the session; `/finalize` ends it for good",
+            "a message can stop the session; `/finalize` ends it permanently",
         ),
         (
-            Override("a", ("command",), deliver=(Gift(("self",), "queue"),)),
+            Override(name="a", message=("command",), deliver=(Gift(to=("self",), what="queue"),)),
             "message",
             "a slash command is carried out before any route is asked",
         ),
         (
             Override(
-                "a",
-                ("converse",),
+                name="a",
+                message=("converse",),
                 when={"situation": ("busy",)},
-                deliver=(Gift(("self",), "turn"),),
+                deliver=(Gift(to=("self",), what="turn"),),
             ),
             "when",
             "while the session is busy a message cannot be run",
         ),
         (
             Override(
-                "a",
-                ("converse",),
+                name="a",
+                message=("converse",),
                 when={"situation": ("idle",)},
-                deliver=(Gift(("self",), "steer"),),
+                deliver=(Gift(to=("self",), what="steer"),),
             ),
             "when",
             "while the session is idle a message cannot be a steer: "
             "no turn runs that could take it in",
         ),
         (
-            Override("a", causes=("stop",), deliver=(Gift(("self",), "queue"),)),
+            Override(name="a", causes=("stop",), deliver=(Gift(to=("self",), what="queue"),)),
             "deliver",
-            "a cause has no text that could be given as `queue`",
+            "a cause has no text for a `queue`",
         ),
         (
-            Override("a", causes=("timeout",), deliver=(Gift(("children",), "none"),)),
+            Override(name="a", causes=("timeout",), deliver=(Gift(to=("children",), what="none"),)),
             "deliver",
-            "whoever is spared is spared for a reason: say it in `why`",
+            "`none` needs the reason in `why`",
         ),
         (
-            Override("a", causes=("stop",), deliver=(Gift(("self",), "cancel"),), ack="queued"),
+            Override(
+                name="a",
+                causes=("stop",),
+                deliver=(Gift(to=("self",), what="cancel"),),
+                ack="queued",
+            ),
             "ack",
             "`ack` belongs to a route for a message, not to one for a cause",
         ),
@@ -236,57 +262,86 @@ def test_what_a_route_cannot_mean(route: Override, key: str, message: str) -> No
 
 def test_a_route_may_not_have_the_name_of_anothers_row() -> None:
     """A route with several gifts becomes several rows, each with a name."""
-    both = (Gift(("self",), "cancel"), Gift(("children",), "cancel"))
-    first = Override("a", causes=("timeout",), deliver=both)
-    second = Override("a-2", causes=("budget",), deliver=both)
+    both = (Gift(to=("self",), what="cancel"), Gift(to=("children",), what="cancel"))
+    first = Override(name="a", causes=("timeout",), deliver=both)
+    second = Override(name="a-2", causes=("budget",), deliver=both)
     assert misfits_of(first, second) == [(1, "name", "`a-2` is the name of another route already")]
 
 
 def test_all_misfits_are_told_at_once_and_nothing_is_changed() -> None:
     """Two wrong routes give two misfits, and the tables stay as they are."""
-    good = Override("c", ("converse",), deliver=STEER_CHILDREN)
-    routes, misfits = put_in_front(STEERSMAN, [Override("a"), good, Override("b")])
+    good = Override(name="c", message=("converse",), deliver=STEER_CHILDREN)
+    routes, misfits = put_in_front(STEERSMAN, [Override(name="a"), good, Override(name="b")])
     assert [one.route for one in misfits] == [0, 2]
     assert routes is STEERSMAN
 
 
 def test_a_route_behind_one_that_takes_all_is_dead() -> None:
     """It would never be asked; that is a mistake."""
-    first = Override("a", ("converse",), deliver=(Gift(("self",), "queue"),))
-    second = Override("b", ("converse",), deliver=STEER_CHILDREN)
+    first = Override(name="a", message=("converse",), deliver=(Gift(to=("self",), what="queue"),))
+    second = Override(name="b", message=("converse",), deliver=STEER_CHILDREN)
     _, misfits = put_in_front(STEERSMAN, [first, second])
     message = "never decides anything: earlier routes match wherever it does"
-    assert misfits == (Misfit(1, "", message),)
+    assert misfits == (Misfit(route=1, key="", message=message),)
 
 
 @pytest.mark.parametrize(
     ("route", "kind"),
     [
-        (Override("a", ("converse",), deliver=(Gift(("children",), "cancel"),)), "kills-child"),
         (
-            Override("a", ("interrupt_more",), deliver=(Gift(("everybody",), "cancel"),)),
+            Override(
+                name="a", message=("converse",), deliver=(Gift(to=("children",), what="cancel"),)
+            ),
             "kills-child",
         ),
         (
-            Override("a", causes=("turn_end",), deliver=(Gift(("children",), "cancel"),)),
+            Override(
+                name="a",
+                message=("interrupt_more",),
+                deliver=(Gift(to=("everybody",), what="cancel"),),
+            ),
             "kills-child",
         ),
         (
-            Override("a", ("interrupt_bare",), deliver=(Gift(("self",), "queue"),), ack="queued"),
-            "unheard",
+            Override(
+                name="a", causes=("turn_end",), deliver=(Gift(to=("children",), what="cancel"),)
+            ),
+            "kills-child",
         ),
         (
-            Override("a", causes=("stop",), deliver=(Gift(("children",), "none"),), why="Busy."),
+            Override(
+                name="a",
+                message=("interrupt_bare",),
+                deliver=(Gift(to=("self",), what="queue"),),
+                ack="queued",
+            ),
             "unheard",
         ),
         (
             Override(
-                "a", ("explicit_interrupt",), deliver=(Gift(("self",), "refuse"),), ack="queued"
+                name="a",
+                causes=("stop",),
+                deliver=(Gift(to=("children",), what="none"),),
+                why="Busy.",
+            ),
+            "unheard",
+        ),
+        (
+            Override(
+                name="a",
+                message=("explicit_interrupt",),
+                deliver=(Gift(to=("self",), what="refuse"),),
+                ack="queued",
             ),
             "dropped-control",
         ),
         (
-            Override("a", ("converse",), when={"situation": ("busy",)}, deliver=STEER_CHILDREN),
+            Override(
+                name="a",
+                message=("converse",),
+                when={"situation": ("busy",)},
+                deliver=STEER_CHILDREN,
+            ),
             "lost",
         ),
     ],
@@ -308,15 +363,15 @@ def routes_of_any_kind(draw: st.DrawFn) -> Override:
     }
     what = draw(st.sampled_from(list(GIFTS)))
     target = "self" if what in ("turn", "queue", "refuse") else draw(st.sampled_from(list(TARGETS)))
-    gifts = [Gift((target,), what)]
+    gifts = [Gift(to=(target,), what=what)]
     if target != "self" and draw(st.booleans()):
-        gifts.append(Gift(("self",), draw(st.sampled_from(["steer", "cancel", "none"]))))
+        gifts.append(Gift(to=("self",), what=draw(st.sampled_from(["steer", "cancel", "none"]))))
     name = draw(st.sampled_from("abcdef"))
     if draw(st.integers(0, 3)):
         said = tuple(draw(st.sets(st.sampled_from(table["intent"][:8]), min_size=1, max_size=2)))
-        return Override(name, said, when=when, deliver=tuple(gifts), ack="queued")
+        return Override(name=name, message=said, when=when, deliver=tuple(gifts), ack="queued")
     causes = tuple(draw(st.sets(st.sampled_from(list(Cause)), min_size=1, max_size=2)))
-    return Override(name, causes=causes, deliver=tuple(gifts), why="So.")
+    return Override(name=name, causes=causes, deliver=tuple(gifts), why="So.")
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

@@ -1,9 +1,9 @@
 """Faults planted in the routing tables, and found."""
 
 import time
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from steersman.machines.delivery import (
     DEFAULT_DELIVERIES,
@@ -46,7 +46,9 @@ PLACE = when(intent="converse", situation="delegating", busy="queue")
 
 def test_a_message_that_cancels_a_child_is_found() -> None:
     """The fault names the message, the cause and the child."""
-    row = DispositionRow("rude", PLACE, Action.INTERRUPT, "stop", "interrupting")
+    row = DispositionRow(
+        name="rude", when=PLACE, action=Action.INTERRUPT, cause="stop", ack="interrupting"
+    )
     assert found([row]) == [
         (
             "kills-child",
@@ -60,7 +62,10 @@ def test_a_message_that_cancels_a_child_is_found() -> None:
 def test_a_cancel_through_the_end_of_the_turn_is_found() -> None:
     """The turn alone is stopped, but its end is a cause that kills."""
     row = DeliveryRow(
-        "tidy", when(cause="turn_end", relation="background_child"), Delivery.CANCEL, "Tidy."
+        name="tidy",
+        when=when(cause="turn_end", relation="background_child"),
+        action=Delivery.CANCEL,
+        why="Tidy.",
     )
     kinds = {(kind, where): message for kind, where, message in found(given=[row])}
     assert kinds["kills-child", "row `busy-interrupt`"].endswith(
@@ -74,7 +79,12 @@ def test_a_cancel_through_the_end_of_the_turn_is_found() -> None:
 
 def test_a_cancel_of_a_steered_child_is_found() -> None:
     """A child that is steered has deliveries of its own, which may not stop it either."""
-    row = DeliveryRow("hasty", when(cause="steer", relation="self"), Delivery.CANCEL, "Hasty.")
+    row = DeliveryRow(
+        name="hasty",
+        when=when(cause="steer", relation="self"),
+        action=Delivery.CANCEL,
+        why="Hasty.",
+    )
     faults = {(kind, where): message for kind, where, message in found(given=[row])}
     assert faults["kills-child", "row `steer-through`"].endswith(
         "steer, cause `steer_through` -> steer foreground_child (row `steer-through`) -> `steer` "
@@ -89,15 +99,21 @@ def test_a_cancel_of_a_steered_child_is_found() -> None:
 @pytest.mark.parametrize("cause", ["message", "more_word", "steer", "steer_through"])
 def test_no_delivery_of_talk_may_stop_another(cause: str, action: Delivery, relation: str) -> None:
     """Whatever row one plants for a cause of talk, stopping anybody else is a fault."""
-    row = DeliveryRow("planted", when(cause=cause, relation=relation), action, "Planted.")
+    row = DeliveryRow(
+        name="planted", when=when(cause=cause, relation=relation), action=action, why="Planted."
+    )
     assert "kills-child" in {kind for kind, _, _ in found(given=[row])}
 
 
 def test_a_dead_override_is_found() -> None:
     """A row behind one that matches all it matches never decides."""
     rows = [
-        DispositionRow("talk", when(intent="converse", situation=("idle", "held")), Action.RUN),
-        DispositionRow("dead", when(intent="converse", situation="held"), Action.RUN),
+        DispositionRow(
+            name="talk", when=when(intent="converse", situation=("idle", "held")), action=Action.RUN
+        ),
+        DispositionRow(
+            name="dead", when=when(intent="converse", situation="held"), action=Action.RUN
+        ),
     ]
     assert found(rows) == [
         ("dead-row", "row `dead`", "never decides anything: earlier rows match wherever it does")
@@ -107,11 +123,11 @@ def test_a_dead_override_is_found() -> None:
 def test_a_shipped_row_may_be_overridden_entirely() -> None:
     """An override that takes all of a shipped row's cases is what overriding is for."""
     row = DispositionRow(
-        "talk-through",
-        when(intent="converse", situation="delegating"),
-        Action.STEER,
-        Cause.STEER_THROUGH,
-        "steered_child",
+        name="talk-through",
+        when=when(intent="converse", situation="delegating"),
+        action=Action.STEER,
+        cause=Cause.STEER_THROUGH,
+        ack="steered_child",
     )
     assert found([row]) == []
     changed = DEFAULT_DISPOSITIONS.override([row])
@@ -121,7 +137,7 @@ def test_a_shipped_row_may_be_overridden_entirely() -> None:
 
 def test_a_dead_shipped_row_is_found() -> None:
     """Among the shipped rows themselves, a dead one is a fault."""
-    rows = (*DEFAULT_DISPOSITIONS.rows, DispositionRow("late", when(), Action.RUN))
+    rows = (*DEFAULT_DISPOSITIONS.rows, DispositionRow(name="late", when=when(), action=Action.RUN))
     table = Table("dispositions", DEFAULT_DISPOSITIONS.space, rows)
     assert [fault.where for fault in check_routes(table, DEFAULT_DELIVERIES)] == ["row `late`"]
 
@@ -140,7 +156,7 @@ def test_a_hole_is_found() -> None:
 def test_a_limit_that_forgets_somebody_is_found() -> None:
     """A limit spares a descendant with a reason or not at all."""
     place = when(cause="budget", relation="side_talk")
-    forgotten = DeliveryRow("forgotten", place, Delivery.NONE, " ")
+    forgotten = DeliveryRow(name="forgotten", when=place, action=Delivery.NONE, why=" ")
     assert found(given=[forgotten]) == [
         (
             "spared",
@@ -148,7 +164,7 @@ def test_a_limit_that_forgets_somebody_is_found() -> None:
             "`budget` gives self cancel but side_talk none, without a why",
         )
     ]
-    spared = DeliveryRow("spared", place, Delivery.NONE, "It only reads.")
+    spared = DeliveryRow(name="spared", when=place, action=Delivery.NONE, why="It only reads.")
     assert found(given=[spared]) == []
 
 
@@ -156,9 +172,14 @@ def test_a_limit_that_forgets_somebody_is_found() -> None:
 @pytest.mark.parametrize("cause", ["stop", "new", "bare_word", "signal", "parent", "finalize"])
 def test_no_reason_excuses_whoever_goes_on_after_a_cancel(cause: str, relation: str) -> None:
     """Where a person wants work to stop, it stops for everybody."""
-    row = DeliveryRow("deaf", when(cause=cause, relation=relation), Delivery.NONE, "It only reads.")
+    row = DeliveryRow(
+        name="deaf",
+        when=when(cause=cause, relation=relation),
+        action=Delivery.NONE,
+        why="It only reads.",
+    )
     faults = found(given=[row])
-    assert ("unheard", "row `deaf`", f"`{cause}` gives {relation} none: it goes on") in faults
+    assert ("unheard", "row `deaf`", f"`{cause}` gives {relation} none: it continues") in faults
 
 
 @pytest.mark.parametrize("intent", ["interrupt_bare", "revert", "explicit_interrupt"])
@@ -166,7 +187,10 @@ def test_no_reason_excuses_whoever_goes_on_after_a_cancel(cause: str, relation: 
 def test_a_cancel_that_only_waits_is_found(intent: str, situation: str) -> None:
     """Whoever wants work to stop is not put into the queue while something runs."""
     row = DispositionRow(
-        "late", when(intent=intent, situation=situation), Action.QUEUE, ack="queued"
+        name="late",
+        when=when(intent=intent, situation=situation),
+        action=Action.QUEUE,
+        ack="queued",
     )
     assert found([row]) == [
         (
@@ -181,11 +205,11 @@ def test_a_cancel_that_only_waits_is_found(intent: str, situation: str) -> None:
 def test_a_cancel_that_stops_the_turn_alone_is_found() -> None:
     """A cause that spares children is not one for a cancel."""
     row = DispositionRow(
-        "half",
-        when(intent="interrupt_bare", situation="busy"),
-        Action.INTERRUPT,
-        "message",
-        "interrupting",
+        name="half",
+        when=when(intent="interrupt_bare", situation="busy"),
+        action=Action.INTERRUPT,
+        cause="message",
+        ack="interrupting",
     )
     (fault,) = found([row])
     assert (fault[0], fault[1]) == ("unheard", "row `half`")
@@ -209,14 +233,18 @@ def test_what_cannot_be_done_is_found(
     intent: str, situation: str, action: Action, cause: str
 ) -> None:
     """No second turn beside a running one, no steer into nothing, no command that only waits."""
-    row = DispositionRow("odd", when(intent=intent, situation=situation), action, cause)
+    row = DispositionRow(
+        name="odd", when=when(intent=intent, situation=situation), action=action, cause=cause
+    )
     assert ("impossible", "row `odd`") in [(kind, where) for kind, where, _ in found([row])]
 
 
 def test_a_steer_that_nobody_hears_is_found() -> None:
     """A message for children is lost where there are none."""
     place = when(intent="converse", situation="busy")
-    row = DispositionRow("away", place, Action.STEER, "steer_through", "steered_child")
+    row = DispositionRow(
+        name="away", when=place, action=Action.STEER, cause="steer_through", ack="steered_child"
+    )
     assert found([row]) == [
         (
             "lost",
@@ -231,7 +259,7 @@ def test_a_steer_that_nobody_hears_is_found() -> None:
 def test_a_dropped_control_message_is_found(intent: str) -> None:
     """Who wants to stop or command something is refused only when it is too late anyway."""
     row = DispositionRow(
-        "deaf", when(intent=intent, situation="busy"), Action.REFUSE, ack="refused"
+        name="deaf", when=when(intent=intent, situation="busy"), action=Action.REFUSE, ack="refused"
     )
     assert found([row]) == [
         (
@@ -245,7 +273,9 @@ def test_a_dropped_control_message_is_found(intent: str) -> None:
 
 def test_a_refusal_without_a_reason_is_found() -> None:
     """Whatever is refused, the sender is told why."""
-    row = DispositionRow("mute", when(intent="converse", situation="busy"), Action.REFUSE)
+    row = DispositionRow(
+        name="mute", when=when(intent="converse", situation="busy"), action=Action.REFUSE
+    )
     assert [(kind, where) for kind, where, _ in found([row])] == [("dropped-control", "row `mute`")]
 
 
@@ -253,19 +283,25 @@ def test_a_refusal_without_a_reason_is_found() -> None:
     ("row", "message"),
     [
         (
-            DispositionRow("a", when(intent="interrupt_bare"), Action.INTERRUPT),
-            "action interrupt, but its cause `` does that to nobody",
+            DispositionRow(name="a", when=when(intent="interrupt_bare"), action=Action.INTERRUPT),
+            "action interrupt, but its cause `` does not do that",
         ),
         (
-            DispositionRow("a", when(intent="converse"), Action.STEER, "turn_end"),
-            "action steer, but its cause `turn_end` does that to nobody",
+            DispositionRow(
+                name="a", when=when(intent="converse"), action=Action.STEER, cause="turn_end"
+            ),
+            "action steer, but its cause `turn_end` does not do that",
         ),
         (
-            DispositionRow("a", when(intent="converse"), Action.STEER, "explode"),
-            "action steer, but its cause `explode` does that to nobody",
+            DispositionRow(
+                name="a", when=when(intent="converse"), action=Action.STEER, cause="explode"
+            ),
+            "action steer, but its cause `explode` does not do that",
         ),
         (
-            DispositionRow("a", when(intent="interrupt_bare"), Action.QUEUE, "stop"),
+            DispositionRow(
+                name="a", when=when(intent="interrupt_bare"), action=Action.QUEUE, cause="stop"
+            ),
             "action queue causes nothing, but names the cause `stop`",
         ),
     ],
@@ -284,7 +320,9 @@ def a_broken_row(cause: Cause, relation: Relation) -> DeliveryRow:
     """Plant what breaks a promise at a cell, whatever the cause is."""
     where = when(cause=cause, relation=relation)
     is_ended = cause in (*CANCELS, *LIMITS)
-    return DeliveryRow("planted", where, Delivery.NONE if is_ended else Delivery.FINALIZE, "")
+    return DeliveryRow(
+        name="planted", when=where, action=Delivery.NONE if is_ended else Delivery.FINALIZE, why=""
+    )
 
 
 @pytest.mark.parametrize(
@@ -309,7 +347,12 @@ def test_no_cause_is_overlooked(cause: Cause, relation: Relation) -> None:
 @pytest.mark.parametrize("action", [Delivery.CANCEL, Delivery.FINALIZE])
 def test_a_named_steer_that_ends_a_child_is_found(relation: str, action: Delivery) -> None:
     """`/steer @NAME TEXT` is talk: it reaches the child, and never ends it."""
-    row = DeliveryRow("planted", when(cause="steer_named", relation=relation), action, "Planted.")
+    row = DeliveryRow(
+        name="planted",
+        when=when(cause="steer_named", relation=relation),
+        action=action,
+        why="Planted.",
+    )
     faults = {(kind, where): message for kind, where, message in found(given=[row])}
     assert faults["kills-child", "cause `steer_named`"] == (
         f"`/steer @NAME TEXT`: cause `steer_named` -> {action} {relation} (row `planted`)"
@@ -323,10 +366,12 @@ def test_a_named_steer_that_ends_a_child_is_found(relation: str, action: Deliver
 @pytest.mark.parametrize("cause", LIMITS)
 def test_a_limit_that_limits_nothing_says_why(cause: str) -> None:
     """A limit may spare what it limits, with a reason."""
-    row = DeliveryRow("free", when(cause=cause), Delivery.NONE, "")
+    row = DeliveryRow(name="free", when=when(cause=cause), action=Delivery.NONE, why="")
     message = f"`{cause}` gives self none, without a why: the limit limits nothing"
     assert ("spared", "row `free`", message) in found(given=[row])
-    row = DeliveryRow("free", when(cause=cause), Delivery.NONE, "The provider has a limit.")
+    row = DeliveryRow(
+        name="free", when=when(cause=cause), action=Delivery.NONE, why="The provider has a limit."
+    )
     assert found(given=[row]) == []
 
 
@@ -342,7 +387,9 @@ def test_a_promise_for_a_cell_that_nothing_asks_is_refused(
     cause: Cause, relation: Relation, action: Delivery
 ) -> None:
     """Parent, sibling, and the other cells of `NEVER_ASKED`; and no cause without a text steers."""
-    row = DeliveryRow("planted", when(cause=cause, relation=relation), action, "Planted.")
+    row = DeliveryRow(
+        name="planted", when=when(cause=cause, relation=relation), action=action, why="Planted."
+    )
     faults = {where: message for kind, where, message in found(given=[row]) if kind == PROMISE}
     reason = never_asked(cause, relation)
     if not reason and action == Delivery.STEER and cause not in STEERS:
@@ -358,9 +405,19 @@ def test_a_promise_for_a_cell_that_nothing_asks_is_refused(
     [
         ("stop", "self", "finalize", "The turn is stopped; only `new` and `finalize` end the"),
         ("stop", "goal", "finalize", "The goal is paused; only the end of the session drops it."),
-        ("finalize", "side_talk", "cancel", "The session ends for good, and nothing of it can be"),
-        ("new", "self", "cancel", "The session ends for good, and nothing of it can be resumed:"),
-        ("steer_through", "background_child", "cancel", "A steer hands on a text, and ends nobody"),
+        (
+            "finalize",
+            "side_talk",
+            "cancel",
+            "The session ends permanently, and nothing of it can be",
+        ),
+        (
+            "new",
+            "self",
+            "cancel",
+            "The session ends permanently, and nothing of it can be resumed:",
+        ),
+        ("steer_through", "background_child", "cancel", "A steer delivers a text and ends nothing"),
     ],
 )
 def test_a_promise_that_the_cause_cannot_keep_is_refused(
@@ -368,7 +425,7 @@ def test_a_promise_that_the_cause_cannot_keep_is_refused(
 ) -> None:
     """A stop ends no session, the end of a session keeps nothing, and a steer ends nobody."""
     where = when(cause=cause, relation=relation)
-    row = DeliveryRow("planted", where, Delivery(action), "Planted.")
+    row = DeliveryRow(name="planted", when=where, action=Delivery(action), why="Planted.")
     messages = [message for kind, _, message in found(given=[row]) if kind == PROMISE]
     assert len(messages) == 1
     assert reason in messages[0]
@@ -376,13 +433,18 @@ def test_a_promise_that_the_cause_cannot_keep_is_refused(
 
 def test_a_time_limit_that_spares_the_child_stops_nobody() -> None:
     """It is asked for the child itself first, and only then for those below it."""
-    row = DeliveryRow("patient", when(cause="timeout", relation="self"), Delivery.NONE, "Patient.")
+    row = DeliveryRow(
+        name="patient",
+        when=when(cause="timeout", relation="self"),
+        action=Delivery.NONE,
+        why="Patient.",
+    )
     assert found(given=[row]) == [
         (
             "not-carried-out",
             "row `timeout`",
             "`timeout` gives foreground_child cancel, which nothing carries out: A time limit that "
-            "spares the child itself stops nobody else.",
+            "does not stop the child itself stops nothing else.",
         )
     ]
 
@@ -391,14 +453,20 @@ def test_a_time_limit_that_spares_the_child_stops_nobody() -> None:
     ("row", "message"),
     [
         (
-            DeliveryRow("up", when(relation="parent"), Delivery.NONE, "Not up."),
+            DeliveryRow(
+                name="up", when=when(relation="parent"), action=Delivery.NONE, why="Not up."
+            ),
             "decides only what nothing asks, such as stop to parent: "
             "A parent learns of it by the child's result.",
         ),
         (
-            DeliveryRow("ended", when(cause="turn_end", relation="self"), Delivery.NONE, "Over."),
-            "decides only what nothing asks, such as turn_end to self: "
-            "The turn has ended: nothing of it is left to stop.",
+            DeliveryRow(
+                name="ended",
+                when=when(cause="turn_end", relation="self"),
+                action=Delivery.NONE,
+                why="Over.",
+            ),
+            "decides only what nothing asks, such as turn_end to self: The turn has already ended.",
         ),
     ],
 )
@@ -410,7 +478,9 @@ def test_a_row_that_no_cause_reaches_is_found(row: DeliveryRow, message: str) ->
 def test_a_cause_that_no_row_raises_is_found() -> None:
     """A route's own cause needs a row of the first table."""
     space = {**DEFAULT_DELIVERIES.space, "cause": (*Cause, "route.gone")}
-    row = DeliveryRow("gone", when(cause="route.gone"), Delivery.NONE, "Nobody raises it.")
+    row = DeliveryRow(
+        name="gone", when=when(cause="route.gone"), action=Delivery.NONE, why="Nobody raises it."
+    )
     table = Table("deliveries", space, (row, *DEFAULT_DELIVERIES.rows), 1)
     faults = check_routes(DEFAULT_DISPOSITIONS, table)
     assert [(fault.kind, fault.message) for fault in faults] == [
@@ -421,13 +491,14 @@ def test_a_cause_that_no_row_raises_is_found() -> None:
 def test_a_message_that_never_arises_is_found() -> None:
     """A stop overtakes what waits or runs, not another stop."""
     place = when(intent="explicit_interrupt", situation="overtaken")
-    row = DispositionRow("crossed", place, Action.QUEUE, ack="queued")
+    row = DispositionRow(name="crossed", when=place, action=Action.QUEUE, ack="queued")
     assert found([row]) == [
         (
             "unreachable",
             "row `crossed`",
             "intent explicit_interrupt, situation overtaken, busy interrupt, strategy keyword, "
-            "auto_queue on: this never arises. A stop overtakes only what waits or runs by itself.",
+            "auto_queue on: this never arises. A stop overtakes only messages that wait or that "
+            "start a turn.",
         )
     ]
 
@@ -464,48 +535,52 @@ TALK = when(intent="converse", situation="busy")
     ("row", "problem"),
     [
         (
-            DispositionRow("a", TALK, Action.INTERRUPT, "message", "queued"),
+            DispositionRow(
+                name="a", when=TALK, action=Action.INTERRUPT, cause="message", ack="queued"
+            ),
             "ack `queued` (its number in the queue) contradicts action interrupt",
         ),
         (
-            DispositionRow("a", TALK, Action.STEER, "steer", "steered_child"),
-            "ack `steered_child` (which children take it in, at their next boundary) contradicts "
+            DispositionRow(
+                name="a", when=TALK, action=Action.STEER, cause="steer", ack="steered_child"
+            ),
+            "ack `steered_child` (the children to which it will be delivered) contradicts "
             "cause `steer`, which steers no child",
         ),
         (
             DispositionRow(
-                "a",
-                when(intent="converse", situation="delegating"),
-                Action.STEER,
-                "steer_through",
-                "steered",
+                name="a",
+                when=when(intent="converse", situation="delegating"),
+                action=Action.STEER,
+                cause="steer_through",
+                ack="steered",
             ),
             "ack `steered` (it enters at the next boundary) contradicts "
             "cause `steer_through`, which does not steer the turn",
         ),
         (
-            DispositionRow("a", TALK, Action.QUEUE, ack="word_queued"),
+            DispositionRow(name="a", when=TALK, action=Action.QUEUE, ack="word_queued"),
             "ack `word_queued` (the word; it waits, nothing stopped; `/stop` stops everything) "
             "contradicts intent converse",
         ),
         (
-            DispositionRow("a", TALK, Action.QUEUE, ack="subagent_working"),
-            "ack `subagent_working` (a subagent works, the message waits for it to finish) "
+            DispositionRow(name="a", when=TALK, action=Action.QUEUE, ack="subagent_working"),
+            "ack `subagent_working` (a subagent is at work; the message waits until it finishes) "
             "contradicts situation busy",
         ),
         (
             DispositionRow(
-                "a",
-                when(intent="interrupt_bare", situation="busy"),
-                Action.INTERRUPT,
-                "stop",
-                "word_interrupts",
+                name="a",
+                when=when(intent="interrupt_bare", situation="busy"),
+                action=Action.INTERRUPT,
+                cause="stop",
+                ack="word_interrupts",
             ),
-            "ack `word_interrupts` (the word; the turn stops, children go on; `/stop` stops them, "
-            "too) contradicts cause `stop`, which ends a foreground_child",
+            "ack `word_interrupts` (the word; the turn stops, children continue; `/stop` also "
+            "stops them) contradicts cause `stop`, which ends a foreground_child",
         ),
         (
-            DispositionRow("a", TALK, Action.QUEUE, ack="quued"),
+            DispositionRow(name="a", when=TALK, action=Action.QUEUE, ack="quued"),
             "there is no acknowledgement `quued`",
         ),
     ],
@@ -523,7 +598,7 @@ def test_an_acknowledgement_that_contradicts_what_is_done_is_found(
 
 def test_a_message_that_waits_in_silence_is_found() -> None:
     """Whoever is queued, steered or interrupted is told; the hint lists what is true."""
-    row = DispositionRow("mute", TALK, Action.QUEUE)
+    row = DispositionRow(name="mute", when=TALK, action=Action.QUEUE)
     (fault,) = check_routes(DEFAULT_DISPOSITIONS.override([row]), DEFAULT_DELIVERIES)
     assert fault.kind == "missing-ack"
     assert fault.message.endswith("auto_queue on: queue, and the sender is told nothing")
@@ -537,9 +612,16 @@ def test_every_acknowledgement_has_a_use() -> None:
 
 def test_an_interrupt_that_leaves_the_turn_running_is_found() -> None:
     """Action interrupt means that the turn stops, whatever else does."""
-    row = DispositionRow("odd", TALK, Action.INTERRUPT, "route.goal", "interrupting")
-    own = DeliveryRow("own", when(cause="route.goal", relation="goal"), Delivery.CANCEL, "Odd.")
-    rest = DeliveryRow("rest", when(cause="route.goal"), Delivery.NONE, "Odd.")
+    row = DispositionRow(
+        name="odd", when=TALK, action=Action.INTERRUPT, cause="route.goal", ack="interrupting"
+    )
+    own = DeliveryRow(
+        name="own",
+        when=when(cause="route.goal", relation="goal"),
+        action=Delivery.CANCEL,
+        why="Odd.",
+    )
+    rest = DeliveryRow(name="rest", when=when(cause="route.goal"), action=Delivery.NONE, why="Odd.")
     space = {**DEFAULT_DELIVERIES.space, "cause": (*Cause, "route.goal")}
     table = Table("deliveries", space, (own, rest, *DEFAULT_DELIVERIES.rows), 2)
     faults = check_routes(DEFAULT_DISPOSITIONS.override([row]), table)
@@ -551,5 +633,11 @@ def test_an_interrupt_that_leaves_the_turn_running_is_found() -> None:
 def test_a_check_is_quick_enough_to_run_at_every_start() -> None:
     """Both tables with an override are checked in well under half a second of work."""
     begin = time.process_time()
-    found([DispositionRow("talk", when(intent="converse", situation="idle"), Action.RUN)])
+    found(
+        [
+            DispositionRow(
+                name="talk", when=when(intent="converse", situation="idle"), action=Action.RUN
+            )
+        ]
+    )
     assert time.process_time() - begin < 0.5

@@ -3,11 +3,12 @@
 from itertools import product
 
 import pytest
+from msgspec.structs import replace
 
 from steersman.machines.disposition import Action, DispositionRow
 from steersman.machines.explanation import everybody, explain
 from steersman.machines.route_diff import boxes, differences, place_in_words
-from steersman.machines.routes import STEERSMAN, Routes
+from steersman.machines.routes import STEERSMAN
 from steersman.machines.routing import when
 from steersman.workflows.spelling import table_names
 from steersman.workflows.table_file import named_table
@@ -29,18 +30,23 @@ def test_the_differences_cover_what_differs_and_nothing_else(name: str) -> None:
 
 def test_a_table_does_not_differ_from_itself() -> None:
     """Nor from one whose rows are written otherwise and decide the same."""
-    row = DispositionRow("idle-talk", when(intent="converse", situation="idle"), Action.RUN)
+    row = DispositionRow(
+        name="idle-talk", when=when(intent="converse", situation="idle"), action=Action.RUN
+    )
     same = STEERSMAN.dispositions.override([row])
     assert differences(STEERSMAN, STEERSMAN) == []
-    assert differences(STEERSMAN, Routes("x", "", same, STEERSMAN.deliveries)) == []
+    assert differences(STEERSMAN, replace(STEERSMAN, dispositions=same)) == []
 
 
 def test_a_difference_reads_as_a_sentence() -> None:
     """Place, both outcomes, and something to say that shows it."""
     row = DispositionRow(
-        "wait", when(intent="converse", situation="busy"), Action.QUEUE, ack="queued"
+        name="wait",
+        when=when(intent="converse", situation="busy"),
+        action=Action.QUEUE,
+        ack="queued",
     )
-    other = Routes("x", "", STEERSMAN.dispositions.override([row]), STEERSMAN.deliveries)
+    other = replace(STEERSMAN, dispositions=STEERSMAN.dispositions.override([row]))
     first = differences(STEERSMAN, other)[0]
     assert place_in_words(first) == ("On converse while a turn runs, and no child, strategy always")
     assert (first.ours, first.theirs, first.example) == (

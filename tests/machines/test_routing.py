@@ -1,14 +1,11 @@
 """Decision tables: first match, overrides, and how they read."""
 
-from dataclasses import dataclass
-
 import pytest
 
 from steersman.machines.errors import MachineError
 from steersman.machines.routing import Row, Table, render, when
 
 
-@dataclass(frozen=True, slots=True)
 class Outfit(Row):
     """What to wear."""
 
@@ -21,9 +18,9 @@ WEATHER = Table(
     "weather",
     {"sky": ("sun", "rain", "snow"), "wind": ("still", "storm")},
     (
-        Outfit("storm", when(wind="storm"), "stay in", doc="Nobody goes out."),
-        Outfit("wet", when(sky=("rain", "snow")), "coat", hat="hood"),
-        Outfit("fair", when(), "shirt"),
+        Outfit(name="storm", when=when(wind="storm"), action="stay in", doc="Nobody goes out."),
+        Outfit(name="wet", when=when(sky=("rain", "snow")), action="coat", hat="hood"),
+        Outfit(name="fair", when=when(), action="shirt"),
     ),
 )
 
@@ -45,7 +42,9 @@ def test_the_first_row_that_matches_decides(sky: str, wind: str, name: str) -> N
 
 def test_an_override_is_asked_first() -> None:
     """Overriding gives a new table; the old one stays as it is."""
-    changed = WEATHER.override([Outfit("brave", when(sky="sun", wind="storm"), "kite")])
+    changed = WEATHER.override(
+        [Outfit(name="brave", when=when(sky="sun", wind="storm"), action="kite")]
+    )
     assert changed.decide(("sun", "storm")).action == "kite"
     assert changed.decide(("rain", "storm")).action == "stay in"
     assert WEATHER.decide(("sun", "storm")).action == "stay in"
@@ -56,17 +55,17 @@ def test_an_override_is_asked_first() -> None:
     ("row", "message", "hint"),
     [
         (
-            Outfit("typo", when(skye="sun"), "-"),
+            Outfit(name="typo", when=when(skye="sun"), action="-"),
             "table `weather`, row `typo`: no dimension `skye`",
             "Did you mean `sky`? Known: sky, wind.",
         ),
         (
-            Outfit("typo", when(sky="rein"), "-"),
+            Outfit(name="typo", when=when(sky="rein"), action="-"),
             "table `weather`, row `typo`: `sky` has no value `rein`",
             "Did you mean `rain`? Known: sun, rain, snow.",
         ),
         (
-            Outfit("fair", when(), "-"),
+            Outfit(name="fair", when=when(), action="-"),
             "table `weather`, row `fair`: another row has this name",
             "Names must differ.",
         ),
@@ -96,7 +95,9 @@ def test_a_lookup_with_an_unknown_value_says_what_is_known() -> None:
 
 def test_a_table_reads_as_text() -> None:
     """Each row says when it matches, what it decides and why; overrides are marked."""
-    changed = WEATHER.override([Outfit("brave", when(sky="sun", wind="storm"), "kite")])
+    changed = WEATHER.override(
+        [Outfit(name="brave", when=when(sky="sun", wind="storm"), action="kite")]
+    )
     assert render(changed) == (
         "weather: the first row that matches wins\n"
         "  sky: sun, rain, snow\n"

@@ -14,18 +14,26 @@ DOOR = Machine(
     doc="A door with a lock.",
     initial="closed",
     states=(
-        State("closed", "Shut."),
-        State("open", "Anyone may pass."),
-        State("walled", "Bricks.", is_final=True),
+        State(name="closed", doc="Shut."),
+        State(name="open", doc="Anyone may pass."),
+        State(name="walled", doc="Bricks.", is_final=True),
     ),
     transitions=(
-        Transition("push", ("closed",), "open", ("has_key", "!bolted"), ("creak", "swing")),
-        Transition("push", ("closed",), None, ("!has_key",), ("rattle",)),
-        Transition("push", ("open",), "closed"),
-        Transition("knock", ("closed",), effects=("listen",)),
-        Transition("knock", ("open",), ignored="it is open"),
-        Transition("paint", ("open",), "open", effects=("dry",)),
-        Transition("wall", ("closed", "open"), "walled"),
+        Transition(
+            event="push",
+            source=("closed",),
+            dest="open",
+            guards=("has_key", "!bolted"),
+            effects=("creak", "swing"),
+        ),
+        Transition(
+            event="push", source=("closed",), dest=None, guards=("!has_key",), effects=("rattle",)
+        ),
+        Transition(event="push", source=("open",), dest="closed"),
+        Transition(event="knock", source=("closed",), effects=("listen",)),
+        Transition(event="knock", source=("open",), ignored="it is open"),
+        Transition(event="paint", source=("open",), dest="open", effects=("dry",)),
+        Transition(event="wall", source=("closed", "open"), dest="walled"),
     ),
 )
 SHIPPED = (CALL, CHILD, ITEM, QUEUE, SESSION, SUBAGENT, TURN)
@@ -34,15 +42,25 @@ SHIPPED = (CALL, CHILD, ITEM, QUEUE, SESSION, SUBAGENT, TURN)
 @pytest.mark.parametrize(
     ("state", "event", "facts", "expected"),
     [
-        ("closed", "push", {"has_key"}, Step("open", ("creak", "swing"), changed=True)),
-        ("closed", "push", set[str](), Step("closed", ("rattle",))),
-        ("closed", "push", {"bolted"}, Step("closed", ("rattle",))),
-        ("closed", "push", {"has_key", "warm"}, Step("open", ("creak", "swing"), changed=True)),
-        ("open", "push", set[str](), Step("closed", changed=True)),
-        ("closed", "knock", set[str](), Step("closed", ("listen",))),
-        ("open", "knock", set[str](), Step("open", ignored="it is open")),
-        ("open", "paint", set[str](), Step("open", ("dry",))),
-        ("open", "wall", set[str](), Step("walled", changed=True)),
+        (
+            "closed",
+            "push",
+            {"has_key"},
+            Step(state="open", effects=("creak", "swing"), changed=True),
+        ),
+        ("closed", "push", set[str](), Step(state="closed", effects=("rattle",))),
+        ("closed", "push", {"bolted"}, Step(state="closed", effects=("rattle",))),
+        (
+            "closed",
+            "push",
+            {"has_key", "warm"},
+            Step(state="open", effects=("creak", "swing"), changed=True),
+        ),
+        ("open", "push", set[str](), Step(state="closed", changed=True)),
+        ("closed", "knock", set[str](), Step(state="closed", effects=("listen",))),
+        ("open", "knock", set[str](), Step(state="open", ignored="it is open")),
+        ("open", "paint", set[str](), Step(state="open", effects=("dry",))),
+        ("open", "wall", set[str](), Step(state="walled", changed=True)),
     ],
 )
 def test_the_first_row_whose_guards_hold_decides(
@@ -67,7 +85,7 @@ def test_the_first_row_whose_guards_hold_decides(
             "walled",
             "knock",
             set[str](),
-            "`door` is `walled`, which is final: `knock` comes too late",
+            "`door` is `walled`, which is final: `knock` is not accepted",
         ),
         (
             "closed",
@@ -82,7 +100,9 @@ def test_what_is_not_accepted_is_refused_with_a_reason(
     state: str, event: str, facts: set[str], reason: str
 ) -> None:
     """A refusal is a value that names machine, state, event and the reason."""
-    assert step(DOOR, state, event, facts) == Refusal("door", state, event, reason)
+    assert step(DOOR, state, event, facts) == Refusal(
+        machine="door", state=state, event=event, reason=reason
+    )
 
 
 @pytest.mark.parametrize("machine", SHIPPED, ids=lambda machine: machine.name)
@@ -112,24 +132,36 @@ def test_the_shared_machine_is_built_once_and_holds_no_model() -> None:
 def test_many_generated_machines_do_not_pile_up() -> None:
     """Compiled machines are kept for a while; one that was dropped is simply built again."""
     for number in range(600):
-        other = Machine(f"m{number}", "", "a", (State("a", ""),), (Transition("e", ("a",)),))
-        assert step(other, "a", "e") == Step("a")
-    assert step(DOOR, "open", "push") == Step("closed", changed=True)
+        other = Machine(
+            name=f"m{number}",
+            doc="",
+            initial="a",
+            states=(State(name="a", doc=""),),
+            transitions=(Transition(event="e", source=("a",)),),
+        )
+        assert step(other, "a", "e") == Step(state="a")
+    assert step(DOOR, "open", "push") == Step(state="closed", changed=True)
 
 
 @pytest.mark.parametrize(
     ("initial", "row"),
     [
-        ("nowhere", Transition("e", ("a",), "a")),
-        ("a", Transition("e", ("nowhere",), "a")),
-        ("a", Transition("e", ("a",), "nowhere")),
-        ("a", Transition("e", ("*",), "a")),
-        ("a", Transition("state", ("a",), "a")),
+        ("nowhere", Transition(event="e", source=("a",), dest="a")),
+        ("a", Transition(event="e", source=("nowhere",), dest="a")),
+        ("a", Transition(event="e", source=("a",), dest="nowhere")),
+        ("a", Transition(event="e", source=("*",), dest="a")),
+        ("a", Transition(event="state", source=("a",), dest="a")),
     ],
 )
 def test_a_machine_that_contradicts_itself_is_not_built(initial: str, row: Transition) -> None:
     """A row that names what is not declared is an error of the machine, named at its first use."""
-    broken = Machine("broken", "", initial, (State("a", ""),), (row,))
+    broken = Machine(
+        name="broken",
+        doc="",
+        initial=initial,
+        states=(State(name="a", doc=""),),
+        transitions=(row,),
+    )
     with pytest.raises(MachineError, match="broken"):
         step(broken, "a", "e")
 

@@ -4,43 +4,75 @@ import pytest
 
 from steersman.machines.verdict import SOME_SECONDS, Condition, Unusable, Verdict, read_verdict
 
-SOME_TIME = Condition("time", SOME_SECONDS)
+SOME_TIME = Condition(kind="time", seconds=SOME_SECONDS)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('{"verdict": "done", "reason": "all pass"}', Verdict("done", "all pass")),
-        ('{"verdict": "continue", "reason": "two\\n fail"}', Verdict("continue", "two fail")),
-        ('{"verdict": "impossible"}', Verdict("impossible")),
-        ('{"verdict": " Done "}', Verdict("done")),
-        ('{"done": true, "reason": "yes"}', Verdict("done", "yes")),
-        ('{"done": false}', Verdict("continue")),
-        ('{"verdict": "done", "done": true}', Verdict("done")),
-        ('Sure!\n```json\n{"verdict": "done", "reason": "ok"}\n```\nBye.', Verdict("done", "ok")),
-        ('{"a": 1} {"verdict": "done"}', Verdict("done")),
-        ('{"verdict": "done"} {"verdict": "done"}', Verdict("done")),
-        ('{"verdict": "continue", "note": {"verdict": "done"}}', Verdict("continue")),
-        ('{"verdict": "done", "reason": 7}', Verdict("done")),
+        ('{"verdict": "done", "reason": "all pass"}', Verdict(kind="done", reason="all pass")),
+        (
+            '{"verdict": "continue", "reason": "two\\n fail"}',
+            Verdict(kind="continue", reason="two fail"),
+        ),
+        ('{"verdict": "impossible"}', Verdict(kind="impossible")),
+        ('{"verdict": " Done "}', Verdict(kind="done")),
+        ('{"done": true, "reason": "yes"}', Verdict(kind="done", reason="yes")),
+        ('{"done": false}', Verdict(kind="continue")),
+        ('{"verdict": "done", "done": true}', Verdict(kind="done")),
+        (
+            'Sure!\n```json\n{"verdict": "done", "reason": "ok"}\n```\nBye.',
+            Verdict(kind="done", reason="ok"),
+        ),
+        ('{"a": 1} {"verdict": "done"}', Verdict(kind="done")),
+        ('{"verdict": "done"} {"verdict": "done"}', Verdict(kind="done")),
+        ('{"verdict": "continue", "note": {"verdict": "done"}}', Verdict(kind="continue")),
+        ('{"verdict": "done", "reason": 7}', Verdict(kind="done")),
         (
             '{"verdict": "wait", "condition": {"seconds": 90}}',
-            Verdict("wait", "", Condition("time", 90.0)),
+            Verdict(kind="wait", reason="", condition=Condition(kind="time", seconds=90.0)),
         ),
         (
             '{"verdict": "wait", "condition": {"process": 4711}}',
-            Verdict("wait", "", Condition("process", 0.0, process=4711)),
+            Verdict(
+                kind="wait",
+                reason="",
+                condition=Condition(kind="process", seconds=0.0, process=4711),
+            ),
         ),
         (
             '{"verdict": "wait", "condition": {"file": "out/log.txt"}}',
-            Verdict("wait", "", Condition("file", 0.0, file="out/log.txt")),
+            Verdict(
+                kind="wait",
+                reason="",
+                condition=Condition(kind="file", seconds=0.0, file="out/log.txt"),
+            ),
         ),
-        ('{"verdict": "wait", "condition": 5}', Verdict("wait", "", Condition("time", 5.0))),
-        ('{"verdict": "wait"}', Verdict("wait", "", SOME_TIME)),
-        ('{"verdict": "wait", "condition": {"seconds": -1}}', Verdict("wait", "", SOME_TIME)),
-        ('{"verdict": "wait", "condition": {"seconds": 1e99}}', Verdict("wait", "", SOME_TIME)),
-        ('{"verdict": "wait", "condition": {"file": "/etc/x"}}', Verdict("wait", "", SOME_TIME)),
-        ('{"verdict": "wait", "condition": {"file": "a/../b"}}', Verdict("wait", "", SOME_TIME)),
-        ('{"verdict": "wait", "condition": {"process": true}}', Verdict("wait", "", SOME_TIME)),
+        (
+            '{"verdict": "wait", "condition": 5}',
+            Verdict(kind="wait", reason="", condition=Condition(kind="time", seconds=5.0)),
+        ),
+        ('{"verdict": "wait"}', Verdict(kind="wait", reason="", condition=SOME_TIME)),
+        (
+            '{"verdict": "wait", "condition": {"seconds": -1}}',
+            Verdict(kind="wait", reason="", condition=SOME_TIME),
+        ),
+        (
+            '{"verdict": "wait", "condition": {"seconds": 1e99}}',
+            Verdict(kind="wait", reason="", condition=SOME_TIME),
+        ),
+        (
+            '{"verdict": "wait", "condition": {"file": "/etc/x"}}',
+            Verdict(kind="wait", reason="", condition=SOME_TIME),
+        ),
+        (
+            '{"verdict": "wait", "condition": {"file": "a/../b"}}',
+            Verdict(kind="wait", reason="", condition=SOME_TIME),
+        ),
+        (
+            '{"verdict": "wait", "condition": {"process": true}}',
+            Verdict(kind="wait", reason="", condition=SOME_TIME),
+        ),
     ],
 )
 def test_verdicts_are_read(text: str, expected: Verdict) -> None:

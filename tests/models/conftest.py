@@ -1,20 +1,15 @@
 """What the tests of models share: a model that is asked on a loop of its own."""
 
 import asyncio
-import sys
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from support.patience import seconds
 
 from steersman.machines.conversation import ChatMessage
-from steersman.ports.models.model import Model, ModelAnswer, ModelRequest
-
-TESTS = str(Path(__file__).resolve().parents[1])
-if TESTS not in sys.path:
-    sys.path.insert(0, TESTS)  # the server that plays the model lies beside the tests that share it
+from steersman.ports.models.model import AnswerListener, Model, ModelAnswer, ModelRequest
 
 T = TypeVar("T")
 
@@ -29,8 +24,14 @@ class Asker:
     async def ask(self, model: Model, request: ModelRequest | str) -> ModelAnswer:
         """Ask once on the running loop."""
         if isinstance(request, str):
-            request = ModelRequest("Be brief.", (ChatMessage("user", request),), call_prefix="t1.c")
-        return await model.answer(request, self.pieces.append, self.notices.append)
+            request = ModelRequest(
+                system="Be brief.",
+                messages=(ChatMessage(role="user", text=request),),
+                call_prefix="t1.c",
+            )
+        return await model.answer(
+            request, AnswerListener(on_text=self.pieces.append, on_notice=self.notices.append)
+        )
 
     def __call__(self, model: Model, *requests: ModelRequest | str) -> list[ModelAnswer]:
         """Ask one after the other on one loop, and close the model."""
@@ -47,7 +48,7 @@ class Asker:
         """Run on a loop of its own, at most a minute."""
 
         async def bounded() -> T:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(seconds(60)):
                 return await coroutine
 
         return asyncio.run(bounded())

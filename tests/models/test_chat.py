@@ -3,23 +3,25 @@
 import asyncio
 import json
 import socket
-import time
 
 import pytest
-from serving import Behaviour, Cut, Hang, ModelServer, Raw, Stall, Status, Text, Tools
+from support.model_server import Behaviour, Cut, Hang, ModelServer, Raw, Stall, Status, Text, Tools
+from support.patience import seconds
 
 from steersman.machines.conversation import ChatMessage, ToolRequest, ToolSchema, Usage
 from steersman.machines.errors import ConfigError, ModelError
 from steersman.ports.models.chat import ChatModel, wire_messages
 from steersman.ports.models.endpoint import Patience
-from steersman.ports.models.model import ModelAnswer, ModelRequest
+from steersman.ports.models.model import AnswerListener, ModelAnswer, ModelRequest
 from steersman.ports.models.retry import RetryPolicy
 
 USAGE = Usage(input=100, output=20, cache_read=60, reasoning=4)
-READ = ToolSchema("read", "Read a file.", {"type": "object", "properties": {}})
+READ = ToolSchema(
+    name="read", description="Read a file.", parameters={"type": "object", "properties": {}}
+)
 
 
-async def no_pause(seconds: float) -> None:
+async def no_pause(pause: float) -> None:
     """Wait no time at all."""
 
 
@@ -46,15 +48,17 @@ def test_text_streams_and_usage_is_read(asker):
     with ModelServer([Text("Hello there, person.")]) as server:
         [answer] = asker(model_at(server), "Hi")
     assert asker.pieces == ["Hello ", "there, ", "person."]
-    assert answer == ModelAnswer("Hello there, person.", (), USAGE, "stop")
+    assert answer == ModelAnswer(
+        text="Hello there, person.", tool_calls=(), usage=USAGE, stop_reason="stop"
+    )
     assert asker.notices == []
 
 
 def test_request_holds_everything_the_model_needs(asker):
     """System, tools, limits and schema are sent; without a key there is no Authorization header."""
     request = ModelRequest(
-        "You are kind.",
-        (ChatMessage("user", "Hi"),),
+        system="You are kind.",
+        messages=(ChatMessage(role="user", text="Hi"),),
         tools=(READ,),
         max_tokens=7,
         temperature=0.5,
@@ -100,15 +104,15 @@ def test_key_is_sent_as_bearer(asker):
 
 def test_wire_form_of_a_prefix_is_a_prefix():
     """Appending messages never changes what was sent before."""
-    call = ToolRequest("t1.c1", "read", {"path": "a"}, wire_id="call_9")
-    other = ToolRequest("t1.c2", "list", {})
+    call = ToolRequest(call="t1.c1", tool="read", arguments={"path": "a"}, wire_id="call_9")
+    other = ToolRequest(call="t1.c2", tool="list", arguments={})
     conversation = (
-        ChatMessage("user", "Hi"),
-        ChatMessage("assistant", "", (call, other)),
-        ChatMessage("tool", "content", call="t1.c1", wire_id="call_9"),
-        ChatMessage("tool", "names", call="t1.c2"),
-        ChatMessage("user", "[New message from USER] faster"),
-        ChatMessage("assistant", "Done."),
+        ChatMessage(role="user", text="Hi"),
+        ChatMessage(role="assistant", text="", tool_calls=(call, other)),
+        ChatMessage(role="tool", text="content", call="t1.c1", wire_id="call_9"),
+        ChatMessage(role="tool", text="names", call="t1.c2"),
+        ChatMessage(role="user", text="[New message from USER] faster"),
+        ChatMessage(role="assistant", text="Done."),
     )
     whole = wire_messages("system", conversation)
     for count in range(len(conversation) + 1):
@@ -140,8 +144,8 @@ def test_tool_calls_are_assembled_however_they_come(asker, style, ids):
     assert answer.text == "Looking."
     assert answer.stop_reason == "tools"
     assert answer.tool_calls == (
-        ToolRequest("t1.c1", "read", {"path": "a.txt"}, ids[0]),
-        ToolRequest("t1.c2", "list", {"path": "."}, ids[1]),
+        ToolRequest(call="t1.c1", tool="read", arguments={"path": "a.txt"}, wire_id=ids[0]),
+        ToolRequest(call="t1.c2", tool="list", arguments={"path": "."}, wire_id=ids[1]),
     )
 
 
@@ -182,7 +186,9 @@ def test_no_arguments_are_an_empty_object(asker):
     """A call without any arguments is not faulty."""
     with ModelServer([Tools([{"tool": "list", "arguments": ""}])]) as server:
         [answer] = asker(model_at(server), "Hi")
-    assert answer.tool_calls == (ToolRequest("t1.c1", "list", {}, "call_0"),)
+    assert answer.tool_calls == (
+        ToolRequest(call="t1.c1", tool="list", arguments={}, wire_id="call_0"),
+    )
 
 
 def event(value) -> str:
@@ -223,7 +229,9 @@ def test_whole_answer_instead_of_a_stream(asker):
     """A server that does not stream is understood, usage included."""
     with ModelServer([Text("All at once.", stream=False, stop="length")]) as server:
         [answer] = asker(model_at(server), "Hi")
-    assert answer == ModelAnswer("All at once.", (), USAGE, "length")
+    assert answer == ModelAnswer(
+        text="All at once.", tool_calls=(), usage=USAGE, stop_reason="length"
+    )
 
 
 def test_missing_usage_is_estimated(asker):
@@ -300,7 +308,7 @@ def test_refused_connection(asker):
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     fault = fault_of(asker, ChatModel(f"http://127.0.0.1:{port}/v1", "m", retry=NONE))
-    assert fault.message.startswith("nobody listens at `http://127.0.0.1:")
+    assert fault.message.startswith("no server listens at `http://127.0.0.1:")
     assert "start the model server" in fault.hint
 
 
@@ -382,25 +390,25 @@ def test_nothing_is_repeated_after_the_first_text(asker):
 def test_cancel_closes_the_connection(asker, behaviour):
     """Cancelling the task hangs up at once: mid-stream, in a silence, and before any header."""
 
-    async def cancel_in_time(server: ModelServer) -> float:
+    async def cancel(server: ModelServer) -> None:
         model = model_at(server)
         begun = asyncio.Event()
-        request = ModelRequest("", (ChatMessage("user", "Hi"),))
-        task = asyncio.create_task(model.answer(request, lambda text: begun.set(), print))
+        request = ModelRequest(system="", messages=(ChatMessage(role="user", text="Hi"),))
+        task = asyncio.create_task(
+            model.answer(request, AnswerListener(on_text=lambda text: begun.set()))
+        )
         await asyncio.to_thread(server.wait_requests, 1)
         if not isinstance(behaviour, Hang):
             await begun.wait()
-        start = time.monotonic()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert await asyncio.to_thread(server.requests[0].closed.wait, 5)
-        took = time.monotonic() - start
+        assert await asyncio.to_thread(server.requests[0].closed.wait, seconds(5))
+        assert not server.requests[0].finished
         await model.aclose()
-        return took
 
     with ModelServer([behaviour]) as server:
-        assert asker.run(cancel_in_time(server)) < 0.25
+        asker.run(cancel(server))
 
 
 def test_waiting_for_a_retry_can_be_cancelled(asker):
@@ -409,8 +417,9 @@ def test_waiting_for_a_retry_can_be_cancelled(asker):
     async def cancel_pause(server: ModelServer) -> None:
         waiting = asyncio.Event()
         model = model_at(server, retry=RetryPolicy(first_pause=200, longest_pause=200))
-        request = ModelRequest("", (ChatMessage("user", "Hi"),))
-        task = asyncio.create_task(model.answer(request, print, lambda text: waiting.set()))
+        request = ModelRequest(system="", messages=(ChatMessage(role="user", text="Hi"),))
+        listener = AnswerListener(on_notice=lambda text: waiting.set())
+        task = asyncio.create_task(model.answer(request, listener))
         await waiting.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

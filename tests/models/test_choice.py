@@ -3,18 +3,18 @@
 import socket
 
 import pytest
-from serving import ModelServer, Raw
+from support.model_server import ModelServer, Raw
 
 from steersman.machines.errors import ConfigError
 from steersman.ports.models.anthropic import AnthropicModel
 from steersman.ports.models.chat import ChatModel
 from steersman.ports.models.choice import build, choose, probe_loopback
 from steersman.ports.models.dialect import JsonDialect
-from steersman.ports.models.local import LocalModel
+from steersman.ports.models.embedded.model import EmbeddedModel
+from steersman.ports.models.provider import ModelConfig
 from steersman.ports.models.scripted import ScriptedModel
-from steersman.ports.models.settings import ModelConfig
 
-MAIN = ModelConfig("main", "openai", "http://127.0.0.1:9/v1", model="qwen3")
+MAIN = ModelConfig(name="main", provider="openai", base_url="http://127.0.0.1:9/v1", model="qwen3")
 KEYS = {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "b", "OPENROUTER_API_KEY": "c"}
 
 
@@ -55,21 +55,32 @@ def test_first_rule_that_holds_decides(circumstances, name, why):
 @pytest.mark.parametrize(
     ("flag", "config"),
     [
-        ("embedded", ModelConfig("smollm2", "local", model="smollm2", tool_dialect="json")),
-        ("smollm2", ModelConfig("smollm2", "local", model="smollm2", tool_dialect="json")),
+        (
+            "embedded",
+            ModelConfig(name="smollm2", provider="local", model="smollm2", tool_dialect="json"),
+        ),
+        (
+            "smollm2",
+            ModelConfig(name="smollm2", provider="local", model="smollm2", tool_dialect="json"),
+        ),
         (
             "openrouter:z/glm",
             ModelConfig(
-                "openrouter",
-                "openai",
-                "https://openrouter.ai/api/v1",
-                "OPENROUTER_API_KEY",
-                "z/glm",
+                name="openrouter",
+                provider="openai",
+                base_url="https://openrouter.ai/api/v1",
+                api_key_env="OPENROUTER_API_KEY",
+                model="z/glm",
             ),
         ),
         (
             "ollama:qwen3:8b",
-            ModelConfig("ollama:qwen3:8b", "openai", "http://127.0.0.1:11434/v1", model="qwen3:8b"),
+            ModelConfig(
+                name="ollama:qwen3:8b",
+                provider="openai",
+                base_url="http://127.0.0.1:11434/v1",
+                model="qwen3:8b",
+            ),
         ),
     ],
 )
@@ -105,7 +116,14 @@ def test_model_asks_the_server_it_was_built_for(asker, tmp_path):
     """The key comes from the environment variable that the configuration names."""
     body = '{"choices": [{"message": {"content": "ok"}}]}'
     with ModelServer([Raw(body)]) as server:
-        config = ModelConfig("m", "openai", server.base_url, "MY_KEY", "x", max_tokens=9)
+        config = ModelConfig(
+            name="m",
+            provider="openai",
+            base_url=server.base_url,
+            api_key_env="MY_KEY",
+            model="x",
+            max_tokens=9,
+        )
         asker(build(config, tmp_path, {"MY_KEY": "sk-1"}), "Hi")
         [request] = server.requests
     assert request.headers["authorization"] == "Bearer sk-1"
@@ -116,13 +134,15 @@ def test_model_asks_the_server_it_was_built_for(asker, tmp_path):
     ("config", "kind"),
     [
         (MAIN, ChatModel),
-        (ModelConfig("a", "anthropic", model="claude"), AnthropicModel),
+        (ModelConfig(name="a", provider="anthropic", model="claude"), AnthropicModel),
         (
-            ModelConfig("j", "openai", "http://127.0.0.1:9/v1", tool_dialect="json"),
+            ModelConfig(
+                name="j", provider="openai", base_url="http://127.0.0.1:9/v1", tool_dialect="json"
+            ),
             JsonDialect,
         ),
-        (ModelConfig("smollm2", "local", model="smollm2"), LocalModel),
-        (ModelConfig("mine", "local", model="/none/mine.gguf"), LocalModel),
+        (ModelConfig(name="smollm2", provider="local", model="smollm2"), EmbeddedModel),
+        (ModelConfig(name="mine", provider="local", model="/none/mine.gguf"), EmbeddedModel),
     ],
 )
 def test_configuration_becomes_a_model(config, kind, tmp_path):
@@ -136,7 +156,7 @@ def test_scripted_model_is_built_from_its_file(asker, tmp_path):
     """The script is read when the model is made."""
     path = tmp_path / "script.toml"
     path.write_text('[[answer]]\ntext = "Hello."', "utf-8")
-    model = build(ModelConfig("s", "scripted", script=str(path)), tmp_path, {})
+    model = build(ModelConfig(name="s", provider="scripted", script=str(path)), tmp_path, {})
     assert isinstance(model, ScriptedModel)
     assert asker(model, "Hi")[0].text == "Hello."
 
@@ -144,5 +164,5 @@ def test_scripted_model_is_built_from_its_file(asker, tmp_path):
 def test_unknown_embedded_model_is_refused(tmp_path):
     """Neither in the catalogue nor a file: a configuration error that lists the catalogue."""
     with pytest.raises(ConfigError, match="neither in the catalogue nor a GGUF file") as caught:
-        build(ModelConfig("x", "local", model="gpt"), tmp_path, {})
+        build(ModelConfig(name="x", provider="local", model="gpt"), tmp_path, {})
     assert "smollm2" in caught.value.hint

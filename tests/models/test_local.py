@@ -12,20 +12,23 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from support.patience import seconds
 
-import steersman
 from steersman.machines.conversation import ChatMessage, ToolSchema
 from steersman.machines.errors import ModelError
 from steersman.machines.pursuit import AskJudge
 from steersman.machines.verdict import Verdict, read_verdict
 from steersman.ports.judging import JudgeSeat, ask_judge
-from steersman.ports.models.catalogue import entry_named
-from steersman.ports.models.fetch import fetch
-from steersman.ports.models.local import LocalModel
+from steersman.ports.models.embedded.catalogue import entry_named
+from steersman.ports.models.embedded.fetch import fetch
+from steersman.ports.models.embedded.model import EmbeddedModel
 from steersman.ports.models.model import ModelRequest
 
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
-TOOLS = (ToolSchema("read", "Read a file.", PATH), ToolSchema("list", "List a folder.", PATH))
+TOOLS = (
+    ToolSchema(name="read", description="Read a file.", parameters=PATH),
+    ToolSchema(name="list", description="List a folder.", parameters=PATH),
+)
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +51,7 @@ def test_missing_weights_say_how_to_get_them(asker, tmp_path):
     pytest.importorskip("xllamacpp")
     for absent in (None, tmp_path / "none.gguf"):
         with pytest.raises(ModelError, match="are not here") as caught:
-            asker(LocalModel(absent), "Hi")
+            asker(EmbeddedModel(absent), "Hi")
         assert caught.value.hint == "run `steersman models fetch smollm2`"
 
 
@@ -59,15 +62,17 @@ def test_damaged_weights_are_said(asker, tmp_path):
     path = tmp_path / "bad.gguf"
     path.write_bytes(b"no model")
     with pytest.raises(ModelError, match="could not be loaded") as caught:
-        asker(LocalModel(path), "Hi")
+        asker(EmbeddedModel(path), "Hi")
     assert "remove that file" in caught.value.hint
 
 
 @pytest.mark.slow
 def test_hello_gets_an_answer(asker, weights):
     """A greeting is answered in words, though tools are offered, and loading is announced once."""
-    request = ModelRequest("You are an agent.", (ChatMessage("user", "Hello"),), TOOLS)
-    first, second = asker(LocalModel(weights), request, request)
+    request = ModelRequest(
+        system="You are an agent.", messages=(ChatMessage(role="user", text="Hello"),), tools=TOOLS
+    )
+    first, second = asker(EmbeddedModel(weights), request, request)
     assert "hello" in first.text.lower()
     assert first.tool_calls == ()
     assert first.text == second.text
@@ -79,22 +84,29 @@ def test_hello_gets_an_answer(asker, weights):
 @pytest.mark.slow
 def test_file_is_really_read_and_told(asker, weights):
     """It asks for the file that the message names, and then says something from it."""
-    asked = ChatMessage("user", "read notes.txt and tell me what it says")
+    asked = ChatMessage(role="user", text="read notes.txt and tell me what it says")
 
     async def turn() -> str:
-        model = LocalModel(weights)
+        model = EmbeddedModel(weights)
         try:
-            first = await asker.ask(model, ModelRequest("Agent.", (asked,), TOOLS, "t1.c"))
+            first = await asker.ask(
+                model,
+                ModelRequest(system="Agent.", messages=(asked,), tools=TOOLS, call_prefix="t1.c"),
+            )
             [call] = first.tool_calls
             assert (call.tool, call.arguments) == ("read", {"path": "notes.txt"})
             talk = (
                 asked,
-                ChatMessage("assistant", first.text, first.tool_calls),
+                ChatMessage(role="assistant", text=first.text, tool_calls=first.tool_calls),
                 ChatMessage(
-                    "tool", "Buy milk and eggs.\nCall Anna about the boat.", call=call.call
+                    role="tool",
+                    text="Buy milk and eggs.\nCall Anna about the boat.",
+                    call=call.call,
                 ),
             )
-            last = await asker.ask(model, ModelRequest("Agent.", talk, TOOLS, "t1.c"))
+            last = await asker.ask(
+                model, ModelRequest(system="Agent.", messages=talk, tools=TOOLS, call_prefix="t1.c")
+            )
             assert last.tool_calls == ()
             return last.text
         finally:
@@ -110,7 +122,7 @@ def test_cancel_while_loading_and_after(asker, weights):
     """A cancelled first answer does not stop the loading, and the next answer is given."""
 
     async def cancel_then_ask() -> str:
-        model = LocalModel(weights)
+        model = EmbeddedModel(weights)
         task = asyncio.create_task(asker.ask(model, "Hello"))
         await asyncio.wait([task], timeout=0)
         task.cancel()
@@ -126,16 +138,14 @@ def test_cancel_while_loading_and_after(asker, weights):
 PARENT = """
     import asyncio, sys
     from pathlib import Path
-    sys.path.insert(0, {tests!r})
-    import conftest
     from steersman.machines.conversation import ChatMessage
-    from steersman.ports.models.local import LocalModel
-    from steersman.ports.models.model import ModelRequest
+    from steersman.ports.models.embedded.model import EmbeddedModel
+    from steersman.ports.models.model import AnswerListener, ModelRequest
 
     async def main():
-        model = LocalModel(Path({weights!r}))
-        request = ModelRequest("", (ChatMessage("user", "Hello"),))
-        await model.answer(request, lambda text: None, lambda text: None)
+        model = EmbeddedModel(Path({weights!r}))
+        request = ModelRequest(system="", messages=(ChatMessage(role="user", text="Hello"),))
+        await model.answer(request, AnswerListener())
         print(model._child._process.pid, flush=True)
         await asyncio.sleep(600)
 
@@ -146,8 +156,7 @@ PARENT = """
 @pytest.mark.slow
 def test_child_dies_with_a_killed_parent(weights):
     """After kill -9 of the parent the serving process is gone, too."""
-    tests = str(Path(steersman.__file__).parent / "tests")
-    code = textwrap.dedent(PARENT.format(tests=tests, weights=str(weights)))
+    code = textwrap.dedent(PARENT.format(weights=str(weights)))
     command = [sys.executable, "-c", code]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout
@@ -158,7 +167,7 @@ def test_child_dies_with_a_killed_parent(weights):
     if pidfd is None:
         pytest.skip("this platform cannot wait for a process that is not our child")
     try:
-        ended, _, _ = select.select([pidfd], [], [], 20)
+        ended, _, _ = select.select([pidfd], [], [], seconds(20))
     finally:
         os.close(pidfd)
     assert ended
@@ -175,18 +184,18 @@ def test_each_verdict_of_the_embedded_model_can_be_read(weights):
     )
 
     async def ask_all():
-        model = LocalModel(weights)
-        seat = JudgeSeat(model)
+        model = EmbeddedModel(weights)
+        seat = JudgeSeat(model=model)
         try:
             return [
                 await ask_judge(
                     seat,
                     AskJudge(
-                        "g1",
-                        "t1",
-                        "greeting.txt says hello",
-                        said=(ChatMessage("assistant", one),),
-                        timeout=120.0,
+                        goal="g1",
+                        turn="t1",
+                        text="greeting.txt says hello",
+                        said=(ChatMessage(role="assistant", text=one),),
+                        timeout=seconds(120.0),
                     ),
                 )
                 for one in answers
@@ -215,7 +224,7 @@ def test_a_goal_with_a_gate_is_achieved_on_the_embedded_model(weights, tmp_path)
         text=True,
         cwd=folder,
         env={**os.environ, "STEERSMAN_HOME": str(home)},
-        timeout=280,
+        timeout=seconds(280),
     )
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     goals = [one for one in events if one["type"] == "goal"]

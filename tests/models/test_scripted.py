@@ -51,13 +51,24 @@ def test_unmatched_answers_come_in_order_and_the_last_repeats(asker, script):
 def test_matching_answers_follow_the_turn(asker, script):
     """The first match answers the message, the second the call after the tools have run."""
     model = ScriptedModel(script(TOML))
-    call = ToolRequest("t1.c1", "read", {"path": "notes.txt"})
-    asked = (ChatMessage("user", "what do my notes say?"),)
-    read = (*asked, ChatMessage("assistant", "", (call,)), ChatMessage("tool", "x", call="t1.c1"))
-    again = (*read, ChatMessage("assistant", "It says hello."), *asked)
-    requests = [ModelRequest("", talk, call_prefix="t1.c") for talk in (asked, read, again)]
+    call = ToolRequest(call="t1.c1", tool="read", arguments={"path": "notes.txt"})
+    asked = (ChatMessage(role="user", text="what do my notes say?"),)
+    read = (
+        *asked,
+        ChatMessage(role="assistant", text="", tool_calls=(call,)),
+        ChatMessage(role="tool", text="x", call="t1.c1"),
+    )
+    again = (*read, ChatMessage(role="assistant", text="It says hello."), *asked)
+    requests = [
+        ModelRequest(system="", messages=talk, call_prefix="t1.c") for talk in (asked, read, again)
+    ]
     first, second, third = asker(model, *requests)
-    assert first == ModelAnswer("I will read it.", (call,), Usage(12, 3), "tools")
+    assert first == ModelAnswer(
+        text="I will read it.",
+        tool_calls=(call,),
+        usage=Usage(input=12, output=3),
+        stop_reason="tools",
+    )
     assert (second.text, second.stop_reason) == ("It says hello.", "stop")
     assert third == first
 
@@ -65,7 +76,7 @@ def test_matching_answers_follow_the_turn(asker, script):
 def test_no_answer_is_an_error_with_the_prompt(asker):
     """A script that does not fit says for what."""
     with pytest.raises(ModelError, match="no answer for `Hi`") as caught:
-        asker(ScriptedModel([ScriptedAnswer("x", match="^bye$")]), "Hi")
+        asker(ScriptedModel([ScriptedAnswer(text="x", match="^bye$")]), "Hi")
     assert "[[answer]]" in caught.value.hint
 
 
@@ -76,7 +87,7 @@ def test_delays_are_slept_through(asker):
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    scripted = ScriptedAnswer("one two three", delay=0.5, chunk_delay=0.1)
+    scripted = ScriptedAnswer(text="one two three", delay=0.5, chunk_delay=0.1)
     asker(ScriptedModel([scripted], sleep=sleep), "Hi")
     assert slept == [0.5, 0.1, 0.1]
     assert asker.pieces == ["one ", "two ", "three"]
@@ -85,7 +96,7 @@ def test_delays_are_slept_through(asker):
 def test_error_comes_after_the_text(asker):
     """An answer with text and error breaks off after the text."""
     with pytest.raises(ModelError, match="out of order"):
-        asker(ScriptedModel([ScriptedAnswer("Well", error="out of order")]), "Hi")
+        asker(ScriptedModel([ScriptedAnswer(text="Well", error="out of order")]), "Hi")
     assert asker.pieces == ["Well"]
 
 
@@ -109,7 +120,7 @@ def test_json_is_the_same(script):
     """A JSON file of the same shape gives the same script."""
     data = {"answer": [{"text": "a", "tool_calls": [{"tool": "list"}]}]}
     assert script(json.dumps(data), "script.json") == (
-        ScriptedAnswer("a", tool_calls=(("list", {}),)),
+        ScriptedAnswer(text="a", tool_calls=(("list", {}),)),
     )
 
 

@@ -1,7 +1,8 @@
 """Trying a model out, against servers that can do little: each is told apart, and with a way out."""
 
 import pytest
-from serving import Hang, ModelServer, Stall, Status, Text, Tools
+from support.model_server import Hang, ModelServer, Stall, Status, Text, Tools
+from support.patience import seconds
 
 from steersman.machines.errors import ModelError
 from steersman.ports.models.anthropic import AnthropicModel
@@ -30,7 +31,7 @@ def test_a_good_model_is_found_good(asker, kind) -> None:
     answers = [Tools([CALL], text="I am ready."), FORM if kind is ChatModel else form, LONG]
     with ModelServer(answers, window=9000) as server:
         found = asker.run(tried(kind(server.base_url, "claude-test")))
-        assert server.requests[2].closed.wait(5)
+        assert server.requests[2].closed.wait(seconds(5))
     assert [one.name for one in found.values() if not one.is_good] == []
     assert found["window"].text == ("9,000 tokens" if kind is ChatModel else "200,000 tokens")
 

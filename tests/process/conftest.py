@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from hostile import HOSTILE, Mark
+from support.hostile import HOSTILE, Mark
+from support.patience import seconds
 
 from steersman.ports.process.host import ProcessHost
 from steersman.ports.process.process import Process, ProcessResult, ProcessSpec
@@ -23,7 +24,7 @@ class Marking(Mark):
         """Make a command that carries the mark."""
         environment = {"PATH": os.environ["PATH"], "MARK": self.word}
         rest.setdefault("cwd", Path("/"))
-        return ProcessSpec((*argv, self.word), environment=environment, **rest)
+        return ProcessSpec(argv=(*argv, self.word), environment=environment, **rest)
 
 
 @dataclass
@@ -36,7 +37,7 @@ class Hosting:
         async def bounded() -> T:
             host = ProcessHost()
             try:
-                async with asyncio.timeout(60):
+                async with asyncio.timeout(seconds(60)):
                     return await scenario(host)
             finally:
                 await host.aclose()

@@ -2,21 +2,18 @@
 
 import asyncio
 import json
-import runpy
 import signal
 import sys
 from pathlib import Path
 
-runpy.run_path(str(Path(__file__).parent.parent / "conftest.py"))
+from steersman.ports.process.host import ProcessHost
+from steersman.ports.process.process import ProcessSpec
 
 
 async def main() -> None:
     """Spawn, pass the output on, and wait for ever."""
-    from steersman.ports.process.host import ProcessHost
-    from steersman.ports.process.process import ProcessSpec
-
     wanted = json.loads(sys.stdin.readline())
-    spec = ProcessSpec(tuple(wanted["argv"]), Path("/"), wanted["environment"])
+    spec = ProcessSpec(argv=tuple(wanted["argv"]), cwd=Path("/"), environment=wanted["environment"])
     process = await ProcessHost().spawn(spec, lambda data: print(data.decode(), flush=True))
     await process.wait()
 

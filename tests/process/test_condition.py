@@ -8,10 +8,11 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
+from support.patience import seconds
 
 from steersman.machines.verdict import Condition
-from steersman.ports.agents.ancestry import is_alive, process
 from steersman.ports.judging import await_condition
+from steersman.ports.process.ancestry import is_alive, process
 
 NEVER = 3600.0
 """Seconds within which nothing of this ends by itself."""
@@ -41,7 +42,7 @@ def wait_for(folder: Path, condition: Condition, happens: Callable[[], object]) 
             await asyncio.sleep(0)
         assert not waiting.done()
         happens()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(seconds(30)):
             return await waiting
 
     return asyncio.run(scenario())
@@ -49,15 +50,15 @@ def wait_for(folder: Path, condition: Condition, happens: Callable[[], object]) 
 
 def test_time_is_reached_or_the_limit_is(tmp_path: Path) -> None:
     """So many seconds have happened when they are over; the limit ends any waiting earlier."""
-    assert wait(tmp_path, Condition("time", 0.05))
-    assert not wait(tmp_path, Condition("time", NEVER), limit=0.05)
+    assert wait(tmp_path, Condition(kind="time", seconds=0.05))
+    assert not wait(tmp_path, Condition(kind="time", seconds=NEVER), limit=0.05)
 
 
 def test_a_process_has_ended_also_as_one_that_nobody_buried(
     tmp_path: Path, sleeper: subprocess.Popen[bytes]
 ) -> None:
     """One that runs is waited for, one that was killed is not, whether or not its parent knows."""
-    condition = Condition("process", process=sleeper.pid)
+    condition = Condition(kind="process", process=sleeper.pid)
     assert not wait(tmp_path, condition, limit=HARDLY)
     assert wait_for(tmp_path, condition, sleeper.kill)
     assert wait(tmp_path, condition)
@@ -81,7 +82,7 @@ def test_a_file_comes_or_changes(tmp_path: Path, change: str) -> None:
     path = tmp_path / "built"
     if change != "comes":
         path.write_text("old")
-    condition = Condition("file", 0.0, file="built")
+    condition = Condition(kind="file", seconds=0.0, file="built")
     assert not wait(tmp_path, condition, limit=HARDLY)
 
     def happens() -> None:
@@ -101,6 +102,6 @@ def test_a_file_that_came_while_the_judge_thought_need_not_come_again(tmp_path: 
     """One of after the turn's end is there at once; one of before it is an old one."""
     began = time.time() - 1
     (tmp_path / "built").write_text("while it was judged")
-    condition = Condition("file", 0.0, file="built")
+    condition = Condition(kind="file", seconds=0.0, file="built")
     assert wait(tmp_path, condition, since=began)
     assert not wait(tmp_path, condition, limit=HARDLY, since=time.time() + 1)

@@ -26,7 +26,9 @@ def test_result(hosting, mark):
     result = hosting.result(mark.spec("sh", "-c", script, cwd=Path("/tmp"), stdin=b"given\n"))
 
     text = f"given\n/tmp\n{mark.word}\n".encode()
-    assert result == ProcessResult("exited", 3, text, b"", len(text))
+    assert result == ProcessResult(
+        status="exited", exit_code=3, head=text, tail=b"", total=len(text)
+    )
 
 
 def test_large_stdin(hosting, mark):
@@ -62,17 +64,23 @@ print(int(masks['SigBlk'], 16), hex(int(masks['SigIgn'], 16) & ~libc))
 @pytest.mark.parametrize(
     ("spec", "reason"),
     [
-        (ProcessSpec(("no-such-command",), Path("/")), "`no-such-command` not found on PATH"),
-        (ProcessSpec(("/no/such",), Path("/")), "`/no/such` not found"),
-        (ProcessSpec(("/etc/passwd",), Path("/")), "cannot run `/etc/passwd`: Permission denied"),
         (
-            ProcessSpec(("true",), Path("/no/such")),
+            ProcessSpec(argv=("no-such-command",), cwd=Path("/")),
+            "`no-such-command` not found on PATH",
+        ),
+        (ProcessSpec(argv=("/no/such",), cwd=Path("/")), "`/no/such` not found"),
+        (
+            ProcessSpec(argv=("/etc/passwd",), cwd=Path("/")),
+            "cannot run `/etc/passwd`: Permission denied",
+        ),
+        (
+            ProcessSpec(argv=("true",), cwd=Path("/no/such")),
             "cannot enter folder `/no/such`: No such file or directory",
         ),
-        (ProcessSpec(("echo", "a\0b"), Path("/")), "holds a NUL character"),
-        (ProcessSpec((), Path("/")), "there is no command to run"),
-        (ProcessSpec(("echo", "\ud800"), Path("/")), "surrogates not allowed"),
-        (ProcessSpec(("echo", "x" * 3_000_000), Path("/")), "Argument list too long"),
+        (ProcessSpec(argv=("echo", "a\0b"), cwd=Path("/")), "contains a NUL character"),
+        (ProcessSpec(argv=(), cwd=Path("/")), "there is no command to run"),
+        (ProcessSpec(argv=("echo", "\ud800"), cwd=Path("/")), "surrogates not allowed"),
+        (ProcessSpec(argv=("echo", "x" * 3_000_000), cwd=Path("/")), "Argument list too long"),
     ],
 )
 def test_not_started(hosting, spec, reason):
@@ -93,7 +101,7 @@ def test_a_script_for_a_program_that_is_not_there(
     (tmp_path / "torn").write_text("#!/no/such/program\n")
     (tmp_path / "torn").chmod(0o700)
 
-    result = hosting.result(ProcessSpec(argv, tmp_path, {"PATH": path}))
+    result = hosting.result(ProcessSpec(argv=argv, cwd=tmp_path, environment={"PATH": path}))
 
     assert result.status == "failed"
     assert result.reason.endswith("its interpreter is missing")

@@ -48,7 +48,9 @@ class Box:
         """Run a line to its end."""
         argv = self.sandbox(**policy).wrap(("/bin/sh", "-c", line))
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
-        return self._hosting.result(ProcessSpec(argv, self.folder, environment))
+        return self._hosting.result(
+            ProcessSpec(argv=argv, cwd=self.folder, environment=environment)
+        )
 
 
 @pytest.fixture
@@ -144,8 +146,8 @@ def test_required_and_not_to_be_had(box, monkeypatch):
         with pytest.raises(ToolError, match="a sandbox is required, but bubblewrap") as refused:
             box.sandbox().wrap(argv)
         assert "install bubblewrap" in refused.value.hint
-        assert "commands are refused" in SandboxPolicy("required").notice()
-        assert "commands run without one" in SandboxPolicy("auto").notice()
+        assert "commands are refused" in SandboxPolicy(mode="required").notice()
+        assert "commands run without one" in SandboxPolicy(mode="auto").notice()
         assert SandboxPolicy().notice() == ""
     finally:
         bubblewrap.cache_clear()

@@ -9,13 +9,9 @@ import pytest
 if sys.platform != "linux":  # these look at the process table of Linux
     collect_ignore = ["test_terminal.py", "test_keys.py", "test_ends.py"]
 
-TESTS = str(Path(__file__).resolve().parent.parent)
-if TESTS not in sys.path:
-    sys.path.insert(0, TESTS)
-
-from blackbox.driver import COMMAND  # noqa: E402
-from stories.stage import Stage  # noqa: E402
-from stories.terminal import Terminal  # noqa: E402
+from stories.stage import Stage
+from stories.terminal import Terminal
+from support.driver import COMMAND
 
 Open = Callable[..., Terminal]
 

@@ -1,11 +1,11 @@
 """A second person's terminal on a session that runs elsewhere: at the prompt, and in plain lines."""
 
 import pytest
-from blackbox.driver import COMMAND, Gate
-from serving import Text
 from stories.agent import call, says, uses
 from stories.stage import Stage
 from stories.terminal import Terminal
+from support.driver import COMMAND, Gate
+from support.model_server import Text
 
 WISH = "count the stars"
 
@@ -48,7 +48,7 @@ def test_attach_takes_part_and_leaves(stage: Stage, gate: Gate, face: str) -> No
     ann = attached(stage, "last", *(["--plain"] if face == "plain" else []))
     assert any(f"Attached to session {chat.session}" in row for row in ann.rows)
     assert any("user: hello" in row for row in ann.rows)
-    assert any(f"{newer.session} is newer, but nobody has it open" in row for row in ann.rows)
+    assert any(f"{newer.session} is newer, but no program has it open" in row for row in ann.rows)
     if face == "prompt":
         ann.has_bar("working")
         ann.types("only the bright ones", end="\x1b\r")
@@ -63,17 +63,17 @@ def test_attach_takes_part_and_leaves(stage: Stage, gate: Gate, face: str) -> No
     ann.shows("Too many.")
 
     ann.presses("/exit\r")
-    ann.shows(f"Session {chat.session} goes on where it runs.")
+    ann.shows(f"Session {chat.session} continues in its own program.")
     assert ann.ended() == 0
     bob = attached(stage)
     bob.has_bar("idle")
     bob.presses("\x04")
-    bob.shows("goes on where it runs.")
+    bob.shows("continues in its own program.")
     assert bob.ended() == 0
     assert chat.process.poll() is None
     eve = attached(stage)
     chat.kill()
-    eve.shows(f"`steersman chat --resume {chat.session}` takes it up.")
+    eve.shows(f"`steersman chat --resume {chat.session}` resumes it.")
     assert eve.ended() == 0
     assert b"\x1b[?25l" not in bytes(eve.sent).rpartition(b"\x1b[?25h")[2]
 

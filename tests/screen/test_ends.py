@@ -5,11 +5,11 @@ import shlex
 import signal
 
 import pytest
-from blackbox.driver import COMMAND
-from serving import Text
 from stories.agent import says
 from stories.stage import Stage
 from stories.terminal import Terminal
+from support.driver import COMMAND
+from support.model_server import Text
 
 from .conftest import Open
 
@@ -52,7 +52,7 @@ def test_two_of_them_leave(talking: Stage, opened: Open) -> None:
     terminal.presses("\x03")
     terminal.shows("Ctrl-C again leaves.")
     terminal.presses("\x03")
-    terminal.shows("Saved, with 1 interrupted. Go on with: steersman chat --resume")
+    terminal.shows("Saved, with 1 interrupted. Continue with: steersman chat --resume")
     assert terminal.ended() == 0
     assert talking.left() == []
 

@@ -3,11 +3,11 @@
 from contextlib import closing
 
 import pytest
-from blackbox.driver import Gate
-from serving import Text
 from stories.agent import call, says, uses
 from stories.stage import Stage
 from stories.terminal import Terminal
+from support.driver import Gate
+from support.model_server import Text
 
 from steersman.cli.screen.bindings import KEYS
 
@@ -52,7 +52,7 @@ def test_editing_what_waits(stage: Stage, opened: Open) -> None:
     terminal.presses(UP + UP)
     terminal.has_line("first")
     terminal.presses(CTRL_U + "\r")
-    terminal.shows("Taken back: #2.")
+    terminal.shows("Removed: #2.")
     terminal.presses(UP)
     terminal.has_line("second and better")
     stage.agent.door("go").open()
@@ -98,7 +98,7 @@ def test_the_menu(stage: Stage, opened: Open) -> None:
     (stage.place.folder / "source" / "main.py").write_text("x")
     terminal = at_work(stage, opened)
     terminal.presses("/qu")
-    terminal.has("Show what waits")
+    terminal.has("Show the queue")
     terminal.presses("\t")
     terminal.has_line("/queue")
     terminal.has(" list")
@@ -109,7 +109,7 @@ def test_the_menu(stage: Stage, opened: Open) -> None:
     terminal.presses(DOWN + DOWN + RIGHT)
     terminal.has_line("/queue pop #3")
     terminal.presses("\r")
-    terminal.shows("Taken back: #3.")
+    terminal.shows("Removed: #3.")
     terminal.presses("look at @sou")
     terminal.has(" @source/")
     terminal.presses("\t")

@@ -12,7 +12,6 @@ from prompt_toolkit.layout.screen import Char, Screen
 from prompt_toolkit.utils import get_cwidth
 
 from steersman.cli.screen.bar import bar, duration
-from steersman.cli.screen.completion import words_of
 from steersman.cli.screen.line import Pastes
 from steersman.cli.screen.look import Appearance, Row
 from steersman.cli.screen.markdown import Markdown, Stream
@@ -143,14 +142,14 @@ def test_a_diff_is_cut_and_unfolds() -> None:
     assert rows[1] == [("ansired", "  -x")]
     assert rows[2] == [("ansigreen", "  +line 0")]
     assert text_of(rows)[-1] == "  … 29 more lines"
-    assert "  +line 39" in text_of(unfolded_rows(call, end, 80, LOOK))
+    assert "  +line 39" in text_of(unfolded_rows(call, end["output"], 80, LOOK))
 
 
 def test_what_a_tool_says_is_no_command_to_the_terminal() -> None:
     """No escape sequence of a tool, a path or a question gets into a row."""
     evil = "\x1b]0;owned\x07\x1b[31mred\r\x08"
     call, end = called("shell", command=evil), ended("shell", f"{evil}\n{evil}")
-    rows = ended_rows(call, end, 1.0, 80, LOOK) + unfolded_rows(call, end, 80, LOOK)
+    rows = ended_rows(call, end, 1.0, 80, LOOK) + unfolded_rows(call, end["output"], 80, LOOK)
     question = {**call, "id": "q-t1.s1.c1", "options": ["allow", "always", "deny"]}
     rows += card_rows(question, 2, "kid", 80, LOOK)
     assert not [text for text in text_of(rows) if re.search(r"[\x00-\x1f\x7f]", text)]
@@ -248,13 +247,6 @@ def test_rows_that_a_narrower_window_adds(
     assert rows_added(drawn, *cursor, columns) == added
     assert breaks_rows({"TERM": "xterm-256color", "TMUX": "/tmp/x"})
     assert not breaks_rows({"TERM": "xterm-256color"})
-
-
-def test_words_that_follow_a_command() -> None:
-    """They are read from its usage, so that none can be forgotten."""
-    assert words_of("[list|add TEXT|edit N TEXT|on|off]") == ["list", "add", "edit", "on", "off"]
-    assert words_of("interrupt|steer|queue") == ["interrupt", "steer", "queue"]
-    assert words_of("[TURN]") == []
 
 
 def test_the_past_is_private_and_holds_no_secret(tmp_path: Path) -> None:

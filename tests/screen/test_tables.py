@@ -1,9 +1,9 @@
 """Tables are as wide as the terminal, and lose nothing by it."""
 
 import pytest
-from blackbox.driver import COMMAND
 from stories.stage import Stage
 from stories.terminal import Terminal
+from support.driver import COMMAND
 
 
 @pytest.mark.parametrize("columns", [50, 80])

@@ -6,11 +6,10 @@ import stat
 from pathlib import Path
 
 import pytest
-from blackbox.driver import WAIT
-from serving import Text
 from stories.agent import call, says, uses
 from stories.stage import Stage
 from stories.terminal import Terminal
+from support.model_server import Text
 
 from .conftest import Open
 
@@ -223,7 +222,7 @@ def test_a_terminal_that_can_only_print_asks(stage: Stage, opened: Open) -> None
     terminal.types("y")
     terminal.shows("Done.")
     terminal.presses("\x04")
-    assert terminal.ended(WAIT) == 0
+    assert terminal.ended() == 0
     assert b"\x1b" not in terminal.sent
     assert terminal.rows[-1:] != []
 

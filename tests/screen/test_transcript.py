@@ -56,12 +56,12 @@ def test_a_stopped_call_is_named() -> None:
     transcript.hear(started("m1", 1))
     transcript.hear({"type": "tool_started", **call, "arguments": {"command": "sleep 60"}})
     skipped = {"call": "t1.s1.c2", "tool": "progress", "status": "skipped", "exit_code": None}
-    transcript.hear({"type": "tool_ended", "output": "", **skipped})
+    silent = {"bytes": 0, "lines": 0, "output": ""}
+    transcript.hear({"type": "tool_ended", **skipped, **silent})
     transcript.hear({"type": "turn_ended", "turn": "t1", "status": "interrupted"})
     assert transcript.live(80, 5) == []
-    transcript.hear(
-        {"type": "tool_ended", **call, "status": "killed", "exit_code": -15, "output": ""}
-    )
+    killed = {"status": "killed", "exit_code": -15}
+    transcript.hear({"type": "tool_ended", **call, **killed, **silent})
     (row,) = (re.sub("\x1b\\[[0-9;]*m", "", one) for one in rows)
     assert row.startswith("✗ shell sleep 60 → killed: exit -15")
 

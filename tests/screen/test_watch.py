@@ -1,10 +1,10 @@
 """`inspect --watch` in a real terminal: drawn over, never wiped, at any size, until Ctrl-C."""
 
 import pytest
-from blackbox.driver import COMMAND, Gate
 from stories.agent import call, says, uses
 from stories.stage import Stage
 from stories.terminal import Terminal
+from support.driver import COMMAND, Gate
 
 WIPES = (b"\x1b[2J", b"\x1b[3J", b"\x1bc")
 BEGIN, END = b"\x1b[?2026h", b"\x1b[?2026l"

@@ -27,17 +27,25 @@ def session_first(names: Sequence[str]) -> int:
 
 def interrupt_while_steers_enter() -> SimulatedProgram:
     """Stop a turn just when a steer has entered at the end of its answer, and nothing was asked yet."""
-    plan = SimulationPlan(Policy(), TALK, haste=0.0, longest_batch=1)
+    plan = SimulationPlan(policy=Policy(), chances=TALK, haste=0.0, longest_batch=1)
     program = SimulatedProgram(plan, Random(7), session_first)
     try:
-        program.say(UserMessage("normal", "work", Intent.CONVERSE, client_id="c1"))
+        program.say(
+            UserMessage(type="normal", content="work", intent=Intent.CONVERSE, client_id="c1")
+        )
         _step_until(program, lambda: bool(program.ports.models))
-        program.say(UserMessage("steer", "use tabs", Intent.EXPLICIT_STEER, client_id="c2"))
+        program.say(
+            UserMessage(
+                type="steer", content="use tabs", intent=Intent.EXPLICIT_STEER, client_id="c2"
+            )
+        )
         _step_until(program, lambda: _has(program, e.Queued, 2))
         _step_until(program, lambda: _has(program, e.Steered, 1))
-        program.say(Interrupt("stop"))
+        program.say(Interrupt(cause="stop"))
         _step_until(program, lambda: False)
-        program.say(UserMessage("normal", "go on", Intent.CONVERSE, client_id="c3"))
+        program.say(
+            UserMessage(type="normal", content="go on", intent=Intent.CONVERSE, client_id="c3")
+        )
         _step_until(program, lambda: False)
         check_history(program.history)
         check_liveness(program)

@@ -171,7 +171,7 @@ class Family:
         """Check one happening."""
         home = self.homes.setdefault(session, Home(detached=self.detached))
         match happening:
-            case Started(seq):
+            case Started(seq=seq):
                 self.owned.add(session)
                 self.closing.discard(session)
                 fresh = Home(detached=self.detached)
@@ -184,19 +184,19 @@ class Family:
             case Crashed():
                 self.owned.clear()
                 self.may_run = False
-            case Failed(kept):
+            case Failed(kept=kept):
                 if session == ROOT:
                     self.may_run = any(is_word(message) for message in kept)
                 self._lose_beneath(home)
-            case Uttered(message):
+            case Uttered(message=message):
                 self.may_run = self.may_run or is_word(message)
-            case Appended(_, entry):
+            case Appended(seq=_, entry=entry):
                 self._entry(session, home, entry)
-            case Passed(StoreLost()):
+            case Passed(fact=StoreLost()):
                 home.is_broken = True
-            case Performed(CloseChild(session=below)):
+            case Performed(effect=CloseChild(session=below)):
                 self.closing.add(below)
-            case Performed(effect) if session != ROOT and isinstance(effect, Begins):
+            case Performed(effect=effect) if session != ROOT and isinstance(effect, Begins):
                 self._begin(session, happening)
             case _:
                 pass

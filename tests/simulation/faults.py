@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
 from simulation.planting import Plant, planted_all
 from simulation.scenario import Scenario
 
@@ -82,14 +83,14 @@ def _return_twice(*arguments: Any) -> tuple[Any, ...]:
 
 def _start_and_resume_children(session: Session) -> None:
     _START(session)
-    order = ResumeChildren((), "", session.ledger.record.epoch)
+    order = ResumeChildren(earlier=(), turn="", epoch=session.ledger.record.epoch)
     tell(session.ledger.member("children"), order)
 
 
 def _start_and_release(session: Session) -> None:
     _START(session)
     if session.ledger.record.queue.state == "held":
-        tell(session.actor_ref, QueueChange("release"))
+        tell(session.actor_ref, QueueChange(op="release"))
 
 
 def _release_all(outbox: Outbox, seq: int) -> Iterator[Held]:
@@ -123,7 +124,7 @@ def _perform_tools_twice(self: ledger.Ledger, effect: Any, reply_to: Any) -> Non
 def _withdraw_what_is_taken_back(*arguments: Any) -> Rearranged:
     found = _TAKEN_BACK(*arguments)
     entries = tuple(
-        e.Withdrawn(entry.item) if isinstance(entry, e.Requeued) else entry
+        e.Withdrawn(item=entry.item) if isinstance(entry, e.Requeued) else entry
         for entry in found.entries
     )
     return replace(found, entries=entries)
@@ -131,7 +132,10 @@ def _withdraw_what_is_taken_back(*arguments: Any) -> Rearranged:
 
 BUSY_TWICE = replace(
     SESSION,
-    transitions=(Transition("turn_started", ("idle", "busy"), "busy"), *SESSION.transitions),
+    transitions=(
+        Transition(event="turn_started", source=("idle", "busy"), dest="busy"),
+        *SESSION.transitions,
+    ),
 )
 
 FAULTS: dict[str, Fault] = {

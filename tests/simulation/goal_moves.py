@@ -5,7 +5,6 @@ from steersman.actors.judge import Judge
 from steersman.actors.session import Session
 from steersman.actors.simulated.happening import Appended, Happening, Started
 from steersman.journal import entries as e
-from steersman.journal import goal_entries as g
 from steersman.journal.goal_record import VERDICT_EVENTS
 from steersman.journal.record import SessionRecord, apply
 from steersman.machines.lifecycles import JUDGE
@@ -18,12 +17,12 @@ Move = tuple[str, str, str]
 """From a state, by an event, to a state."""
 
 EVENTS: dict[type[e.Entry], str] = {
-    g.GoalSet: "begin",
-    g.GoalBegun: "begin",
-    g.GoalPaused: "pause",
-    g.GoalResumed: "resume",
-    g.GoalWoken: "wake",
-    g.GoalCleared: "clear",
+    e.GoalSet: "begin",
+    e.GoalBegun: "begin",
+    e.GoalPaused: "pause",
+    e.GoalResumed: "resume",
+    e.GoalWoken: "wake",
+    e.GoalCleared: "clear",
     e.Recovered: "pause",
     e.SessionResumed: "pause",
     e.SessionSuspended: "pause",
@@ -46,12 +45,12 @@ def goal_moves(history: list[Happening]) -> set[Move]:
     found, kept, record = set[Move](), list[e.Entry](), SessionRecord()
     for one in history:
         match one:
-            case Started(seq):
+            case Started(seq=seq):
                 del kept[seq:]
                 record = SessionRecord()
                 for number, entry in enumerate(kept, 1):
                     apply(record, entry, number, 0.0)
-            case Appended(seq, entry):
+            case Appended(seq=seq, entry=entry):
                 before = {name: goal.state for name, goal in record.goals.goals.items()}
                 apply(record, entry, seq, 0.0)
                 kept.append(entry)
@@ -64,7 +63,7 @@ def goal_moves(history: list[Happening]) -> set[Move]:
 def _moved(before: dict[str, str], entry: e.Entry, record: SessionRecord) -> set[Move]:
     """Name what an entry moved, an internal transition of the goal that it is about included."""
     event = EVENTS.get(type(entry), "")
-    if isinstance(entry, g.GoalJudged):
+    if isinstance(entry, e.GoalJudged):
         event = VERDICT_EVENTS[entry.verdict]
     about = getattr(entry, "goal", "")
     return {

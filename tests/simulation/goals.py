@@ -31,7 +31,6 @@ from steersman.actors.simulated.program import ROOT, SimulatedProgram
 from steersman.actors.simulated.session import SimulationPlan
 from steersman.actors.simulated.simulation import PriorityChooser, UniformChooser
 from steersman.journal import entries as e
-from steersman.journal import goal_entries as g
 from steersman.journal.record import SessionRecord, apply
 from steersman.machines.disposition import Intent
 from steersman.machines.effects import CallModel
@@ -83,14 +82,14 @@ class GoalScenario:
             max_wait=10.0,
         )
         verdicts = Verdicts(
-            dice.choice(SAYS[:2] if is_calm else SAYS),
+            says=dice.choice(SAYS[:2] if is_calm else SAYS),
             fails=0.0 if is_calm else dice.choice((0.0, 0.2, 1.0)),
             gate_fails=dice.choice((0.0, 0.5)),
             longest=dice.choice((0.1, 3.0)),
         )
         self.plan = SimulationPlan(
-            policy,
-            Chances(
+            policy=policy,
+            chances=Chances(
                 calls=0.6 if is_calm else dice.choice((0.0, 0.4)),
                 model_fails=0.0 if is_calm else dice.choice((0.0, 0.05, 0.5)),
                 longest=dice.choice((0.5, 3.0)),
@@ -172,13 +171,13 @@ class GoalScenario:
         dice = self.dice.random()
         if self.said == 1 or dice < 0.25:
             return SetGoal(
-                f"goal {self.said}",
+                text=f"goal {self.said}",
                 max_turns=self.dice.choice((None, 1, 3)) if self.said > 1 else None,
                 is_next=self.said > 1 and self.dice.random() < 0.5,
             )
         if dice < 0.5:
             op: Any = self.dice.choice(("pause", "resume", "resume", "clear"))
-            return ChangeGoal(op)
+            return ChangeGoal(op=op)
         if dice < 0.75:
             intent = self.dice.choice(
                 (
@@ -192,13 +191,20 @@ class GoalScenario:
             kind: Any = "interrupt" if intent.startswith("interrupt") else "normal"
             text = f"words {self.said}"
             then = text if intent == Intent.INTERRUPT_MORE else ""
-            return UserMessage(kind, text, intent, then=then, user="ann", client_id=f"c{self.said}")
+            return UserMessage(
+                type=kind,
+                content=text,
+                intent=intent,
+                then=then,
+                user="ann",
+                client_id=f"c{self.said}",
+            )
         if dice < 0.85:
-            return Interrupt("stop")
+            return Interrupt(cause="stop")
         if dice < 0.95:
             ops: Any = self.dice.choice(("hold", "release", "clear", "withdraw"))
-            return self.dice.choice((QueueChange(ops), ResumeQueue()))
-        return Suspend() if dice < 0.99 else Finalize("user")
+            return self.dice.choice((QueueChange(op=ops), ResumeQueue()))
+        return Suspend() if dice < 0.99 else Finalize(cause="user")
 
 
 # The promises -------------------------------------------------------------------------------------
@@ -228,12 +234,12 @@ def check_goals(history: list[Happening]) -> None:
     kept: list[tuple[int, e.Entry]] = []
     for one in history:
         match one:
-            case Started(seq):
+            case Started(seq=seq):
                 del kept[seq:]
                 record = SessionRecord()
                 for number, entry in kept:
                     apply(record, entry, number, 0.0)
-            case Appended(seq, entry):
+            case Appended(seq=seq, entry=entry):
                 before = {name: goal.turns_total for name, goal in record.goals.goals.items()}
                 apply(record, entry, seq, 0.0)
                 kept.append((seq, entry))
@@ -255,9 +261,9 @@ def a_boundary_is_judged_once(journal: list[e.Entry]) -> None:
     judged, begun = set[tuple[str, str]](), set[tuple[str, str]]()
     for entry in journal:
         match entry:
-            case g.JudgingBegun(goal=goal, turn=turn):
+            case e.JudgingBegun(goal=goal, turn=turn):
                 begun.add((goal, turn))
-            case g.GoalJudged(goal=goal, turn=turn):
+            case e.GoalJudged(goal=goal, turn=turn):
                 assert (goal, turn) in begun, f"{entry} out of nothing"
                 assert (goal, turn) not in judged, f"{turn} is judged twice for {goal}"
                 judged.add((goal, turn))
@@ -273,16 +279,16 @@ def nothing_goes_on_after_a_stop(history: list[Happening]) -> None:
         match one:
             case Started():
                 stopped.clear()
-            case Appended(_, e.Queued(item=item, goal=goal)):
+            case Appended(seq=_, entry=e.Queued(item=item, goal=goal)):
                 tagged[item] = goal
                 assert not goal or goal not in stopped, f"{one} after its pause"
-            case Appended(_, g.GoalPaused(goal=goal) | g.GoalCleared(goal=goal)):
+            case Appended(seq=_, entry=e.GoalPaused(goal=goal) | e.GoalCleared(goal=goal)):
                 stopped.add(goal)
-            case Appended(_, g.GoalResumed(goal=goal) | g.GoalBegun(goal=goal)):
+            case Appended(seq=_, entry=e.GoalResumed(goal=goal) | e.GoalBegun(goal=goal)):
                 stopped.discard(goal)
-            case Performed(AskJudge(goal=goal) | RunGate(goal=goal)):
+            case Performed(effect=AskJudge(goal=goal) | RunGate(goal=goal)):
                 assert goal not in stopped, f"{one} after its pause"
-            case Appended(_, e.TurnStarted(item=item, resumes="")):
+            case Appended(seq=_, entry=e.TurnStarted(item=item, resumes="")):
                 assert tagged.get(item, "") not in stopped, f"{one} after its pause"
             case _:
                 pass
@@ -295,16 +301,18 @@ def nothing_is_begun_for_a_stopped_goal(history: list[Happening]) -> None:
         match one:
             case Started():
                 is_stopped = False
-            case Appended(_, g.GoalSet(is_next=False) | g.GoalBegun() | g.GoalResumed() as entry):
+            case Appended(
+                seq=_, entry=e.GoalSet(is_next=False) | e.GoalBegun() | e.GoalResumed() as entry
+            ):
                 goal, is_stopped = entry.goal, False
-            case Appended(_, e.InterruptRequested(cause="stop" | "bare_word" | "new")):
+            case Appended(seq=_, entry=e.InterruptRequested(cause="stop" | "bare_word" | "new")):
                 is_stopped = True
-            case Appended(_, e.Queued(item=item, goal=owner)):
+            case Appended(seq=_, entry=e.Queued(item=item, goal=owner)):
                 tagged[item] = owner
                 assert not owner or not is_stopped or owner != goal, f"{one} though it was stopped"
-            case Appended(_, e.TurnStarted(item=item, resumes="")) if tagged.get(item):
+            case Appended(seq=_, entry=e.TurnStarted(item=item, resumes="")) if tagged.get(item):
                 assert not is_stopped or tagged[item] != goal, f"{one} though it was stopped"
-            case Performed(AskJudge() | RunGate() | AwaitCondition() as effect):
+            case Performed(effect=AskJudge() | RunGate() | AwaitCondition() as effect):
                 assert not is_stopped or effect.goal != goal, f"{one} though it was stopped"
             case _:
                 pass
@@ -317,13 +325,13 @@ def a_stop_stops_what_was_set_before_it(history: list[Happening], record: Sessio
     talk = {entry.client_id for entry in entries if isinstance(entry, e.Queued)}
     for one in history:
         match one:
-            case Uttered(UserMessage(client_id=key)) if key in talk:
+            case Uttered(message=UserMessage(client_id=key)) if key in talk:
                 pass  # at rest every word is a message
-            case Uttered(SetGoal(text=text)):
+            case Uttered(message=SetGoal(text=text)):
                 set_since.add(text)
-            case Uttered(ChangeGoal("resume")):
+            case Uttered(message=ChangeGoal(op="resume")):
                 is_resumed = True
-            case Uttered(Interrupt() | UserMessage(intent=Intent.INTERRUPT_BARE)):
+            case Uttered(message=Interrupt() | UserMessage(intent=Intent.INTERRUPT_BARE)):
                 set_since, is_resumed = set[str](), False
             case _:
                 pass
@@ -339,17 +347,17 @@ def nothing_is_judged_before_a_word(history: list[Happening]) -> None:
         match one:
             case Crashed():
                 may_run = False
-            case Failed(kept):
+            case Failed(kept=kept):
                 may_run = any(isinstance(message, WORDS) for message in kept)
             case Uttered(
-                UserMessage()
+                message=UserMessage()
                 | ResumeQueue()
-                | QueueChange("release")
+                | QueueChange(op="release")
                 | SetGoal()
-                | ChangeGoal("resume")
+                | ChangeGoal(op="resume")
             ):
                 may_run = True
-            case Performed(AskJudge() | RunGate() | CallModel()):
+            case Performed(effect=AskJudge() | RunGate() | CallModel()):
                 assert may_run, f"{one} after a restart"
             case _:
                 pass

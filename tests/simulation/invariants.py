@@ -1,8 +1,11 @@
 """The promises, as checks of a run.
 
 `check_state` looks at the living session after each step. `check_history` reads everything that
-happened, from the first start to quiet, so it finds whatever was wrong after any step. What is
-`appended` may die in a crash; a seq that is appended again belongs to the next incarnation.
+happened, from the first start to quiet, so it finds whatever was wrong after any step: each check in
+`HISTORY` is one promise, and they stand in the order of the headings below, from the journal to the
+ends of a session. `check_liveness`, `check_stops_are_prompt` and `check_replay` look at the end.
+
+What is `appended` may die in a crash; a seq that is appended again belongs to the next incarnation.
 """
 
 from collections import Counter
@@ -31,11 +34,9 @@ from steersman.actors.simulated.ports import Chances
 from steersman.actors.simulated.program import ROOT, SimulatedProgram
 from steersman.actors.simulated.simulation import waiting_in
 from steersman.journal import entries as e
-from steersman.journal import revert_entries as r
-from steersman.journal.compaction_record import grown
 from steersman.journal.log import Log
 from steersman.journal.queue_record import QueueRecord
-from steersman.journal.record import SessionRecord, apply
+from steersman.journal.record import SessionRecord, apply, grown
 from steersman.journal.recovery import load_record
 from steersman.machines.conversation import ChatMessage
 from steersman.machines.effects import CallModel, CancelModel, RestoreFiles, RunTool, StopTool
@@ -104,14 +105,7 @@ def check_letters(program: SimulatedProgram, is_poisoned: bool) -> None:
         assert is_crash or is_poison, letter
 
 
-# Of the whole history -----------------------------------------------------------------------------
-
-
-def check_history(history: History, is_child: bool = False) -> None:
-    """Every promise that can be read off what happened; to a child no person speaks."""
-    for check in HISTORY:
-        if not is_child or check not in OF_PEOPLE:
-            check(history)
+# The history as a journal -------------------------------------------------------------------------
 
 
 def durable_entries(history: History) -> list[e.Entry]:
@@ -120,12 +114,12 @@ def durable_entries(history: History) -> list[e.Entry]:
     durable = 0
     for one in history:
         match one:
-            case Started(seq):
+            case Started(seq=seq):
                 del journal[seq:]
                 durable = seq
-            case Durable(seq):
+            case Durable(seq=seq):
                 durable = seq
-            case Appended(_, entry):
+            case Appended(seq=_, entry=entry):
                 journal.append(entry)
             case _:
                 pass
@@ -145,6 +139,9 @@ def appended(history: History) -> Iterator[tuple[int, e.Entry, list[e.Entry]]]:
             journal.append(one.entry)
 
 
+# The journal: what is told, done and called is durable before -------------------------------------
+
+
 def sequence_is_dense(history: History) -> None:
     """Sequence numbers rise by one, and go on where the store was when the program started again."""
     last = 0
@@ -161,11 +158,11 @@ def nothing_is_told_before_it_is_durable(history: History) -> None:
     durable = told = 0
     for one in history:
         match one:
-            case Started(seq):
+            case Started(seq=seq):
                 durable = told = seq
-            case Durable(seq):
+            case Durable(seq=seq):
                 durable = max(durable, seq)
-            case Told(seq):
+            case Told(seq=seq):
                 assert seq <= durable, f"told of {seq}, durable is {durable}"
                 assert seq == told + 1, f"told of {seq} after {told}"
                 told = seq
@@ -178,13 +175,13 @@ def known_is_said_of_durable_items(history: History) -> None:
     durable, places = 0, dict[str, int]()
     for one in history:
         match one:
-            case Started(seq):
+            case Started(seq=seq):
                 durable = seq
-            case Durable(seq):
+            case Durable(seq=seq):
                 durable = max(durable, seq)
-            case Appended(seq, e.Queued(item=item)):
+            case Appended(seq=seq, entry=e.Queued(item=item)):
                 places[item] = seq
-            case Passed(MessageKnown(id=item)) if item in places:
+            case Passed(fact=MessageKnown(id=item)) if item in places:
                 assert places[item] <= durable, f"{item} is said to be known, and is not durable"
             case _:
                 pass
@@ -195,11 +192,11 @@ def effects_follow_durable_entries(history: History) -> None:
     durable = 0
     for happening in history:
         match happening:
-            case Started(seq):
+            case Started(seq=seq):
                 durable = seq
-            case Durable(seq):
+            case Durable(seq=seq):
                 durable = max(durable, seq)
-            case Performed(effect, decided) | Sent(effect, decided):
+            case Performed(effect=effect, decided=decided) | Sent(effect=effect, decided=decided):
                 assert decided is not None, f"no decision asks for {effect}"
                 assert decided <= durable, f"{effect} waits for {decided}, durable is {durable}"
             case _:
@@ -212,18 +209,18 @@ def calls_are_performed_once(history: History) -> None:
     done = Counter[Any]()
     for one in history:
         match one:
-            case Started(seq):
+            case Started(seq=seq):
                 durable = seq
                 asked.clear()
-            case Durable(seq):
+            case Durable(seq=seq):
                 durable = max(durable, seq)
-            case Appended(seq, e.ModelCalled(turn, step)):
+            case Appended(seq=seq, entry=e.ModelCalled(turn=turn, step=step)):
                 asked[turn, step] = seq
-            case Appended(seq, e.ToolIntended(call=call)):
+            case Appended(seq=seq, entry=e.ToolIntended(call=call)):
                 asked[call] = seq
-            case Performed(CallModel(turn=turn, step=step)):
+            case Performed(effect=CallModel(turn=turn, step=step)):
                 _require_durable((turn, step), asked, durable, done)
-            case Performed(RunTool(call=call)):
+            case Performed(effect=RunTool(call=call)):
                 _require_durable(call, asked, durable, done)
             case _:
                 pass
@@ -236,80 +233,249 @@ def _require_durable(key: Any, asked: dict[Any, int], durable: int, done: Counte
     assert done[key, asked[key]] == 1, f"{key} was performed twice"
 
 
-def no_step_after_an_interrupt(history: History) -> None:
-    """After the interrupt of a turn is journalled nothing of that turn is decided or performed."""
-    ended = set[str]()
+# Messages: none is lost, none is done twice, all stay in order ------------------------------------
+
+
+def every_message_is_answered(history: History) -> None:
+    """What a person says becomes an item or an interrupt, or is refused, or known: never nothing."""
+    if any(isinstance(happening, Crashed | Failed) for happening in history):
+        return
+    answered = set[str]()
     for one in history:
         match one:
-            case Started():
-                ended.clear()
-            case Appended(_, e.InterruptRequested(turn=turn)) if turn:
-                assert turn not in ended, f"{turn} was interrupted twice"
-                ended.add(turn)
-            case Appended(_, e.ModelCalled(turn=turn) | e.ToolIntended(turn=turn)):
-                assert turn not in ended, f"{turn} goes on after its interrupt: {one}"
-            case Performed(CallModel(turn=turn) | RunTool(turn=turn)):
-                assert turn not in ended, f"{turn} acts after its interrupt: {one}"
+            case Appended(seq=_, entry=e.Queued() | e.InterruptPlanned() | e.InterruptRequested()):
+                answered.add(one.entry.client_id)
+            case Passed(fact=MessageRejected(client_id=key) | MessageKnown(client_id=key)):
+                answered.add(key)
+            case _:
+                pass
+    for one in history:
+        if isinstance(one, Uttered) and isinstance(one.message, UserMessage):
+            assert one.message.client_id in answered, f"{one.message} was never answered"
+
+
+def no_message_is_lost(history: History) -> None:
+    """What was taken in has ended, or still waits when the journal is read again."""
+    there, handed = dict[str, str](), dict[str, dict[str, str]]()
+    of_goals = set[str]()  # these come and go with what they are for
+    for entry in durable_entries(history):
+        if isinstance(entry, e.Queued) and entry.goal:
+            of_goals.add(entry.item)
+        match entry:
+            case e.Queued(item=item) | e.Deferred(new_item=item) | e.Offered(item=item):
+                there[item] = ""
+                handed[item] = dict.fromkeys(getattr(entry, "for_children", ()), "")
+            case e.SteerAddressed(item=item):
+                handed[item] = dict.fromkeys(entry.for_children, "")
+            case e.Requeued(item=item):
+                handed[item] = {}
+            case e.SteerArrived(item=item, child=child, turn=turn) if handed[item].get(child) in (
+                "",
+                "-",
+            ):
+                handed[item][child] = turn or "-"
+                if "" not in handed[item].values() and set(handed[item].values()) != {"-"}:
+                    there.pop(item, "")
+            case e.TurnStarted(item=item, turn=turn):
+                there[item] = turn
+            case e.TurnEnded(turn=turn):
+                there = {item: ran for item, ran in there.items() if ran != turn}
+            case e.Interrupted(turn=turn):
+                there = {item: "" if ran == turn else ran for item, ran in there.items()}
+            case e.Recovered():
+                there = dict.fromkeys(there, "")
+            case e.Steered(items=items):
+                there = {item: ran for item, ran in there.items() if item not in items}
+            case e.Withdrawn(item=item):
+                there.pop(item)
+            case _:
+                pass
+    record = SessionRecord()
+    for seq, entry in enumerate(durable_entries(history), 1):
+        apply(record, entry, seq, 0.0)
+    waiting = (*record.queue.order, *aside(record.queue))
+    left = {item for item in waiting if not record.queue.items[item].goal}
+    kept = {item for item in there if item not in of_goals}
+    assert kept == left, f"lost: {kept - left}; left over: {left - kept}"
+
+
+def aside(queue: QueueRecord) -> list[str]:
+    """Name what waits for a person who resumes a turn that another message replaced."""
+    turns = {item.turn for item in queue.superseded()}
+    waiting = [item for item in queue.items.values() if item.state == "pending"]
+    steers = [item.id for item in waiting if item.for_turn in turns and item.id not in queue.order]
+    return [*(item.id for item in queue.superseded()), *steers]
+
+
+def one_client_id_one_run(history: History) -> None:
+    """The same message sent again is the same item, and interrupts once."""
+    seen = Counter[tuple[str, str]]()
+    for entry in durable_entries(history):
+        if isinstance(entry, e.Queued | Cancel) and entry.client_id:
+            key = isinstance(entry, e.Queued), entry.client_id
+            seen[key] += 1
+            assert seen[key] == 1, f"{key} twice"
+
+
+def items_keep_to_their_machine(history: History) -> None:
+    """A message runs at most once by itself; what ended never comes back."""
+    ended, started = set[str](), Counter[str]()
+    resumable = set[str]()
+    running: dict[str, str] = {}
+    for entry in durable_entries(history):
+        match entry:
+            case e.TurnStarted(turn=turn, item=item):
+                assert item not in ended, f"{item} runs after its end"
+                assert item in resumable or not started[item], f"{item} runs twice"
+                started[item] += 1
+                resumable.discard(item)
+                running[turn] = item
+            case e.TurnEnded(turn=turn):
+                if turn in running and running[turn] not in resumable:
+                    ended.add(running[turn])
+            case e.Interrupted(turn=turn):
+                resumable.add(running[turn])
+            case e.Recovered():
+                resumable.update(item for item in running.values() if item not in ended)
+            case e.Withdrawn(item=item):
+                assert item not in ended
+                ended.add(item)
+            case e.Steered(items=items):
+                assert not ended & set(items)
+                ended.update(items)
             case _:
                 pass
 
 
-def a_cancelled_turn_leaves_nothing_running(history: History) -> None:
-    """An interrupt cancels the model call and stops each tool that was begun and has not ended."""
-    models, tools, told = set[str](), dict[str, str](), set[str]()
-    for one in history:
+def _is_cut_off(history: History) -> bool:
+    """Whether the program died, or the session's journal broke, and nobody has taken it up again."""
+    has_gone_on = False
+    for one in reversed(history):
         match one:
-            case Performed(CallModel(turn=turn)):
-                models.add(turn)
-            case Performed(RunTool(turn=turn, call=call)):
-                tools[call] = turn
-            case Performed(CancelModel(turn=turn)):
-                models.discard(turn)
-            case Performed(StopTool(call=call)):
-                told.add(call)
-            case Appended(_, e.Answered(turn=turn) | e.ModelCallFailed(turn=turn)):
-                models.discard(turn)
-            case Appended(_, e.ToolEnded(call=call)):
-                tools.pop(call, None)
-            case Appended(_, e.Interrupted(turn=turn)):
-                assert turn not in models, f"{turn}'s model call goes on"
-                mine = {call for call, owner in tools.items() if owner == turn}
-                assert mine <= told, f"{mine - told} were not told to stop"
-            case Crashed() | Failed():
-                models.clear()
-                tools.clear()
+            case Crashed() | Passed(fact=StoreLost()):
+                return True
+            case Appended():
+                has_gone_on = True
+            case Started() if has_gone_on:
+                return False
+            case _:
+                pass
+    return False
+
+
+def _is_let_go(history: History) -> bool:
+    """Whether the program let go of the session before it had ended: its parent's journal broke."""
+    journal = durable_entries(history)
+    is_over = bool(journal) and isinstance(journal[-1], e.SessionSuspended | e.SessionFinalized)
+    return isinstance(history[-1], Released) and not is_over
+
+
+def first_in_first_out(history: History) -> None:
+    """One person's messages are taken in as they were said, and plain ones run in that order.
+
+    What interrupts or steers overtakes what waits: it runs, or enters the turn, before it in any case.
+    """
+    if any(isinstance(happening, Crashed | Failed) for happening in history):
+        return
+    said = [
+        one.message.client_id
+        for one in history
+        if isinstance(one, Uttered)
+        and isinstance(one.message, UserMessage)
+        and one.message.type == "normal"
+    ]
+    journal = durable_entries(history)
+    once = {key for key, count in Counter(said).items() if count == 1}  # a refused one comes again
+    taken = [
+        one
+        for one in journal
+        if isinstance(one, e.Queued)
+        and one.client_id in once
+        and one.said_as not in ("interrupt", "steer")
+    ]
+    places = [said.index(one.client_id) for one in taken]
+    assert places == sorted(places), f"accepted as {places}"
+    plain = {
+        one.item: one.past_hold and holds
+        for holds, one in counted(journal)
+        if one in taken and one.said_as == "queue" and not one.is_next and not one.for_turn
+    }
+    moved = {one.item for one in taken if one.position == 1}
+    moved |= {
+        one.item for one in journal if isinstance(one, e.Moved | e.SteerAddressed | e.Requeued)
+    }
+    chosen = {
+        name for one in journal if isinstance(one, e.QueueReleased) for name in one.items
+    } | moved
+    ran = [one.item for one in journal if isinstance(one, e.TurnStarted) and not one.resumes]
+    for hold in set(plain.values()):  # what was said past a hold is in order with its like
+        alike = [item for item in plain if plain[item] == hold]
+        order = [alike.index(item) for item in ran if item in alike and item not in chosen]
+        assert order == sorted(order), f"ran as {order}"
+
+
+def counted(journal: list[e.Entry]) -> Iterator[tuple[int, e.Queued]]:
+    """Yield each message that was taken in, with how many holds came before it."""
+    holds = 0
+    for one in journal:
+        holds += isinstance(one, e.QueueHeld)
+        if isinstance(one, e.Queued):
+            yield holds, one
+
+
+def what_is_held_stays(history: History) -> None:
+    """What waited when the queue was held, by an interrupt or a crash, runs when a person says so.
+
+    Messages of a goal are exempt: a goal is paused and resumed apart from the queue. So are those that a
+    person chose to run next, unless a stop of everything or a crash came after that.
+    """
+    waiting, held, is_held = set[str](), set[str](), False
+    of_goals, chosen = set[str](), set[str]()
+    for one in durable_entries(history):
+        match one:
+            case e.Queued(goal=goal) if goal:
+                of_goals.add(one.item)
+            case e.Requeued(item=item) if item in of_goals:
+                pass
+            case e.Queued(is_next=True) | e.Queued(past_hold=True) | e.Requeued(past_hold=True):
+                held.discard(one.item)
+                waiting |= set() if isinstance(one, e.Queued) and one.is_next else {one.item}
+            case e.Queued() | e.Requeued():
+                waiting.add(one.item)
+                held |= {one.item} if is_held else set()
+            case e.QueueHeld() | e.Recovered():  # recovery holds nothing where nothing waits
+                is_held = is_held or bool(waiting) or isinstance(one, e.QueueHeld)
+                chosen = chosen if isinstance(one, e.QueueHeld) and not one.is_all else set[str]()
+                held = waiting - chosen
+            case e.QueueReleased(items=items):
+                is_held, held, chosen = False, set(), set(items)
+            case e.Steered(items=items):
+                waiting -= set(items)
+            case e.Withdrawn(item=item):
+                waiting.discard(item)
+            case e.TurnStarted(item=name):
+                assert name not in held, f"{name} was held, and runs"
+                waiting.discard(name)
             case _:
                 pass
 
 
-def one_turn_at_a_time(history: History) -> None:
-    """A turn starts only when the one before it has ended and what it started is dead."""
+# Steers: each is delivered, requeued or withdrawn -------------------------------------------------
+
+
+def steers_enter_a_living_turn(history: History) -> None:
+    """A steer enters the conversation between its turn's start and that turn's end."""
     running = ""
-    for one in history:
-        match one:
-            case Appended(_, e.TurnStarted(turn=turn)):
-                assert not running, f"{turn} starts while {running} runs"
+    for _, entry, _ in appended(history):
+        match entry:
+            case e.TurnStarted(turn=turn):
                 running = turn
-            case Appended(_, e.TurnEnded(turn=turn) | e.Stopped(turn=turn)) if turn:
-                assert turn == running, f"{turn} ends, {running} runs"
+            case e.TurnEnded() | e.Interrupted() | e.Recovered():
                 running = ""
-            case Started() | Appended(_, e.Recovered()):
-                running = ""
+            case e.Steered(turn=turn):
+                assert turn == running, f"{entry} while {running or 'nothing'} runs"
             case _:
                 pass
-
-
-def no_tool_outlives_its_turn(history: History) -> None:
-    """When `stopped` or the end of a turn is journalled, each of its intents has its result."""
-    for _, entry, before in appended(history):
-        if isinstance(entry, e.Stopped) or (
-            isinstance(entry, e.TurnEnded) and "fault in the program" not in entry.reason
-        ):
-            intended = {one.call for one in before if isinstance(one, e.ToolIntended)}
-            over = {one.call for one in before if isinstance(one, e.ToolEnded)}
-            mine = {call for call in intended - over if call.startswith(f"{entry.turn}.")}
-            lost = any(isinstance(one, e.Recovered) for one in before)
-            assert not mine or lost, f"{mine} run after {entry}"
 
 
 def steers_are_conserved(history: History) -> None:
@@ -364,16 +530,95 @@ def only_people_withdraw(history: History) -> None:
     of_goals = set[str]()
     for one in history:
         match one:
-            case Appended(_, e.Queued(item=item, goal=goal)) if goal:
+            case Appended(seq=_, entry=e.Queued(item=item, goal=goal)) if goal:
                 of_goals.add(item)
-            case Appended(_, e.Withdrawn(item=item)) if item in of_goals:
+            case Appended(seq=_, entry=e.Withdrawn(item=item)) if item in of_goals:
                 pass
-            case Uttered(QueueChange("withdraw" | "clear")):
+            case Uttered(message=QueueChange(op="withdraw" | "clear")):
                 may_withdraw = True
-            case Appended(_, e.Withdrawn()):
+            case Appended(seq=_, entry=e.Withdrawn()):
                 assert may_withdraw, f"{one} though nobody asked for it"
             case _:
                 pass
+
+
+# Turns: one at a time, and none goes on after its interrupt ---------------------------------------
+
+
+def one_turn_at_a_time(history: History) -> None:
+    """A turn starts only when the one before it has ended and what it started is dead."""
+    running = ""
+    for one in history:
+        match one:
+            case Appended(seq=_, entry=e.TurnStarted(turn=turn)):
+                assert not running, f"{turn} starts while {running} runs"
+                running = turn
+            case Appended(seq=_, entry=e.TurnEnded(turn=turn) | e.Stopped(turn=turn)) if turn:
+                assert turn == running, f"{turn} ends, {running} runs"
+                running = ""
+            case Started() | Appended(seq=_, entry=e.Recovered()):
+                running = ""
+            case _:
+                pass
+
+
+def no_step_after_an_interrupt(history: History) -> None:
+    """After the interrupt of a turn is journalled nothing of that turn is decided or performed."""
+    ended = set[str]()
+    for one in history:
+        match one:
+            case Started():
+                ended.clear()
+            case Appended(seq=_, entry=e.InterruptRequested(turn=turn)) if turn:
+                assert turn not in ended, f"{turn} was interrupted twice"
+                ended.add(turn)
+            case Appended(seq=_, entry=e.ModelCalled(turn=turn) | e.ToolIntended(turn=turn)):
+                assert turn not in ended, f"{turn} goes on after its interrupt: {one}"
+            case Performed(effect=CallModel(turn=turn) | RunTool(turn=turn)):
+                assert turn not in ended, f"{turn} acts after its interrupt: {one}"
+            case _:
+                pass
+
+
+def a_cancelled_turn_leaves_nothing_running(history: History) -> None:
+    """An interrupt cancels the model call and stops each tool that was begun and has not ended."""
+    models, tools, told = set[str](), dict[str, str](), set[str]()
+    for one in history:
+        match one:
+            case Performed(effect=CallModel(turn=turn)):
+                models.add(turn)
+            case Performed(effect=RunTool(turn=turn, call=call)):
+                tools[call] = turn
+            case Performed(effect=CancelModel(turn=turn)):
+                models.discard(turn)
+            case Performed(effect=StopTool(call=call)):
+                told.add(call)
+            case Appended(seq=_, entry=e.Answered(turn=turn) | e.ModelCallFailed(turn=turn)):
+                models.discard(turn)
+            case Appended(seq=_, entry=e.ToolEnded(call=call)):
+                tools.pop(call, None)
+            case Appended(seq=_, entry=e.Interrupted(turn=turn)):
+                assert turn not in models, f"{turn}'s model call goes on"
+                mine = {call for call, owner in tools.items() if owner == turn}
+                assert mine <= told, f"{mine - told} were not told to stop"
+            case Crashed() | Failed():
+                models.clear()
+                tools.clear()
+            case _:
+                pass
+
+
+def no_tool_outlives_its_turn(history: History) -> None:
+    """When `stopped` or the end of a turn is journalled, each of its intents has its result."""
+    for _, entry, before in appended(history):
+        if isinstance(entry, e.Stopped) or (
+            isinstance(entry, e.TurnEnded) and "fault in the program" not in entry.reason
+        ):
+            intended = {one.call for one in before if isinstance(one, e.ToolIntended)}
+            over = {one.call for one in before if isinstance(one, e.ToolEnded)}
+            mine = {call for call in intended - over if call.startswith(f"{entry.turn}.")}
+            lost = any(isinstance(one, e.Recovered) for one in before)
+            assert not mine or lost, f"{mine} run after {entry}"
 
 
 def planned_cancels_end_the_turn(history: History) -> None:
@@ -381,13 +626,13 @@ def planned_cancels_end_the_turn(history: History) -> None:
     planned = set[str]()
     for one in history:
         match one:
-            case Appended(_, e.InterruptPlanned(turn=turn)):
+            case Appended(seq=_, entry=e.InterruptPlanned(turn=turn)):
                 planned.add(turn)
-            case Appended(_, e.InterruptCalledOff(turn=turn)):
+            case Appended(seq=_, entry=e.InterruptCalledOff(turn=turn)):
                 planned.discard(turn)
-            case Appended(_, e.ModelCalled(turn=turn) | e.ToolIntended(turn=turn)):
+            case Appended(seq=_, entry=e.ModelCalled(turn=turn) | e.ToolIntended(turn=turn)):
                 assert turn not in planned, f"{one} though {turn} is to stop"
-            case Appended(_, e.TurnEnded(turn=turn, status="completed")):
+            case Appended(seq=_, entry=e.TurnEnded(turn=turn, status="completed")):
                 assert turn not in planned, f"{turn} is complete though it was to stop"
             case Started():
                 planned.clear()
@@ -412,125 +657,18 @@ def what_is_called_off_stops_nothing(history: History) -> None:
                 pass
 
 
-def aside(queue: QueueRecord) -> list[str]:
-    """Name what waits for a person who resumes a turn that another message replaced."""
-    turns = {item.turn for item in queue.superseded()}
-    waiting = [item for item in queue.items.values() if item.state == "pending"]
-    steers = [item.id for item in waiting if item.for_turn in turns and item.id not in queue.order]
-    return [*(item.id for item in queue.superseded()), *steers]
-
-
-def no_message_is_lost(history: History) -> None:
-    """What was taken in has ended, or still waits when the journal is read again."""
-    there, handed = dict[str, str](), dict[str, dict[str, str]]()
-    of_goals = set[str]()  # these come and go with what they are for
+def cancels_have_a_cause(history: History) -> None:
+    """No turn ends by cancel without an order to."""
+    requested = set[str]()
     for entry in durable_entries(history):
-        if isinstance(entry, e.Queued) and entry.goal:
-            of_goals.add(entry.item)
-        match entry:
-            case e.Queued(item=item) | e.Deferred(new_item=item) | e.Offered(item=item):
-                there[item] = ""
-                handed[item] = dict.fromkeys(getattr(entry, "for_children", ()), "")
-            case e.SteerAddressed(item=item):
-                handed[item] = dict.fromkeys(entry.for_children, "")
-            case e.Requeued(item=item):
-                handed[item] = {}
-            case e.SteerArrived(item=item, child=child, turn=turn) if handed[item].get(child) in (
-                "",
-                "-",
-            ):
-                handed[item][child] = turn or "-"
-                if "" not in handed[item].values() and set(handed[item].values()) != {"-"}:
-                    there.pop(item, "")
-            case e.TurnStarted(item=item, turn=turn):
-                there[item] = turn
-            case e.TurnEnded(turn=turn):
-                there = {item: ran for item, ran in there.items() if ran != turn}
-            case e.Interrupted(turn=turn):
-                there = {item: "" if ran == turn else ran for item, ran in there.items()}
-            case e.Recovered():
-                there = dict.fromkeys(there, "")
-            case e.Steered(items=items):
-                there = {item: ran for item, ran in there.items() if item not in items}
-            case e.Withdrawn(item=item):
-                there.pop(item)
-            case _:
-                pass
-    record = SessionRecord()
-    for seq, entry in enumerate(durable_entries(history), 1):
-        apply(record, entry, seq, 0.0)
-    waiting = (*record.queue.order, *aside(record.queue))
-    left = {item for item in waiting if not record.queue.items[item].goal}
-    kept = {item for item in there if item not in of_goals}
-    assert kept == left, f"lost: {kept - left}; left over: {left - kept}"
+        if isinstance(entry, e.InterruptRequested):
+            requested.add(entry.turn)
+        elif isinstance(entry, e.Interrupted):
+            assert entry.turn in requested
+            assert entry.cause
 
 
-def steers_enter_a_living_turn(history: History) -> None:
-    """A steer enters the conversation between its turn's start and that turn's end."""
-    running = ""
-    for _, entry, _ in appended(history):
-        match entry:
-            case e.TurnStarted(turn=turn):
-                running = turn
-            case e.TurnEnded() | e.Interrupted() | e.Recovered():
-                running = ""
-            case e.Steered(turn=turn):
-                assert turn == running, f"{entry} while {running or 'nothing'} runs"
-            case _:
-                pass
-
-
-def items_keep_to_their_machine(history: History) -> None:
-    """A message runs at most once by itself; what ended never comes back."""
-    ended, started = set[str](), Counter[str]()
-    resumable = set[str]()
-    running: dict[str, str] = {}
-    for entry in durable_entries(history):
-        match entry:
-            case e.TurnStarted(turn=turn, item=item):
-                assert item not in ended, f"{item} runs after its end"
-                assert item in resumable or not started[item], f"{item} runs twice"
-                started[item] += 1
-                resumable.discard(item)
-                running[turn] = item
-            case e.TurnEnded(turn=turn):
-                if turn in running and running[turn] not in resumable:
-                    ended.add(running[turn])
-            case e.Interrupted(turn=turn):
-                resumable.add(running[turn])
-            case e.Recovered():
-                resumable.update(item for item in running.values() if item not in ended)
-            case e.Withdrawn(item=item):
-                assert item not in ended
-                ended.add(item)
-            case e.Steered(items=items):
-                assert not ended & set(items)
-                ended.update(items)
-            case _:
-                pass
-
-
-def _is_cut_off(history: History) -> bool:
-    """Whether the program died, or the session's journal broke, and nobody has taken it up again."""
-    has_gone_on = False
-    for one in reversed(history):
-        match one:
-            case Crashed() | Passed(StoreLost()):
-                return True
-            case Appended():
-                has_gone_on = True
-            case Started() if has_gone_on:
-                return False
-            case _:
-                pass
-    return False
-
-
-def _is_let_go(history: History) -> bool:
-    """Whether the program let go of the session before it had ended: its parent's journal broke."""
-    journal = durable_entries(history)
-    is_over = bool(journal) and isinstance(journal[-1], e.SessionSuspended | e.SessionFinalized)
-    return isinstance(history[-1], Released) and not is_over
+# The conversation: what the model is shown --------------------------------------------------------
 
 
 def conversation_is_well_formed(history: History) -> None:
@@ -566,6 +704,9 @@ def model_sees_the_conversation(history: History) -> None:
             return  # one a run: it costs
 
 
+# Starts, ends and reverts -------------------------------------------------------------------------
+
+
 def nothing_runs_before_a_person_says_so(history: History) -> None:
     """After a restart no model is asked and no tool starts until somebody says something."""
     may_run = True
@@ -573,30 +714,24 @@ def nothing_runs_before_a_person_says_so(history: History) -> None:
         match one:
             case Crashed():
                 may_run = False
-            case Failed(kept):
+            case Failed(kept=kept):
                 may_run = any(isinstance(message, WORDS) for message in kept)
             case Uttered(
-                UserMessage() | ResumeQueue() | QueueChange("release") | TakeBack() | Compact()
+                message=UserMessage()
+                | ResumeQueue()
+                | QueueChange(op="release")
+                | TakeBack()
+                | Compact()
             ):
                 may_run = True
-            case Uttered(SetGoal() | ChangeGoal("resume")):
+            case Uttered(message=SetGoal() | ChangeGoal(op="resume")):
                 may_run = True
-            case Performed(CallModel() | RunTool()):
+            case Performed(effect=CallModel() | RunTool()):
                 assert may_run, f"{one} after a restart"
-            case Appended(_, e.TurnStarted()):
+            case Appended(seq=_, entry=e.TurnStarted()):
                 assert may_run, f"{one} after a restart"
             case _:
                 pass
-
-
-def one_client_id_one_run(history: History) -> None:
-    """The same message sent again is the same item, and interrupts once."""
-    seen = Counter[tuple[str, str]]()
-    for entry in durable_entries(history):
-        if isinstance(entry, e.Queued | Cancel) and entry.client_id:
-            key = isinstance(entry, e.Queued), entry.client_id
-            seen[key] += 1
-            assert seen[key] == 1, f"{key} twice"
 
 
 def finalize_is_the_end(history: History) -> None:
@@ -607,110 +742,6 @@ def finalize_is_the_end(history: History) -> None:
     assert not places or places[0] == len(journal) - 1, journal[places[0] + 1]
 
 
-def cancels_have_a_cause(history: History) -> None:
-    """No turn ends by cancel without an order to."""
-    requested = set[str]()
-    for entry in durable_entries(history):
-        if isinstance(entry, e.InterruptRequested):
-            requested.add(entry.turn)
-        elif isinstance(entry, e.Interrupted):
-            assert entry.turn in requested
-            assert entry.cause
-
-
-def first_in_first_out(history: History) -> None:
-    """One person's messages are taken in as they were said, and plain ones run in that order.
-
-    What interrupts or steers overtakes what waits: it runs, or enters the turn, before it in any case.
-    """
-    if any(isinstance(happening, Crashed | Failed) for happening in history):
-        return
-    said = [
-        one.message.client_id
-        for one in history
-        if isinstance(one, Uttered)
-        and isinstance(one.message, UserMessage)
-        and one.message.type == "normal"
-    ]
-    journal = durable_entries(history)
-    once = {key for key, count in Counter(said).items() if count == 1}  # a refused one comes again
-    taken = [
-        one
-        for one in journal
-        if isinstance(one, e.Queued)
-        and one.client_id in once
-        and one.said_as not in ("interrupt", "steer")
-    ]
-    places = [said.index(one.client_id) for one in taken]
-    assert places == sorted(places), f"taken in as {places}"
-    plain = {
-        one.item: one.past_hold and holds
-        for holds, one in counted(journal)
-        if one in taken and one.said_as == "queue" and not one.is_next and not one.for_turn
-    }
-    moved = {one.item for one in taken if one.position == 1}
-    moved |= {
-        one.item for one in journal if isinstance(one, e.Moved | e.SteerAddressed | e.Requeued)
-    }
-    chosen = {
-        name for one in journal if isinstance(one, e.QueueReleased) for name in one.items
-    } | moved
-    ran = [one.item for one in journal if isinstance(one, e.TurnStarted) and not one.resumes]
-    for hold in set(plain.values()):  # what was said past a hold is in order with its like
-        alike = [item for item in plain if plain[item] == hold]
-        order = [alike.index(item) for item in ran if item in alike and item not in chosen]
-        assert order == sorted(order), f"ran as {order}"
-
-
-def counted(journal: list[e.Entry]) -> Iterator[tuple[int, e.Queued]]:
-    """Yield each message that was taken in, with how many holds came before it."""
-    holds = 0
-    for one in journal:
-        holds += isinstance(one, e.QueueHeld)
-        if isinstance(one, e.Queued):
-            yield holds, one
-
-
-def what_is_held_stays(history: History) -> None:
-    """What waited when the queue was held, by an interrupt or a crash, runs when a person says so."""
-    waiting, held, is_held = set[str](), set[str](), False
-    for one in durable_entries(history):
-        match one:
-            case e.Queued(is_next=True) | e.Queued(past_hold=True) | e.Requeued(past_hold=True):
-                held.discard(one.item)
-                waiting |= set() if isinstance(one, e.Queued) and one.is_next else {one.item}
-            case e.Queued() | e.Requeued():
-                waiting.add(one.item)
-                held |= {one.item} if is_held else set()
-            case e.QueueHeld() | e.Recovered():
-                is_held, held = True, set(waiting)
-            case e.QueueReleased():
-                is_held, held = False, set()
-            case e.TurnStarted(item=name):
-                assert name not in held, f"{name} was held, and runs"
-                waiting.discard(name)
-            case _:
-                pass
-
-
-def every_message_is_answered(history: History) -> None:
-    """What a person says becomes an item or an interrupt, or is refused, or known: never nothing."""
-    if any(isinstance(happening, Crashed | Failed) for happening in history):
-        return
-    answered = set[str]()
-    for one in history:
-        match one:
-            case Appended(_, e.Queued() | e.InterruptPlanned() | e.InterruptRequested()):
-                answered.add(one.entry.client_id)
-            case Passed(MessageRejected(client_id=key) | MessageKnown(client_id=key)):
-                answered.add(key)
-            case _:
-                pass
-    for one in history:
-        if isinstance(one, Uttered) and isinstance(one.message, UserMessage):
-            assert one.message.client_id in answered, f"{one.message} was never answered"
-
-
 def nothing_runs_while_files_are_given_back(history: History) -> None:
     """A revert begins when no tool runs, and until its end no tool and no model call begins."""
     tools, restoring = set[str](), ""
@@ -719,23 +750,25 @@ def nothing_runs_while_files_are_given_back(history: History) -> None:
             case Started() | Crashed() | Failed():
                 tools.clear()
                 restoring = ""
-            case Performed(RunTool(call=call)):
+            case Performed(effect=RunTool(call=call)):
                 assert not restoring, f"{call} runs while {restoring} gives files back"
                 tools.add(call)
-            case Performed(CallModel(turn=turn)):
+            case Performed(effect=CallModel(turn=turn)):
                 assert not restoring, f"{turn} goes on while {restoring} gives files back"
-            case Appended(_, e.ToolEnded(call=call)):
+            case Appended(seq=_, entry=e.ToolEnded(call=call)):
                 tools.discard(call)
-            case Appended(_, e.TurnEnded()):
+            case Appended(seq=_, entry=e.TurnEnded()):
                 tools.clear()  # of a turn whose actor failed; the ports wait for them
-            case Performed(RestoreFiles(id=name, is_dry_run=False)):
+            case Performed(effect=RestoreFiles(id=name, is_dry_run=False)):
                 assert not tools, f"{name} gives files back while {tools} run"
                 restoring = name
-            case Appended(_, r.Reverted() | r.RevertRefused()):
+            case Appended(seq=_, entry=e.Reverted() | e.RevertRefused()):
                 restoring = ""
             case _:
                 pass
 
+
+# The whole history --------------------------------------------------------------------------------
 
 HISTORY = (
     sequence_is_dense,
@@ -743,29 +776,29 @@ HISTORY = (
     known_is_said_of_durable_items,
     effects_follow_durable_entries,
     calls_are_performed_once,
-    no_step_after_an_interrupt,
-    a_cancelled_turn_leaves_nothing_running,
-    one_turn_at_a_time,
-    no_tool_outlives_its_turn,
+    every_message_is_answered,
+    no_message_is_lost,
+    one_client_id_one_run,
+    items_keep_to_their_machine,
+    first_in_first_out,
+    what_is_held_stays,
+    steers_enter_a_living_turn,
     steers_are_conserved,
     only_what_was_taken_in_is_handed_back,
     only_people_withdraw,
+    one_turn_at_a_time,
+    no_step_after_an_interrupt,
+    a_cancelled_turn_leaves_nothing_running,
+    no_tool_outlives_its_turn,
     planned_cancels_end_the_turn,
     what_is_called_off_stops_nothing,
-    no_message_is_lost,
-    steers_enter_a_living_turn,
-    items_keep_to_their_machine,
+    cancels_have_a_cause,
     conversation_is_well_formed,
     model_sees_the_conversation,
     nothing_runs_before_a_person_says_so,
-    one_client_id_one_run,
     finalize_is_the_end,
-    cancels_have_a_cause,
-    first_in_first_out,
-    every_message_is_answered,
     nothing_runs_while_files_are_given_back,
 )
-
 OF_PEOPLE = (
     nothing_runs_before_a_person_says_so,
     only_people_withdraw,
@@ -773,6 +806,13 @@ OF_PEOPLE = (
     what_is_held_stays,
     every_message_is_answered,
 )
+
+
+def check_history(history: History, is_child: bool = False) -> None:
+    """Every promise that can be read off what happened; to a child no person speaks."""
+    for check in HISTORY:
+        if not is_child or check not in OF_PEOPLE:
+            check(history)
 
 
 # At the end ---------------------------------------------------------------------------------------
@@ -816,9 +856,9 @@ def check_stops_are_prompt(program: SimulatedProgram, chances: Chances) -> None:
             match happening:
                 case Started():
                     since.clear()
-                case Appended(_, e.InterruptRequested(turn=turn)):
+                case Appended(seq=_, entry=e.InterruptRequested(turn=turn)):
                     since[turn] = happening.idle
-                case Appended(_, e.Stopped(turn=turn)) if turn in since:
+                case Appended(seq=_, entry=e.Stopped(turn=turn)) if turn in since:
                     waited = happening.idle - since.pop(turn)
                     assert waited <= longest, f"{session}: {turn or 'all'} stopped after {waited} s"
                 case _:

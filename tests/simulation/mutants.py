@@ -4,9 +4,10 @@ A mutant is planted as a fault is (`planting.py`). `GONE` names those whose mech
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
 from simulation import test_corners as corners
 from simulation.planting import Plant
 
@@ -20,8 +21,7 @@ from steersman.actors.supervisor import ChildSpec, Supervisor
 from steersman.journal import entries as e
 from steersman.journal import fold
 from steersman.journal import record as records
-from steersman.journal.goal_entries import JudgingBegun
-from steersman.journal.permission_entries import AllowanceGiven
+from steersman.journal.entries import AllowanceGiven, JudgingBegun
 from steersman.journal.record import SessionRecord
 from steersman.machines import step as steps
 from steersman.machines.delivery import DEFAULT_DELIVERIES, Cause, Delivery, Relation
@@ -92,7 +92,9 @@ class _Answers(Mapping[Any, Any]):
 
 def _refused(machine: Machine, state: str, event: str) -> Plant:
     """Take a transition out of a machine."""
-    refusal = steps.Refusal(machine.name, state, event, "a mutant has removed it")
+    refusal = steps.Refusal(
+        machine=machine.name, state=state, event=event, reason="a mutant has removed it"
+    )
     return _Answers(machine), (state, event, frozenset()), refusal
 
 
@@ -109,7 +111,7 @@ def _spec(old: str, new: Any) -> Callable[..., ChildSpec]:
     """Start whoever is of one restart type as of another."""
 
     def spec(name: str, start: Any, restart: Any = "permanent") -> ChildSpec:
-        return ChildSpec(name, start, new if restart == old else restart)
+        return ChildSpec(name=name, start=start, restart=new if restart == old else restart)
 
     return spec
 
@@ -119,7 +121,7 @@ def _spec(old: str, new: Any) -> Callable[..., ChildSpec]:
 
 def _step_anywhere(machine: Machine, state: str, event: str, facts: Any = frozenset()) -> Any:
     answer = _STEP(machine, state, event, facts)
-    return steps.Step(state) if isinstance(answer, steps.Refusal) else answer
+    return steps.Step(state=state) if isinstance(answer, steps.Refusal) else answer
 
 
 def _hold_only_what_acts(outbox: Outbox, held: Held) -> None:

@@ -51,8 +51,8 @@ class Scenario:
             steer_while_streaming=dice.choice(("wait", "cut")),
         )
         self.plan = SimulationPlan(
-            policy,
-            Chances(
+            policy=policy,
+            chances=Chances(
                 calls=dice.choice((0.4, 0.9)),
                 longest=dice.choice((1.0, 4.0, 10.0)),
                 delegates=dice.choice((0.0, 0.2, 0.5)),
@@ -64,7 +64,7 @@ class Scenario:
             haste=dice.choice((0.01, 0.1, 1.0)),
             session_type=session_type,
             delegation=DelegationPolicy(
-                AGENTS,
+                agents=AGENTS,
                 max_children=dice.choice((1, 2, 4)),
                 when_full=dice.choice(("wait", "refuse")),
                 detached=dice.choice(((), (), ("scout",))),
@@ -132,7 +132,7 @@ class Scenario:
             return True
         questions = list(open_questions(program))
         for question in questions:
-            program.say(Answer(question, self.dice.choice(("allow", "deny"))))
+            program.say(Answer(question=question, choice=self.dice.choice(("allow", "deny"))))
         return bool(questions)
 
     def _disturb(self, step: int) -> None:
@@ -171,7 +171,7 @@ class Scenario:
             is_spawn = isinstance(entry, e.ChildStarted)
             is_spawn = is_spawn or (isinstance(entry, e.ToolIntended) and entry.tool == "delegate")
             if is_spawn and self.dice.random() < self.stops_spawns:
-                self.program.say(Interrupt("stop"))
+                self.program.say(Interrupt(cause="stop"))
 
     def _restart_if_dead(self) -> None:
         program = self.program

@@ -39,10 +39,10 @@ class QuietPorts(SimulatedPorts):
     """Ports that begin model calls and tools, and end tools only when they are told to stop."""
 
     def _call(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
-        self.models[effect.turn] = ModelCall(effect, reply_to)
+        self.models[effect.turn] = ModelCall(effect=effect, reply_to=reply_to)
 
     def _run(self, effect: RunTool, reply_to: ActorRef[Any] | None) -> None:
-        self.tools[effect.call] = ToolCall(effect, reply_to)
+        self.tools[effect.call] = ToolCall(effect=effect, reply_to=reply_to)
 
 
 def by_rank(*first: str) -> Chooser:
@@ -62,7 +62,7 @@ SESSION_FIRST = by_rank("")
 
 def delegation(**settings: Any) -> DelegationPolicy:
     """Return a policy of delegation with the simulator's agents, and no deadline for steers."""
-    return DelegationPolicy(AGENTS, **{"steer_deadline": 0.0, **settings})
+    return DelegationPolicy(agents=AGENTS, **{"steer_deadline": 0.0, **settings})
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def scene(
 ) -> Iterator[SimulatedProgram]:
     """Make a program with quiet ports; `plan` are fields of its plan, `policy` those of its policy."""
     settings = {"delegation": delegation(), **(plan or {})}
-    made_plan = SimulationPlan(Policy(**policy), haste=0.0, longest_batch=1, **settings)
+    made_plan = SimulationPlan(policy=Policy(**policy), haste=0.0, longest_batch=1, **settings)
     with planted(surroundings, "SimulatedPorts", QuietPorts):
         made = SimulatedProgram(made_plan, Random(7), chooser)
         try:
@@ -85,11 +85,20 @@ def answer(made: SimulatedProgram, *calls: tuple[str, dict[str, Any]], path: str
     turn: Any = made.actor(f"{path}/turn".strip("/"))
     record = turn.ledger.record.running
     requests = tuple(
-        ToolRequest(f"{record.id}.s{record.step}.c{number}", tool, arguments, f"w{number}")
+        ToolRequest(
+            call=f"{record.id}.s{record.step}.c{number}",
+            tool=tool,
+            arguments=arguments,
+            wire_id=f"w{number}",
+        )
         for number, (tool, arguments) in enumerate(calls, 1)
     )
     text = "" if requests else f"answer {record.id}.{record.step}"
-    turn.actor_ref.tell(ModelAnswered(record.id, record.epoch, record.step, text, requests))
+    turn.actor_ref.tell(
+        ModelAnswered(
+            turn=record.id, epoch=record.epoch, step=record.step, text=text, tool_calls=requests
+        )
+    )
 
 
 def end_tool(made: SimulatedProgram, call: str) -> None:
@@ -97,7 +106,17 @@ def end_tool(made: SimulatedProgram, call: str) -> None:
     running = made.ports.tools.pop(call)
     at = running.effect
     assert running.reply_to is not None
-    running.reply_to.tell(ToolFinished(at.turn, at.epoch, at.call, "ok", "output", 0, 6))
+    running.reply_to.tell(
+        ToolFinished(
+            turn=at.turn,
+            epoch=at.epoch,
+            call=at.call,
+            status="ok",
+            text="output",
+            exit_code=0,
+            bytes=6,
+        )
+    )
 
 
 def start_child(name: str, *, background: bool = False, **more: Any) -> tuple[str, dict[str, Any]]:

@@ -25,7 +25,11 @@ def program(
 ) -> SimulatedProgram:
     """Begin a program that takes its time last; `settings` are its policy's."""
     plan = SimulationPlan(
-        Policy(**settings), chances, haste=0.0, longest_batch=1, session_type=session_type
+        policy=Policy(**settings),
+        chances=chances,
+        haste=0.0,
+        longest_batch=1,
+        session_type=session_type,
     )
     return SimulatedProgram(plan, Random(seed), lambda names: 0)
 
@@ -45,7 +49,7 @@ def say(
     if intent is Intent.EXPLICIT_STEER:
         kind = "steer"
     then = "" if intent is Intent.INTERRUPT_BARE else text
-    made.say(UserMessage(kind, text, intent, then=then, client_id=client_id))
+    made.say(UserMessage(type=kind, content=text, intent=intent, then=then, client_id=client_id))
 
 
 def entries(made: SimulatedProgram, *kinds: type[e.Entry]) -> list[Any]:

@@ -10,7 +10,7 @@ from steersman.actors.simulated.ports import Chances
 from steersman.actors.simulated.program import SimulatedProgram
 from steersman.actors.simulated.session import SimulationPlan
 from steersman.actors.simulated.simulation import PriorityChooser, UniformChooser
-from steersman.journal.compaction_entries import Compacted
+from steersman.journal.entries import Compacted
 from steersman.machines.messages import Compact
 from steersman.machines.policy import CompactionPolicy
 
@@ -30,7 +30,7 @@ def run(seed: int) -> set[str]:
     program = SimulatedProgram(plan, dice, chooser)
     User(program, dice, 12)
     for _ in range(3):
-        program.timeline.after(dice.random() * 30, lambda: program.say(Compact("all")), "user")
+        program.timeline.after(dice.random() * 30, lambda: program.say(Compact(wish="all")), "user")
     try:
         for _ in range(6000):
             if not program.is_running:

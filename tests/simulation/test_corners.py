@@ -24,8 +24,7 @@ from steersman.actors.simulated.simulation import SimulatedDispatcher
 from steersman.actors.supervisor import ChildSpec, Supervisor
 from steersman.actors.system import ActorSystem
 from steersman.journal import entries as e
-from steersman.journal.goal_entries import JudgingBegun
-from steersman.journal.permission_entries import AllowanceGiven
+from steersman.journal.entries import AllowanceGiven, JudgingBegun
 from steersman.journal.record import SessionRecord, apply
 from steersman.machines.delegation import Delegate, EndChild, OpenChild, SideTalk
 from steersman.machines.delivery import (
@@ -83,7 +82,7 @@ def test_a_child_that_takes_too_long_is_cancelled() -> None:
 def test_talk_that_interrupts_leaves_the_goal() -> None:
     """A message that stops a goal's turn runs first; the goal is pursued after it."""
     with scene() as made:
-        made.say(SetGoal("all tests pass"))
+        made.say(SetGoal(text="all tests pass"))
         run(made, has_asked(made))
         say(made, "instead")
         run(made, lambda: made.record.turn == "t2" and has_asked(made)())
@@ -109,7 +108,7 @@ def test_what_is_said_during_a_stop_runs_next() -> None:
     """A message that comes while the turn is being stopped is taken in, and runs after it."""
     with scene() as made:
         at_a_tool(made)
-        made.say(Interrupt("stop"))
+        made.say(Interrupt(cause="stop"))
         run(made, has(made, e.Interrupted))
         say(made, "instead")
         run(made)
@@ -124,7 +123,7 @@ def test_a_session_that_is_being_stopped_can_be_finalized() -> None:
     """The end is accepted while a tool of the stopped turn still dies."""
     with scene() as made:
         at_a_tool(made)
-        made.say(Interrupt("stop"))
+        made.say(Interrupt(cause="stop"))
         run(made, has(made, e.Interrupted))
         made.say(Finalize())
         run(made)
@@ -146,9 +145,9 @@ def test_an_interrupted_message_can_be_edited() -> None:
     """A person says an interrupted message again in other words before it is resumed."""
     with scene() as made:
         work(made)
-        made.say(Interrupt("stop"))
+        made.say(Interrupt(cause="stop"))
         run(made)
-        made.say(QueueChange("edit", 1, "something else"))
+        made.say(QueueChange(op="edit", number=1, text="something else"))
         run(made)
         assert [item.text for item in made.record.queue.live()] == ["something else"]
 
@@ -160,7 +159,7 @@ def test_a_child_that_waits_for_room_can_be_ended() -> None:
         answer(made, start_child("kid", background=True), start_child("late", background=True))
         run(made, lambda: "late" in made.record.children)
         assert made.record.children["late"].state == "waiting"
-        made.say(EndChild("late"))
+        made.say(EndChild(child="late"))
         run(made, lambda: made.record.children["late"].state != "waiting")
         assert made.record.children["late"].state == "cancelled"
 
@@ -169,9 +168,9 @@ def test_a_decision_that_a_machine_refuses_is_refused_whole() -> None:
     """One entry that does not fit, and nothing of the decision is in the record or the journal."""
     with scene() as made:
         run(made, has(made, e.SessionOpened))
-        said = e.Queued("m1", 1, "hello", "queue")
-        misfit = e.TurnEnded("t1", "completed")
-        started = e.TurnStarted("t1", "m1", 1, 1)
+        said = e.Queued(item="m1", number=1, text="hello", said_as="queue")
+        misfit = e.TurnEnded(turn="t1", status="completed")
+        started = e.TurnStarted(turn="t1", item="m1", number=1, epoch=1)
         decision = Decision(entries=(said, started, misfit, misfit))
         refusal = made.root.ledger.decide("queue", decision)
         assert isinstance(refusal, Refusal)
@@ -188,7 +187,7 @@ def test_a_spared_child_is_detached_in_the_journal() -> None:
         work(made)
         answer(made, start_child("kid", agent="scout"))
         run(made, has_asked(made, "s1-1"))
-        made.say(Interrupt("stop"))
+        made.say(Interrupt(cause="stop"))
         run(made)
         assert [entry.child for entry in entries(made, e.ChildDetached)] == ["kid"]
         child = made.record.children["kid"]
@@ -202,9 +201,9 @@ def test_what_is_always_allowed_is_journalled() -> None:
         answer(made, ("ask_read", {}))
         run(made, has(made, e.QuestionAsked))
         (asked,) = entries(made, e.QuestionAsked)
-        made.say(Answer(asked.question, "always"))
+        made.say(Answer(question=asked.question, choice="always"))
         run(made, lambda: made.durable == made.record.seq and bool(made.ports.tools))
-        assert entries(made, AllowanceGiven) == [AllowanceGiven("ask_read", "*")]
+        assert entries(made, AllowanceGiven) == [AllowanceGiven(tool="ask_read", pattern="*")]
         made.crash()
         made.restart()
         assert made.record.allowed == (("ask_read", "*"),)
@@ -215,12 +214,12 @@ def test_what_is_released_runs() -> None:
     with scene(busy_mode="queue") as made:
         work(made)
         say(made, "then")
-        made.say(QueueChange("hold"))
+        made.say(QueueChange(op="hold"))
         run(made, lambda: made.record.queue.state == "held")
         answer(made)
         run(made)
         assert made.record.turn == "t1"
-        made.say(QueueChange("release"))
+        made.say(QueueChange(op="release"))
         run(made)
         assert made.record.turn == "t2"
 
@@ -234,7 +233,7 @@ def test_a_boundary_is_judged_once_that_is_journalled() -> None:
 
 def judged(says: tuple[str, ...]) -> Any:
     """A scene in which the first turn of a goal has ended, and a gate and a judge have looked."""
-    verdicts = Verdicts(says, fails=0.0, gate_fails=0.0)
+    verdicts = Verdicts(says=says, fails=0.0, gate_fails=0.0)
     goals = GoalPolicy(gates=(("make", "check"),), backoff=0.0)
     made = scene(plan={"chances": Chances(verdicts=verdicts), "goals": goals})
     return after_a_turn(made)
@@ -244,7 +243,7 @@ def judged(says: tuple[str, ...]) -> Any:
 def after_a_turn(made: Any) -> Any:
     """Let the first turn of a goal end, and what follows from it happen."""
     with made as program:
-        program.say(SetGoal("all tests pass"))
+        program.say(SetGoal(text="all tests pass"))
         run(program, has_asked(program))
         answer(program)
         run(program)
@@ -268,11 +267,11 @@ def require_commits_first(made: SimulatedProgram, *wanted: type[Any]) -> None:
     durable, asked, seen = 0, dict[type[Any], int](), set[type[Any]]()
     for happening in made.history:
         match happening:
-            case Durable(seq):
+            case Durable(seq=seq):
                 durable = seq
-            case Appended(seq, entry):
+            case Appended(seq=seq, entry=entry):
                 asked[type(entry)] = seq
-            case Performed(effect) if type(effect) in AWAITED:
+            case Performed(effect=effect) if type(effect) in AWAITED:
                 seen.add(type(effect))
                 seq = asked[AWAITED[type(effect)]]
                 assert seq <= durable, f"{effect} began before entry {seq} was durable"
@@ -301,7 +300,7 @@ def test_a_stop_before_the_commit_keeps_an_effect_from_beginning() -> None:
     with scene(SESSION_FIRST) as made:
         say(made, "work")
         run(made, has(made, e.ModelCalled))
-        made.say(Interrupt("stop"))
+        made.say(Interrupt(cause="stop"))
         run(made)
         assert not performed(made, CallModel)
         assert made.record.turns["t1"].state == "interrupted"
@@ -310,13 +309,20 @@ def test_a_stop_before_the_commit_keeps_an_effect_from_beginning() -> None:
 def test_a_recovery_is_a_stop_of_what_was_ordered_before() -> None:
     """A child that was ordered before the program died is cancelled from its start."""
     record = SessionRecord()
-    opened = e.SessionOpened("s1", "/", "assistant", "main", "")
-    late = e.ChildStarted("kid", "s1-1", "scout", "look", Relation.SIDE_TALK, epoch=1)
+    opened = e.SessionOpened(session="s1", folder="/", agent="assistant", model="main", system="")
+    late = e.ChildStarted(
+        child="kid",
+        session="s1-1",
+        agent="scout",
+        task="look",
+        relation=Relation.SIDE_TALK,
+        epoch=1,
+    )
     journal = [
         opened,
-        e.Queued("m1", 1, "hello", "turn"),
-        e.TurnStarted("t1", "m1", 1, 1),
-        e.Recovered("crash", 1, 8.0),
+        e.Queued(item="m1", number=1, text="hello", said_as="turn"),
+        e.TurnStarted(turn="t1", item="m1", number=1, epoch=1),
+        e.Recovered(cause="crash", items=1, last_active=8.0),
         late,
     ]
     for seq, entry in enumerate(journal, 1):
@@ -332,9 +338,9 @@ def test_what_a_stop_overtook_waits() -> None:
     """A message that was said before a stop, and comes after it, does not run."""
     with scene() as made:
         work(made)
-        made.say(Interrupt("stop", said=2))
+        made.say(Interrupt(cause="stop", said=2))
         run(made)
-        made.say(UserMessage("normal", "late", Intent.CONVERSE, said=1))
+        made.say(UserMessage(type="normal", content="late", intent=Intent.CONVERSE, said=1))
         run(made)
         assert made.record.turn == "t1"
         assert [item.text for item in made.record.queue.waiting()] == ["late"]
@@ -344,9 +350,9 @@ def test_a_side_talk_that_was_asked_for_before_a_stop_does_not_begin() -> None:
     """The stop comes between the question's place in the queue and the start of its session."""
     with scene(by_rank("", "queue")) as made:
         run(made)
-        made.say(SideTalk("why?", "ann", "s1"))
+        made.say(SideTalk(text="why?", user="ann", client_id="s1"))
         run(made, has(made, e.Offered))
-        made.say(Interrupt("stop"))
+        made.say(Interrupt(cause="stop"))
         run(made)
         assert has(made, e.ChildStarted)()
         assert made.record.children["talk-1"].state == "interrupted"
@@ -361,7 +367,7 @@ def test_a_bare_stop_means_what_was_to_run_next_too() -> None:
         run(made, lambda: bool(made.ports.tools) and has_asked(made, "s1-1")())
         say(made, "instead")
         run(made, lambda: len(made.record.queue.live()) == 2)
-        made.say(Interrupt("stop"))
+        made.say(Interrupt(cause="stop"))
         run(made)
         assert made.record.turn == "t1"
         assert made.record.queue.state == "held"
@@ -416,7 +422,7 @@ def test_a_stop_overtakes_what_waits() -> None:
         work(made)
         for number in range(5):
             say(made, f"words {number}", Intent.EXPLICIT_QUEUE)
-        made.say(Interrupt("stop"))
+        made.say(Interrupt(cause="stop"))
         run(made)
         found = kinds(made)
         assert found.index("InterruptRequested") < found.index("Queued", 2)
@@ -461,7 +467,7 @@ class Slow(Supervisor):
     def on_start(self) -> None:
         """Start the two."""
         for name in ("a", "b"):
-            self.start_child(ChildSpec(name, lambda name=name: self._child(name)))  # type: ignore[misc]
+            self.start_child(ChildSpec(name=name, start=lambda name=name: self._child(name)))  # type: ignore[misc]
 
     def _child(self, name: str) -> Any:
         self.started.append(name)
@@ -527,7 +533,9 @@ def test_the_name_of_a_child_that_is_just_ending_is_not_given_again() -> None:
         answer(made, path="children/kid")
         run(made, has(made, e.ChildEnded))
         turn = made.record.turns["t1"]
-        order = Delegate("t1", turn.epoch, "c9", {"task": "again", "name": "kid"})
+        order = Delegate(
+            turn="t1", epoch=turn.epoch, call="c9", arguments={"task": "again", "name": "kid"}
+        )
         found = children.delegate(made.record, order, ("kid",), made.environment)
         assert [getattr(entry, "child", "") for entry in found.entries] == ["kid-2"]
 
@@ -551,7 +559,7 @@ def test_a_steer_stays_with_the_turn_that_was_interrupted() -> None:
         work(made)
         say(made, "use tabs", Intent.EXPLICIT_STEER)
         run(made, lambda: len(made.record.queue.live()) == 2)
-        made.say(Interrupt("stop"))
+        made.say(Interrupt(cause="stop"))
         run(made)
         waiting = made.record.queue.items["m2"]
         assert (waiting.state, waiting.for_turn) == ("pending", "t1")
@@ -576,7 +584,7 @@ def test_a_turn_that_a_message_replaced_is_resumed_by_its_number_alone() -> None
         run(made)
         queue = made.record.queue
         assert ([item.id for item in queue.superseded()], queue.live()) == (["m1"], [])
-        made.say(ResumeQueue(1))
+        made.say(ResumeQueue(number=1))
         run(made, lambda: made.record.turn == "t3")
         states = {item.text: item.state for item in made.record.queue.items.values()}
         assert states["work"] == "running"
@@ -586,7 +594,7 @@ def test_a_turn_that_a_message_replaced_is_resumed_by_its_number_alone() -> None
 def test_a_mailbox_is_bounded() -> None:
     """What comes from outside is refused when a thousand messages wait already."""
     with scene() as made:
-        message = UserMessage("normal", "words", Intent.CONVERSE)
+        message = UserMessage(type="normal", content="words", intent=Intent.CONVERSE)
         for _ in range(1_000):
             made.session.tell(message)
         assert is_refused(made, message)
@@ -609,14 +617,14 @@ def test_a_message_of_a_goal_waits_behind_those_of_people() -> None:
     with scene(by_rank("", "children", "goal", "queue", "turn"), is_auto_queue=True) as made:
         work(made)
         say(made, "then")
-        made.say(QueueChange("hold"))
+        made.say(QueueChange(op="hold"))
         run(made, lambda: made.record.queue.state == "held")
         answer(made)
         run(made)
-        made.say(SetGoal("all tests pass"))
+        made.say(SetGoal(text="all tests pass"))
         say(made, "fresh")
         run(made, lambda: made.record.turn == "t2" and has_asked(made)())
-        made.say(QueueChange("release"))
+        made.say(QueueChange(op="release"))
         run(made)
         answer(made)
         run(made, lambda: made.record.turn == "t3")
@@ -655,7 +663,7 @@ def test_a_resumed_child_that_was_done_can_be_stopped_before_it_opens() -> None:
         run(made)
         made.say(ResumeQueue())
         run(made, lambda: len(performed(made, OpenChild)) == 2)
-        made.say(Interrupt("stop"))
+        made.say(Interrupt(cause="stop"))
         run(made)
         assert made.record.state == "idle"
         assert made.record.children["kid"].state != "stopping"
@@ -665,7 +673,7 @@ def test_a_side_talk_does_not_begin_after_the_session_is_left() -> None:
     """The question is still on its way to the queue when the session is suspended."""
     with scene(by_rank("", "children")) as made:
         run(made)
-        made.say(SideTalk("why?", "ann", "s1"))
+        made.say(SideTalk(text="why?", user="ann", client_id="s1"))
         made.say(Suspend())
         run(made)
         assert made.record.state == "suspended"

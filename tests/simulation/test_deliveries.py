@@ -11,7 +11,7 @@ from simulation.single import entries, run, say
 from steersman.actors.simulated.happening import Appended
 from steersman.actors.simulated.program import SimulatedProgram
 from steersman.journal import entries as e
-from steersman.journal.goal_entries import GoalCleared, GoalPaused
+from steersman.journal.entries import GoalCleared, GoalPaused
 from steersman.machines.delegation import SideTalk
 from steersman.machines.delivery import (
     DEFAULT_DELIVERIES,
@@ -64,7 +64,9 @@ def ends(cause: Cause, relation: Relation) -> bool:
 
 def override(made: SimulatedProgram, cause: Cause, relation: Relation, action: Delivery) -> None:
     """Put a row for one cell in front of the session's table."""
-    row = DeliveryRow("mine", when(cause=cause, relation=relation), action, "A test.")
+    row = DeliveryRow(
+        name="mine", when=when(cause=cause, relation=relation), action=action, why="A test."
+    )
     environment = made.environment
     environment.deliveries = environment.deliveries.override((row,))
 
@@ -73,9 +75,9 @@ def override(made: SimulatedProgram, cause: Cause, relation: Relation, action: D
 def everybody(cause: Cause, *, is_waiting: bool) -> Iterator[SimulatedProgram]:
     """A turn of a goal, a side talk, a child in the background, and one that the turn waits for."""
     with scene() as made:
-        made.say(SetGoal("all tests pass"))
+        made.say(SetGoal(text="all tests pass"))
         run(made, has_asked(made))
-        made.say(SideTalk("why?", "ann", "s1"))
+        made.say(SideTalk(text="why?", user="ann", client_id="s1"))
         run(made, has_asked(made, "s1-1"))
         front = (start_child("front"),) if is_waiting else ()
         answer(made, start_child("back", background=True), *front)
@@ -90,9 +92,9 @@ def arise(made: SimulatedProgram, cause: Cause) -> None:
     """Let a cause arise at the session, as it does in the program."""
     match cause:
         case Cause.STOP | Cause.BUDGET:
-            made.say(Interrupt(cause, "t1"))
+            made.say(Interrupt(cause=cause, turn="t1"))
         case Cause.PARENT:
-            made.say(Interrupt(cause, epoch=made.record.epoch + 1))
+            made.say(Interrupt(cause=cause, epoch=made.record.epoch + 1))
         case Cause.BARE_WORD:
             say(made, "stop", Intent.INTERRUPT_BARE)
         case Cause.MORE_WORD:
@@ -100,9 +102,9 @@ def arise(made: SimulatedProgram, cause: Cause) -> None:
         case Cause.MESSAGE:
             say(made, "the tests")
         case Cause.SIGNAL:
-            made.say(Suspend("signal"))
+            made.say(Suspend(cause="signal"))
         case Cause.NEW:
-            made.say(Finalize("new"))
+            made.say(Finalize(cause="new"))
         case Cause.FINALIZE:
             made.say(Finalize())
         case Cause.TURN_END:
@@ -196,7 +198,15 @@ def test_a_row_decides_whom_a_steer_reaches(
             is_meant = not is_meant
             override(made, cause, relation, Delivery.STEER if is_meant else Delivery.NONE)
         to = {Cause.STEER: "parent", Cause.STEER_NAMED: CHILDREN.get(relation, "")}.get(cause, "")
-        made.say(UserMessage("steer", "use tabs", Intent.EXPLICIT_STEER, client_id="c9", to=to))
+        made.say(
+            UserMessage(
+                type="steer",
+                content="use tabs",
+                intent=Intent.EXPLICIT_STEER,
+                client_id="c9",
+                to=to,
+            )
+        )
         run(made)
         assert is_steered(made, relation) is is_meant
 

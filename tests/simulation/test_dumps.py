@@ -2,10 +2,10 @@
 
 import json
 import tomllib
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import force_setattr, replace
 from simulation.goals import GoalScenario
 from simulation.scenario import Scenario
 from simulation.test_workflow import played
@@ -36,7 +36,7 @@ def plant(program: SimulatedProgram) -> None:
         for name in ("content", "text"):
             text = getattr(message, name, None)
             if text and not text.endswith(PLANTED):
-                object.__setattr__(message, name, text + PLANTED)
+                force_setattr(message, name, text + PLANTED)
         say(message)
 
     program.say = spiked  # type: ignore[method-assign]

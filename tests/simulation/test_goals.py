@@ -59,7 +59,7 @@ def test_nobody_waits_for_a_goal_that_failed() -> None:
     made = program()
     with planted(Goal, "_order", stumble):
         run(made, has(made, e.SessionOpened))
-        made.say(SetGoal("all tests pass"))
+        made.say(SetGoal(text="all tests pass"))
         say(made, "hello")
         run(made)
     assert [letter.message for letter in made.system.dead_letters] == ["GoalOrder"]

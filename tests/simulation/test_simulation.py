@@ -1,6 +1,9 @@
 """Random people, random schedules, random crashes: every promise holds in all of them."""
 
+import inspect
+
 import pytest
+from simulation import invariants
 from simulation.directed import interrupt_while_steers_enter
 from simulation.faults import FAULTS, NO_LAST_WORD, WITHIN, run_with
 from simulation.planting import planted_all
@@ -84,3 +87,14 @@ def test_a_cut_while_steers_enter_is_found() -> None:
 def test_planted_faults_are_found(name: str) -> None:
     """Each planted fault is noticed within few runs, by the check of the promise that it breaks."""
     assert any(run_with(FAULTS[name], seed) for seed in range(WITHIN))
+
+
+def test_every_promise_of_a_history_is_checked() -> None:
+    """Each function that checks a history is in the list of those that are run."""
+    promises = {
+        function
+        for _, function in inspect.getmembers(invariants, inspect.isfunction)
+        if [*inspect.signature(function).parameters] == ["history"]
+        and inspect.signature(function).return_annotation is None
+    }
+    assert promises == set(invariants.HISTORY)

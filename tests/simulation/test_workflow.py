@@ -18,7 +18,7 @@ from steersman.actors.simulated.simulation import (
 from steersman.actors.system import ActorSystem
 from steersman.journal import entries as e
 from steersman.journal.codec import decode_entry
-from steersman.journal.run_entries import ItemEnded, ItemStarted, StepReopened, WorkflowCopy
+from steersman.journal.entries import ItemEnded, ItemStarted, StepReopened, WorkflowCopy
 from steersman.machines.disposition import Intent
 from steersman.machines.lifecycles import RUN
 from steersman.machines.messages import Interrupt, ResumeQueue, UserMessage
@@ -121,7 +121,9 @@ class Commands(SimulatedPorts):
         code: int | None = int(self._dice.random() < LUCK.get(word, 0.0))
         if word == "late" and status == "ok":
             status, code = "timed_out", None
-        ended = ToolFinished(at.turn, at.epoch, at.call, status, "said", code)
+        ended = ToolFinished(
+            turn=at.turn, epoch=at.epoch, call=at.call, status=status, text="said", exit_code=code
+        )
         reply(call.reply_to, ended)
 
 
@@ -146,16 +148,35 @@ class RunProgram(SimulatedProgram):
         dispatcher = SimulatedDispatcher()
         system = ActorSystem(dispatcher, self.timeline.read)
         self.world = World(
-            self.plan, self.store, self.timeline, system, self._dice, self.chronicle, dispatcher
+            plan=self.plan,
+            store=self.store,
+            timeline=self.timeline,
+            system=system,
+            dice=self._dice,
+            chronicle=self.chronicle,
+            dispatcher=dispatcher,
         )
         self.root = RootSession(self.world)
         ref = self.root.start()
         if not self.root.record.seq:
-            copy = WorkflowCopy(SPEC.name, SPEC.file, SPEC.folder, SPEC.source)
-            ref.tell(OpenSession(e.SessionOpened(ROOT, FOLDER, "workflow", "", "", workflow=copy)))
+            copy = WorkflowCopy(
+                name=SPEC.name, file=SPEC.file, folder=SPEC.folder, source=SPEC.source
+            )
+            ref.tell(
+                OpenSession(
+                    entry=e.SessionOpened(
+                        session=ROOT,
+                        folder=FOLDER,
+                        agent="workflow",
+                        model="",
+                        system="",
+                        workflow=copy,
+                    )
+                )
+            )
 
 
-BEGIN = UserMessage("normal", "run graph", Intent.EXPLICIT_QUEUE)
+BEGIN = UserMessage(type="normal", content="run graph", intent=Intent.EXPLICIT_QUEUE)
 
 
 def go_on(program: RunProgram) -> None:
@@ -200,7 +221,7 @@ def played(seed: int) -> tuple[RunProgram, int]:
                 program.store.crash_at = None
             go_on(program)
         if number == stop_at:
-            program.say(Interrupt("stop"))
+            program.say(Interrupt(cause="stop"))
         if not program.step():
             run = program.record.run
             assert run is not None

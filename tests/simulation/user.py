@@ -1,10 +1,10 @@
 """A simulated person, or several, who say anything at any time."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from random import Random
 from typing import Any
 
+from msgspec.structs import replace
 from pykka.messages import ProxyCall
 
 from steersman.actors.simulated.program import SimulatedProgram
@@ -92,33 +92,35 @@ class User:
         if dice < 0.75:
             return self._change()
         if dice < 0.82:
-            return ResumeQueue(self._dice.choice((None, None, 1, 2)))
+            return ResumeQueue(number=self._dice.choice((None, None, 1, 2)))
         if dice < 0.94:
             return self.answer()
         if dice < 0.97:
             scope: Any = self._dice.choice(("turn", "last", "undo"))
-            return Revert(scope, is_dry_run=self._dice.random() < 0.3)
+            return Revert(scope=scope, is_dry_run=self._dice.random() < 0.3)
         if dice < 0.985:
-            return Suspend(self._dice.choice(("exit", "signal")))
+            return Suspend(cause=self._dice.choice(("exit", "signal")))
         return self._farewell()
 
     def _stop(self) -> Any:
         if self._dice.random() < 0.25:
-            return EndChild(self._child() or "nobody", self._dice.random() < 0.5, "ann")
+            return EndChild(
+                child=self._child() or "nobody", is_gentle=self._dice.random() < 0.5, user="ann"
+            )
         turn = self._dice.choice(("", "", "t1", "t2", "t99"))
-        return Interrupt("stop", turn, client_id=self._dice.choice(("", "k1")))
+        return Interrupt(cause="stop", turn=turn, client_id=self._dice.choice(("", "k1")))
 
     def _beside(self) -> Any:
         """Ask something beside the work, or decide about an answer."""
         if self._dice.random() < 0.5 and self.program.world.has_room():
             self._asked += 1
-            return SideTalk(f"question {self._asked}", "ann", f"s{self._asked}")
+            return SideTalk(text=f"question {self._asked}", user="ann", client_id=f"s{self._asked}")
         return self._offer()
 
     def _offer(self) -> Any:
         op: Any = self._dice.choice(("steer", "keep"))
         offered = [one.number for one in self.program.record.queue.live() if one.state == "offered"]
-        return QueueChange(op, offered[0] if offered else None)
+        return QueueChange(op=op, number=offered[0] if offered else None)
 
     def _child(self) -> str:
         """Name somebody at work, if there is anybody."""
@@ -134,24 +136,26 @@ class User:
             return TakeBack()
         if op in ("", "undo"):
             mode: Any = dice.choice(("", "interrupt", "steer", "queue"))
-            return PolicyChange(mode, dice.choice((None, True, False)))
+            return PolicyChange(busy_mode=mode, is_auto_queue=dice.choice((None, True, False)))
         queue = self.program.record.queue
         live = [one.number for one in (*queue.live(), *queue.superseded())]
         number, place = dice.choice((1, 2, 3, *live, *live)), dice.choice((1, 2, 9))
         to = dice.choice(("", "", "parent", self._child() or "all"))
         is_last = op == "withdraw" and dice.random() < 0.5
-        return QueueChange(op, None if is_last else number, "said anew", place, to)
+        return QueueChange(
+            op=op, number=None if is_last else number, text="said anew", position=place, to=to
+        )
 
     def _farewell(self) -> Any:
         if self._dice.random() < 0.7:
-            return Finalize(self._dice.choice(("user", "new")))
-        return Interrupt("stop")
+            return Finalize(cause=self._dice.choice(("user", "new")))
+        return Interrupt(cause="stop")
 
     def answer(self) -> Answer:
         """Answer a question, if one is open."""
         questions = list(open_questions(self.program))
         question = self._dice.choice(questions) if questions else "q-none"
-        return Answer(question, self._dice.choice(("allow", "always", "deny")))
+        return Answer(question=question, choice=self._dice.choice(("allow", "always", "deny")))
 
     def _message(self) -> UserMessage:
         if self._said and self._dice.random() < 0.1:
@@ -167,9 +171,9 @@ class User:
             to = self._dice.choice(("parent", "all", "nobody", self._child()))
         text = f"words {number}"
         message = UserMessage(
-            kind,
-            text,
-            intent,
+            type=kind,
+            content=text,
+            intent=intent,
             then="" if intent in BARE or self._dice.random() < 0.2 else text,
             queue_position=self._dice.choice((None, None, None, 1)),
             user=self._dice.choice(("ann", "bob")),

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from serving import Behaviour, Door, Recorded, Status, Text, Tools
+from support.model_server import Behaviour, Door, Recorded, Status, Text, Tools
 
 __all__ = ["Agent", "Answer", "Rewriting", "call", "says", "user_texts", "uses"]
 

@@ -9,11 +9,7 @@ import pytest
 if sys.platform != "linux":  # these look at the process table of Linux
     collect_ignore_glob = ["test_*.py"]
 
-TESTS = str(Path(__file__).resolve().parent.parent)
-if TESTS not in sys.path:
-    sys.path.insert(0, TESTS)
-
-from stories.stage import Stage  # noqa: E402
+from stories.stage import Stage
 
 
 @pytest.fixture(params=["json", "screen"])

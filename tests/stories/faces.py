@@ -9,7 +9,7 @@ results, notices or the model's words.
 import signal
 from typing import Any, Protocol
 
-from blackbox.driver import Chat
+from support.driver import Chat
 
 from .terminal import Terminal
 

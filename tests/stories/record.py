@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from blackbox.driver import Gate
+from support.driver import Gate
 
 from .stage import Stage
 from .terminal import Reel

@@ -5,8 +5,8 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from blackbox.driver import COMMAND, Chat, Place
-from serving import ModelServer, Recorded
+from support.driver import COMMAND, Chat, Place
+from support.model_server import ModelServer, Recorded
 
 from .agent import MARK, Agent, Message
 from .faces import Face, Job, Lines, LinesJob, Screen, ScreenJob

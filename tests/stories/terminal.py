@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pyte
+from support.patience import seconds
 
 __all__ = ["Reel", "Terminal"]
 
@@ -161,7 +162,7 @@ class Terminal:
 
     def _wait(self, came: Callable[[], bool], complaint: str, timeout: float) -> None:
         with self._change:
-            is_there = self._change.wait_for(lambda: came() or self._is_over, timeout)
+            is_there = self._change.wait_for(lambda: came() or self._is_over, seconds(timeout))
             if not (is_there and came()):
                 rows = "\n".join(self._rows())
                 raise AssertionError(f"{complaint} below row {self._mark}:\n{rows}")
@@ -213,10 +214,10 @@ class Terminal:
     def ended(self, timeout: float = WAIT) -> int:
         """Wait for the program's end and the last that it said; return the exit code."""
         try:
-            code = self.process.wait(timeout)
+            code = self.process.wait(seconds(timeout))
         except subprocess.TimeoutExpired:
             raise AssertionError("it does not end:\n" + "\n".join(self.rows)) from None
-        self._thread.join(WAIT)
+        self._thread.join(seconds(WAIT))
         return code
 
     def kill(self) -> None:
@@ -231,7 +232,7 @@ class Terminal:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        self._thread.join(WAIT)
+        self._thread.join(seconds(WAIT))
 
     def _read(self) -> None:
         while self._take():

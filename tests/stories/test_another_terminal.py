@@ -4,7 +4,7 @@ import json
 from collections.abc import Generator
 
 import pytest
-from blackbox.driver import Gate
+from support.driver import Gate
 
 from .agent import call, says, uses
 from .stage import Stage
@@ -46,7 +46,7 @@ def another_terminal(stage: Stage, gate: Gate) -> None:
     chat.shows("Stopping current task.", interrupted={"cause": "stop"})
     chat.shows("kid cancelled", child_ended={"name": "kid", "status": "cancelled"})
     why = stage.runs("why", "last", "2")
-    assert "taken in as queue #2" in why
+    assert "accepted as queue #2" in why
     assert "turn t1 was interrupted (stop)" in why
     assert "It waits because the queue is held" in why
     assert "/queue resume" in why

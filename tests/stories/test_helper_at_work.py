@@ -4,7 +4,7 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
-from blackbox.driver import Gate, wait_gone
+from support.driver import Gate, wait_gone
 
 from .agent import call, says, uses
 from .stage import Stage
@@ -61,7 +61,7 @@ def the_helper_at_work(stage: Stage, gate: Gate) -> None:
     chat.types(WISH)
     third = gate.wait()
     chat.types("/agents stop kid")
-    chat.shows("Stopping `kid`; what it has goes to whoever asked for it.")
+    chat.shows("Stopping `kid`; its partial result goes to its parent.")
     chat.shows("The import is faster.")
     assert wait_gone([third], 0.0) == []
     chat.rests()

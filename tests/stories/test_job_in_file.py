@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Generator
 
 import pytest
-from blackbox.driver import Gate
+from support.driver import Gate
 
 from .stage import Stage
 
@@ -59,7 +59,7 @@ def a_job_in_a_file(stage: Stage, gate: Gate) -> None:
     job.presses_control_c()
     job.shows("Stopping; Ctrl-C again ends it at once.", notice={"text": "Stopping after rewrite"})
     job.shows(f"rewrite interrupted ({DONE} of {COUNT})", run_ended={"status": "interrupted"})
-    job.shows("goes on where it was.")
+    job.shows("continues where it stopped.")
     assert job.ended() == 130
     assert times_rewritten(stage) == dict.fromkeys([one.name for one in files[:DONE]], 1)
 

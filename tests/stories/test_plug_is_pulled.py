@@ -4,7 +4,7 @@ from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from blackbox.driver import Gate, wait_gone
+from support.driver import Gate, wait_gone
 
 from .agent import Rewriting, call, says, user_texts, uses
 from .stage import Stage

@@ -36,7 +36,7 @@ def several_things(stage: Stage) -> None:
     chat.types(THIRD)
     chat.shows('📥 Queued #3: "and write down what y..."', accepted={"number": 3})
     chat.types("/queue pop 2")
-    chat.shows("Taken back: #2.")
+    chat.shows("Removed: #2.")
     chat.types("/queue")
     chat.shows(f"#1 [RUNNING]: {WISH}")
     chat.shows(f"#3 [PENDING]: {THIRD}")

@@ -4,8 +4,8 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from blackbox.driver import COMMAND
-from serving import Text
+from support.driver import COMMAND
+from support.model_server import Text
 
 from .agent import says
 from .stage import Stage
@@ -70,7 +70,7 @@ def test_forty_columns(stage: Stage) -> None:
         "Held: 1 waiting. /queue resume runs",
         "them.",
         "Saved, with 1 interrupted and 1",
-        "waiting. Go on with: steersman chat",
+        "waiting. Continue with: steersman chat",
         f"--resume {stage.stored()['id']}",
     ]
 
@@ -95,5 +95,5 @@ def test_a_terminal_that_can_only_print(stage: Stage) -> None:
         "Stopping current task.",
         "hello",
         "Good day.",
-        f"Saved, with 1 interrupted. Go on with: steersman chat --resume {stage.stored()['id']}",
+        f"Saved, with 1 interrupted. Continue with: steersman chat --resume {stage.stored()['id']}",
     ]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from agents.answering import AnsweringServer
-from blackbox.driver import COMMAND, Place
+from support.driver import COMMAND, Place
 
 from .terminal import Terminal
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import pytest
-from serving import Text
+from support.model_server import Text
 
 from .agent import says, user_texts
 from .faces import Face
@@ -87,11 +87,11 @@ def _it_stops(chat: Face, reading: Reading, number: int) -> None:
     chat.shows("Stopping current task.", turn_ended={"status": "interrupted"})
     if reading.runs:
         chat.shows("It is 2 from now on.")
-    became = "was stopped, too, and waits" if reading.runs else "waits"
+    became = "was stopped and waits" if reading.runs else "waits"
     chat.types("/undo")
     chat.shows(
-        f"Taken back: #{number} {became} in the queue.",
-        "#1 was stopped already: /queue resume goes on with it.",
+        f"#{number} {became} in the queue instead.",
+        "#1 was stopped already: /queue resume continues it.",
     )
     state = "INTERRUPTED" if reading.runs else "PENDING"
     chat.types("/queue list")
@@ -139,11 +139,11 @@ def test_a_stopped_turn_goes_on(stage: Stage) -> None:
     chat.types("Stop!")
     chat.shows("Stopping current task.", turn_ended={"status": "interrupted"})
     chat.types("/undo")
-    chat.shows("#1 was stopped already: /queue resume goes on with it.")
+    chat.shows("#1 was stopped already: /queue resume continues it.")
     chat.types(MORE, by="queue")
     chat.shows("📥 Queued #3", accepted={"as": "queue", "number": 3})
     chat.types("/queue pop 2")
-    chat.shows("Taken back: #2.")
+    chat.shows("Removed: #2.")
     chat.types("/queue resume")
     chat.shows("Restored 2 items. Processing #1...", "All looked through.", "It is 2 from now on.")
     chat.rests()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from support.patience import seconds
 
 from steersman.ports.process.host import ProcessHost
 from steersman.ports.tools.environment import clean_environment
@@ -30,7 +31,14 @@ class Bench:
         """Make the context of one call."""
         environment = clean_environment(os.environ)
         spill = self.outside / "spill"
-        return ToolContext(self.folder, "t1.s1.c1", spill, environment, self.pieces.append, **rest)
+        return ToolContext(
+            folder=self.folder,
+            call="t1.s1.c1",
+            spill_folder=spill,
+            environment=environment,
+            on_output=self.pieces.append,
+            **rest,
+        )
 
     def run(self, scenario: Callable[[Toolbox], Awaitable[T]]) -> T:
         """Run a coroutine with a toolbox, at most for a minute."""
@@ -38,7 +46,7 @@ class Bench:
         async def bounded() -> T:
             host = ProcessHost()
             try:
-                async with asyncio.timeout(60):
+                async with asyncio.timeout(seconds(60)):
                     return await scenario(Toolbox(host, grace=0.05, output_limit=LIMIT))
             finally:
                 await host.aclose()

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from steersman.journal.workspace.plan import Outcome, RevertOrder
 from steersman.journal.workspace.workspace import Workspace
+from steersman.machines.effects import RestoreFiles
+from steersman.machines.results import RestoreEnded
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
@@ -66,10 +67,10 @@ class Agent:
         target.write_bytes(data)
         self.workspace.end(f"{turn}.c{self._calls}")
 
-    def revert(self, scope="turn", **fields) -> Outcome:
+    def revert(self, scope="turn", **fields) -> RestoreEnded:
         """Give an order."""
         self._orders += 1
-        return self.workspace.revert(RevertOrder(f"r{self._orders}", scope, **fields))
+        return self.workspace.revert(RestoreFiles(id=f"r{self._orders}", scope=scope, **fields))
 
 
 @pytest.fixture

@@ -5,23 +5,24 @@ import shutil
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec.structs import replace
 from workspace.conftest import Agent, Content, content_of
 from workspace.test_workspace import fill, ruin
 
-from steersman.journal.workspace.plan import RevertOrder
 from steersman.journal.workspace.restore import STAGING
 from steersman.journal.workspace.workspace import Workspace
+from steersman.machines.effects import RestoreFiles
 
 __all__ = ["ALL", "FULL", "ORDER", "Origin", "prepare", "revert"]
 
-ORDER = RevertOrder("r1", "turn", force=True)
+ORDER = RestoreFiles(id="r1", scope="turn", force=True)
 ALL = "all went back"
 FULL = (
     "nothing was changed: No space left on device; "
-    "free some room (`steersman sessions prune` may), then say it again"
+    "free disk space (for example with `steersman sessions prune`), then try again"
 )
 
 
@@ -50,12 +51,12 @@ class Origin:
         """Start again: all or nothing, nothing left lying about; then it can be done, and undone."""
         folder = root / "project"
         agent = Agent(root / "state", folder)
-        agent.workspace.count(RevertOrder("", "turn"))
+        agent.workspace.count(RestoreFiles(id="", scope="turn"))
         found = content_of(folder)
         assert found in (self.before, self.after)
         agent.workspace.revert(ORDER)
         assert content_of(folder) == self.before
-        agent.workspace.revert(RevertOrder("r2", "undo"))
+        agent.workspace.revert(RestoreFiles(id="r2", scope="undo"))
         assert content_of(folder) == self.after
         return "finished" if found == self.before else "never began"
 

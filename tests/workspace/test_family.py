@@ -8,11 +8,10 @@ import pytest
 from workspace.conftest import content_of, git
 from workspace.test_workspace import fill
 
-from steersman.journal.workspace.plan import RevertOrder
 from steersman.journal.workspace.restore import RestoreFailed
 from steersman.journal.workspace.workspace import OWN_LARGEST, Workspace
-from steersman.ports.workspace.checkpoints import Checkpoints
-from steersman.ports.workspace.child_workspace import ChildWorkspace
+from steersman.machines.effects import RestoreFiles
+from steersman.ports.workspace import Checkpoints, ChildWorkspace
 
 
 class Family:
@@ -40,7 +39,7 @@ class Family:
     def revert(self, scope="turn", **fields):
         """Give an order."""
         self._orders += 1
-        return self.space.revert(RevertOrder(f"r{self._orders}", scope, **fields))
+        return self.space.revert(RestoreFiles(id=f"r{self._orders}", scope=scope, **fields))
 
 
 @pytest.fixture
@@ -205,7 +204,7 @@ def test_children_share_a_folder_and_no_names(tmp_path: Path, folder: Path) -> N
         for name, space in spaces.items():
             await space.begin(turns[name], "t1.s1.c1", "shell", None)
             (folder / name).write_text(name)
-        order = RevertOrder("r1", "turn", ("t7",))
+        order = RestoreFiles(id="r1", scope="turn", turns=("t7",))
         back = asyncio.ensure_future(root.revert(order))
         grandchild.end("t1.s1.c1")
         root.end("t1.s1.c1")

@@ -64,7 +64,9 @@ def test_what_cannot_be_read_is_said_once_and_hinders_nothing(is_repository: boo
         agent.command(act)
         agent.command(lambda: None)
         (told,) = agent.workspace.notices
-        assert told.endswith("in `secret`, `shut` cannot be reverted: it cannot be read.")
+        assert told.endswith(
+            "in `secret`, `shut` cannot be reverted: these folders cannot be read."
+        )
         (folder / "later").chmod(0)
         done = agent.revert()
         assert done.restored == ("a",)
@@ -157,7 +159,7 @@ def test_a_stash_and_a_checkout_in_the_middle(tmp_path: Path, folder: Path) -> N
     before = standing(folder)
     done = agent.revert()
     assert done.restored == ("src/f3.txt",)
-    assert done.kept == (("src/f1.txt", "somebody changed it since"),)
+    assert done.kept == (("src/f1.txt", "it was changed since"),)
     assert (folder / "src/f1.txt").read_text() == "on the other branch"
     assert standing(folder) == before
     git(folder, "checkout", "-q", "main")
@@ -214,7 +216,7 @@ def test_a_submodule_is_left_alone_and_named(tmp_path: Path, folder: Path) -> No
     before = standing(folder)
     done = agent.revert()
     assert sorted(done.restored) == [".gitmodules", "own"]
-    assert done.nested == ("sub",)
+    assert done.notes == ("`sub` is a repository of its own and is not looked at",)
     assert (folder / "sub/f").read_text() == "agent"
     assert standing(folder) == before
     within = Agent(tmp_path / "state", folder / "sub")

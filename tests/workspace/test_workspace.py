@@ -211,7 +211,9 @@ def test_other_repositories_are_left_alone_and_named(folder: Path, agent: Agent)
     agent.command(act)
     done = agent.revert()
     assert done.restored == ("own",)
-    assert sorted(done.nested) == ["fresh", "inner"]
+    assert sorted(done.notes) == [
+        f"`{name}` is a repository of its own and is not looked at" for name in ("fresh", "inner")
+    ]
     assert (folder / "inner/f").read_text() == "agent"
 
 
@@ -313,7 +315,7 @@ def test_without_git_our_own_tools_are_covered(monkeypatch, tmp_path: Path, fold
     assert len(agent.workspace.notices) == 1
     assert "git is not installed" in agent.workspace.notices[0]
     assert done.restored == ("a",)
-    assert done.blind
+    assert done.notes
 
 
 def test_the_home_folder_and_the_root_are_refused(monkeypatch, tmp_path: Path) -> None:

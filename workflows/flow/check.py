@@ -6,11 +6,11 @@ Faults stop a run; warnings are about what is probably not meant.
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
 from ...machines.errors import TemplateError
+from ...machines.value import Value
 from ..config import Config, try_load
 from ..document import Complaint, Document, complain, config_error, read_document
 from ..fault import Fault, Where
@@ -31,25 +31,23 @@ def program_doubts(spec: WorkflowSpec, folder: Path, environ: Mapping[str, str])
             continue
         base = folder / step.cwd
         if step.cwd and not os.path.isdir(base):
-            message, hint = f"there is no folder `{step.cwd}` now", "a step before it may make it"
-            yield Fault(("step", step.number, "cwd"), message, hint)
+            message, hint = f"there is no folder `{step.cwd}` now", "an earlier step may create it"
+            yield Fault(where=("step", step.number, "cwd"), message=message, hint=hint)
         for where, program in _programs(step):
             if not is_template(program) and not _is_there(program, base, environ):
                 place = "at this path" if "/" in program else "on the PATH"
-                hint = f"it was looked for {place}; a step before it may bring it"
-                yield Fault(where, f"there is no program `{program}` now", hint)
+                hint = f"it was searched {place}; an earlier step may install it"
+                yield Fault(where=where, message=f"there is no program `{program}` now", hint=hint)
 
 
 def _programs(step: StepSpec) -> Iterator[tuple[Where, str]]:
     where: Where = ("step", step.number)
-    match step.action:
-        case RunAction(words):
-            yield (*where, "run"), words[0]
-        case AgentAction(_, _, goal) if goal is not None:
-            for place, words in enumerate(goal.gates):
-                yield (*where, "goal", "gates", place), words[0]
-        case _:
-            pass
+    action = step.action
+    if isinstance(action, RunAction):
+        yield (*where, "run"), action.words[0]
+    elif isinstance(action, AgentAction) and action.goal is not None:
+        for place, words in enumerate(action.goal.gates):
+            yield (*where, "goal", "gates", place), words[0]
 
 
 def _is_there(program: str, folder: Path, environ: Mapping[str, str]) -> bool:
@@ -62,20 +60,26 @@ def _is_there(program: str, folder: Path, environ: Mapping[str, str]) -> bool:
 
 
 def doubts(spec: WorkflowSpec, uses: Sequence[TemplateUse]) -> Iterator[Fault]:
-    """Find variables and outputs that nobody uses, and steps that can never run."""
+    """Find variables and outputs that are never used, and steps that can never run."""
     paths = {reference.path[:2] for use in uses for reference in use.references}
     for name in spec.variables:
         if not {("vars",), ("vars", name)} & paths:
-            hint = "take it away, or use it as `{{ vars." + name + " }}`"
+            hint = "remove it, or use it as `{{ vars." + name + " }}`"
             yield Fault(
-                ("workflow", "vars", name), f"nothing uses the variable `{name}`", hint, None, False
+                where=("workflow", "vars", name),
+                message=f"nothing uses the variable `{name}`",
+                hint=hint,
+                value=None,
+                at_value=False,
             )
     if ("steps",) not in paths:
         for step in spec.steps:
             if step.output.form != "text" and ("steps", step.id) not in paths:
                 where = ("step", step.number, "output")
                 yield Fault(
-                    where, f"nothing uses the output of step `{step.id}`", "take `output` away"
+                    where=where,
+                    message=f"nothing uses the output of step `{step.id}`",
+                    hint="remove `output`",
                 )
     yield from _unreachable(spec.steps, uses)
 
@@ -89,7 +93,7 @@ def crowd_doubts(spec: WorkflowSpec, most: int) -> Iterator[Fault]:
                 f"but no more than {most} sessions work at a time"
             )
             hint = f"add `[delegation]` with `max_children = {step.parallel}`, or ask for fewer"
-            yield Fault(("step", step.number, "parallel"), message, hint)
+            yield Fault(where=("step", step.number, "parallel"), message=message, hint=hint)
 
 
 def _unreachable(steps: Sequence[StepSpec], uses: Sequence[TemplateUse]) -> Iterator[Fault]:
@@ -98,10 +102,10 @@ def _unreachable(steps: Sequence[StepSpec], uses: Sequence[TemplateUse]) -> Iter
         where = ("step", step.number, "when")
         if step.when and where in fixed and not _may_hold(step.when):
             message = f"step `{step.id}` never runs: its condition is never true"
-            yield Fault(where, message, "a condition looks at `vars` or `steps`")
+            yield Fault(where=where, message=message, hint="a condition uses `vars` or `steps`")
         if step.for_each == ():
             where = ("step", step.number, "for_each")
-            yield Fault(where, f"step `{step.id}` never runs: it has no items")
+            yield Fault(where=where, message=f"step `{step.id}` never runs: it has no items")
 
 
 def _may_hold(expression: str) -> bool:
@@ -111,8 +115,7 @@ def _may_hold(expression: str) -> bool:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Value):
     """Where a workflow is to run: whose configuration, which folder, which environment."""
 
     paths: Paths
@@ -120,8 +123,7 @@ class Surroundings:
     environ: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Value):
     """What a check found; `spec` and `config` are there as far as they could be made."""
 
     document: Document
@@ -135,7 +137,9 @@ def check_file(path: Path, around: Surroundings) -> Checked:
     """Check a workflow's file with all it needs; nothing is raised, nothing runs."""
     document, unreadable = read_document(path)
     if unreadable:
-        return Checked(document, None, None, tuple(unreadable), ())
+        return Checked(
+            document=document, spec=None, config=None, faults=tuple(unreadable), warnings=()
+        )
     reading = read_workflow(document)
     spec, complaints = reading.spec, [*reading.complaints]
     layer = with_included(settings_layer(document), spec, around.paths)
@@ -148,7 +152,13 @@ def check_file(path: Path, around: Surroundings) -> Checked:
     if not complaints:  # otherwise what is not used may well be what is misspelt
         warnings += doubts(spec, reading.uses)
     found = _unique(complaints, document.file)
-    return Checked(document, spec, config, found, tuple(complain(document, warnings)))
+    return Checked(
+        document=document,
+        spec=spec,
+        config=config,
+        faults=found,
+        warnings=tuple(complain(document, warnings)),
+    )
 
 
 def checked_workflow(path: Path, around: Surroundings) -> tuple[WorkflowSpec, Config]:
@@ -165,17 +175,20 @@ def checked_workflow(path: Path, around: Surroundings) -> tuple[WorkflowSpec, Co
 def _unique(complaints: list[Complaint], file: str) -> tuple[Complaint, ...]:
     """Tell each fault once, those of the workflow itself first, in the order of the text."""
     found: dict[tuple[str, int, int, str], Complaint] = {}
-    for one in complaints:
-        found.setdefault((one.document.file, one.line, one.column, one.fault.message), one)
+    for complaint in complaints:
+        found.setdefault(
+            (complaint.document.file, complaint.line, complaint.column, complaint.fault.message),
+            complaint,
+        )
     return tuple(
         sorted(found.values(), key=lambda one: (one.document.file != file, one.line, one.column))
     )
 
 
 def _agent_faults(spec: WorkflowSpec, config: Config | None) -> Iterator[Fault]:
-    """Find agents that nobody has declared."""
+    """Find agents that are not declared."""
     if config is None:
-        return  # its own faults are told
+        return  # its own faults are reported elsewhere
     for step in spec.steps:
         name, key = _agent_of(step)
         if name and name not in config.agents:
@@ -183,14 +196,14 @@ def _agent_faults(spec: WorkflowSpec, config: Config | None) -> Iterator[Fault]:
             hint = f"did you mean `{near[0]}`?" if near else ""
             hint = hint or f"add a table `[agents.{name}]`; known: {', '.join(config.agents)}"
             message = f"step `{step.id}` names the agent `{name}`, which is not there"
-            yield Fault(("step", step.number, *key), message, hint)
+            yield Fault(where=("step", step.number, *key), message=message, hint=hint)
 
 
 def _agent_of(step: StepSpec) -> tuple[str, tuple[str, ...]]:
     match step.action:
-        case AgentAction(_, agent):
+        case AgentAction(prompt=_, agent=agent):
             return agent, ("agent",)
-        case JudgeAction(_, _, agent):
+        case JudgeAction(text=_, of=_, agent=agent):
             return agent, ("judge", "agent")
         case _:
             return "", ()

@@ -47,7 +47,7 @@ def ancestors(needs: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
     for names in levels(needs):
         for name in names:
             above = needs[name]
-            found[name] = frozenset(above).union(*(found.get(one, ()) for one in above))
+            found[name] = frozenset(above).union(*(found.get(parent, ()) for parent in above))
     for name in needs.keys() - found:
         found[name] = _reachable(name, needs)
     return found
@@ -70,12 +70,13 @@ def levels(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
     A name that `needs` has no entry for needs nothing; those in or behind a circle are in no level.
     """
     missing = {
-        name: len([one for one in set(above) if one in needs]) for name, above in needs.items()
+        name: len([parent for parent in set(above) if parent in needs])
+        for name, above in needs.items()
     }
     users: dict[str, list[str]] = {}
     for name, above in needs.items():
-        for one in set(above):
-            users.setdefault(one, []).append(name)
+        for parent in set(above):
+            users.setdefault(parent, []).append(name)
     found: list[list[str]] = []
     level = [name for name, count in missing.items() if not count]
     while level:
@@ -100,8 +101,12 @@ def order_faults(
     first: dict[str, StepSpec] = {}
     for step in steps:
         if step.id in first:
-            hint = "each step has an id of its own"
-            yield Fault(("step", step.number, "id"), f"there are two steps `{step.id}`", hint)
+            hint = "each step needs a unique id"
+            yield Fault(
+                where=("step", step.number, "id"),
+                message=f"there are two steps `{step.id}`",
+                hint=hint,
+            )
         first.setdefault(step.id, step)
     for step in steps:
         yield from _needs_faults(step, first, broken)
@@ -119,16 +124,24 @@ def _needs_faults(
     for number, need in enumerate(step.needs):
         where = ("step", step.number, "needs", number)
         if need in step.needs[:number]:
-            yield Fault(where, f"step `{step.id}` names `{need}` twice in `needs`")
+            yield Fault(where=where, message=f"step `{step.id}` names `{need}` twice in `needs`")
         elif need in broken:
             continue
         elif need not in steps:
             near = get_close_matches(need, steps, 1)
             hint = f"did you mean `{near[0]}`?" if near else f"steps: {_listed(steps)}"
-            yield Fault(where, f"step `{step.id}` needs `{need}`, which is not there", hint)
+            yield Fault(
+                where=where,
+                message=f"step `{step.id}` needs `{need}`, which is not there",
+                hint=hint,
+            )
         elif steps[need].is_final and not step.is_final:
             message = f"step `{step.id}` needs `{need}`, which runs at the very end (`finally`)"
-            yield Fault(where, message, "add `finally = true` here, or take it away there")
+            yield Fault(
+                where=where,
+                message=message,
+                hint="add `finally = true` here, or remove it there",
+            )
 
 
 def _listed(names: Mapping[str, object]) -> str:
@@ -141,8 +154,8 @@ def _cycle_fault(cycle: list[str], steps: Mapping[str, StepSpec]) -> Fault:
     names = [*cycle[begin:-1], *cycle[: begin + 1]]
     step = steps[names[0]]
     path = " needs ".join(f"`{name}`" for name in names[:12]) + (" …" if len(names) > 12 else "")
-    message = f"steps wait for each other for ever: {path}"
+    message = f"steps wait for each other: {path}"
     if len(names) == 2:
         message = f"step `{step.id}` needs itself"
     where = ("step", step.number, "needs", step.needs.index(names[1]))
-    return Fault(where, message, "take one of these needs away")
+    return Fault(where=where, message=message, hint="remove one of these needs")

@@ -1,9 +1,10 @@
 """Workflows that are steps of others: whether they are there, fit, and come to an end."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from ...machines.errors import ConfigError, UsageError
 from ..document import Document, read_document
@@ -62,7 +63,7 @@ def inclusion_faults(spec: WorkflowSpec, paths: Paths) -> Iterator[Fault]:
         if isinstance(step.action, WorkflowAction):
             if message := _fault_in(spec, step, step.action, paths, above, fine):
                 where = ("step", step.number, "workflow")
-                yield Fault(where, message[0], message[1])
+                yield Fault(where=where, message=message[0], hint=message[1])
 
 
 def _fault_in(
@@ -92,18 +93,18 @@ def _fault_in(
         first = error.message.partition("\n")[0]
         return (
             f"workflow `{action.name}` is wrong: {first}",
-            f"`steersman workflow check {path}` tells all",
+            f"`steersman workflow check {path}` shows all problems",
         )
     files = (*above, path.resolve())
     if path.resolve() in above:
         names = " runs ".join(f"`{file.name}`" for file in files[files.index(path.resolve()) :])
-        return f"workflows run each other for ever: {names}", "take one of these steps away"
+        return f"workflows include each other: {names}", "take one of these steps away"
     if len(files) > _DEPTH:
         hint = "put the steps of one into the file that runs it"
-        return f"workflows stand in each other more than {_DEPTH} deep", hint
-    for one in inner.steps if path.resolve() not in fine else ():
-        if isinstance(one.action, WorkflowAction):
-            if found := _fault_in(inner, one, one.action, paths, files, fine):
+        return f"workflows are nested more than {_DEPTH} deep", hint
+    for inner_step in inner.steps if path.resolve() not in fine else ():
+        if isinstance(inner_step.action, WorkflowAction):
+            if found := _fault_in(inner, inner_step, inner_step.action, paths, files, fine):
                 return found
     fine.add(path.resolve())
     return None

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 from ...machines.errors import TemplateError
+from ...machines.value import Value
 from .graph import levels, waits_for
 from .spec import (
     AgentAction,
@@ -22,8 +22,7 @@ from .template import items_of, render
 _WIDTH = 72  # characters of what a step does
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedStep:
+class PlannedStep(Value):
     """A step in its place; `does` is one line, with what is known of its variables filled in.
 
     `items` counts what `for_each` goes through; -1 where only the run can tell, 0 without one.
@@ -49,8 +48,7 @@ class PlannedStep:
         return tuple(note for is_so, note in said if is_so)
 
 
-@dataclass(frozen=True, slots=True)
-class StepLevels:
+class StepLevels(Value):
     """Steps by level: those of one may run side by side, and each needs some of the one before.
 
     `last` are the levels of the steps at the end, whatever comes before.
@@ -63,7 +61,7 @@ class StepLevels:
     @property
     def steps(self) -> tuple[PlannedStep, ...]:
         """All of them, in an order in which they could run one by one."""
-        return tuple(one for level in (*self.levels, *self.last) for one in level)
+        return tuple(step for level in (*self.levels, *self.last) for step in level)
 
 
 def plan_of(spec: WorkflowSpec, variables: Mapping[str, Any]) -> StepLevels:
@@ -78,7 +76,9 @@ def plan_of(spec: WorkflowSpec, variables: Mapping[str, Any]) -> StepLevels:
         for step in spec.steps
         if step.is_final
     }
-    return StepLevels(spec.name, _planned(usual, steps, values), _planned(final, steps, values))
+    return StepLevels(
+        name=spec.name, levels=_planned(usual, steps, values), last=_planned(final, steps, values)
+    )
 
 
 def _planned(
@@ -86,7 +86,9 @@ def _planned(
 ) -> tuple[tuple[PlannedStep, ...], ...]:
     return tuple(
         tuple(
-            PlannedStep(steps[name], _does(steps[name], values), _count(steps[name], values))
+            PlannedStep(
+                step=steps[name], does=_does(steps[name], values), items=_count(steps[name], values)
+            )
             for name in sorted(names, key=lambda name: steps[name].number)
         )
         for names in levels(needs)
@@ -106,18 +108,18 @@ def _count(step: StepSpec, values: Mapping[str, Any]) -> int:
 
 def _does(step: StepSpec, values: Mapping[str, Any]) -> str:
     match step.action:
-        case RunAction(words):
+        case RunAction(words=words):
             text = " ".join(_filled(word, values) for word in words)
-        case ShellAction(text):
+        case ShellAction(text=text):
             text = f"sh: {text}"
-        case AgentAction(prompt, agent, goal):
+        case AgentAction(prompt=prompt, agent=agent, goal=goal):
             said = prompt or (goal.text if goal else "")
             text = f"{agent or 'agent'}: {_filled(said, values)}"
-        case JudgeAction(text, _, agent):
+        case JudgeAction(text=text, of=_, agent=agent):
             text = f"{agent or 'judge'}: {_filled(text, values)}"
-        case AskAction(text):
+        case AskAction(text=text):
             text = f"ask: {_filled(text, values)}"
-        case WorkflowAction(name):
+        case WorkflowAction(name=name):
             text = f"workflow {name}"
         case _:
             assert_never(step.action)
@@ -139,7 +141,7 @@ def _filled(text: str, values: Mapping[str, Any]) -> str:
 
 def draw_plan(plan: StepLevels) -> str:
     """Write a plan as text: a line a step, under the number of its level."""
-    width = max(len(one.step.id) for one in plan.steps)
+    width = max(len(planned.step.id) for planned in plan.steps)
     lines = [f"{plan.name}: {len(plan.steps)} steps"]
     for number, level in enumerate(plan.levels, 1):
         lines += _level(f"{number}", level, width)
@@ -150,9 +152,9 @@ def draw_plan(plan: StepLevels) -> str:
 
 def _level(name: str, level: tuple[PlannedStep, ...], width: int) -> list[str]:
     lines: list[str] = []
-    for one in level:
-        lines.append(f"{name:>7}  {one.step.id:<{width}}  {one.does}")
-        lines += [f"{'':>7}  {'':<{width}}    {note}" for note in one.notes]
+    for planned in level:
+        lines.append(f"{name:>7}  {planned.step.id:<{width}}  {planned.does}")
+        lines += [f"{'':>7}  {'':<{width}}    {note}" for note in planned.notes]
         name = ""
     return lines
 
@@ -164,34 +166,39 @@ def plan_data(plan: StepLevels) -> dict[str, Any]:
         "workflow": plan.name,
         "steps": [
             {
-                "step": one.step.id,
-                "kind": str(one.step.kind),
+                "step": planned.step.id,
+                "kind": str(planned.step.kind),
                 "level": number,
-                "needs": list(one.step.needs),
-                "does": one.does,
-                "items": None if one.items < 0 else one.items,
-                "when": one.step.when,
-                "finally": one.step.is_final,
+                "needs": list(planned.step.needs),
+                "does": planned.does,
+                "items": None if planned.items < 0 else planned.items,
+                "when": planned.step.when,
+                "finally": planned.step.is_final,
             }
             for number, level in numbered
-            for one in level
+            for planned in level
         ],
     }
 
 
 def plan_mermaid(plan: StepLevels) -> str:
     """Draw a plan as a Mermaid flowchart: solid arrows for needs, dotted ones to the end."""
-    names = {one.step.id: f"s{one.step.number}" for one in plan.steps}
-    needed = {need for one in plan.steps for need in one.step.needs}
+    names = {planned.step.id: f"s{planned.step.number}" for planned in plan.steps}
+    needed = {need for planned in plan.steps for need in planned.step.needs}
     lines = ["flowchart TD"]
-    for one in plan.steps:
-        opening, closing = ("{{", "}}") if one.step.when else ("[", "]")
-        text = "<br>".join(_escaped(part) for part in (one.step.id, *one.notes))
-        lines.append(f'    {names[one.step.id]}{opening}"{text}"{closing}')
-    for one in plan.steps:
-        lines += [f"    {names[need]} --> {names[one.step.id]}" for need in one.step.needs]
-    ends = [one.step.id for level in plan.levels for one in level if one.step.id not in needed]
-    first = [one.step for one in (plan.last[0] if plan.last else ())]
+    for planned in plan.steps:
+        opening, closing = ("{{", "}}") if planned.step.when else ("[", "]")
+        text = "<br>".join(_escaped(part) for part in (planned.step.id, *planned.notes))
+        lines.append(f'    {names[planned.step.id]}{opening}"{text}"{closing}')
+    for planned in plan.steps:
+        lines += [f"    {names[need]} --> {names[planned.step.id]}" for need in planned.step.needs]
+    ends = [
+        planned.step.id
+        for level in plan.levels
+        for planned in level
+        if planned.step.id not in needed
+    ]
+    first = [planned.step for planned in (plan.last[0] if plan.last else ())]
     lines += [f"    {names[end]} -.-> {names[step.id]}" for step in first for end in ends]
     return "\n".join(lines)
 

@@ -5,15 +5,16 @@ there is another question (`check.py`), and one that every machine answers for i
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from ...machines.errors import TemplateError
+from ...machines.value import Value
 from ..config import check_layer
 from ..document import (
     Complaint,
@@ -29,8 +30,15 @@ from ..document import (
 from ..fault import Fault, Where, dotted, faults_of, shown
 from ..spelling import suggest
 from .graph import order_faults
-from .salvage import Salvaged, salvage, whole
-from .scope import TemplatePlace, TemplateUse, handled, read_templates, slots_of, use_faults
+from .scope import (
+    TemplatePlace,
+    TemplateUse,
+    handled,
+    only_path,
+    read_templates,
+    slots_of,
+    use_faults,
+)
 from .spec import (
     Action,
     AgentAction,
@@ -47,10 +55,54 @@ from .spec import (
     WorkflowSpec,
 )
 from .template import is_template, parse_expression
-from .usage import only_path
-from .workflow_file import ACTION_KEYS, GoalLine, StepLine, WorkflowFile
+from .workflow_file import ACTION_KEYS, GoalLine, StepLine, WorkflowFile, WorkflowLine
 
-# One `[[step]]` by itself: what it does, and whether its keys fit that ----------------------------
+# What is sound in a file that has faults, so that the rest of it can be checked as well -----------
+
+
+class Salvaged(Value):
+    """The sound part of a file; `numbers` are the places of its steps, counted from 0.
+
+    `broken` are the ids of the steps that were left out.
+    """
+
+    file: WorkflowFile
+    numbers: tuple[int, ...]
+    broken: frozenset[str] = frozenset()
+
+
+def whole(file: WorkflowFile) -> Salvaged:
+    """Return a file in which nothing is wrong."""
+    return Salvaged(file=file, numbers=tuple(range(len(file.step))))
+
+
+def salvage(data: Mapping[str, Any], wrong: Iterable[Where]) -> Salvaged:
+    """Take what is sound out of the data of a file, in which these paths are wrong."""
+    faulty = {where[1] for where in wrong if where[:1] == ("step",) and len(where) > 1}
+    lines: list[StepLine] = []
+    numbers: list[int] = []
+    broken: set[str] = set()
+    steps = data.get("step")
+    for number, raw in enumerate(steps if is_list(steps) else ()):
+        if number not in faulty and is_table(raw):
+            lines.append(StepLine.model_validate(raw))
+            numbers.append(number)
+        elif is_table(raw) and isinstance(name := raw.get("id"), str):
+            broken.add(name)
+    file = WorkflowFile.model_construct(workflow=_head(data.get("workflow")), step=tuple(lines))
+    return Salvaged(file=file, numbers=tuple(numbers), broken=frozenset(broken))
+
+
+def _head(raw: object) -> WorkflowLine:
+    try:
+        return WorkflowLine.model_validate(raw)
+    except ValidationError:
+        variables = raw.get("vars") if is_table(raw) else None
+        required = raw.get("required") if is_table(raw) else None
+        names = [name for name in required if isinstance(name, str)] if is_list(required) else []
+        return WorkflowLine.model_construct(
+            vars=variables if is_table(variables) else {}, required=tuple(names)
+        )
 
 
 _OWN_KEYS: Final = {
@@ -68,45 +120,51 @@ _SHELLS: Final = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})
 
 def step_spec(line: StepLine, number: int) -> StepSpec:
     """Return a step as runs go by it; `misfits` has found nothing in it."""
-    retry = Retry(line.retry.max, line.retry.backoff) if line.retry else Retry()
+    retry = Retry(max=line.retry.max, backoff=line.retry.backoff) if line.retry else Retry()
     return StepSpec(
-        line.id,
-        number,
-        _action(line),
-        line.description,
-        line.needs,
-        (line.when or "").strip(),
-        line.for_each,
-        line.parallel or 1,
-        retry,
-        line.timeout,
-        Output(line.output or "text", line.json_schema),
-        line.env or {},
-        line.cwd or "",
-        line.exit_codes or (0,),
-        line.continue_on_error,
-        line.idempotent,
-        line.is_final,
+        id=line.id,
+        number=number,
+        action=_action(line),
+        description=line.description,
+        needs=line.needs,
+        when=(line.when or "").strip(),
+        for_each=line.for_each,
+        parallel=line.parallel or 1,
+        retry=retry,
+        timeout=line.timeout,
+        output=Output(form=line.output or "text", schema=line.json_schema),
+        env=line.env or {},
+        cwd=line.cwd or "",
+        exit_codes=line.exit_codes or (0,),
+        continue_on_error=line.continue_on_error,
+        idempotent=line.idempotent,
+        is_final=line.is_final,
     )
 
 
 def _action(line: StepLine) -> Action:
     if line.run is not None:
-        return RunAction(line.run)
+        return RunAction(words=line.run)
     if line.shell is not None:
-        return ShellAction(line.shell)
+        return ShellAction(text=line.shell)
     if line.judge is not None:
-        return JudgeAction(line.judge.text, line.judge.of, line.judge.agent)
+        return JudgeAction(text=line.judge.text, of=line.judge.of, agent=line.judge.agent)
     if line.ask is not None:
         ask = line.ask
-        return AskAction(ask.text, ask.options, ask.default, ask.timeout)
+        return AskAction(
+            text=ask.text, options=ask.options, default=ask.default, timeout=ask.timeout
+        )
     if line.workflow is not None:
-        return WorkflowAction(line.workflow, line.vars or {})
-    return AgentAction(line.prompt or "", line.agent or "", _goal(line.goal))
+        return WorkflowAction(name=line.workflow, variables=line.vars or {})
+    return AgentAction(prompt=line.prompt or "", agent=line.agent or "", goal=_goal(line.goal))
 
 
 def _goal(line: GoalLine | None) -> GoalSpec | None:
-    return None if line is None else GoalSpec(line.text, line.gates, line.max_turns or 0)
+    return (
+        None
+        if line is None
+        else GoalSpec(text=line.text, gates=line.gates, max_turns=line.max_turns or 0)
+    )
 
 
 def misfits(line: StepLine, number: int) -> Iterator[Fault]:
@@ -118,24 +176,34 @@ def misfits(line: StepLine, number: int) -> Iterator[Fault]:
         message = f"step `{line.id}` does nothing"
         if line.agent is not None:
             message, hint = (
-                f"step `{line.id}` has an agent and nothing to say to it",
+                f"step `{line.id}` has an agent but no prompt",
                 "add `prompt`",
             )
-        yield Fault((*where, "id"), message, hint)
+        yield Fault(where=(*where, "id"), message=message, hint=hint)
         return
     if len(kinds) > 1:
         first, second = list(kinds.values())[:2]
         message = f"step `{line.id}` has `{first}` and `{second}`"
         yield Fault(
-            (*where, second), message, "a step does one thing: make two steps of it", None, False
+            where=(*where, second),
+            message=message,
+            hint="a step does one thing: make two steps of it",
+            value=None,
+            at_value=False,
         )
         return
     (kind,) = kinds
     for key, fitting in _OWN_KEYS.items():
         if getattr(line, key) is not None and kind not in fitting:
-            verb = " or ".join(f"`{'prompt' if one is Kind.AGENT else one}`" for one in fitting)
+            verb = " or ".join(f"`{'prompt' if kind is Kind.AGENT else kind}`" for kind in fitting)
             message = f"`{key}` is not for a step with `{kinds[kind]}`"
-            yield Fault((*where, key), message, f"only steps with {verb} have it", None, False)
+            yield Fault(
+                where=(*where, key),
+                message=message,
+                hint=f"only steps with {verb} have it",
+                value=None,
+                at_value=False,
+            )
     yield from _odds(line, number)
 
 
@@ -151,24 +219,34 @@ def _kinds(line: StepLine) -> dict[Kind, str]:
 def _odds(line: StepLine, number: int) -> Iterator[Fault]:
     where: Where = ("step", number)
     if line.parallel is not None and line.for_each is None:
-        hint = "steps run side by side anyhow, as far as their `needs` let them"
+        hint = "steps run in parallel anyway, as far as their `needs` allow"
         yield Fault(
-            (*where, "parallel"), "`parallel` is for steps with `for_each`", hint, None, False
+            where=(*where, "parallel"),
+            message="`parallel` is for steps with `for_each`",
+            hint=hint,
+            value=None,
+            at_value=False,
         )
     if line.json_schema is not None and line.output != "json":
         hint = 'add `output = "json"`'
-        yield Fault((*where, "schema"), "`schema` is for JSON output", hint, None, False)
+        yield Fault(
+            where=(*where, "schema"),
+            message="`schema` is for JSON output",
+            hint=hint,
+            value=None,
+            at_value=False,
+        )
     if line.ask and line.ask.default is not None and line.ask.options:
         if line.ask.default not in line.ask.options:
             known = ", ".join(f"`{option}`" for option in line.ask.options)
             message = f"`default` must be one of the options {known}, not `{line.ask.default}`"
-            yield Fault((*where, "ask", "default"), message)
+            yield Fault(where=(*where, "ask", "default"), message=message)
     if line.shell and is_template(line.shell):
         hint = (
             'put it into the step\'s `env`, as in `env = { NAME = "{{ … }}" }`, and write "$NAME"'
         )
         message = "a text for the shell is no template: a value would become shell text"
-        yield Fault((*where, "shell"), message, hint)
+        yield Fault(where=(*where, "shell"), message=message, hint=hint)
     commands: list[tuple[Where, tuple[str, ...]]] = []
     if line.run:
         commands.append(((*where, "run"), line.run))
@@ -181,10 +259,10 @@ def _shell_faults(commands: list[tuple[Where, tuple[str, ...]]]) -> Iterator[Fau
     for where, words in commands:
         if not (place := _shell_text(words)):
             continue
-        hint = 'write "$1" in it, and the value as an argument of its own behind it: '
+        hint = 'write "$1" in it, and the value as a separate argument after it: '
         hint += '["sh", "-c", "wc -l \\"$1\\"", "sh", "{{ item }}"]'
         message = "a value in a text for the shell becomes shell text"
-        yield Fault((*where, place), message, hint)
+        yield Fault(where=(*where, place), message=message, hint=hint)
 
 
 def _shell_text(words: tuple[str, ...]) -> int:
@@ -267,8 +345,8 @@ def item_faults(spec: WorkflowSpec) -> Iterator[Fault]:
             case ("steps", name) if name in steps:
                 message = f"`for_each` goes through `steps.{name}`, which is a table"
                 yield _fault(step, message, f"did you mean `steps.{name}.output`?")
-            case _:
-                pass
+            case _:  # it may be a list: only the run can tell
+                continue
 
 
 def _variable(step: StepSpec, name: str, spec: WorkflowSpec) -> Iterator[Fault]:
@@ -289,11 +367,11 @@ def _output(step: StepSpec, source: StepSpec) -> Iterator[Fault]:
 
 
 def _fault(step: StepSpec, message: str, hint: str) -> Fault:
-    return Fault(("step", step.number, "for_each"), message, hint)
+    return Fault(where=("step", step.number, "for_each"), message=message, hint=hint)
 
 
 # Whether a step's `schema` can be looked at: the words of JSON Schema that are known, and no others
-# A word that nobody looks at would promise what is not kept, so it is a fault.
+# A word that is never checked would promise what is not kept, so it is a fault.
 
 
 _TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
@@ -323,7 +401,7 @@ _WANTED: Final = {
     "schemas": "a table",
     "text": "a text in quotes",
     "texts": "a list of texts",
-    "types": f"one of {', '.join(f'`{one}`' for one in _TYPES)}, or a list of them",
+    "types": f"one of {', '.join(f'`{name}`' for name in _TYPES)}, or a list of them",
 }
 
 
@@ -339,12 +417,12 @@ def _faults_in(schema: Mapping[str, Any], where: Where) -> Iterator[Fault]:
         if word not in _WORDS:
             near = get_close_matches(word, _WORDS, 1)
             hint = f"did you mean `{near[0]}`? " if near else ""
-            hint += f"known: {', '.join(f'`{one}`' for one in _WORDS if one != '$schema')}"
+            hint += f"known: {', '.join(f'`{known}`' for known in _WORDS if known != '$schema')}"
             message = f"`{dotted(place)}` is not a word that a schema can have here"
-            yield Fault(place, message, hint, None, False)
+            yield Fault(where=place, message=message, hint=hint, value=None, at_value=False)
         elif not _fits(_WORDS[word], value):
             message = f"`{dotted(place)}` must be {_WANTED[_WORDS[word]]}, not {shown(value)}"
-            yield Fault(place, message)
+            yield Fault(where=place, message=message)
         elif word == "items":
             yield from _faults_in(value, place)
         elif word == "properties":
@@ -353,7 +431,10 @@ def _faults_in(schema: Mapping[str, Any], where: Where) -> Iterator[Fault]:
                     yield from _faults_in(inner, (*place, name))
                 else:
                     inside = (*place, name)
-                    yield Fault(inside, f"`{dotted(inside)}` must be a table, not {shown(inner)}")
+                    yield Fault(
+                        where=inside,
+                        message=f"`{dotted(inside)}` must be a table, not {shown(inner)}",
+                    )
 
 
 def _fits(kind: str, value: Any) -> bool:
@@ -369,10 +450,10 @@ def _fits(kind: str, value: Any) -> bool:
         case "text":
             return isinstance(value, str)
         case "texts":
-            return is_list(value) and all(isinstance(one, str) for one in value)
+            return is_list(value) and all(isinstance(text, str) for text in value)
         case "types":
             kinds = value if is_list(value) else [value]
-            return bool(kinds) and all(isinstance(one, str) and one in _TYPES for one in kinds)
+            return bool(kinds) and all(isinstance(kind, str) and kind in _TYPES for kind in kinds)
         case _:
             return True
 
@@ -380,7 +461,7 @@ def _fits(kind: str, value: Any) -> bool:
 _OWN = ("workflow", "step")
 _KNOWN = tuple(known_keys(WorkflowFile))
 _ABSENT = {
-    "machine": "machines are the same in every run; what a step may take is said by its `timeout`, "
+    "machine": "machines are the same in every run; a step is bounded by its `timeout`, "
     "`retry` and `parallel`, a run's by those of `[workflow]`",
 }
 """Tables that one might look for."""
@@ -406,8 +487,7 @@ def _whole(document: Document, complaints: list[Complaint]) -> WorkflowSpec:
     return reading.spec
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Value):
     """What a file says: a spec, of what is sound in it, what its templates use, and what is wrong."""
 
     spec: WorkflowSpec
@@ -424,10 +504,10 @@ def read_workflow(document: Document) -> Reading:
     faults += _faults_together(spec, uses, declared.broken)
     for line, number in zip(declared.file.step, declared.numbers, strict=True):
         faults += misfits(line, number)
-    complaints = [_with_reason(one) for one in check_layer(layer, _KNOWN)]
+    complaints = [_with_reason(complaint) for complaint in check_layer(layer, _KNOWN)]
     complaints += complain(document, faults)
     found = sorted(complaints, key=lambda one: (one.line, one.column))
-    return Reading(_with_handles(spec, uses), uses, found)
+    return Reading(spec=_with_handles(spec, uses), uses=uses, complaints=found)
 
 
 def _declared(document: Document) -> tuple[Salvaged, list[Fault]]:
@@ -436,9 +516,11 @@ def _declared(document: Document) -> tuple[Salvaged, list[Fault]]:
     try:
         return whole(WorkflowFile.model_validate(own)), []
     except ValidationError as error:
-        wrong = [one["loc"] for one in error.errors(include_url=False)]
-        faults = [one for fault in faults_of(error) for one in suggest(_told(fault), _KNOWN)]
-        return salvage(own, wrong), [translated(one) for one in faults]
+        wrong = [fault["loc"] for fault in error.errors(include_url=False)]
+        faults = [
+            suggested for fault in faults_of(error) for suggested in suggest(_told(fault), _KNOWN)
+        ]
+        return salvage(own, wrong), [translated(fault) for fault in faults]
 
 
 def _with_reason(complaint: Complaint) -> Complaint:
@@ -470,18 +552,18 @@ def _spec(document: Document, declared: Salvaged, layer: Document) -> WorkflowSp
     lines = zip(declared.file.step, declared.numbers, strict=True)
     steps = tuple(step_spec(line, number) for line, number in lines)
     return WorkflowSpec(
-        name,
-        document.file,
-        str(path.parent.resolve()),
-        document.text,
-        steps,
-        head.description,
-        head.vars,
-        head.required,
-        head.parallel,
-        head.timeout,
-        head.output,
-        layer.data,
+        name=name,
+        file=document.file,
+        folder=str(path.parent.resolve()),
+        source=document.text,
+        steps=steps,
+        description=head.description,
+        variables=head.vars,
+        required=head.required,
+        parallel=head.parallel,
+        timeout=head.timeout,
+        output=head.output,
+        settings=layer.data,
     )
 
 
@@ -512,7 +594,7 @@ def _template_uses(spec: WorkflowSpec) -> list[TemplateUse]:
     """List all templates of a workflow with what they refer to."""
     slots = [slot for step in spec.steps for slot in slots_of(step)]
     if spec.output:
-        slots.append(TemplatePlace(("workflow", "output"), spec.output, None))
+        slots.append(TemplatePlace(where=("workflow", "output"), text=spec.output, step=None))
     return list(read_templates(slots))
 
 
@@ -520,4 +602,8 @@ def _head_faults(spec: WorkflowSpec) -> Iterator[Fault]:
     for number, name in enumerate(spec.required):
         if name in spec.variables:
             message = f"`{name}` is required and has a default"
-            yield Fault(("workflow", "required", number), message, "take one of the two away")
+            yield Fault(
+                where=("workflow", "required", number),
+                message=message,
+                hint="remove one of them",
+            )

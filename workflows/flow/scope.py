@@ -1,11 +1,14 @@
 """What the templates of a workflow may refer to, and what they refer to that is not there."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any, Final, assert_never
+
+from jinja2 import nodes
 
 from ...machines.errors import TemplateError
+from ...machines.value import Value
 from ..document import is_list, is_table
 from ..fault import Fault, Where
 from .graph import ancestors, waits_for
@@ -19,11 +22,116 @@ from .spec import (
     AskAction,
     JudgeAction,
     RunAction,
+    ShellAction,
     StepSpec,
     WorkflowAction,
 )
 from .template import is_template, parse_expression, parse_template
-from .usage import Reference, plain_references, references
+
+# The names that templates and expressions refer to: `vars.glob`, `steps.find.output`, `item` --------
+
+_NAME: Final = r"(?!true\b|false\b|none\b|not\b)[a-z][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_]*)*"
+_PLAIN: Final = re.compile(rf"\{{\{{ ?({_NAME}) ?\}}\}}")
+_DEPTH: Final = 3  # names of a path that anybody asks for
+
+
+class Reference(Value):
+    """A path of names, as far as it stands there: `("steps", "find", "output")`.
+
+    `line` is that of the template, from 1. `said` is the word that it is compared with, if it is.
+    """
+
+    path: tuple[str, ...]
+    line: int
+    said: str | None = None
+
+
+def references(tree: nodes.Template) -> list[Reference]:
+    """List what a tree refers to from outside, in the order of the text."""
+    found: list[Reference] = []
+    _collect(tree, frozenset({"range"}), found)
+    return found
+
+
+def plain_references(text: str, *, is_expression: bool) -> list[Reference] | None:
+    """List what a text refers to if it holds nothing but plain paths; None for any other.
+
+    Most texts are so, and parsing takes much longer.
+    """
+    if is_expression:
+        whole = re.fullmatch(_NAME, text)
+        return [Reference(path=tuple(text.split(".")[:_DEPTH]), line=1)] if whole else None
+    pieces = _PLAIN.split(text)
+    if any("{" in piece for piece in pieces[::2]):
+        return None
+    lines = [text.count("\n", 0, match.start()) + 1 for match in _PLAIN.finditer(text)]
+    paths = [tuple(path.split(".")[:_DEPTH]) for path in pieces[1::2]]
+    return [Reference(path=path, line=line) for path, line in zip(paths, lines, strict=True)]
+
+
+def only_path(tree: nodes.Template) -> tuple[str, ...]:
+    """Return the path that an expression is, if it is nothing else."""
+    match tree.body:
+        case [nodes.Output(nodes=[expression])]:
+            return _path(expression)
+        case _:
+            return ()
+
+
+def _collect(node: nodes.Node, bound: frozenset[str], found: list[Reference]) -> None:
+    if path := _path(node):
+        if path[0] not in bound:
+            found.append(Reference(path=path[:_DEPTH], line=node.lineno))
+        return
+    if isinstance(node, nodes.For):
+        _collect(node.iter, bound, found)
+        bound = bound | {name.name for name in node.target.find_all(nodes.Name)} | {"loop"}
+        if isinstance(node.target, nodes.Name):
+            bound = bound | {node.target.name}
+        parts = [*([node.test] if node.test else []), *node.body, *node.else_]
+    elif said := _comparison(node):
+        found += [said] if said.path[0] not in bound else []
+        return
+    else:
+        parts = list(node.iter_child_nodes())
+    for part in parts:
+        _collect(part, bound, found)
+
+
+def _comparison(node: nodes.Node) -> Reference | None:
+    """Recognise `PATH == "word"` and `!=`, either way round."""
+    match node:
+        case nodes.Compare(expr=left, ops=[nodes.Operand(op="eq" | "ne", expr=right)]):
+            for compared, other in ((left, right), (right, left)):
+                path = _path(compared)
+                if path and isinstance(other, nodes.Const) and isinstance(other.value, str):
+                    return Reference(path=path[:_DEPTH], line=node.lineno, said=other.value)
+            return None
+        case _:
+            return None
+
+
+def _path(node: nodes.Node) -> tuple[str, ...]:
+    """Read a chain of names and constant indexes; empty for anything else."""
+    names: list[str] = []
+    while True:
+        match node:
+            case nodes.Name():
+                return (node.name, *reversed(names))
+            case nodes.Getattr():
+                names.append(node.attr)
+                node = node.node
+            case nodes.Getitem(arg=nodes.Const(value=str(name))):
+                names.append(name)
+                node = node.node
+            case nodes.Getitem(arg=nodes.Const()):
+                names = []  # what stands behind a number is not looked at
+                node = node.node
+            case _:
+                return ()
+
+
+# Whether these names exist where they are used -----------------------------------------------------
 
 RUN_FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
     "run": {"id": "the id of the run", "folder": "the folder that it works in"},
@@ -32,8 +140,7 @@ RUN_FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
 """Names that every template has besides `vars` and `steps`, and their fields."""
 
 
-@dataclass(frozen=True, slots=True)
-class TemplatePlace:
+class TemplatePlace(Value):
     """A place in the file where a template or an expression stands; `step` is None in `[workflow]`."""
 
     where: Where
@@ -43,52 +150,55 @@ class TemplatePlace:
     has_item: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateUse:
+class TemplateUse(Value):
     """A slot and all that it refers to; a fault instead where it is no template."""
 
     slot: TemplatePlace
     references: tuple[Reference, ...] = ()
-    faults: tuple[Fault, ...] = field(default=())
+    faults: tuple[Fault, ...] = ()
 
 
 def slots_of(step: StepSpec) -> Iterator[TemplatePlace]:
     """List all places of a step that are filled in."""
     where = ("step", step.number)
     if step.when:
-        yield TemplatePlace((*where, "when"), step.when, step, is_expression=True)
+        yield TemplatePlace(where=(*where, "when"), text=step.when, step=step, is_expression=True)
     if isinstance(step.for_each, str):
-        yield TemplatePlace((*where, "for_each"), step.for_each, step, is_expression=True)
+        yield TemplatePlace(
+            where=(*where, "for_each"), text=step.for_each, step=step, is_expression=True
+        )
     elif step.for_each is not None:
         for place, text in _texts(list(step.for_each), (*where, "for_each")):
-            yield TemplatePlace(place, text, step)
+            yield TemplatePlace(where=place, text=text, step=step)
     has_item = step.for_each is not None
     for place, text in [*_action_texts(step, where), *_texts(dict(step.env), (*where, "env"))]:
-        yield TemplatePlace(place, text, step, has_item=has_item)
+        yield TemplatePlace(where=place, text=text, step=step, has_item=has_item)
     if step.cwd:
-        yield TemplatePlace((*where, "cwd"), step.cwd, step, has_item=has_item)
+        yield TemplatePlace(where=(*where, "cwd"), text=step.cwd, step=step, has_item=has_item)
 
 
 def _action_texts(step: StepSpec, where: Where) -> Iterator[tuple[Where, str]]:
     match step.action:
-        case RunAction(words):
+        case RunAction(words=words):
             yield from _texts(list(words), (*where, "run"))
-        case AgentAction(prompt, _, goal):
+        case ShellAction():
+            return  # its text is no template
+        case AgentAction(prompt=prompt, goal=goal):
             yield (*where, "prompt"), prompt
             if goal:
                 yield (*where, "goal", "text"), goal.text
                 yield from _texts([list(gate) for gate in goal.gates], (*where, "goal", "gates"))
-        case JudgeAction(text, of):
+        case JudgeAction(text=text, of=of):
             yield (*where, "judge", "text"), text
             yield (*where, "judge", "of"), of
-        case AskAction(text, options, default):
+        case AskAction(text=text, options=options, default=default):
             yield (*where, "ask", "text"), text
             yield from _texts(list(options), (*where, "ask", "options"))
             yield (*where, "ask", "default"), default or ""
-        case WorkflowAction(_, variables):
+        case WorkflowAction(variables=variables):
             yield from _texts(dict(variables), (*where, "vars"))
         case _:
-            pass
+            assert_never(step.action)
 
 
 def _texts(value: Any, where: Where) -> Iterator[tuple[Where, str]]:
@@ -113,9 +223,13 @@ def read_templates(slots: Sequence[TemplatePlace]) -> Iterator[TemplateUse]:
         try:
             if key not in seen:
                 seen[key] = tuple(_references(slot))
-            yield TemplateUse(slot, seen[key])
+            yield TemplateUse(slot=slot, references=seen[key])
         except TemplateError as error:
-            yield TemplateUse(slot, (), (_fault(slot, error.message, error.hint, error.line),))
+            yield TemplateUse(
+                slot=slot,
+                references=(),
+                faults=(_fault(slot, error.message, error.hint, error.line),),
+            )
 
 
 def _references(slot: TemplatePlace) -> list[Reference]:
@@ -128,7 +242,7 @@ def _references(slot: TemplatePlace) -> list[Reference]:
 def _fault(slot: TemplatePlace, message: str, hint: str, line: int = 1) -> Fault:
     place = f" (line {line} of it)" if line > 1 else ""
     name = next(part for part in reversed(slot.where) if isinstance(part, str))
-    return Fault(slot.where, f"`{name}` {message}{place}", hint)
+    return Fault(where=slot.where, message=f"`{name}` {message}{place}", hint=hint)
 
 
 def fields_of(step: StepSpec) -> Mapping[str, str]:
@@ -148,7 +262,7 @@ def use_faults(
     `broken` are ids of steps that are there, and wrong: nothing is said of them.
     """
     known = {step.id: step for step in steps}
-    there = _There(known, ancestors(waits_for(steps)), variables)
+    there = _There(steps=known, before=ancestors(waits_for(steps)), variables=variables)
     for use in uses:
         yield from use.faults
         for reference in use.references:
@@ -162,8 +276,7 @@ def use_faults(
                 yield from check(use.slot, reference, there)
 
 
-@dataclass(frozen=True, slots=True)
-class _There:
+class _There(Value):
     """What a workflow has: its steps by id, those that end `before` each of them, its variables."""
 
     steps: Mapping[str, StepSpec]
@@ -203,7 +316,7 @@ def _step_faults(slot: TemplatePlace, reference: Reference, there: _There) -> It
         return
     if slot.step is not None and name not in there.before[slot.step.id]:
         is_itself = name == slot.step.id
-        hint = "what a step says is there when it has ended" if is_itself else ""
+        hint = "the output of a step exists when it has ended" if is_itself else ""
         hint = hint or f'add "{name}" to the `needs` of `{slot.step.id}`'
         said = "itself" if is_itself else f"step `{name}`, which may not have run yet"
         yield _fault(slot, f"uses {said}", hint, reference.line)
@@ -246,17 +359,19 @@ _CHECKS: Final[Mapping[str, Callable[[TemplatePlace, Reference, _There], Iterato
 def handled(use: TemplateUse) -> frozenset[str]:
     """Name the steps whose end a condition looks at."""
     return frozenset(
-        one.path[1]
-        for one in use.references
-        if one.path[0] == "steps" and len(one.path) > 2 and one.path[2] in OUTCOME_FIELDS
+        reference.path[1]
+        for reference in use.references
+        if reference.path[0] == "steps"
+        and len(reference.path) > 2
+        and reference.path[2] in OUTCOME_FIELDS
     )
 
 
 def _tails(references: Sequence[Reference], names: Sequence[str]) -> Iterator[str]:
-    """Name what stands behind the minus of `steps.fix-it`: that fault is told once."""
-    for one in references:
-        if len(one.path) > 1 and (dashed := _dashed(one.path[1], names)):
-            yield from dashed.removeprefix(f"{one.path[1]}-").split("-")
+    """Name what stands behind the minus of `steps.fix-it`: that fault is reported once."""
+    for reference in references:
+        if len(reference.path) > 1 and (dashed := _dashed(reference.path[1], names)):
+            yield from dashed.removeprefix(f"{reference.path[1]}-").split("-")
 
 
 def _meant(root: str, name: str, names: Sequence[str]) -> str:
@@ -268,7 +383,7 @@ def _meant(root: str, name: str, names: Sequence[str]) -> str:
 
 
 def _dashed(name: str, names: Any) -> str:
-    return next((one for one in names if one.startswith(f"{name}-")), "")
+    return next((candidate for candidate in names if candidate.startswith(f"{name}-")), "")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -5,9 +5,12 @@ Texts that may hold `{{ … }}` are kept as they were written, and filled in whe
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Literal
+
+from msgspec import field
+
+from ...machines.value import Value
 
 # What a step can do, and what templates of others can say about it afterwards ---------------------
 
@@ -30,13 +33,13 @@ VERDICTS: Final = ("done", "continue", "impossible")
 
 _ALL: Final = {
     "status": "`done`, `failed`, `skipped` (its own `when` was false) or `blocked` (a need failed)",
-    "output": "what it said: a text, a list of lines, or what its JSON says; of `for_each` a list",
-    "error": "why it failed, in a sentence; empty if it did not",
+    "output": "its output: a text, a list of lines, or JSON data; with `for_each` a list",
+    "error": "why it failed, in a sentence; else empty",
 }
 _COMMAND: Final = {
     **_ALL,
-    "exit_code": "the exit code, minus the signal that ended it, or none if nobody knows",
-    "stderr": "what it wrote to standard error",
+    "exit_code": "the exit code, the negative signal number, or none if unknown",
+    "stderr": "its standard error",
 }
 
 FIELDS: Final[Mapping[Kind, Mapping[str, str]]] = {
@@ -44,21 +47,21 @@ FIELDS: Final[Mapping[Kind, Mapping[str, str]]] = {
     Kind.SHELL: _COMMAND,
     Kind.AGENT: {
         **_ALL,
-        "goal": "the goal's last state, such as `achieved`; empty without one",
-        "reason": "what the judge said of the goal",
-        "turns": "turns that it took",
+        "goal": "the final state of the goal, such as `achieved`; else empty",
+        "reason": "the judge's reason",
+        "turns": "number of turns",
     },
     Kind.JUDGE: {**_ALL, "verdict": "`done`, `continue` or `impossible`", "reason": "why"},
-    Kind.ASK: {**_ALL, "by": "who answered: `user`, or `default`"},
+    Kind.ASK: {**_ALL, "by": "`user` or `default`"},
     Kind.WORKFLOW: {**_ALL, "run": "the id of its run"},
 }
 """Fields of `steps.ID`, by kind, each with its meaning."""
 
 ITEM_FIELDS: Final = {
-    "items": "one record an item, in order, with `item`, `index` and the fields of its kind",
-    "done": "how many items are done",
-    "failed": "how many items failed",
-    "total": "how many items there are",
+    "items": "one record per item, in order, with `item`, `index` and the fields of its kind",
+    "done": "number of items done",
+    "failed": "number of items failed",
+    "total": "number of items",
 }
 """Fields that a step with `for_each` has besides; its `exit_code` is the first that is no success."""
 
@@ -69,22 +72,19 @@ OUTCOME_FIELDS: Final = frozenset({"status", "error", "exit_code", "failed"})
 Form = Literal["text", "lines", "json"]
 
 
-@dataclass(frozen=True, slots=True)
-class RunAction:
+class RunAction(Value):
     """A program and its arguments; each is a template, and a list fills in one argument an item."""
 
     words: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ShellAction:
+class ShellAction(Value):
     """A text for `sh -c`. It is no template: values reach it through the step's `env` alone."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class GoalSpec:
+class GoalSpec(Value):
     """When an agent's step is done; `text` is a template, as each word of the gates is.
 
     `gates` are commands that must succeed before the judge is asked; `max_turns` 0: as configured.
@@ -95,8 +95,7 @@ class GoalSpec:
     max_turns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class AgentAction:
+class AgentAction(Value):
     """A session of an agent; `prompt` is its first message, the goal's own text where it is empty.
 
     `agent` is empty where the configuration's default agent is meant.
@@ -107,8 +106,7 @@ class AgentAction:
     goal: GoalSpec | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeAction:
+class JudgeAction(Value):
     """A question to a judge: is `text` true of `of`? Both are templates; `agent` empty: `goals.judge`."""
 
     text: str
@@ -116,9 +114,8 @@ class JudgeAction:
     agent: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AskAction:
-    """A question to the person; `default` answers it where nobody does within `timeout` seconds.
+class AskAction(Value):
+    """A question to the person; `default` answers it if no person does within `timeout` seconds.
 
     Without a `default` (None) the step then fails. Without options any text is an answer.
     """
@@ -129,8 +126,7 @@ class AskAction:
     timeout: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class WorkflowAction:
+class WorkflowAction(Value):
     """Another workflow: a name, or a path beside this file. Texts in `variables` are templates."""
 
     name: str
@@ -140,8 +136,7 @@ class WorkflowAction:
 Action = RunAction | ShellAction | AgentAction | JudgeAction | AskAction | WorkflowAction
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
+class Retry(Value):
     """How often a failed attempt is repeated; `backoff` seconds before the first, then doubled."""
 
     max: int = 0
@@ -152,16 +147,14 @@ class Retry:
         return min(self.backoff * 2.0 ** min(attempt - 1, 60), 600.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Value):
     """How what a step says is read; `schema` is a JSON Schema for `json`, or None."""
 
     form: Form = "text"
     schema: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StepSpec:
+class StepSpec(Value):
     """One step.
 
     `when` and a `for_each` that is a text are expressions; a tuple of items is taken as it stands.
@@ -208,8 +201,7 @@ class StepSpec:
                 return Kind.WORKFLOW
 
 
-@dataclass(frozen=True, slots=True)
-class WorkflowSpec:
+class WorkflowSpec(Value):
     """A whole workflow, its steps in the order of the file.
 
     `file` is its path as it was given, or what else it is called; `folder` is where paths beside it

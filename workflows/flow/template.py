@@ -18,8 +18,17 @@ from jinja2.runtime import Undefined
 
 from ...machines.errors import TemplateError
 from ..document import is_list, is_table
-from .bound import MAX_CHARACTERS, MAX_ITEMS, TemplateBudget, plain, refuse_size, text_of
-from .sandbox import BUDGET, ENVIRONMENT, bounded
+from .sandbox import (
+    BUDGET,
+    ENVIRONMENT,
+    MAX_CHARACTERS,
+    MAX_ITEMS,
+    TemplateBudget,
+    bounded,
+    plain,
+    refuse_size,
+    text_of,
+)
 
 _MAX_LENGTH: Final = 200_000  # characters of a template itself
 _MAX_NESTING: Final = 60
@@ -76,7 +85,7 @@ def render(text: str, values: Mapping[str, Any]) -> str:
 
 
 def render_words(words: Iterable[str], values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Fill in an argument list, each by itself; one that is only a list becomes one an item.
+    """Fill in each argument separately; one that is only a list becomes one argument an item.
 
     Raises `TemplateError`, also for what no program can be given: a NUL character.
     """
@@ -84,7 +93,7 @@ def render_words(words: Iterable[str], values: Mapping[str, Any]) -> tuple[str, 
     for word in words:
         expression = _only_expression(word)
         value = evaluate(expression, values) if expression else render(word, values)
-        found += [text_of(one) for one in value] if is_list(value) else [text_of(value)]
+        found += [text_of(element) for element in value] if is_list(value) else [text_of(value)]
     if any("\0" in word for word in found):
         raise TemplateError("makes an argument with a NUL character")
     return tuple(found)
@@ -96,9 +105,9 @@ def render_value(value: Any, values: Mapping[str, Any]) -> Any:
         expression = _only_expression(value)
         return evaluate(expression, values) if expression else render(value, values)
     if is_table(value):
-        return {name: render_value(one, values) for name, one in value.items()}
+        return {name: render_value(element, values) for name, element in value.items()}
     if is_list(value):
-        return [render_value(one, values) for one in value]
+        return [render_value(element, values) for element in value]
     return value
 
 
@@ -128,7 +137,7 @@ def items_of(for_each: str | tuple[Any, ...], values: Mapping[str, Any]) -> tupl
         return tuple(render_value(list(for_each), values))
     found = evaluate(for_each, values)
     if not is_list(found):
-        hint = '`output = "lines"` makes a list of what a command prints'
+        hint = '`output = "lines"` makes a list of the lines of a command'
         raise TemplateError(f"`{for_each}` is no list of items", hint)
     if len(found) > MAX_ITEMS:
         refuse_size(MAX_ITEMS, "items")
@@ -159,7 +168,7 @@ def parse_expression(text: str) -> nodes.Template:
         parser = Parser(ENVIRONMENT, text, state="variable")
         expression = parser.parse_expression()
         if not parser.stream.eos:
-            raise TemplateError(f"goes on after its end: `{parser.stream.current.value}`")
+            raise TemplateError(f"continues after its end: `{parser.stream.current.value}`")
     except TemplateSyntaxError as error:
         raise TemplateError(_sentence(error, "expression"), line=error.lineno) from error
     except (RecursionError, ValueError, MemoryError) as error:
@@ -182,7 +191,7 @@ def _look_over(tree: nodes.Template) -> None:
         if not isinstance(node, _ALLOWED) or is_hidden or is_recursive:
             name = type(node).__name__.lower()
             hint = "`{{ … }}`, `{% if %}` and `{% for %}` can be used"
-            raise TemplateError(f"uses what workflows don't have: `{name}`", hint, line=node.lineno)
+            raise TemplateError(f"uses an unsupported statement: `{name}`", hint, line=node.lineno)
         _check_known(node)
         waiting += reversed([(child, depth + 1) for child in node.iter_child_nodes()])
 
@@ -245,11 +254,11 @@ def _explained(error: Exception) -> TemplateError:
             return error
         case UndefinedError():
             said = str(error).replace("'", "`")
-            return TemplateError(f"uses what is not there: {said}")
+            return TemplateError(f"uses an undefined value: {said}")
         case ZeroDivisionError():
             return TemplateError("divides by zero")
         case SecurityError():
-            return TemplateError("calls what can't be called here")
+            return TemplateError("calls something that cannot be called here")
         case OverflowError():
             return TemplateError("makes something that is too large")
         case _:

@@ -7,7 +7,6 @@ routes, hooks, permissions and the rest are a layer of it that holds for the run
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date, datetime, time
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from ...machines.errors import UsageError
+from ...machines.value import Value
 from ..document import Declaration, Document, Several, is_list, is_table, parse_document
 from ..fault import shown
 from ..paths import Paths
@@ -29,8 +29,7 @@ from ..spelling import UserName
 SHIPPED_WORKFLOWS = Path(__file__).parent.parent / "library"
 
 
-@dataclass(frozen=True, slots=True)
-class NamedWorkflow:
+class NamedWorkflow(Value):
     """One that can be run by its name; `origin` is user, built-in or project.
 
     `is_hidden`: an earlier one has the same name, and this one is reached by its path alone.
@@ -48,8 +47,16 @@ def list_workflows(paths: Paths, folder: Path) -> list[NamedWorkflow]:
     found: list[NamedWorkflow] = []
     for origin, place in _places(paths, folder):
         for path in sorted(place.glob("*.toml")):
-            is_hidden = any(one.name == path.stem for one in found)
-            found.append(NamedWorkflow(path.stem, origin, path, _description(path), is_hidden))
+            is_hidden = any(workflow.name == path.stem for workflow in found)
+            found.append(
+                NamedWorkflow(
+                    name=path.stem,
+                    origin=origin,
+                    path=path,
+                    description=_description(path),
+                    is_hidden=is_hidden,
+                )
+            )
     return found
 
 
@@ -58,11 +65,11 @@ def find_workflow(name: str, paths: Paths, folder: Path) -> Path:
     path = folder / Path(name).expanduser()
     if os.path.isfile(path) or "/" in name or name.endswith(".toml"):
         return path
-    known = [one for one in list_workflows(paths, folder) if not one.is_hidden]
-    for one in known:
-        if one.name == name:
-            return one.path
-    names = [one.name for one in known]
+    known = [workflow for workflow in list_workflows(paths, folder) if not workflow.is_hidden]
+    for workflow in known:
+        if workflow.name == name:
+            return workflow.path
+    names = [workflow.name for workflow in known]
     near = get_close_matches(name, names, 1)
     meant = f"did you mean `{near[0]}`? " if near else ""
     raise UsageError(
@@ -81,10 +88,18 @@ def _description(path: Path) -> str:
     try:
         document, _ = parse_document(str(path), path.read_bytes())
     except OSError:
-        document = Document(str(path))
+        document = Document(file=str(path))
     head = document.data.get("workflow")
     description = head.get("description") if is_table(head) else ""
     return description.strip() if isinstance(description, str) else ""
+
+
+STARTER = Path(__file__).parent.parent / "starter.toml"
+
+
+def starter(name: str) -> str:
+    """Return the commented example that `steersman workflow new` writes, under this name."""
+    return STARTER.read_text(encoding="utf-8").replace("starter", name)
 
 
 ACTION_KEYS = ("run", "shell", "prompt", "goal", "judge", "ask", "workflow")
@@ -104,8 +119,8 @@ def _check_variable(value: Any) -> Any:
     if isinstance(value, datetime | date | time):
         raise ValueError("must be a text, a number, true, false, a list or a table, not a date")
     inner: list[Any] = [*value.values()] if is_table(value) else value if is_list(value) else []
-    for one in inner:
-        _check_variable(one)
+    for element in inner:
+        _check_variable(element)
     return value
 
 
@@ -121,7 +136,7 @@ def _check_words(words: tuple[str, ...]) -> tuple[str, ...]:
     if not words or not words[0].strip():
         raise ValueError("must begin with a program")
     if any("\0" in word for word in words):
-        raise ValueError("holds a NUL character, which no program can be given")
+        raise ValueError("contains a NUL character")
     return words
 
 
@@ -155,58 +170,61 @@ _Seconds = Annotated[float, Field(ge=0)]
 
 
 class WorkflowLine(Declaration, frozen=True):
-    """What the workflow is called, and what holds for all of it."""
+    """Name, variables and bounds of the whole workflow."""
 
     name: Annotated[
-        UserName | None, Field(description="Its name; the file's, when it is left out.")
+        UserName | None, Field(description="Its name; if left out, the name of the file.")
     ] = None
-    description: Annotated[str, Field(description="What it does, in a sentence for lists.")] = ""
+    description: Annotated[str, Field(description="What it does, in one sentence, for lists.")] = ""
     vars: Annotated[
         dict[_Name, _Any],
-        Field(description="Variables with their defaults; `--var NAME=VALUE` sets another value."),
+        Field(description="Variables with default values; `--var NAME=VALUE` sets another value."),
     ] = Field(default_factory=dict[str, Any])
     required: Annotated[
         Several[_Name],
-        Field(description="Names of variables without a default: a run has to be given them."),
+        Field(description="Variables without a default; each run must set them."),
     ] = ()
     parallel: Annotated[
         int,
-        Field(ge=1, description="How many commands and sessions of a run work at a time, at most."),
+        Field(ge=1, description="Maximum number of commands and sessions that run in parallel."),
     ] = 8
-    timeout: Annotated[_Seconds, Field(description="Seconds for the whole run; 0: no bound.")] = 0.0
+    timeout: Annotated[
+        _Seconds, Field(description="Time limit of the run in seconds; 0: none.")
+    ] = 0.0
     output: Annotated[
-        str, Field(description="Template for what the run leaves: printed at its end.")
+        str, Field(description="Template for the output of the run, printed at its end.")
     ] = ""
 
 
 class RetryLine(Declaration, frozen=True):
     """How a failed attempt is repeated."""
 
-    max: Annotated[int, Field(ge=0, description="How many times it is repeated, at most.")]
+    max: Annotated[int, Field(ge=0, description="Maximum number of repetitions.")]
     backoff: Annotated[
-        _Seconds, Field(description="Seconds before the first time; doubled each time after.")
+        _Seconds,
+        Field(description="Seconds before the first repetition; doubled for each further one."),
     ] = 1.0
 
 
 class GoalLine(Declaration, frozen=True):
-    """What must be true before an agent's step is done; `docs/goals.md` tells more."""
+    """The condition that ends an agent's step; see `docs/goals.md`."""
 
-    text: Annotated[_Text, Field(description="What must be true, for the judge. A template.")]
+    text: Annotated[_Text, Field(description="The condition, for the judge. A template.")]
     gates: Annotated[
         Several[_Words],
         Field(description="Commands that must succeed before the judge is asked. Templates."),
     ] = ()
     max_turns: Annotated[
-        int | None, Field(ge=1, description="Turns that it may take; as configured if left out.")
+        int | None, Field(ge=1, description="Maximum number of turns; if left out, as configured.")
     ] = None
 
 
 class JudgeLine(Declaration, frozen=True):
     """A question to a judge, an agent that answers with a verdict and a reason."""
 
-    text: Annotated[_Text, Field(description="What should be true. A template.")]
-    of: Annotated[str, Field(description="What it is about. A template.")] = ""
-    agent: Annotated[str, Field(description="Who judges; `goals.judge` if left out.")] = ""
+    text: Annotated[_Text, Field(description="The statement to judge. A template.")]
+    of: Annotated[str, Field(description="The text to judge it by. A template.")] = ""
+    agent: Annotated[str, Field(description="The judging agent; if left out, `goals.judge`.")] = ""
 
 
 class AskLine(Declaration, frozen=True):
@@ -214,43 +232,45 @@ class AskLine(Declaration, frozen=True):
 
     text: Annotated[_Text, Field(description="The question. A template.")]
     options: Annotated[
-        Several[_Text], Field(description="The answers to choose from; empty: any text.")
+        Several[_Text], Field(description="The possible answers; empty: any text.")
     ] = ("yes", "no")
     default: Annotated[
         str | None,
-        Field(description="The answer where nobody gives one; without it the step then fails."),
+        Field(
+            description="The answer if the person gives none; without a default the step then fails."
+        ),
     ] = None
     timeout: Annotated[
-        _Seconds, Field(description="Seconds to wait for an answer; 0: for ever.")
+        _Seconds, Field(description="Seconds to wait for an answer; 0: no limit.")
     ] = 0.0
 
 
 class StepLine(Declaration, frozen=True):
-    """One step: what it does (one of the first keys), when, how often, and what becomes of it."""
+    """One step: its action (one of the first keys), conditions, repetition and output."""
 
-    id: Annotated[_Name, Field(description="Its name, for `needs` and `steps.ID`.")]
-    description: Annotated[str, Field(description="What it does, for people.")] = ""
+    id: Annotated[_Name, Field(description="The name of the step, for `needs` and `steps.ID`.")]
+    description: Annotated[str, Field(description="What the step does, for people.")] = ""
     run: Annotated[
         _Words | None,
-        Field(description="A program and its arguments. Each is a template, and stays one."),
+        Field(
+            description="A program and its arguments. Each is a template and stays one argument."
+        ),
     ] = None
     shell: Annotated[
         _Text | None,
-        Field(description="A text for `sh -c`. No template: values come in by `env`."),
+        Field(description="A text for `sh -c`. Not a template: pass values in `env`."),
     ] = None
     agent: Annotated[
         str | None,
-        Field(description="The agent that gets `prompt`; `default_agent` if left out."),
+        Field(description="The agent that gets `prompt`; if left out, `default_agent`."),
     ] = None
     prompt: Annotated[
         _Text | None,
-        Field(description="What an agent is told, in a session of its own. A template."),
+        Field(description="The first message to an agent, in a new session. A template."),
     ] = None
     goal: Annotated[
         GoalLine | None,
-        Field(
-            description="When the agent's work is done; its text is the prompt if there is none."
-        ),
+        Field(description="The agent's goal; its text is the prompt if there is none."),
     ] = None
     judge: Annotated[
         JudgeLine | None, Field(description="A question to a judge; the answer is a verdict.")
@@ -259,57 +279,58 @@ class StepLine(Declaration, frozen=True):
         AskLine | None, Field(description="A question to the person; the answer is the output.")
     ] = None
     workflow: Annotated[
-        _Text | None, Field(description="Another workflow: its name, or a path beside this file.")
+        _Text | None,
+        Field(description="Another workflow: its name, or a path relative to this file."),
     ] = None
     vars: Annotated[
-        dict[_Name, _Any] | None, Field(description="Variables for it. Texts are templates.")
+        dict[_Name, _Any] | None,
+        Field(description="Variables for that workflow. Texts are templates."),
     ] = None
     needs: Annotated[
         Several[str], Field(description="Steps that must have ended before this one begins.")
     ] = ()
     when: Annotated[
         _Text | None,
-        Field(description="Condition, an expression: when it is false the step is skipped."),
+        Field(description="Condition, an expression; if false, the step is skipped."),
     ] = None
     for_each: Annotated[
         _Items | None,
-        Field(description="Expression for a list, or a list: the step is done for each item."),
+        Field(description="A list, or an expression for one: the step runs for each item."),
     ] = None
     parallel: Annotated[
         int | None,
-        Field(ge=1, description="How many items are worked on at a time; 1 if left out."),
+        Field(ge=1, description="How many items run in parallel; if left out, 1."),
     ] = None
-    retry: Annotated[
-        RetryLine | None, Field(description="Whether a failed attempt is repeated.")
-    ] = None
+    retry: Annotated[RetryLine | None, Field(description="Repetition of failed attempts.")] = None
     timeout: Annotated[
-        _Seconds, Field(description="Seconds for each attempt; 0: as long as it takes.")
+        _Seconds, Field(description="Time limit for each attempt in seconds; 0: no limit.")
     ] = 0.0
     output: Annotated[
         Literal["text", "lines", "json"] | None,
-        Field(description="How what it says is read; `text` if left out."),
+        Field(description="How the output is read; if left out, `text`."),
     ] = None
     json_schema: Annotated[
         dict[str, Any] | None,
-        Field(alias="schema", description="JSON Schema that its JSON must fit, or it has failed."),
+        Field(alias="schema", description="JSON Schema that the output must match."),
     ] = None
     env: Annotated[
-        dict[str, str] | None, Field(description="Variables of the environment. Templates.")
+        dict[str, str] | None, Field(description="Environment variables. Templates.")
     ] = None
     cwd: Annotated[
-        str | None, Field(description="Folder for a command, from the run's own. A template.")
+        str | None,
+        Field(description="Folder of a command, relative to the run's folder. A template."),
     ] = None
     exit_codes: Annotated[
         Several[_Code] | None,
-        Field(min_length=1, description="Exit codes that are no failure; `[0]` if left out."),
+        Field(min_length=1, description="Exit codes that count as success; if left out, `[0]`."),
     ] = None
     continue_on_error: Annotated[
-        bool, Field(description="Whether others go on as if it were done when it fails.")
+        bool, Field(description="Whether other steps continue as if it were done when it fails.")
     ] = False
     idempotent: Annotated[
         bool,
         Field(
-            description="Whether it may run again when a crash left open whether it had ended; "
+            description="Whether it may run again if a crash left its outcome unknown; "
             "otherwise a resumed run asks."
         ),
     ] = False
@@ -317,7 +338,7 @@ class StepLine(Declaration, frozen=True):
         bool,
         Field(
             alias="finally",
-            description="Whether it runs at the end, behind all others, however they ended.",
+            description="Whether it runs at the end, after all other steps, whatever their outcome.",
         ),
     ] = False
 
@@ -325,5 +346,5 @@ class StepLine(Declaration, frozen=True):
 class WorkflowFile(Declaration, frozen=True):
     """What is a workflow's own in its file."""
 
-    workflow: Annotated[WorkflowLine, Field(description="What holds for the whole of it.")]
+    workflow: Annotated[WorkflowLine, Field(description="Settings of the whole workflow.")]
     step: Annotated[Several[StepLine], Field(min_length=1, description="The steps, in any order.")]

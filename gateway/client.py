@@ -1,0 +1,291 @@
+"""The client of a session: what a program on this machine may say to it and ask of it.
+
+Terminal, scripts, control socket, HTTP, editors and commands all use this. Everything here is a message
+to the session, or reads what is durable: nobody outside `actors/` touches what a live session holds.
+Calls come from a client's own thread, never from the runtime's loop.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from ..actors.agent_profile import AgentProfile
+from ..actors.inspection import SessionDescription
+from ..actors.runtime import PATIENCE, Runtime
+from ..actors.work.performer import restore_files
+from ..journal.codec import decode
+from ..journal.queue_record import ItemRecord
+from ..journal.record import SessionRecord
+from ..journal.store import Store
+from ..journal.workspace.workspace import FileChange
+from ..machines.attachment import Attachment
+from ..machines.classification import Classification, classify
+from ..machines.delegation import SideTalk
+from ..machines.disposition import Intent
+from ..machines.effects import RestoreFiles
+from ..machines.errors import AdmissionRefused, UnknownSession, UsageError
+from ..machines.messages import Answer, Interrupt, Message, UserMessage
+from ..machines.orders import Inspect
+from ..machines.results import RestoreCounted, RestoreEnded
+from ..machines.routes import Routes
+from ..machines.value import Value
+from ..machines.words import Words
+from ..ports.attachment import attach
+from ..ports.models.choice import Choice
+from ..ports.tools.permission import PermissionDecision
+from ..workflows.config import Config
+from .dumps.dump import Traces, dump_live
+from .events.translation import Narrator, queue_view
+from .redaction import Redactor
+from .router import Router
+from .shelf import Shelf
+
+TYPES = {
+    Intent.STEER_WORD: "steer",
+    Intent.EXPLICIT_STEER: "steer",
+    Intent.INTERRUPT_BARE: "interrupt",
+    Intent.INTERRUPT_MORE: "interrupt",
+    Intent.EXPLICIT_INTERRUPT: "interrupt",
+    Intent.REVERT: "interrupt",
+}
+
+
+class Services(Value):
+    """What a session's client has from its program.
+
+    `room` is how many bytes a message may attach. `profile_with` returns what a session's agent is with
+    another model. `begin_another` begins a session in the same folder and returns its id; `take_up`
+    takes up the one that is named, and is none where the client stays with its session.
+    """
+
+    config: Config
+    words: Words
+    router: Router
+    shelf: Shelf
+    room: int
+    narrator_of: Callable[[str], Narrator]
+    profile_with: Callable[[SessionRecord, str], tuple[AgentProfile, Choice | None]]
+    begin_another: Callable[[], str]
+    take_up: Callable[[str], str] | None
+
+
+class SessionClient:
+    """One session of this process, by messages; `user` is who speaks."""
+
+    def __init__(self, runtime: Runtime, session: str, services: Services, user: str = "") -> None:
+        self.session = session
+        self.services = services
+        self.user = user
+        self._runtime = runtime
+        self._looking = threading.Lock()
+        self._traces: Traces = {}
+
+    # Messages to the session ----------------------------------------------------------------------
+
+    def send_message(
+        self, text: str, explicit: str = "auto", client_id: str = "", user: str = "", to: str = ""
+    ) -> None:
+        """Send a message of a person; `to` addresses a steer. Events tell what becomes of it."""
+        found = classify(text, self.services.words, explicit)
+        kind: Any = TYPES.get(found.intent, "normal")
+        message = UserMessage(
+            type=kind,
+            content=text,
+            intent=found.intent,
+            matched=found.matched,
+            then=text if found.says_more else "",
+            user=user or self.user,
+            client_id=client_id,
+            said=self._runtime.next_said(),
+            to=to,
+            revert=found.revert,
+            attached=self.attached(text),
+        )
+        self.post(message, text, client_id)
+
+    def side_talk(self, text: str, client_id: str = "", user: str = "") -> None:
+        """Ask something beside the work. Events tell what becomes of it."""
+        self.post(SideTalk(text=text, user=user or self.user, client_id=client_id), text, client_id)
+
+    def post(self, message: Message, text: str, client_id: str = "") -> None:
+        """Send what carries a person's `text`; a refusal is an event with that text."""
+        try:
+            self._runtime.tell(self.session, message)
+        except AdmissionRefused as refusal:
+            self.reject("mailbox_full", text, client_id, refusal.hint)
+        except UnknownSession:  # another process ended it
+            self.reject("session_finalized", text, client_id, "`steersman chat` begins another")
+
+    def reject(self, reason: str, text: str, client_id: str, hint: str = "") -> None:
+        """Give a text back to its sender."""
+        self.narrator.rejected(reason, text, client_id, hint)
+
+    def ask(self, message: Message, timeout: float = PATIENCE) -> dict[str, Any]:
+        """Send a message and return the session's reply; `timeout` in seconds."""
+        reply: dict[str, Any] | None = self._runtime.ask(self.session, message, timeout)
+        return reply or {"ok": True}
+
+    def interrupt(self, turn: str = "") -> dict[str, Any]:
+        """Stop the running turn, or only the one that is named, and all that it started."""
+        return self.ask(Interrupt(cause="stop", turn=turn, said=self._runtime.next_said()))
+
+    def begin_interrupt(self) -> None:
+        """Do that without waiting for the reply; safe in a signal's handler."""
+        said = self._runtime.next_said()
+        self._runtime.tell(self.session, Interrupt(cause="stop", said=said))
+
+    def answer(self, question: str, choice: str, reason: str = "") -> bool:
+        """Answer a question: `choice` is allow, always or deny. False when it is not open."""
+        return bool(self.ask(Answer(question=question, choice=choice, reason=reason)).get("ok"))
+
+    def attached(self, text: str) -> tuple[Attachment, ...]:
+        """Read what a text names by `@path`, in the session's folder, under its permissions."""
+        if "@" not in text:
+            return ()
+        try:
+            found = self.describe()
+        except UnknownSession:
+            return ()  # the text is given back, and nothing is read for it
+
+        def ask(tool: str, path: str) -> PermissionDecision:
+            return found.permissions.decide(tool, {"path": path}, found.folder, found.allowed)
+
+        return attach(text, found.folder, ask, self.services.room)
+
+    # Questions about the session ------------------------------------------------------------------
+
+    def describe(self) -> SessionDescription:
+        """Return what the session goes by, and what was said in it."""
+        return self._runtime.describe(self.session)
+
+    def record(self) -> SessionRecord:
+        """Return the state after all that was said: through the session, through its queue."""
+        self._runtime.inspect(self.session, is_last=True)
+        return decode(SessionRecord, self._runtime.inspect(self.session, is_last=True))
+
+    def state(self, session: str = "") -> dict[str, Any]:
+        """Return the record as it is now, also of a subagent that is open here, as plain data."""
+        return self._runtime.inspect(session or self.session)
+
+    def queue(self, *, is_all: bool = False) -> dict[str, Any]:
+        """Return the queue as `{session, state, items}`; `is_all`: with what was replaced."""
+        record = decode(SessionRecord, self._runtime.inspect(self.session, is_last=True))
+        return {"session": self.session, **queue_view(record.queue, is_all=is_all)}
+
+    def item_of(self, client_id: str) -> ItemRecord | None:
+        """Return what a message with this key became; none if it was refused."""
+        self._runtime.ask(self.session, Inspect(is_last=True, is_of_queue=True))
+        queue = self.record().queue
+        return queue.items.get(queue.clients.get(client_id, ""))
+
+    def inspect(self) -> dict[str, Any]:
+        """Return the session's state as plain data, without secrets or terminal escapes."""
+        with self._looking:
+            return self.redacted(dump_live(self._runtime, self.session, self._traces))
+
+    def redacted(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Take secrets and terminal escapes out of data."""
+        shown: dict[str, Any] = Redactor(os.environ).data(data)
+        return shown
+
+    def classify(self, text: str, explicit: str = "auto") -> Classification:
+        """Classify a text without sending it."""
+        return classify(text, self.services.words, explicit)
+
+    def is_quiet(self) -> bool:
+        """Whether nothing runs and no queued item will start automatically."""
+        return not self.is_open or self.record().is_quiet
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the session still lives here: another terminal may have finalized it."""
+        return self._runtime.is_open(self.session)
+
+    def can_ask(self) -> bool:
+        """Whether a person can answer questions."""
+        return self.is_open and self.describe().policy.can_ask
+
+    # The files that the session changed -----------------------------------------------------------
+
+    @property
+    def keeps_files(self) -> bool:
+        """Whether anything is kept of the files that the session changes."""
+        return self._runtime.workspace(self.session) is not None
+
+    def diff(self, turns: tuple[str, ...] = ()) -> list[FileChange]:
+        """Return what turns changed; without any, the newest that changed something."""
+        workspace = self._runtime.workspace(self.session)
+        return self._runtime.run(workspace.diff(turns)) if workspace is not None else []
+
+    def changed_files(self, turns: tuple[str, ...]) -> list[str]:
+        """Name the files that turns changed, and that are not as they were before."""
+        workspace = self._runtime.workspace(self.session)
+        return self._runtime.run(workspace.changed_files(turns)) if workspace is not None else []
+
+    def restore_files(
+        self,
+        order: RestoreFiles,
+        hear: Callable[[RestoreCounted | RestoreEnded], None],
+        seconds: float,
+    ) -> None:
+        """Restore files without the session's journal; `hear` is called with what comes of it."""
+        workspace = self._runtime.workspace(self.session)
+        self._runtime.run(restore_files(workspace, order, hear), seconds)
+
+    # What the program around it does --------------------------------------------------------------
+
+    @property
+    def store(self) -> Store:
+        """The home's store."""
+        return self._runtime.store
+
+    def settle(self) -> None:
+        """Block until everything decided so far is durable."""
+        self._runtime.settle()
+
+    @property
+    def narrator(self) -> Narrator:
+        """What publishes events of this session that no actor knows of."""
+        return self.services.narrator_of(self.session)
+
+    def stop_asking(self) -> None:
+        """Stop asking: from now on, every call that needs a question is denied."""
+        self._runtime.stop_asking(self.session)
+
+    def change_model(self, profile: AgentProfile) -> None:
+        """Let the model of `profile` answer from the next call on."""
+        self._runtime.change_model(self.session, profile)
+
+    def reroute(self, routes: Routes) -> None:
+        """Go by other routing tables from now on."""
+        self._runtime.reroute(self.session, routes)
+
+    def renew(self) -> None:
+        """Finalize this session and begin another in its place."""
+        before = self.session
+        self.session = self.services.begin_another()
+        self._runtime.finalize(before, "new")
+
+    def switch(self, session: str) -> None:
+        """Take up another session, and leave this one. Raises `SteersmanError`: then it stays."""
+        if self.services.take_up is None:
+            raise UsageError("another session cannot be resumed here", "`steersman chat --resume`")
+        before, self.session = self.session, self.services.take_up(session)
+        self._runtime.leave(before)
+
+    def stay(self) -> None:
+        """Take up no other session here from now on."""
+        self.services = replace(self.services, take_up=None)
+
+    def finalize(self, cause: str = "user") -> None:
+        """Finalize the session."""
+        self._runtime.finalize(self.session, cause)
+
+    def leave(self, cause: str = "exit") -> None:
+        """Stop what runs, keep everything, let go of the session."""
+        self._runtime.leave(self.session, cause)

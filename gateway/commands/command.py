@@ -1,0 +1,348 @@
+"""What a slash command is: a function that is declared once.
+
+Everything else is made from the declaration: the reading of what a person types, completion, `/help`,
+`docs/commands.md`, the commands that an editor lists, and the calls that come as data from the control
+socket, `chat --json` and HTTP. Keys and programs do not write `/queue edit 2 TEXT`, to be read again:
+they send `queue_edit(2, "TEXT")`, a `CommandCall`, which the type checker has checked.
+
+To add a command
+----------------
+1. Write a function in a module of this folder, or in a new module: all of them are read. Its first
+   parameter is the session's client, the others are what a person types, and their types say how it
+   is read (see `Argument`). It answers with a `Reply`: data for programs, text for people.
+
+       @command("ping", "session", "Say that the session is there.")
+       def ping(client: SessionClient, name: Text = "") -> Reply:
+           answer = client.services.config.commands.of("ping_answer", str)
+           return Reply(ok=True, data={"answer": answer}, text=f"{answer} {name}".rstrip())
+
+   `@command("queue edit", …)` declares a verb of `/queue`.
+2. A setting of the command is a key with its default and a comment in `[commands]` of `config.toml`. Its
+   type is that of its default, so nothing else declares it.
+3. Write a test that runs the command: `tests/house/test_commands.py` fails for one that no test types.
+4. Run `make docs`: `make check` fails until `docs/commands.md` and `docs/configuration.md` say so.
+"""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from io import StringIO
+from typing import Annotated, Any, Concatenate, Generic, Literal, ParamSpec, get_args, get_origin
+
+from msgspec import field
+
+from ...machines.errors import UsageError
+from ...machines.value import Value
+from ..client import SessionClient
+
+P = ParamSpec("P")
+
+Group = Literal["talk", "queue", "agents", "goal", "files", "settings", "session"]
+GROUPS: dict[Group, str] = {
+    "talk": "Talk to the agent",
+    "queue": "What waits",
+    "agents": "Subagents",
+    "goal": "Goals",
+    "files": "Files",
+    "settings": "Settings of the session",
+    "session": "The session",
+}
+"""The headings under which commands are listed, in their order."""
+
+
+class Reply(Value):
+    """The one answer of a command: `data` for programs, `text` for people.
+
+    `leaves`: the interface in which it was typed should end.
+    """
+
+    ok: bool
+    data: dict[str, Any] = field(default_factory=dict[str, Any])
+    text: str = ""
+    leaves: bool = False
+
+
+class Argument(Value, kw_only=False):
+    """How a parameter is typed and shown; `Annotated[int, Argument("N")]`.
+
+    A positional parameter is one word, quotes taken off: a `str`, an `int`, or one of a `Literal`; with
+    `is_rest` it is all that follows, as it was typed. A keyword-only one is an option: a `bool` is a
+    flag, a tuple may be repeated. `of` says what completes it: a message of the `queue`, a `question`, a
+    `subagent`.
+    """
+
+    shown: str
+    is_rest: bool = False
+    of: str = ""
+
+
+Text = Annotated[str, Argument("TEXT", is_rest=True)]
+Number = Annotated[int, Argument("N", of="queue")]
+
+
+class Parameter(Value):
+    """One parameter of a command; `type` is that of one value, and `choices` are all that it may be."""
+
+    name: str
+    type: type[Any]
+    choices: tuple[str, ...]
+    shown: str
+    of: str
+    default: Any
+    is_rest: bool
+    is_option: bool
+    is_repeated: bool
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether it must be given."""
+        return self.default is inspect.Parameter.empty
+
+    @property
+    def option(self) -> str:
+        """How the option is called: `--turns`."""
+        return self.shown.partition(" ")[0]
+
+    @property
+    def usage(self) -> str:
+        """How it is shown: `N`, `[--all]`."""
+        return self.shown if self.is_needed else f"[{self.shown}]"
+
+    def read(self, word: str) -> Any:
+        """Read one value. Raises `ValueError` that says what is wrong."""
+        if self.choices:
+            if word.lower() not in self.choices:
+                raise ValueError(f"`{word}` is not one of {', '.join(self.choices)}")
+            return word.lower()
+        if self.type is str:
+            return word
+        try:
+            return self.type(word.removeprefix("#"))
+        except ValueError:
+            raise ValueError(f"`{word}` is not a number") from None
+
+    def check(self, value: Any) -> Any:
+        """Take a value that came as data; null stands for what is left out. Raises `ValueError`."""
+        if value is None and not self.is_needed:
+            return self.default
+        if self.is_repeated and isinstance(value, list):
+            return tuple(self._one(item) for item in value)  # pyright: ignore[reportUnknownVariableType]
+        return self._one(value)
+
+    def _one(self, value: Any) -> Any:
+        kinds = (int, float) if self.type is float else self.type
+        is_bool = isinstance(value, bool) and self.type is not bool
+        if not isinstance(value, kinds) or is_bool or (self.choices and value not in self.choices):
+            raise ValueError(f"`{self.name}` cannot be {value!r}")
+        return value
+
+
+class CommandCall(Value):
+    """A command with its arguments: what is sent instead of a line to be read again."""
+
+    command: Command[...]
+    arguments: Mapping[str, Any]
+
+    def run(self, client: SessionClient) -> Reply:
+        """Carry it out."""
+        return self.command.function(client, **self.arguments)
+
+
+class Command(Generic[P]):
+    """One slash command; calling it with its arguments gives a `CommandCall`.
+
+    `is_urgent`: it does not wait for what was said before it. `says`: with a text it is no command but a
+    message, sent as that. `verbs` are the commands whose names begin with this one's.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        group: Group,
+        doc: str,
+        function: Callable[Concatenate[SessionClient, P], Reply],
+        *,
+        aliases: tuple[str, ...] = (),
+        is_urgent: bool = False,
+        says: str = "",
+    ) -> None:
+        self.name, self.group, self.doc, self.function = name, group, doc, function
+        self.aliases, self.is_urgent, self.says = aliases, is_urgent, says
+        self.verbs: dict[str, Command[...]] = {}
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> CommandCall:
+        """Return the call with these arguments."""
+        names = (parameter.name for parameter in self.parameters if not parameter.is_option)
+        return CommandCall(
+            command=self, arguments={**dict(zip(names, args, strict=False)), **kwargs}
+        )
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What it takes, read off the function."""
+        found = list(inspect.signature(self.function, eval_str=True).parameters.values())
+        return tuple(_parameter(parameter) for parameter in found[1:])
+
+    @property
+    def usage(self) -> str:
+        """What follows its name; of a command with verbs all that may follow."""
+        if not self.verbs:
+            return self.own_usage
+        verbs = [f"{name} {verb.usage}".strip() for name, verb in self.verbs.items()]
+        return f"[{'|'.join([self.own_usage, *verbs] if self.own_usage else verbs)}]"
+
+    @property
+    def own_usage(self) -> str:
+        """What follows its name where that is no verb."""
+        options = [parameter.usage for parameter in self.parameters if parameter.is_option]
+        others = [parameter.usage for parameter in self.parameters if not parameter.is_option]
+        return " ".join([*options, *others] if self._takes_rest else [*others, *options])
+
+    @property
+    def _takes_rest(self) -> bool:
+        return any(parameter.is_rest for parameter in self.parameters)
+
+    def parse(self, text: str) -> CommandCall:
+        """Read what follows the name. Raises `UsageError`, whose message is a whole answer."""
+        first, _, rest = text.strip().partition(" ")
+        verb = self.verbs.get(first.lower())
+        if verb is not None and (verb.parameters or not rest.strip() or not self._takes_rest):
+            return verb.parse(rest)
+        if verb is None and self.verbs and first and not self.parameters:
+            raise UsageError(f"No `/{self.name} {first}`. There are: {', '.join(self.verbs)}.")
+        try:
+            return CommandCall(command=self, arguments=_Reading(self.parameters).read(text))
+        except ValueError as error:
+            raise UsageError(f"{error}: /{self.name} {self.own_usage}.") from None
+
+    def call(self, arguments: Mapping[str, Any]) -> CommandCall:
+        """Take arguments that came as data. Raises `ValueError`."""
+        known = {parameter.name: parameter for parameter in self.parameters}
+        if unknown := arguments.keys() - known.keys():
+            raise ValueError(f"`{self.name}` has no argument `{min(unknown)}`")
+        for name, parameter in known.items():
+            if parameter.is_needed and name not in arguments:
+                raise ValueError(f"`{self.name}` needs `{name}`")
+        return CommandCall(
+            command=self, arguments={name: known[name].check(arguments[name]) for name in arguments}
+        )
+
+
+class _Reading:
+    """Reads one line by some parameters: options stand before a text, else anywhere."""
+
+    def __init__(self, parameters: tuple[Parameter, ...]) -> None:
+        self._options = {
+            parameter.option: parameter for parameter in parameters if parameter.is_option
+        }
+        self._others = [parameter for parameter in parameters if not parameter.is_option]
+        self._parameters = parameters
+        self._values: dict[str, Any] = {}
+
+    def read(self, text: str) -> dict[str, Any]:
+        """Return the values by name. Raises `ValueError`."""
+        rest, others, has_options = text.strip(), list(self._others), bool(self._options)
+        while rest:
+            if has_options and rest.startswith("--"):
+                word, after = _word(rest)
+                has_options = word != "--"  # what follows is text, whatever it looks like
+                rest = self._option(word, after) if has_options else after
+            elif not others:
+                break
+            elif others[0].is_rest:
+                self._values[others.pop(0).name], rest = rest, ""
+            elif others[0].is_repeated:
+                word, rest = _word(rest)
+                name = others[0].name
+                self._values[name] = (*self._values.get(name, ()), others[0].read(word))
+            else:
+                word, rest = _word(rest)
+                self._values[others[0].name] = others[0].read(word)
+                others.pop(0)
+        if rest and self._parameters:
+            raise ValueError(f"`{rest}` makes no sense here")
+        for parameter in self._parameters:
+            if parameter.is_needed and parameter.name not in self._values:
+                raise ValueError(f"{parameter.shown} is missing")
+        return self._values
+
+    def _option(self, word: str, rest: str) -> str:
+        name, has_value, value = word.partition("=")
+        option = self._options.get(name)
+        if option is None:
+            known = ", ".join(self._options)
+            raise ValueError(
+                f"`{name}` is not one of {known}; write `--` before a text that begins like an option"
+            )
+        if option.type is bool:
+            self._values[option.name] = True
+            return rest
+        if not has_value:
+            if not rest:
+                raise ValueError(f"`{name}` needs a value")
+            value, rest = _word(rest)
+        try:
+            read = option.read(value)
+        except ValueError:
+            raise ValueError(f"`{name} {value}` is no number") from None
+        before = self._values.get(option.name, ())
+        self._values[option.name] = (*before, read) if option.is_repeated else read
+        return rest
+
+
+def _word(text: str) -> tuple[str, str]:
+    """Take the first word off a text, quotes and backslashes read as in a shell."""
+    stream = StringIO(text)
+    words = shlex.shlex(stream, posix=True)
+    words.whitespace_split, words.commenters = True, ""
+    try:
+        word = words.get_token() or ""
+    except ValueError as error:
+        raise ValueError(f"`{text}` can't be read: {error}") from None
+    return word, stream.read().strip()
+
+
+def _parameter(found: inspect.Parameter) -> Parameter:
+    kind, about, is_repeated = found.annotation, Argument(found.name.upper()), False
+    while get_args(kind) and get_origin(kind) is not Literal:  # down to the type of one value
+        is_repeated = is_repeated or get_origin(kind) is tuple
+        notes = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+        about = next((note for note in notes if isinstance(note, Argument)), about)
+        kind = get_args(kind)[0]
+    choices: tuple[str, ...] = get_args(kind) if get_origin(kind) is Literal else ()
+    return Parameter(
+        name=found.name,
+        type=str if choices else kind,
+        choices=choices,
+        shown="|".join(choices) if choices and about.shown == found.name.upper() else about.shown,
+        of=about.of,
+        default=found.default,
+        is_rest=about.is_rest,
+        is_option=found.kind is inspect.Parameter.KEYWORD_ONLY,
+        is_repeated=is_repeated,
+    )
+
+
+DECLARED: dict[str, Command[...]] = {}
+"""Every command by its whole name, in the order of declaration; `registry.py` reads all modules."""
+
+
+def command(
+    name: str,
+    group: Group,
+    doc: str,
+    *aliases: str,
+    is_urgent: bool = False,
+    says: str = "",
+) -> Callable[[Callable[Concatenate[SessionClient, P], Reply]], Command[P]]:
+    """Declare a function as a command; `doc` is its line in `/help`."""
+
+    def declare(function: Callable[Concatenate[SessionClient, P], Reply]) -> Command[P]:
+        made = Command(name, group, doc, function, aliases=aliases, is_urgent=is_urgent, says=says)
+        DECLARED[name] = made
+        return made
+
+    return declare

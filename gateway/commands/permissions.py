@@ -1,0 +1,78 @@
+"""`/permissions`: the rules in force, a dry run of a call, and what is allowed for this session."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import Annotated, Any
+
+from ...machines.messages import Allow
+from ..client import SessionClient
+from ..permission import draw_rules, explained, rules_view
+from ..redaction import Redactor
+from .command import Argument, Reply, Text, command
+
+Tool = Annotated[str, Argument("TOOL")]
+
+
+@command(
+    "permissions",
+    "settings",
+    "Show the permission rules; try a call; allow more, or ask again.",
+)
+def permissions(client: SessionClient) -> Reply:
+    """Show the rules in force."""
+    found = client.describe()
+    rules = found.permissions
+    data = {"rules": rules_view(rules.rules), "allowed": rules_view(found.allowed)}
+    said = draw_rules(found.allowed, rules.rules, rules.default_yes)
+    return Reply(ok=True, data=_shown({**data, "yes": rules.default_yes}), text=said)
+
+
+@command("permissions list", "settings", "Show the rules in force.")
+def list_permissions(client: SessionClient) -> Reply:
+    """Show the rules in force."""
+    return permissions.function(client)
+
+
+@command("permissions explain", "settings", "Say what would happen to a call, and by which rule.")
+def explain_permission(client: SessionClient, tool: Tool, text: Text = "") -> Reply:
+    """Dry-run a call."""
+    found = client.describe()
+    data, said = explained(found.permissions, found.allowed, tool, text, found.folder)
+    return Reply(ok=True, data=_shown(data), text=said)
+
+
+@command("permissions allow", "settings", "Run calls like this one without asking.")
+def allow(
+    client: SessionClient, tool: Tool, pattern: Annotated[str, Argument("PATTERN", is_rest=True)]
+) -> Reply:
+    """Allow something for the rest of the session."""
+    match = _unquoted(pattern)
+    answer = client.ask(Allow(tool=tool, pattern=match))
+    said = f"Runs without asking in this session: {tool} {shlex.quote(match)}."
+    return Reply(ok=bool(answer.get("ok")), data={"tool": tool, "match": match}, text=said)
+
+
+@command("permissions forget", "settings", "Ask again about what was allowed.")
+def forget(client: SessionClient, number: Annotated[int, Argument("N")]) -> Reply:
+    """Take back what was allowed in this session."""
+    allowed = client.describe().allowed
+    if not 0 < number <= len(allowed):
+        text = f"Forget which? /permissions numbers them; 1 to {len(allowed)}."
+        return Reply(ok=False, text=text)
+    rule = allowed[number - 1]
+    answer = client.ask(Allow(tool=rule.tool, pattern=rule.match, is_given=False))
+    said = f"Asked about again: {rule.tool} {shlex.quote(rule.match)}."
+    return Reply(
+        ok=bool(answer.get("ok")), data={"tool": rule.tool, "match": rule.match}, text=said
+    )
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
+
+
+def _shown(data: dict[str, Any]) -> dict[str, Any]:
+    shown: dict[str, Any] = Redactor(os.environ).data(data)
+    return shown

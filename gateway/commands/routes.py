@@ -1,0 +1,72 @@
+"""`/routes`: which routing tables a session goes by, and what they would do with a message."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from ...journal.codec import decode
+from ...journal.record import SessionRecord
+from ...machines.errors import SteersmanError
+from ...machines.messages import PolicyChange
+from ...machines.policy import RoutesChoice
+from ...workflows.routing import refusals
+from ...workflows.spelling import table_names
+from ..client import SessionClient
+from ..explaining import as_said, draw_explanation, explanation, state_of
+from .command import Argument, Reply, Text, command
+
+
+def _record(client: SessionClient) -> SessionRecord:
+    return decode(SessionRecord, client.state())
+
+
+@command("routes", "settings", "Show or choose the routing table; explain what a message would do.")
+def routes(client: SessionClient) -> Reply:
+    """Say which table the session goes by."""
+    record = _record(client)
+    table, notice = client.services.router.routes(record.routes)
+    by = "this session" if record.routes else "the configuration"
+    text = f"The routing table is `{table.name}`, by {by}. {table.doc}"
+    data = {"table": table.name, "is_chosen": record.routes is not None, "notice": notice}
+    return Reply(ok=True, data=data, text=f"{text}\n{notice}".rstrip())
+
+
+@command("routes use", "settings", "Go by another routing table from now on.")
+def use_routes(
+    client: SessionClient,
+    name: Annotated[str, Argument("NAME")],
+    *,
+    unsafe: Annotated[bool, Argument("--unsafe")] = False,
+) -> Reply:
+    """Choose a table for this session; `--unsafe`: also one that breaks a safety rule."""
+    if name not in table_names():
+        return Reply(ok=False, text=f"Use which table? {', '.join(table_names())}.")
+    choice = RoutesChoice(table=name, may_be_unsafe=unsafe)
+    if not unsafe and (faults := refusals(name)):
+        why = "\n".join(f"  {fault.message}" for fault in faults)
+        said = f"Table `{name}` breaks safety rules, and is used only with --unsafe:\n{why}"
+        return Reply(
+            ok=False, data={"table": name, "faults": [fault.message for fault in faults]}, text=said
+        )
+    try:
+        table, notice = client.services.router.routes(choice)
+    except SteersmanError as error:
+        return Reply(ok=False, text=str(error))
+    answer = client.ask(PolicyChange(routes=choice))
+    if not answer.get("ok", True):
+        return Reply(ok=False, data=answer, text=str(answer.get("reason")))
+    client.reroute(table)
+    said = f"This session goes by the routing table `{name}` from now on. {table.doc}"
+    return Reply(ok=True, data={"ok": True, "table": name}, text=f"{said}\n{notice}".rstrip())
+
+
+@command("routes explain", "settings", "Say what a message would do, without sending it.")
+def explain_route(client: SessionClient, text: Text) -> Reply:
+    """Dry-run a message."""
+    record = _record(client)
+    policy = client.describe().policy
+    table, _ = client.services.router.routes(record.routes)
+    found, to, _ = as_said(text, "auto", client.classify)
+    doing, company = state_of(record)
+    data = explanation(table, text, found, doing, policy, company, to)
+    return Reply(ok=True, data=data, text=draw_explanation(data))

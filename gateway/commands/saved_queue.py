@@ -1,0 +1,261 @@
+"""The verbs of `/queue` about queues that are saved: restored, thrown away, exported, imported."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+from ...machines.errors import SteersmanError
+from ...machines.messages import QueueChange, QueueImport, ResumeQueue
+from ..client import SessionClient
+from ..formats import age
+from ..home import find_session, refuse_run
+from ..progress import item_line
+from ..queue_file import SavedItem, read_file, write_file
+from ..saved_queue import item_count
+from ..shelf import Saved, Shelf
+from .command import Argument, Reply, command
+
+WAYS = ("--merge", "--replace", "--keep")
+Merge = Annotated[bool, Argument("--merge")]
+Replace = Annotated[bool, Argument("--replace")]
+Keep = Annotated[bool, Argument("--keep")]
+SessionName = Annotated[str, Argument("ID")]
+File = Annotated[str, Argument("FILE")]
+
+
+def way_of(merge: bool, replace: bool, keep: bool) -> str:
+    """Return what is done with a queue that is not empty; empty where nothing was said."""
+    return next((way for way, said in zip(WAYS, (merge, replace, keep), strict=True) if said), "")
+
+
+@command("queue restore", "queue", "List what is saved, or bring another session's queue here.")
+def restore_queue(
+    client: SessionClient,
+    session: SessionName = "",
+    *,
+    everywhere: Annotated[bool, Argument("--list")] = False,
+    merge: Merge = False,
+    replace: Replace = False,
+    keep: Keep = False,
+) -> Reply:
+    """List what is saved here, or everywhere (`--list`), or bring another session's queue here."""
+    if everywhere:
+        return _list_all(client.services.shelf)
+    found = _named(client, session)
+    if isinstance(found, Reply):
+        return found
+    if found is None:
+        return _list_here(client)
+    return _bring(client, found, way_of(merge, replace, keep))
+
+
+def resume_saved(client: SessionClient, session: str, way: str) -> Reply | None:
+    """Bring another session's queue here and run it; none when that is this one.
+
+    Where nothing is in the way that session itself is taken up, since what was interrupted there can
+    only go on from its checkpoint in its own conversation: none, too, and the resume is its own.
+    """
+    found = _named(client, session)
+    if found is None or isinstance(found, Reply):
+        return found
+    if client.services.take_up is not None and found.items and not client.queue()["items"]:
+        return _go_there(client, found)
+    brought = _bring(client, found, way)
+    if not brought.ok or not brought.data.get("restored"):
+        return brought
+    answer = client.ask(ResumeQueue())
+    count = answer.get("restored") or brought.data["restored"]
+    first, after = answer.get("number"), answer.get("after")
+    then = f"They run after #{after}." if after else f"Processing #{first}..."
+    return Reply(
+        ok=True,
+        data={**brought.data, **answer, "restored": count},
+        text=f"Restored {item_count(count)}. {then}",
+    )
+
+
+@command("queue discard", "queue", "Delete everything that is saved, also what was interrupted.")
+def discard_queue(client: SessionClient, session: SessionName = "") -> Reply:
+    """Withdraw everything that is saved, here or in the session that is named."""
+    found = _named(client, session)
+    if isinstance(found, Reply):
+        return found
+    if found is not None:
+        return _throw_away(client, found)
+    before = client.queue()["items"]
+    answer = client.ask(QueueChange(op="clear"))
+    if not answer.get("ok"):
+        return Reply(ok=False, data=answer, text=f"Nothing was discarded: {answer.get('reason')}.")
+    left = {item["id"] for item in client.queue()["items"]}
+    gone = [item["number"] for item in before if item["id"] not in left]
+    text = f"Discarded {item_count(len(gone))}." if gone else "Nothing is saved."
+    return Reply(ok=True, data={"withdrawn": gone}, text=text)
+
+
+@command("queue export", "queue", "Write the queue to a TOML file.")
+def export_queue(client: SessionClient, file: File) -> Reply:
+    """Write the queue to a TOML file."""
+    path = _path(client, file)
+    queue = client.record().queue
+    try:
+        count = write_file(path, client.session, queue, time.time())
+    except SteersmanError as error:
+        return _refused(error)
+    return Reply(
+        ok=True,
+        data={"file": str(path), "items": count},
+        text=f"Exported {item_count(count)} to {path}.",
+    )
+
+
+@command("queue import", "queue", "Add what waits in a TOML file: all of it, or nothing.")
+def import_queue(client: SessionClient, file: File) -> Reply:
+    """Add what waits in a TOML file to the queue: all of it, or nothing."""
+    try:
+        found = read_file(_path(client, file))
+    except SteersmanError as error:
+        return _refused(error)
+    return _take_in(client, found, "Imported")
+
+
+# Parts --------------------------------------------------------------------------------------------
+
+
+def _path(client: SessionClient, name: str) -> Path:
+    """Take a file's name as relative to the session's folder."""
+    return client.describe().folder / Path(name).expanduser()
+
+
+def _refused(error: SteersmanError) -> Reply:
+    hint = f"\n  {error.hint}" if error.hint else ""
+    return Reply(ok=False, data={"reason": str(error)}, text=f"{error}{hint}")
+
+
+def _take_in(
+    client: SessionClient, found: list[SavedItem], done: str, *, may_overfill: bool = False
+) -> Reply:
+    said = tuple((item.content, item.user, item.attached) for item in found)
+    answer = client.ask(QueueImport(items=said, may_overfill=may_overfill))
+    if not answer.get("ok"):
+        room = answer.get("room", 0)
+        why = answer.get("reason", "")
+        if why == "queue_full":
+            why = f"{item_count(len(found))} and room for {room}"
+        return Reply(ok=False, data=answer, text=f"Nothing was imported: {why}.")
+    data = {**answer, "restored": len(answer["imported"])}
+    is_held = answer.get("state") == "held" and found
+    held = " Held: /queue resume runs them." if is_held else ""
+    return Reply(ok=True, data=data, text=f"{done} {item_count(len(found))}.{held}")
+
+
+def _list_here(client: SessionClient) -> Reply:
+    data = client.queue()
+    lines = [item_line(item) for item in data["items"]]
+    if not lines:
+        return Reply(
+            ok=True,
+            data=data,
+            text="Nothing is saved here. `/queue restore --list` lists all sessions.",
+        )
+    lines.append("`/queue resume` continues, `/queue discard` deletes.")
+    return Reply(ok=True, data=data, text="\n".join(lines))
+
+
+def _list_all(shelf: Shelf) -> Reply:
+    saved, now, lines = shelf.saved(), time.time(), list[str]()
+    for queue in saved:
+        ago = age(max(0.0, now - queue.row.updated))
+        lines.append(
+            f"{queue.row.session}  {item_count(len(queue.items))}, {ago}  {queue.row.folder}"
+        )
+        lines += [f"  {item_line(item)}" for item in queue.view()["items"]]
+    data = {"saved": [queue.view() for queue in saved]}
+    return Reply(ok=True, data=data, text="\n".join(lines) or "No session has a saved queue.")
+
+
+def _named(client: SessionClient, name: str) -> Saved | Reply | None:
+    """Find another session's saved queue; none when it is this one's, or none was named."""
+    shelf = client.services.shelf
+    if not name:
+        return None
+    try:
+        row = find_session(shelf.store.sessions(), name)
+        return None if row.session == client.session else shelf.of(row)
+    except SteersmanError as error:
+        return _refused(error)
+
+
+def _bring(client: SessionClient, found: Saved, way: str) -> Reply:
+    """Move another session's queue here: first it is safe here, then it is withdrawn there."""
+    name = found.row.session
+    try:
+        refuse_run(found.row)
+    except SteersmanError as error:
+        return _refused(error)
+    here = [item for item in client.queue()["items"] if item["state"] != "running"]
+    if here and not way:
+        if client.can_ask():
+            ways = " or ".join(f"`{option}`" for option in WAYS)
+            wait = "waits" if len(here) == 1 else "wait"
+            already = f"{item_count(len(here))} {wait} here already."
+            text = f"{already} Use `/queue restore {name}` with {ways}."
+            return Reply(ok=False, data={"reason": "not_empty", "ways": list(WAYS)}, text=text)
+        way = "--keep"
+    if here and way == "--keep":
+        text = f"Kept as it is; session {name} keeps its saved queue, too."
+        return Reply(ok=True, data={"restored": 0, "kept": len(here)}, text=text)
+    replaced = [item["number"] for item in here] if way == "--replace" else []
+    return _move(client, name, replaced, may_overfill=not here or bool(replaced))
+
+
+def _move(client: SessionClient, name: str, replaced: list[int], *, may_overfill: bool) -> Reply:
+    """Take in what another session saved, then let go of what it replaces and of the original.
+
+    One journal keeps both sessions in order, so nothing is gone before it is safe.
+    """
+    shelf = client.services.shelf
+    try:
+        with shelf.tended(name) as ask:
+            found = shelf.of(shelf.store.load(name).row)
+            items = [
+                SavedItem(
+                    content=item.text, status=item.state, user=item.user, attached=item.attached
+                )
+                for item in found.items
+            ]
+            if not items:
+                return Reply(
+                    ok=False, data={"restored": 0}, text=f"Session {name} has no saved queue."
+                )
+            done = f"Restored from session {name}:"
+            taken = _take_in(client, items, done, may_overfill=may_overfill)
+            if taken.ok:
+                for number in replaced:
+                    client.ask(QueueChange(op="withdraw", number=number))
+                ask(QueueChange(op="clear"))
+            return taken
+    except SteersmanError as error:
+        return _refused(error)
+
+
+def _go_there(client: SessionClient, found: Saved) -> Reply | None:
+    try:
+        refuse_run(found.row)
+        client.switch(found.row.session)
+    except SteersmanError as error:
+        return _refused(error)
+    return None
+
+
+def _throw_away(client: SessionClient, found: Saved) -> Reply:
+    name = found.row.session
+    try:
+        gone = client.services.shelf.discard(name)
+    except SteersmanError as error:
+        return _refused(error)
+    data = {"session": name, "withdrawn": [item.number for item in gone.items]}
+    return Reply(
+        ok=True, data=data, text=f"Discarded {item_count(len(gone.items))} of session {name}."
+    )

@@ -1,0 +1,201 @@
+"""The commands by which a person takes part in a running turn, and follows what became of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, get_args
+
+from ...journal.codec import encode_whole
+from ...machines.classification import addressee
+from ...machines.messages import Answer, Interrupt, PolicyChange, QueueChange, TakeBack
+from ..client import SessionClient
+from .command import Argument, Reply, Text, command
+
+BusyMode = Literal["interrupt", "steer", "queue"]
+MODES = get_args(BusyMode)
+LAST = 10_000
+"""A position behind whatever waits."""
+
+BECAME = {"pending": "waiting", "steered": "taken in"}
+
+
+@command("stop", "talk", "Stop the running turn and everything it started, now.", is_urgent=True)
+def stop(client: SessionClient) -> Reply:
+    """Interrupt the session, its children and its goal."""
+    answer = client.interrupt()
+    children: list[str] = answer.get("children") or []
+    if answer.get("interrupted") or children:
+        turn = [f"turn {answer['interrupted']}"] if answer.get("interrupted") else []
+        return Reply(ok=True, data=answer, text=f"Stopping {', '.join([*turn, *children])}.")
+    if answer.get("goal"):
+        return Reply(ok=True, data=answer, text="Goal paused. /goal resume continues.")
+    return Reply(
+        ok=True, data=answer, text=f"Nothing to stop: {answer.get('reason', 'nothing runs')}."
+    )
+
+
+@command(
+    "steer",
+    "talk",
+    "Send a message to the running turn, or to the subagent that it waits for.",
+    says="steer",
+)
+def steer(
+    client: SessionClient, text: Annotated[str, Argument("[@NAME|@parent] TEXT", is_rest=True)]
+) -> Reply:
+    """Send a steer; what becomes of it comes as an event."""
+    to, said = addressee(text)
+    client.send_message(said, "steer", to=to)
+    return Reply(ok=True)
+
+
+@command("smalltalk", "talk", "Ask a question without disturbing the work.", says="side_talk")
+def smalltalk(client: SessionClient, text: Text) -> Reply:
+    """Start a side talk; what becomes of it comes as an event."""
+    client.side_talk(text)
+    return Reply(ok=True)
+
+
+@command(
+    "answer",
+    "talk",
+    "Answer the question of a tool call: once, for this session, or no, and why.",
+    is_urgent=True,
+)
+def answer(
+    client: SessionClient,
+    question: Annotated[str, Argument("ID", of="question")],
+    choice: Literal["allow", "always", "deny"],
+    reason: Annotated[str, Argument("PATTERN|REASON", is_rest=True)] = "",
+) -> Reply:
+    """Answer a question that a tool call, anybody's, waits for."""
+    said = client.ask(Answer(question=question, choice=choice, reason=reason))
+    if not said.get("ok"):
+        why = str(said.get("reason", f"no question `{question}` is open"))
+        return Reply(
+            ok=False, data={"id": question, "reason": why}, text=f"{why[:1].upper()}{why[1:]}."
+        )
+    return Reply(ok=True, data={"id": question, "choice": choice}, text=f"{question}: {choice}.")
+
+
+@command("busy", "settings", "Show or set what a message during a turn does.")
+def busy(client: SessionClient, mode: BusyMode | None = None) -> Reply:
+    """Say what a message during a turn does, or choose it; it stays so for this session."""
+    if mode is None:
+        current = client.describe().policy.busy_mode
+        said = f"A message during a turn follows `{current}`. There are: {', '.join(MODES)}."
+        return Reply(ok=True, data={"ok": True, "busy_input_mode": current}, text=said)
+    answer = client.ask(PolicyChange(busy_mode=mode))
+    is_ok = bool(answer.get("ok", True))
+    said = f"A message during a turn now follows `{mode}`."
+    data = {**answer, "busy_input_mode": mode}
+    return Reply(ok=is_ok, data=data, text=said if is_ok else str(answer.get("reason")))
+
+
+@command("undo", "talk", "Queue the last message instead.")
+def undo(client: SessionClient) -> Reply:
+    """Take back how the last message was read: it waits in the queue instead.
+
+    One that stopped a turn and runs already is stopped in turn, and goes behind what it displaced.
+    """
+    answer = client.ask(TakeBack())
+    if not answer.get("ok"):
+        return Reply(
+            ok=False, data=answer, text=f"{answer.get('reason', 'There is nothing to take back')}."
+        )
+    if key := answer.pop("key", ""):
+        item = client.item_of(key)
+        answer["number"] = item.number if item else None
+        if item is None:
+            return Reply(ok=False, data=answer, text="The queue has no room for it.")
+    said = f"#{answer['number']} waits in the queue instead."
+    if turn := answer.get("stop"):
+        client.ask(Interrupt(cause="stop", turn=turn))
+        client.ask(QueueChange(op="move", number=answer["number"], position=LAST))
+        said = f"#{answer['number']} was stopped and waits in the queue instead."
+    if answer.get("offered"):
+        said += f"\n#{answer['offered']} was stopped already: /queue resume continues it."
+    return Reply(ok=True, data=answer, text=said)
+
+
+@command("receipts", "talk", "Show the outcome of each message.")
+def show_receipts(client: SessionClient, name: Annotated[str, Argument("ID")] = "") -> Reply:
+    """Tell what became of each message and interrupt, or of the one with an id."""
+    record = client.record()
+    said = {"items": encode_whole(record.queue)["items"]}
+    said["interrupts"] = {
+        interrupt.id: encode_whole(interrupt) for interrupt in record.interrupts.values()
+    }
+    found = receipts(client.redacted(said))
+    if name:
+        found = [
+            receipt for receipt in found if name in (receipt["id"], f"#{receipt.get('number')}")
+        ]
+        if not found:
+            return Reply(
+                ok=False, data={"receipts": []}, text=f"No receipt `{name}`. /receipts lists them."
+            )
+    lines = [_line(receipt) for receipt in found]
+    return Reply(
+        ok=True, data={"receipts": found}, text="\n".join(lines) or "There are no messages yet."
+    )
+
+
+def receipts(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """Read the receipts off a session's `items` and `interrupts`, in this order."""
+    return [
+        *(_of_item(item) for item in data["items"].values()),
+        *(_of_cancel(interrupt) for interrupt in data["interrupts"].values()),
+    ]
+
+
+def _of_item(item: dict[str, Any]) -> dict[str, Any]:
+    state = item.get("state", "pending")
+    became = item.get("deferred_to") or None
+    return {
+        "id": item["id"],
+        "kind": "message",
+        "number": item["number"],
+        "state": "handed back" if became else BECAME.get(state, state),
+        "became": became,
+        "turn": item.get("turn") or item.get("for_turn") or None,
+        "step": item.get("step") or None,
+        "why": item.get("why") or None,
+        "text": item["text"],
+    }
+
+
+def _of_cancel(cancel: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": cancel["id"],
+        "kind": "interrupt",
+        "state": cancel.get("state", "stopping"),
+        "turn": cancel["turn"],
+        "cause": cancel["cause"],
+        "matched": cancel.get("matched") or None,
+        "text": cancel.get("text", ""),
+        "told": [cancel["turn"], *cancel.get("told", ())],
+        "killed": list(cancel.get("killed", ())),
+        "survivors": list(cancel.get("survivors", ())),
+        "checkpoint": cancel.get("checkpoint"),
+        "kept": list(cancel.get("kept", ())),
+    }
+
+
+def _line(receipt: dict[str, Any]) -> str:
+    """Write a receipt as one line for people."""
+    if receipt["kind"] == "message":
+        at = f" ({receipt['turn']}" if receipt["turn"] else ""
+        at += f", step {receipt['step']}" if receipt["step"] else ""
+        at += ")" if at else ""
+        at += f", waits as {receipt['became']}" if receipt["became"] else ""
+        why = f": {receipt['why']}" if receipt["why"] else ""
+        return (
+            f"{receipt['id']} #{receipt['number']} {receipt['state']}{at}{why}  {receipt['text']}"
+        )
+    killed = f", killed {len(receipt['killed'])}" if receipt["killed"] else ""
+    left = f", left {receipt['survivors']}" if receipt["survivors"] else ""
+    told = ", ".join(receipt["told"])
+    kept = f", kept {len(receipt['kept'])}" if receipt["kept"] else ""
+    return (
+        f"{receipt['id']} {receipt['state']} ({receipt['cause']}): told {told}{killed}{left}{kept}"
+    )

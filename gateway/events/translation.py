@@ -1,0 +1,503 @@
+"""Translates what a session does into the events of the contract.
+
+An entry is translated when it is folded, with the record as it is then; its events are published when
+it is durable. Passing facts are published at once, with `seq` null.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, assert_never
+
+from ...actors.environment import Publication
+from ...journal import entries as e
+from ...journal.entries import LimitReached, LimitsGranted
+from ...journal.queue_record import ItemRecord, QueueRecord
+from ...journal.record import SessionRecord
+from ...machines.conversation import Usage
+from ...machines.facts import (
+    Fact,
+    MessageKnown,
+    MessageRejected,
+    Noticed,
+    OutputShown,
+    StoreLost,
+    TextStreamed,
+    ThoughtStreamed,
+)
+from ..acknowledgement import accepted
+from ..formats import iso
+from .child import of_child
+from .compaction import attachment_events, of_compaction, of_limits, of_revert, output_of
+from .contract import (
+    AcceptedEvent,
+    AnsweredEvent,
+    ErrorEvent,
+    Event,
+    InterruptedEvent,
+    InterruptingEvent,
+    NoticeEvent,
+    OutputEvent,
+    PermissionQuestionEvent,
+    Progress,
+    ProgressEvent,
+    QueueEvent,
+    QueueItem,
+    QueueView,
+    RecoveredEvent,
+    RejectedEvent,
+    RequeuedEvent,
+    SessionFinalizedEvent,
+    SessionStartedEvent,
+    SessionSuspendedEvent,
+    Stamp,
+    SteeredEvent,
+    StoppedEvent,
+    TextEvent,
+    ThinkingEvent,
+    Tokens,
+    ToolCallView,
+    ToolEndedEvent,
+    ToolStartedEvent,
+    TurnEndedEvent,
+    TurnStartedEvent,
+    TurnUsage,
+)
+from .goal import of_goal
+from .run import of_run
+
+CHANGES_QUEUE = (
+    e.Queued,
+    e.Requeued,
+    e.Deferred,
+    e.Edited,
+    e.Moved,
+    e.SteerAddressed,
+    e.Withdrawn,
+    e.QueueHeld,
+    e.QueueReleased,
+    e.TurnStarted,
+    e.TurnEnded,
+    e.Interrupted,
+    e.Steered,
+    e.Recovered,
+    e.Offered,
+    e.OfferAnswered,
+    e.OfferWanted,
+    e.Kept,
+    e.SteerArrived,
+)
+
+
+def item_view(item: ItemRecord, *, is_held: bool) -> QueueItem:
+    """Show a queue item as programs see it; of what is offered the answer, of a steer for whom."""
+    view = QueueItem(
+        id=item.id,
+        number=item.number,
+        state=item.state,
+        text=item.text,
+        progress=_progress(item.progress),
+        user=item.user,
+    )
+    if item.state == "offered" and item.answer:
+        view["answer"] = item.answer
+    if item.for_children:
+        view["children"] = list(item.for_children)
+    if item.goal:
+        view["goal"] = item.goal
+    if is_held:
+        view["held"] = True
+    return view
+
+
+def queue_view(queue: QueueRecord, *, is_all: bool = False) -> QueueView:
+    """Show a queue as programs see it: what has not ended, in order; `is_all`: what was replaced, too."""
+    shown = [*queue.live(), *(queue.superseded() if is_all else ())]
+    items = [item_view(item, is_held=queue.holds(item)) for item in shown]
+    return QueueView(state=queue.state, items=items)
+
+
+def usage_view(usage: Usage) -> Tokens:
+    """Show tokens, every field."""
+    return Tokens(
+        input=usage.input,
+        output=usage.output,
+        cache_read=usage.cache_read,
+        cache_write=usage.cache_write,
+        reasoning=usage.reasoning,
+        cost=round(usage.cost, 6),
+    )
+
+
+def _progress(progress: Mapping[str, Any] | None) -> Progress | None:
+    if progress is None:
+        return None
+    return Progress(done=progress["done"], total=progress["total"], unit=progress["unit"])
+
+
+class Narrator:
+    """Publishes one session's entries as events; `publish` must not block."""
+
+    def __init__(
+        self,
+        session: str,
+        publish: Callable[[Event], None],
+        now: Callable[[], float],
+        parent: str = "",
+    ) -> None:
+        self.publish = publish
+        self._session = session
+        self._parent = parent
+        self._now = now
+
+    def observe_entry(
+        self, entry: e.Entry, seq: int, time: float, record: SessionRecord
+    ) -> Publication | None:
+        """Translate an entry, with the record as it is with this entry folded."""
+        events = translate(entry, record, self._stamp(seq, time))
+        return partial(self._publish_all, events) if events else None
+
+    def _publish_all(self, events: list[Event]) -> None:
+        for event in events:
+            self.publish(event)
+
+    def observe_fact(self, fact: Fact) -> None:
+        """Publish a passing fact."""
+        self.publish(_of_fact(fact, self.stamp()))
+
+    def stamp(self) -> Stamp:
+        """Return what begins an event that is not journalled: a command's receipt, its result."""
+        return self._stamp(None, self._now())
+
+    def notice(self, text: str, client_id: str = "") -> None:
+        """Publish a notice; `client_id` is the key of a line that it repeats."""
+        event = NoticeEvent(type="notice", **self.stamp(), text=text)
+        if client_id:
+            event["client_id"] = client_id
+        self.publish(event)
+
+    def error(self, code: str, text: str, hint: str, client_id: str | None = None) -> None:
+        """Publish an error; `client_id` is the key of the line that it is about."""
+        event = ErrorEvent(type="error", **self.stamp(), code=code, text=text, hint=hint)
+        if client_id is not None:
+            event["client_id"] = client_id
+        self.publish(event)
+
+    def rejected(self, reason: str, text: str, client_id: str, hint: str) -> None:
+        """Give a message back to its sender."""
+        event = RejectedEvent(
+            type="rejected",
+            **self.stamp(),
+            reason=reason,
+            text=text,
+            client_id=client_id or None,
+            hint=hint,
+        )
+        self.publish(event)
+
+    def _stamp(self, seq: int | None, time: float) -> Stamp:
+        stamp = Stamp(seq=seq, time=iso(time), session=self._session)
+        if self._parent:
+            stamp["parent"] = self._parent
+        return stamp
+
+
+def translate(entry: e.Entry, record: SessionRecord, at: Stamp) -> list[Event]:
+    """Return the events of one entry, in order; many entries have one, some none."""
+    events = _of_session(entry, record, at)
+    events += of_goal(entry, record.goals, at)
+    if record.run is not None:
+        events += of_run(entry, record, record.run, at)
+    if isinstance(entry, CHANGES_QUEUE):
+        events.append(QueueEvent(type="queue", **at, **queue_view(record.queue)))
+    return events
+
+
+def _of_session(entry: e.Entry, record: SessionRecord, at: Stamp) -> list[Event]:
+    match entry:
+        case e.SessionOpened():
+            return [_started(record, at, is_resumed=False)]
+        case e.SessionResumed():
+            return [_started(record, at, is_resumed=True)]
+        case e.SessionSuspended():
+            return [SessionSuspendedEvent(type="session_suspended", **at)]
+        case e.SessionFinalized():
+            name, cause = entry.finalize, entry.cause
+            return [SessionFinalizedEvent(type="session_finalized", **at, id=name, cause=cause)]
+        case e.Recovered():
+            return _recovered(entry, record, at)
+        case e.Queued(child="", purpose="", goal=""):
+            return [_queued(entry, at), *attachment_events(entry.attached, at)]
+        case e.Edited():
+            return attachment_events(entry.attached, at)
+        case LimitReached() | LimitsGranted():
+            return [of_limits(entry, at)]
+        case e.CompactionBegun() | e.Compacted():
+            return of_compaction(entry, at)
+        case e.RevertBegun() | e.Reverted() | e.RevertRefused():
+            return of_revert(entry, record, at)
+        case e.Requeued():
+            return [_requeued(entry.item, entry.why, record.queue.items[entry.item], at)]
+        case e.Deferred():
+            return [_requeued(entry.item, entry.why, record.queue.items[entry.new_item], at)]
+        case e.Steered():
+            return [
+                SteeredEvent(type="steered", **at, id=item, turn=entry.turn, step=entry.step)
+                for item in entry.items
+            ]
+        case _:
+            return of_child(entry, record, at) or _of_turn(entry, record, at)
+
+
+def _of_turn(entry: e.Entry, record: SessionRecord, at: Stamp) -> list[Event]:
+    match entry:
+        case e.TurnStarted():
+            return [
+                TurnStartedEvent(
+                    type="turn_started",
+                    **at,
+                    turn=entry.turn,
+                    item=entry.item,
+                    number=entry.number,
+                )
+            ]
+        case e.ModelCallFailed():
+            return [
+                ErrorEvent(
+                    type="error", **at, code="model_failed", text=entry.reason, hint=entry.hint
+                )
+            ]
+        case e.TurnEnded():
+            return [_turn_ended(entry.turn, entry.status, record, at)]
+        case e.InterruptPlanned():
+            text = f"Stopping after {', '.join(entry.tools)}"
+            return [*_taken_as_interrupt(entry, at), NoticeEvent(type="notice", **at, text=text)]
+        case e.InterruptCalledOff():
+            text = "The stop is cancelled: the turn continues."
+            return [NoticeEvent(type="notice", **at, text=text)]
+        case e.InterruptRequested():
+            turn = entry.turn or None
+            interrupting = InterruptingEvent(
+                type="interrupting", **at, turn=turn, cause=entry.cause
+            )
+            return [*_taken_as_interrupt(entry, at), interrupting]
+        case e.Interrupted():
+            interrupted = InterruptedEvent(
+                type="interrupted",
+                **at,
+                turn=entry.turn,
+                cause=entry.cause,
+                checkpoint=_progress(entry.checkpoint),
+            )
+            return [interrupted, _turn_ended(entry.turn, "interrupted", record, at)]
+        case e.Stopped():
+            return [
+                StoppedEvent(
+                    type="stopped",
+                    **at,
+                    turn=entry.turn or None,
+                    killed=list(entry.killed),
+                    survivors=list(entry.survivors),
+                )
+            ]
+        case e.ProgressMade():
+            return [
+                ProgressEvent(
+                    type="progress",
+                    **at,
+                    turn=entry.turn,
+                    done=entry.done,
+                    total=entry.total,
+                    unit=entry.unit,
+                )
+            ]
+        case e.QuestionAsked():
+            return [question_asked(entry, at)]
+        case e.QuestionAnswered():
+            return [
+                AnsweredEvent(
+                    type="answered",
+                    **at,
+                    id=entry.question,
+                    turn=entry.turn,
+                    choice=entry.choice,
+                )
+            ]
+        case e.ToolIntended():
+            return [tool_started(entry, at)]
+        case e.ToolEnded():
+            return [_tool_ended(entry, entry.exit_code, entry.bytes, at)]
+        case e.ToolRefused():
+            refused = _tool_ended(entry, None, 0, at)
+            refused["reason"] = entry.reason
+            return [refused]
+        case _:
+            return []
+
+
+def question_asked(entry: e.QuestionAsked, at: Stamp) -> PermissionQuestionEvent:
+    """Return the event of a question about a tool call."""
+    return PermissionQuestionEvent(
+        type="question",
+        **at,
+        id=entry.question,
+        kind="permission",
+        tool=entry.tool,
+        arguments=entry.arguments,
+        options=["allow", "always", "deny"],
+        rule=entry.rule or None,
+        source=entry.source or None,
+        outside=entry.is_outside,
+    )
+
+
+def tool_started(entry: e.ToolIntended, at: Stamp) -> ToolStartedEvent:
+    """Return the event of a tool call that begins."""
+    return ToolStartedEvent(
+        type="tool_started",
+        **at,
+        turn=entry.turn,
+        call=entry.call,
+        tool=entry.tool,
+        arguments=entry.arguments,
+    )
+
+
+def _tool_ended(
+    entry: e.ToolEnded | e.ToolRefused, exit_code: int | None, size: int, at: Stamp
+) -> ToolEndedEvent:
+    lines, output = output_of(entry)
+    return ToolEndedEvent(
+        type="tool_ended",
+        **at,
+        turn=entry.turn,
+        call=entry.call,
+        tool=entry.tool,
+        status=entry.status,
+        exit_code=exit_code,
+        bytes=size,
+        lines=lines,
+        output=output,
+    )
+
+
+def _started(record: SessionRecord, at: Stamp, *, is_resumed: bool) -> SessionStartedEvent:
+    return SessionStartedEvent(
+        type="session_started", **at, resumed=is_resumed, folder=record.folder
+    )
+
+
+def _recovered(entry: e.Recovered, record: SessionRecord, at: Stamp) -> list[Event]:
+    started = _started(record, at, is_resumed=True)
+    if not record.queue.order:
+        return [started]
+    recovered = RecoveredEvent(
+        type="recovered",
+        **at,
+        cause=entry.cause,
+        items=queue_view(record.queue)["items"],
+        last_active=iso(entry.last_active),
+        unknown=_unknown(record),
+    )
+    return [started, recovered]
+
+
+def _unknown(record: SessionRecord) -> list[ToolCallView]:
+    """List the calls whose outcome is not known."""
+    turn = record.turns.get(record.turn)
+    calls = turn.calls.values() if turn else ()
+    return [
+        ToolCallView(call=call.id, tool=call.tool, arguments=call.arguments)
+        for call in calls
+        if call.state == "unknown"
+    ]
+
+
+def _requeued(name: str, why: str, item: ItemRecord, at: Stamp) -> RequeuedEvent:
+    """Say as what a message waits again: as itself, or, handed back, as another item."""
+    return RequeuedEvent(type="requeued", **at, id=name, why=why, item=item.id, number=item.number)
+
+
+def _queued(entry: e.Queued, at: Stamp) -> AcceptedEvent:
+    return accepted(
+        at,
+        id=entry.item,
+        said_as=entry.said_as,
+        number=entry.number,
+        position=entry.position,
+        client_id=entry.client_id,
+        matched=entry.matched,
+        rule=entry.rule,
+        ack=entry.ack,
+        text=entry.text,
+        user=entry.user,
+        children=entry.for_children,
+    )
+
+
+def _taken_as_interrupt(
+    entry: e.InterruptPlanned | e.InterruptRequested, at: Stamp
+) -> list[AcceptedEvent]:
+    if not entry.text:
+        return []
+    event = accepted(
+        at,
+        id=entry.receipt,
+        said_as="interrupt",
+        client_id=entry.client_id,
+        matched=entry.matched,
+        rule=entry.rule,
+        ack=entry.ack,
+        text=entry.text,
+        user=entry.user,
+    )
+    return [event]
+
+
+def _turn_ended(turn: str, status: str, record: SessionRecord, at: Stamp) -> TurnEndedEvent:
+    known = record.turns[turn]
+    seconds = round(known.ended - known.started, 3)
+    event = TurnEndedEvent(
+        type="turn_ended",
+        **at,
+        turn=turn,
+        item=known.item,
+        status=status,
+        usage=TurnUsage(**usage_view(known.usage), seconds=seconds),
+    )
+    if known.reason:
+        event["reason"] = known.reason
+    return event
+
+
+def _of_fact(fact: Fact, at: Stamp) -> Event:
+    match fact:
+        case TextStreamed(turn=turn, delta=delta):
+            return TextEvent(type="text", **at, turn=turn, delta=delta)
+        case ThoughtStreamed(turn=turn, delta=delta):
+            return ThinkingEvent(type="thinking", **at, turn=turn, delta=delta)
+        case OutputShown(turn=turn, call=call, text=text):
+            return OutputEvent(type="output", **at, turn=turn, call=call, text=text)
+        case Noticed(text=text, seconds=seconds):
+            notice = NoticeEvent(type="notice", **at, text=text)
+            if seconds:
+                notice["seconds"] = seconds
+            return notice
+        case MessageRejected(reason=reason, text=text, client_id=client_id):
+            return RejectedEvent(
+                type="rejected", **at, reason=reason, text=text, client_id=client_id or None
+            )
+        case StoreLost(code=code, text=text, hint=hint):
+            return ErrorEvent(type="error", **at, code=code, text=text, hint=hint)
+        case MessageKnown():
+            return accepted(
+                at,
+                id=fact.id,
+                said_as=fact.said_as,
+                number=fact.number,
+                client_id=fact.client_id,
+                matched=fact.matched,
+                rule=fact.rule,
+                ack=fact.ack,
+            )
+        case _:
+            assert_never(fact)

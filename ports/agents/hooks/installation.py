@@ -1,0 +1,240 @@
+"""Our hooks in one agent's own configuration: what is there, what should be, and the changes between.
+
+Before the first change a file is copied into the state folder. Unless it has been changed since,
+uninstalling restores that copy, byte for byte; otherwise only our hooks are cut out. A file is
+replaced in one step and keeps its mode; a link to it stays a link. How a kind of file holds hooks is
+in a module of its own, which `HOOK_FORMATS` names.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec.structs import asdict
+
+from ....machines.errors import ConfigError, SteersmanError
+from ....machines.value import Value
+from ....workflows.agent_definition import HOOK_FORMATS, AgentDefinition
+from ....workflows.paths import write_private
+from .syntax import HookEntry, HookSyntax, NotUnderstood, wanted_entries
+
+
+class Change(Value):
+    """A file as it is and as it should be; `after` none: it should not be there."""
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+
+    def diff(self) -> str:
+        """Show the change as a unified diff."""
+        old, new = ((part or b"").decode(errors="replace") for part in (self.before, self.after))
+        lines = difflib.unified_diff(
+            old.splitlines(), new.splitlines(), str(self.path), str(self.path), lineterm=""
+        )
+        return "\n".join(lines)
+
+
+class _Receipt(Value):
+    """What a file was before us: the hash of what we wrote, and the copy's name if there was one."""
+
+    path: str
+    after: str
+    copy: str = ""
+
+
+class Installation:
+    """One agent's; `program` is how our command is called, `state` where copies are kept."""
+
+    def __init__(
+        self,
+        agent: AgentDefinition,
+        program: Sequence[str],
+        state: Path,
+        environ: Mapping[str, str],
+    ) -> None:
+        self.agent = agent
+        self.path = agent.hooks.path(environ)
+        self._format = HOOK_FORMATS[agent.hooks.format]
+        self._syntax: HookSyntax = HOOK_FORMATS.load(agent.hooks.format)
+        self._wanted = wanted_entries(agent, program, environ)
+        self._folder = state / "agents" / "copies"
+
+    def status(self) -> str:
+        """Say `installed`, `outdated` or `not installed`. Raises `ConfigError`."""
+        states: list[bool] = []
+        is_there = False
+        for path, entries in self._parts():
+            found = self._found(path)
+            is_there = is_there or bool(found)
+            states.append(sorted(found) == self._pairs(entries))
+        if not is_there:
+            return "not installed"
+        return "installed" if all(states) else "outdated"
+
+    def install(self) -> list[Change]:
+        """Say what has to change so that our hooks are there, and nothing else is touched.
+
+        Raises `ConfigError` for a file that is not understood, or a missing folder.
+        """
+        parent = self.path if self._format.is_folder else self.path.parent
+        if not parent.is_dir() and not self.agent.create_config_dir_if_missing:
+            raise SteersmanError(
+                f"{parent} is not there: {self.agent.name} was never started here",
+                f"start `{self.agent.start[0]}` once, then install the hooks",
+            )
+        changes: list[Change] = []
+        for path, entries in self._parts():
+            content = _read(path)
+            text = _decoded(path, content or b"")
+            if content is not None and sorted(self._found(path)) == self._pairs(entries):
+                continue
+            with _placed(path):
+                clean = self._syntax.removed(text, self.agent.name)
+                after = self._syntax.added(clean, self.agent, entries)
+            changes.append(Change(path=path, before=content, after=after.encode()))
+        return changes
+
+    def uninstall(self) -> list[Change]:
+        """Say what has to change so that nothing of ours is there."""
+        changes: list[Change] = []
+        for path, _ in self._parts():
+            content = _read(path)
+            if content is None or not self._found(path):
+                continue
+            receipt = self._receipt(path)
+            if receipt is not None and receipt.after == _hash(content):
+                copy = (self._folder / receipt.copy).read_bytes() if receipt.copy else None
+                changes.append(Change(path=path, before=content, after=copy))
+                continue
+            with _placed(path):
+                left = self._syntax.removed(_decoded(path, content), self.agent.name)
+            is_nothing = not left.strip() and self._format.is_own_file
+            changes.append(
+                Change(path=path, before=content, after=None if is_nothing else left.encode())
+            )
+        return changes
+
+    def apply(self, changes: Sequence[Change], *, is_install: bool) -> list[Path]:
+        """Carry changes out; returns the copies that were made. Raises `ConfigError`."""
+        copies: list[Path] = []
+        for change in changes:
+            try:
+                if _read(change.path) != change.before:
+                    raise ConfigError(
+                        "another program is changing it", "try again", file=str(change.path)
+                    )
+                if is_install:
+                    copies += self._note(change)
+                _replace(change, 0o755 if self._format.is_folder else 0o600)
+            except OSError as error:
+                message = f"it cannot be written: {error.strerror}"
+                raise ConfigError(
+                    message, "nothing else was changed", file=str(change.path)
+                ) from error
+        return copies
+
+    def _parts(self) -> list[tuple[Path, list[HookEntry]]]:
+        """List the files, and what each should hold; of a folder of scripts, one for each event."""
+        if self._format.is_folder:
+            return [(self.path / entry.name, [entry]) for entry in self._wanted]
+        return [(self.path, list(self._wanted))]
+
+    def _pairs(self, entries: Sequence[HookEntry]) -> list[tuple[str, str]]:
+        """Write entries as they are found again; a script's event is its name."""
+        is_folder = self._format.is_folder
+        return sorted(("" if is_folder else entry.name, entry.command) for entry in entries)
+
+    def _found(self, path: Path) -> list[tuple[str, str]]:
+        content = _read(path)
+        if content is None:
+            return []
+        with _placed(path):
+            return self._syntax.found(_decoded(path, content), self.agent.name)
+
+    def _note(self, change: Change) -> list[Path]:
+        """Keep what was there before us; a renewal keeps the first copy while it still holds."""
+        assert change.after is not None
+        receipt, copy = self._receipt(change.path), ""
+        made: list[Path] = []
+        if receipt and change.before is not None and receipt.after == _hash(change.before):
+            copy = receipt.copy
+        elif change.before is not None:
+            with _placed(change.path):
+                text = _decoded(change.path, change.before)
+                base = self._syntax.removed(text, self.agent.name).encode()
+            copy = f"{self.agent.name}-{_hash(base)[:16]}-{change.path.name}"
+            write_private(self._folder / copy, base)
+            made.append(self._folder / copy)
+        new = _Receipt(path=str(change.path), after=_hash(change.after), copy=copy)
+        write_private(self._receipt_file(change.path), json.dumps(asdict(new)).encode())
+        return made
+
+    def _receipt(self, path: Path) -> _Receipt | None:
+        try:
+            return _Receipt(**json.loads(self._receipt_file(path).read_bytes()))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def _receipt_file(self, path: Path) -> Path:
+        return self._folder / f"{self.agent.name}-{_hash(str(path).encode())[:16]}.json"
+
+
+@contextmanager
+def _placed(path: Path) -> Generator[None]:
+    """Add the name of the file to an error about its text."""
+    try:
+        yield
+    except NotUnderstood as error:
+        error.file = str(path)
+        raise
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        message = f"it cannot be read: {error.strerror}"
+        raise ConfigError(message, "check the file", file=str(path)) from error
+
+
+def _decoded(path: Path, content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise ConfigError("the text is not UTF-8", "nothing was changed", file=str(path)) from error
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _replace(change: Change, mode: int) -> None:
+    """Put the new content in place in one step, or take the file away. Raises `OSError`."""
+    path = change.path.resolve()
+    if change.after is None:
+        path.unlink(missing_ok=True)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if change.before is not None:
+        mode = path.stat().st_mode & 0o7777
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(file.fileno(), mode)
+            file.write(change.after)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except OSError:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,295 @@
+"""Hooks in JSON files, in the three shapes that agents use."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, field
+
+from ....machines.value import Value
+from ....workflows.agent_definition import AgentDefinition
+from ....workflows.document import is_list, is_table
+from .syntax import HookEntry, HookSyntax, NotUnderstood, is_ours
+
+# JSON as people write it, with places: what stands where, so that an edit touches nothing else
+# Comments and trailing commas are understood, since several agents allow them. Edits are insertions and
+# cuts in the text; what is not concerned stays byte for byte. The grammar is RFC 8259's, with comments.
+
+
+_BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*[\s\S]*?\*/)*")
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
+
+
+class JsonFault(Exception):
+    """The text is no JSON; `at` is the offset where that shows."""
+
+    def __init__(self, message: str, at: int) -> None:
+        super().__init__(message)
+        self.at = at
+
+
+class JsonNode(Struct, kw_only=True):
+    """A value and where it stands; `begin` is that of its key, where it has one."""
+
+    value: Any
+    begin: int
+    start: int
+    end: int
+    key: str = ""
+    children: list[JsonNode] = field(default_factory=list["JsonNode"])
+
+    def child(self, key: str) -> JsonNode | None:
+        """Find a member by its key; the last one counts, as everywhere."""
+        return next((child for child in reversed(self.children) if child.key == key), None)
+
+
+def parse(text: str) -> JsonNode:
+    """Read a whole text; an empty one is an empty object. Raises `JsonFault`."""
+    start = _skip(text, 0)
+    if start == len(text):
+        return JsonNode(value={}, begin=start, start=start, end=start)
+    node = _value(text, start, 0)
+    rest = _skip(text, node.end)
+    if rest < len(text):
+        raise JsonFault("there is more behind the end", rest)
+    return node
+
+
+def insert(text: str, container: JsonNode, value: Any, key: str = "") -> str:
+    """Add a value as the last one of an object or a list."""
+    if container.start == container.end:  # an empty file
+        return text[: container.start] + json.dumps({key: value}, indent=2) + "\n"
+    inner = _indent(text, container)
+    written = json.dumps(value, indent=2, ensure_ascii=False)
+    head = f"{json.dumps(key)}: " if key else ""
+    if not container.children:
+        outer = _line_indent(text, container.start)
+        inner = outer + "  "
+        piece = f"\n{inner}{head}{_shift(written, inner)}"
+        rest = text[container.start + 1 : container.end - 1]
+        tail = f"\n{outer}" if not rest.strip() else ""
+        rest = "" if tail else rest
+        return text[: container.start + 1] + piece + rest + tail + text[container.end - 1 :]
+    last = container.children[-1]
+    comma = _comma(text, last.end)
+    if inner is None:
+        piece = f" {head}{json.dumps(value, ensure_ascii=False)}"
+    else:
+        piece = f"\n{inner}{head}{_shift(written, inner)}"
+    at = last.end if comma is None else comma + 1
+    line_end = text.find("\n", at)
+    behind = at  # a comment on the same line belongs to what stands before it
+    if inner is not None and 0 <= line_end <= _skip(text, at):
+        behind = line_end
+    added = "," if comma is None else ""
+    return text[:at] + added + text[at:behind] + piece + text[behind:]
+
+
+def cut(text: str, container: JsonNode, child: JsonNode) -> str:
+    """Take a value out of an object or a list, with its key and one comma."""
+    place = container.children.index(child)
+    start = _back(text, child.begin)
+    if place + 1 < len(container.children):
+        comma = _comma(text, child.end)
+        assert comma is not None
+        return text[:start] + text[comma + 1 :]
+    comma = _comma(text, child.end)  # a trailing one
+    end = child.end if comma is None else comma + 1
+    rest = text[end:]
+    if place == 0:
+        closing = _skip(text, end)
+        return text[:start] + (text[closing:] if text[end:closing].isspace() else rest)
+    before = container.children[place - 1].end
+    comma = _comma(text, before)
+    assert comma is not None
+    return text[:comma] + text[comma + 1 : start] + rest
+
+
+def _value(text: str, at: int, depth: int) -> JsonNode:
+    if depth > 100:
+        raise JsonFault("it is nested too deeply", at)
+    if text[at : at + 1] in ("{", "["):
+        return _container(text, at, depth)
+    match = _STRING.match(text, at) or _SCALAR.match(text, at)
+    if match is None:
+        raise JsonFault("a value is expected here", at)
+    return JsonNode(value=_loads(match[0], at), begin=at, start=at, end=match.end())
+
+
+def _container(text: str, start: int, depth: int) -> JsonNode:
+    is_object = text[start] == "{"
+    closing = "}" if is_object else "]"
+    node = JsonNode(value={} if is_object else [], begin=start, start=start, end=start)
+    at = _skip(text, start + 1)
+    while text[at : at + 1] != closing:
+        begin, key = at, ""
+        if is_object:
+            match = _STRING.match(text, at)
+            if match is None:
+                raise JsonFault("a key in quotes is expected here", at)
+            key, at = _loads(match[0], at), _skip(text, match.end())
+            if text[at : at + 1] != ":":
+                raise JsonFault("`:` is expected here", at)
+            at = _skip(text, at + 1)
+        child = _value(text, at, depth + 1)
+        child.begin, child.key = begin, key
+        node.children.append(child)
+        if is_object:
+            node.value[key] = child.value
+        else:
+            node.value.append(child.value)
+        at = _skip(text, child.end)
+        if text[at : at + 1] == ",":
+            at = _skip(text, at + 1)
+        elif text[at : at + 1] != closing:
+            raise JsonFault(f"`,` or `{closing}` is expected here", at)
+    node.end = at + 1
+    return node
+
+
+def _loads(written: str, at: int) -> Any:
+    try:
+        return json.loads(written)
+    except ValueError as error:
+        raise JsonFault("this is no JSON value", at) from error
+
+
+def _skip(text: str, at: int) -> int:
+    match = _BLANK.match(text, at)
+    return match.end() if match else at
+
+
+def _comma(text: str, at: int) -> int | None:
+    at = _skip(text, at)
+    return at if text[at : at + 1] == "," else None
+
+
+def _back(text: str, at: int) -> int:
+    """Go back over the blanks before a place, and over one end of line."""
+    start = len(text[:at].rstrip(" \t"))
+    if text[:start].endswith("\n"):
+        start -= 2 if text[:start].endswith("\r\n") else 1
+    return start
+
+
+def _line_indent(text: str, at: int) -> str:
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _indent(text: str, container: JsonNode) -> str | None:
+    """Say how far children are indented; none where all stand on one line."""
+    for child in reversed(container.children):
+        line = text[text.rfind("\n", 0, child.begin) + 1 : child.begin]
+        if not line.strip() and "\n" in text[container.start : child.begin]:
+            return line
+    return None
+
+
+def _shift(written: str, indent: str) -> str:
+    return written.replace("\n", f"\n{indent}")
+
+
+Item = Callable[[str, int], dict[str, Any]]
+
+
+class JsonHooks(Value, HookSyntax):
+    """Lists of hooks by event, under one key of the file.
+
+    `item` makes one hook of a command and a timeout; `besides` is what a new file needs, too.
+    """
+
+    key: str
+    item: Item
+    besides: Mapping[str, Any]
+
+    def found(self, text: str, agent: str) -> list[tuple[str, str]]:
+        """List ours, wherever in the item the command stands."""
+        root = _parsed(text)
+        return [(name, command) for name, _, _, command in self._ours(root, agent)]
+
+    def added(self, text: str, agent: AgentDefinition, entries: Sequence[HookEntry]) -> str:
+        """Add each at the end of its event's list."""
+        for name, value in self.besides.items():
+            if not _parsed(text).value:
+                text = insert(text, _parsed(text), value, name)
+        for entry in entries:
+            text = self._insert(text, entry.name, self.item(entry.command, agent.hooks.timeout))
+        _parsed(text)
+        return text
+
+    def removed(self, text: str, agent: str) -> str:
+        """Cut ours out, and what is empty without them."""
+        while True:
+            root = _parsed(text)
+            first = next(self._ours(root, agent), None)
+            if first is None:
+                return text
+            _, place, item, _ = first
+            hooks = root.child(self.key)
+            assert hooks is not None
+            if len(place.children) > 1:
+                text = cut(text, place, item)
+            elif len(hooks.children) > 1:
+                text = cut(text, hooks, place)
+            else:
+                text = cut(text, root, hooks)
+
+    def _ours(self, root: JsonNode, agent: str) -> Iterator[tuple[str, JsonNode, JsonNode, str]]:
+        hooks = root.child(self.key)
+        for place in hooks.children if hooks else ():
+            for item in place.children if isinstance(place.value, list) else ():
+                command = next((text for text in _texts(item.value) if is_ours(text, agent)), None)
+                if command is not None:
+                    yield place.key, place, item, command
+
+    def _insert(self, text: str, name: str, item: dict[str, Any]) -> str:
+        root = _parsed(text)
+        hooks = root.child(self.key)
+        if hooks is None:
+            return insert(text, root, {name: [item]}, self.key)
+        if not isinstance(hooks.value, dict):
+            raise NotUnderstood(f"`{self.key}` is not an object", text, hooks.start)
+        place = hooks.child(name)
+        if place is None:
+            return insert(text, hooks, [item], name)
+        if not isinstance(place.value, list):
+            raise NotUnderstood(f"`{self.key}.{name}` is not a list", text, place.start)
+        return insert(text, place, item)
+
+
+def _parsed(text: str) -> JsonNode:
+    try:
+        root = parse(text)
+    except JsonFault as fault:
+        raise NotUnderstood(f"not valid JSON: {fault}", text, fault.at) from fault
+    if not isinstance(root.value, dict):
+        raise NotUnderstood("not a JSON object", text, root.start)
+    return root
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    inner: list[Any] = list(value.values()) if is_table(value) else []
+    for item in value if is_list(value) else inner:
+        yield from _texts(item)
+
+
+def _command(command: str, timeout: int) -> dict[str, Any]:
+    return {"type": "command", "command": command, "timeout": timeout}
+
+
+CLAUDE = JsonHooks(
+    key="hooks", item=lambda command, timeout: {"hooks": [_command(command, timeout)]}, besides={}
+)
+COPILOT = JsonHooks(
+    key="hooks",
+    item=lambda command, timeout: {"type": "command", "bash": command, "timeoutSec": timeout},
+    besides={"version": 1},
+)
+ANTIGRAVITY = JsonHooks(key="steersman", item=_command, besides={})

@@ -1,0 +1,111 @@
+"""Hooks that are files of their own: a plugin that receives every event, or a script for each event.
+
+A file that another program wrote is never changed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Sequence
+
+from ....workflows.agent_definition import AgentDefinition
+from .syntax import HookEntry, HookSyntax, NotUnderstood
+
+_MARK = "Written by `steersman hooks install"
+
+_PLUGIN = """\
+// {mark} {agent}`; `steersman hooks uninstall {agent}` removes it.
+import {{ spawn }} from "node:child_process"
+
+const commands = {commands}
+
+export const Steersman = async ({{ directory }}) => ({{
+  event: async ({{ event }}) => {{
+    const command = commands[event.type]
+    const properties = event.properties ?? {{}}
+    const info = properties.info ?? {{}}
+    const session = properties.sessionID ?? info.id
+    if (!command || !session || info.parentID) return
+    const said = {{ session_id: session, cwd: info.directory ?? directory, pid: process.pid }}
+    const child = spawn(command[0], command.slice(1), {{
+      stdio: ["pipe", "ignore", "ignore"],
+      timeout: {milliseconds},
+    }})
+    child.on("error", () => {{}})
+    child.stdin.on("error", () => {{}})
+    child.stdin.end(JSON.stringify(said))
+  }},
+}})
+"""
+_COMMAND = re.compile(r'^  ("[^"]+"): (\[.*\]),?$', re.MULTILINE)
+
+
+class PluginHooks(HookSyntax):
+    """A JavaScript plugin in the shape that opencode loads (https://opencode.ai/docs/plugins)."""
+
+    def found(self, text: str, agent: str) -> list[tuple[str, str]]:
+        """Read the commands back, also from a file that was changed since."""
+        if not text.strip():
+            return []
+        _require_ours(text)
+        return [
+            (json.loads(name), shlex.join(json.loads(words)))
+            for name, words in _COMMAND.findall(text)
+        ]
+
+    def added(self, text: str, agent: AgentDefinition, entries: Sequence[HookEntry]) -> str:
+        """Write the plugin."""
+        if text.strip():
+            _require_ours(text)
+        rows = ",\n".join(
+            f"  {json.dumps(entry.name)}: {json.dumps(shlex.split(entry.command))}"
+            for entry in entries
+        )
+        return _PLUGIN.format(
+            mark=_MARK,
+            agent=agent.name,
+            commands=f"{{\n{rows},\n}}",
+            milliseconds=agent.hooks.timeout * 1000,
+        )
+
+    def removed(self, text: str, agent: str) -> str:
+        """Return an empty text: the whole file is ours."""
+        if text.strip():
+            _require_ours(text)
+        return ""
+
+
+class ScriptHooks(HookSyntax):
+    """One shell script; the folder has one for each event (see `installation.py`)."""
+
+    def found(self, text: str, agent: str) -> list[tuple[str, str]]:
+        """Read the command back."""
+        if not text.strip():
+            return []
+        _require_ours(text)
+        last = text.rstrip("\n").rpartition("\n")[2]
+        return [("", last.removeprefix("exec "))]
+
+    def added(self, text: str, agent: AgentDefinition, entries: Sequence[HookEntry]) -> str:
+        """Write the script of one event."""
+        if text.strip():
+            _require_ours(text)
+        (entry,) = entries
+        return f"#!/bin/sh\n# {_MARK} {agent.name}`.\nexec {entry.command}\n"
+
+    def removed(self, text: str, agent: str) -> str:
+        """Return an empty text: the whole file is ours."""
+        if text.strip():
+            _require_ours(text)
+        return ""
+
+
+def _require_ours(text: str) -> None:
+    if _MARK not in text:
+        raise NotUnderstood("another program wrote this file", text, 0)
+
+
+PLUGIN = PluginHooks()
+SCRIPT = ScriptHooks()

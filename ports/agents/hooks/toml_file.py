@@ -1,0 +1,80 @@
+"""Hooks in a TOML file: an array of tables `[[hooks]]` with event, command and timeout.
+
+Ours stand together at the end, between two comments, so that taking them out is cutting one block.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Sequence
+from typing import Any
+
+from ....workflows.agent_definition import AgentDefinition
+from ....workflows.document import is_list
+from .syntax import HookEntry, HookSyntax, NotUnderstood, is_ours
+
+_BEGIN = "# steersman hooks: begin (written by `steersman hooks install`)"
+_END = "# steersman hooks: end"
+_BLOCK = re.compile(rf"\n?^{re.escape(_BEGIN)}\n.*?^{re.escape(_END)}\n?", re.MULTILINE | re.DOTALL)
+
+
+class TomlHooks(HookSyntax):
+    """See the module."""
+
+    def found(self, text: str, agent: str) -> list[tuple[str, str]]:
+        """List ours."""
+        return [
+            (str(table.get("event", "")), str(table["command"]))
+            for table in _tables(text)
+            if is_ours(table.get("command"), agent)
+        ]
+
+    def added(self, text: str, agent: AgentDefinition, entries: Sequence[HookEntry]) -> str:
+        """Append a block."""
+        before = _tables(text)
+        new = [
+            {"event": entry.name, "command": entry.command, "timeout": agent.hooks.timeout}
+            for entry in entries
+        ]
+        tables = [
+            "[[hooks]]\n"
+            + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
+            for table in new
+        ]
+        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+        after = f"{text}{gap}{_BEGIN}\n" + "\n".join(tables) + f"{_END}\n"
+        if _tables(after) != [*before, *new]:
+            raise NotUnderstood("`hooks` cannot be added to at the end of this file", text, 0)
+        return after
+
+    def removed(self, text: str, agent: str) -> str:
+        """Cut the block."""
+        others = [table for table in _tables(text) if not is_ours(table.get("command"), agent)]
+        after = _BLOCK.sub("", text)
+        if _tables(after) != others:
+            raise NotUnderstood("steersman's hooks are outside of their block", text, 0)
+        return after
+
+
+def _tables(text: str) -> list[dict[str, Any]]:
+    try:
+        hooks = tomllib.loads(text).get("hooks", [])
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"line (\d+), column (\d+)", str(error))
+        at = _offset(text, int(place[1]), int(place[2])) if place else len(text)
+        raise NotUnderstood(f"not valid TOML: {error}", text or "\n", at) from error
+    if not is_list(hooks):
+        match = re.search(r"^\s*(\[?hooks)", text, re.MULTILINE)
+        raise NotUnderstood(
+            "`hooks` is not an array of tables", text, match.start(1) if match else 0
+        )
+    return hooks
+
+
+def _offset(text: str, line: int, column: int) -> int:
+    return sum(map(len, text.splitlines(keepends=True)[: line - 1])) + column - 1
+
+
+TOML = TomlHooks()

@@ -1,0 +1,97 @@
+"""The tool calls that an external agent reports, as a session knows calls: ids, tools, arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import count
+from typing import Any, cast
+
+from ...machines.conversation import ToolRequest
+
+COMMANDS = ("command", "cmd", "script")
+PATHS = ("path", "file_path", "filePath", "filepath", "file")
+PATTERNS = ("pattern", "query", "regex")
+ADDRESSES = ("url", "uri")
+
+Params = Mapping[str, Any]
+
+
+class ReportedCalls:
+    """The agent's own calls during one call of it; `call` is the id of that one."""
+
+    def __init__(self, call: str) -> None:
+        self._call = call
+        self._known: dict[str, dict[str, Any]] = {}
+        self._ids: dict[str, str] = {}
+        self._numbers = count(1)
+
+    def __contains__(self, theirs: str) -> bool:
+        return theirs in self._ids
+
+    def update(self, theirs: str, update: Params) -> str:
+        """Add what an update says of a call to what is known of it; returns its status."""
+        known = self._known.setdefault(theirs, {})
+        known.update({name: value for name, value in update.items() if value not in (None, {})})
+        return str(known.get("status") or "")
+
+    def request(self, theirs: str) -> ToolRequest:
+        """Give a call a new id of ours, and return it as a request."""
+        self._ids[theirs] = f"{self._call}.{next(self._numbers)}"
+        tool, arguments = as_call(self._known[theirs])
+        return ToolRequest(call=self._ids[theirs], tool=tool, arguments=arguments)
+
+    def id_of(self, theirs: str) -> str:
+        """Return our latest id of a call."""
+        return self._ids[theirs]
+
+
+def as_call(about: Params) -> tuple[str, dict[str, Any]]:
+    """Translate a call of the protocol, by its kind, into a tool and arguments.
+
+    A kind without a counterpart here becomes the tool's name, with the title as argument.
+    """
+    given = about.get("rawInput")
+    raw = cast("Params", given if isinstance(given, dict) else {})
+    title = str(about.get("title") or "")
+    match about.get("kind"):
+        case "execute":
+            return "shell", {"command": _first(raw, COMMANDS) or title}
+        case "read":
+            return "read", {"path": _place(about, raw) or title}
+        case "edit" | "delete" | "move":
+            return "edit", {"path": _place(about, raw) or title}
+        case "search":
+            place = _place(about, raw)
+            found = {"pattern": _first(raw, PATTERNS) or title}
+            return "search", {**found, **({"path": place} if place else {})}
+        case "fetch":
+            return "fetch", {"url": _first(raw, ADDRESSES) or title}
+        case kind:
+            return str(kind or "other"), {"title": title}
+
+
+def option(options: list[dict[str, Any]], is_allowed: bool) -> str:
+    """Return the id of the option to choose, if possible one for this call only; empty if none fits."""
+    kinds = ("allow_once", "allow_always") if is_allowed else ("reject_once", "reject_always")
+    for kind in kinds:
+        for choice in options:
+            if choice.get("kind") == kind:
+                return str(choice.get("optionId", ""))
+    return ""
+
+
+def _place(about: Params, raw: Params) -> str:
+    listed = about.get("locations")
+    places = cast("list[Params]", listed if isinstance(listed, list) else [])
+    return _first(raw, PATHS) or next((str(place.get("path")) for place in places), "")
+
+
+def _first(raw: Params, names: tuple[str, ...]) -> str:
+    """Return the first of these that is there, as one line of text."""
+    for name in names:
+        value = raw.get(name)
+        if isinstance(value, str) and value:
+            return value
+        if isinstance(value, list) and value:
+            return " ".join(map(str, cast("list[object]", value)))
+    return ""

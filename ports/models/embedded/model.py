@@ -1,0 +1,251 @@
+"""The embedded model: a real one that needs no key and no network, served by a child process.
+
+The child (`server.py`) runs llama.cpp's own server on a random port of loopback, with a
+random key. It starts at the first answer, and ends with this process however that ends, because its
+standard input ends then. It is started in a session of its own, so Ctrl-C reaches only us.
+"""
+
+import asyncio
+import importlib.util
+import json
+import os
+import secrets
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from ....machines.errors import ConfigError, ModelError
+from ..chat import ChatModel
+from ..dialect import JsonDialect
+from ..model import AnswerListener, ModelAnswer, ModelRequest
+from ..provider import ModelConfig, Reach
+from .catalogue import EMBEDDED, catalogue, entry_named
+from .fetch import fetched
+from .prompting import fit, offer_tools, with_results_retold
+
+_SERVER = Path(__file__).with_name("server.py")
+_LOAD_LIMIT = 120.0  # seconds
+_SYSTEM = "You are a helpful AI assistant. Answer briefly."
+# Tried on SmolLM2-135M: greedy with a penalty for long repetitions knows the capital of France and
+# copies a file rightly; with temperature 0.2 or a usual repeat penalty it does neither.
+_SAMPLING = {"repeat_penalty": 1.0, "dry_multiplier": 0.8, "dry_allowed_length": 12}
+_MAX_TOKENS = 300
+_TEMPERATURE = 0.0
+
+
+class EmbeddedModel:
+    """A model from a GGUF file; `weights` none if they have not been fetched.
+
+    `is_tiny` gives it a short system prompt and few tools. `window` counts tokens.
+    """
+
+    def __init__(
+        self,
+        weights: Path | None,
+        *,
+        model: str = "smollm2",
+        name: str = "",
+        window: int = 4096,
+        is_tiny: bool = True,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+    ) -> None:
+        self.name = f"{name} ({model}, embedded)" if name else f"{model} (embedded)"
+        self._is_tiny = is_tiny
+        self._window = window
+        self._defaults = (
+            _TEMPERATURE if temperature is None else temperature,
+            max_tokens or _MAX_TOKENS * (1 if is_tiny else 4),
+        )
+        # Threads of llama.cpp wait for each other by spinning. On a busy machine with two cores,
+        # one thread gave 19 tokens in a second and two gave 2; on a quiet one 45 and 75.
+        cores = os.cpu_count() or 1
+        threads = max(1, cores // 2) if is_tiny else cores
+        self._child = _Child(self.name, model, weights, window, threads)
+        self._dialect = JsonDialect(self._child, offer_tools if is_tiny else None)
+
+    async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
+        """Start the child if need be, and answer. Raises `ModelError`."""
+        temperature, max_tokens = self._defaults
+        request = replace(
+            request,
+            # Instructions written for large models only confuse a tiny one. Those of a call
+            # without tools (a judge, a summary) are its whole purpose, and stay.
+            system=_SYSTEM if self._is_tiny and request.tools else request.system,
+            temperature=temperature if request.temperature is None else request.temperature,
+            max_tokens=min(max_tokens, request.max_tokens or max_tokens),
+        )
+        if self._is_tiny and not offer_tools(request).tools:
+            request = with_results_retold(replace(request, tools=()))
+        return await self._dialect.answer(request, listener)
+
+    async def window(self) -> int:
+        """Say how many tokens fit. A tiny one sums nothing up: it sees the newest messages that fit."""
+        return 0 if self._is_tiny else self._window
+
+    async def aclose(self) -> None:
+        """End the child process. Idempotent."""
+        await self._child.aclose()
+
+
+class _Child:
+    """The serving process, started again if it has died, and the client that talks to it."""
+
+    def __init__(
+        self, name: str, model: str, weights: Path | None, window: int, threads: int
+    ) -> None:
+        self.name = name
+        self._model = model
+        self._weights = weights
+        self._window = window
+        self._threads = threads
+        self._process: asyncio.subprocess.Process | None = None
+        self._client: ChatModel | None = None
+        self._starting: asyncio.Task[ChatModel] | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._last_words: deque[str] = deque(maxlen=5)
+
+    async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
+        client = await self._ready(listener.on_notice)
+        return await client.answer(fit(request, self._window), listener)
+
+    async def window(self) -> int:
+        return self._window
+
+    async def aclose(self) -> None:
+        if self._starting:
+            self._starting.cancel()
+            with suppress(asyncio.CancelledError, ModelError):
+                await self._starting
+        await self._end()
+
+    async def _ready(self, on_notice: Callable[[str], None]) -> ChatModel:
+        """Return the client; starting survives the cancel of the one who waits for it."""
+        if self._client and self._process and self._process.returncode is None:
+            return self._client
+        if self._starting is None or self._starting.done():
+            self._starting = asyncio.create_task(self._start())
+        on_notice("loading the embedded model…")
+        return await asyncio.shield(self._starting)
+
+    async def _start(self) -> ChatModel:
+        await self._end()
+        weights = self._checked_weights()
+        key = secrets.token_urlsafe(24)
+        pipe = asyncio.subprocess.PIPE
+        # `-P`: the folder of the file must not be searched for modules, ours are there.
+        self._process = process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",
+            str(_SERVER),
+            str(os.getpid()),  # by which `leftovers` finds it when this process has died
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            start_new_session=True,
+        )
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        self._reading = asyncio.create_task(self._read_log(process.stderr))
+        settings = {
+            "weights": str(weights),
+            "window": self._window,
+            "threads": self._threads,
+            "key": key,
+        }
+        process.stdin.write(json.dumps(settings).encode() + b"\n")
+        try:
+            async with asyncio.timeout(_LOAD_LIMIT):
+                address = (await process.stdout.readline()).decode().strip()
+        except TimeoutError:
+            address = ""
+        if not address:
+            raise await self._failed(weights)
+        self._client = ChatModel(f"{address}/v1", self._model, key=key, extra=_SAMPLING)
+        return self._client
+
+    def _checked_weights(self) -> Path:
+        if importlib.util.find_spec("xllamacpp") is None:
+            raise ModelError(
+                "the embedded model needs the package `xllamacpp`, which is not installed",
+                "run `pip install 'steersman[local]'`",
+            )
+        if self._weights is None or not self._weights.is_file():
+            place = f" (no file `{self._weights}`)" if self._weights else ""
+            raise ModelError(
+                f"the weights of the embedded model `{self._model}` are not here{place}",
+                f"run `steersman models fetch {self._model}`",
+            )
+        return self._weights
+
+    async def _failed(self, weights: Path) -> ModelError:
+        await self._end()
+        said = " / ".join(self._last_words) or "it said nothing"
+        return ModelError(
+            f"the embedded model could not be loaded from `{weights}`: {said}",
+            f"remove that file, then run `steersman models fetch {self._model}`",
+        )
+
+    async def _read_log(self, log: asyncio.StreamReader) -> None:
+        """Keep the last lines for an error message; an unread pipe would stop the child."""
+        while line := await log.readline():
+            self._last_words.append(line.decode("utf-8", "replace").strip()[:200])
+
+    async def _end(self) -> None:
+        client, self._client = self._client, None
+        process, self._process = self._process, None
+        if client:
+            await client.aclose()
+        if process:
+            assert process.stdin
+            process.stdin.close()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(1.0):
+                    await process.wait()
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if self._reading:
+            await self._reading
+
+
+class EmbeddedProvider:
+    """Makes models of the catalogue, and of GGUF files; see `Provider`."""
+
+    def offers(self) -> tuple[str, ...]:
+        """Name the models of the catalogue."""
+        return (EMBEDDED, *(entry.name for entry in catalogue() if entry.name != EMBEDDED))
+
+    def build(self, config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> EmbeddedModel:
+        """Make a model of a name in the catalogue, or of the path of a GGUF file."""
+        name = config.model or EMBEDDED
+        entry = entry_named(name)
+        weights = fetched(entry, cache) if entry else Path(name).expanduser()
+        if entry is None and not name.endswith(".gguf"):
+            raise ConfigError(
+                f"model `{config.name}`: `{name}` is neither in the catalogue nor a GGUF file",
+                f"known are: {', '.join(entry.name for entry in catalogue())}",
+            )
+        return EmbeddedModel(
+            weights,
+            model=entry.name if entry else Path(name).stem,
+            name=config.name if config.name != name else "",
+            window=config.context_window or (entry.window if entry else 8192),
+            is_tiny=entry.is_tiny if entry else False,
+            temperature=config.temperature,
+            max_tokens=config.max_tokens,
+        )
+
+    def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> Reach:
+        """Say whether the engine is installed."""
+        if importlib.util.find_spec("xllamacpp") is None:
+            return Reach("warn", hint="pip install 'steersman[local]'")
+        return Reach("ok")
+
+
+PROVIDER = EmbeddedProvider()

@@ -1,0 +1,226 @@
+"""What a small model is asked: the messages that fit, tool results retold, and few tools.
+
+A model of 135 million parameters calls any tool it sees. So it sees one only when the newest message
+of the person plausibly asks for it, with the arguments narrowed to words of that very message; and
+after the result it answers in plain text. Where the request is evident (`read notes.txt`), it may only
+call the tool.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from ....machines.conversation import ChatMessage, ToolRequest, ToolSchema
+from ..dialect import ToolOffer
+from ..model import ModelRequest
+
+# A conversation fitted into a small context window: the instructions and the newest messages stay
+
+
+_CHARACTERS = 3  # for a token, on the safe side: English has four, code three
+_LEFT_OUT = "\n[… {} characters left out …]\n"
+
+
+def fit(request: ModelRequest, window: int) -> ModelRequest:
+    """Return the request with as many of the newest messages as `window` tokens hold.
+
+    The first message kept is a user message; one that is too long alone keeps its head and its
+    tail.
+    """
+    answer = request.max_tokens or window // 4
+    room = max(600, (window - answer) * _CHARACTERS - len(request.system))
+    kept: list[ChatMessage] = []
+    for message in reversed(request.messages):
+        if kept and len(message.text) > room:
+            break
+        kept.append(_shortened(message, room))
+        room -= len(kept[-1].text) + 4 * _CHARACTERS
+    kept.reverse()
+    while len(kept) > 1 and kept[0].role != "user":
+        del kept[0]
+    return replace(request, messages=tuple(kept))
+
+
+def _shortened(message: ChatMessage, room: int) -> ChatMessage:
+    text = message.text
+    if len(text) <= room:
+        return message
+    half = max(1, (room - len(_LEFT_OUT) - 8) // 2)
+    left_out = _LEFT_OUT.format(len(text) - 2 * half)
+    return replace(message, text=text[:half] + left_out + text[-half:])
+
+
+# Which tools are offered ---------------------------------------------------------------------------
+
+
+_PATH = re.compile(
+    r"(?<![\w@:/.])(?:~|\.{1,2})?/?(?:[\w+-][\w.+-]*/)*[\w+-][\w+-]*(?:\.[A-Za-z]\w{0,9})+(?![\w/@(])"
+    r"|(?<![\w:/])(?:\.{0,2}/)?(?:[\w.+-]+/)+[\w.+-]*\w"
+    r"|\b(?:README|LICENSE|Makefile|Dockerfile|CHANGELOG)\b(?!\.\w)"
+)
+_ADDRESS = re.compile(r"\b\w+://\S+|\S+@\S+")
+_NOT_PATHS = {"e.g", "i.e", "a.m", "p.m", "and/or", "etc"}
+_QUOTED = re.compile(r"`([^`\n]+)`|\"([^\"\n]+)\"|'([^'\n]{2,})'(?!\w)")
+_READ = re.compile(
+    r"\b(read|show|open|cat|see|look|says?|view|print|display|summari[sz]e|explain|contents?|what)\b",
+    re.IGNORECASE,
+)
+_LIST = re.compile(
+    r"\b(ls|(list|show|which|what)\b.{0,30}\b(files|folders?|director(y|ies))"
+    r"|files (are|do)\b|in (this|the) (folder|directory))",
+    re.IGNORECASE,
+)
+_WRITE = re.compile(r"\b(write|create|save|make|put)\b", re.IGNORECASE)
+_SEARCH = re.compile(r"\b(?:search|grep|find)\b(?:.*?\bfor)?\s+(\w[\w.-]*)", re.IGNORECASE)
+_RUN = re.compile(
+    r"\b(?:run|execute)\s+((?:ls|cat|echo|pwd|date|git|make|python3?|pytest|npm|node|uname|wc)\b[^\n]*)",
+    re.IGNORECASE,
+)
+
+
+def offer_tools(request: ModelRequest) -> ToolOffer:
+    """Choose from the tools of a request by its newest user message."""
+    text, done = _newest(request.messages)
+    known = {tool.name: tool for tool in request.tools}
+    wanted = [wish for wish in _wishes(text) if wish[0] in known and not _is_done(wish, done)]
+    if wanted:
+        tool, arguments = wanted[0]
+        return ToolOffer(tools=(_narrowed(known[tool], arguments),), must_act=True)
+    if done:
+        return ToolOffer()
+    words = set(re.findall(r"\w+", text.lower()))
+    named = [tool for tool in request.tools if tool.name in words and tool.name not in _PLAIN]
+    return ToolOffer(tools=tuple(named[:2]))
+
+
+# Names that are everyday words as well: they are offered by what is wished, not by being named.
+_PLAIN = {"read", "write", "edit", "list", "search", "shell", "progress", "defer", "dismiss"}
+
+
+def paths_in(text: str) -> tuple[str, ...]:
+    """Words of a text that look like paths of files, in order, each once."""
+    found = (match.group().rstrip(".") for match in _PATH.finditer(_ADDRESS.sub(" ", text)))
+    return tuple(dict.fromkeys(p for p in found if p.lower() not in _NOT_PATHS))
+
+
+Wish = tuple[str, dict[str, tuple[str, ...]]]
+
+
+def _wishes(text: str) -> Iterable[Wish]:
+    """Yield (tool, argument -> possible values), the most evident first."""
+    quoted = tuple(found[1] or found[2] or found[3] for found in _QUOTED.finditer(text))
+    paths = paths_in(text)
+    command = _RUN.search(text)
+    if re.search(r"\b(run|execute)\b", text, re.IGNORECASE) and (quoted or command):
+        yield "shell", {"command": quoted or ((command[1].rstrip(" .?!"),) if command else ())}
+        return
+    if paths and _WRITE.search(text) and not re.match(r"\s*read\b", text, re.IGNORECASE):
+        yield "write", {"path": paths, **({"content": quoted} if quoted else {})}
+        return
+    search = _SEARCH.search(text)
+    if search and not _LIST.search(text):
+        patterns = quoted or (search[1],)
+        yield "search", {"pattern": patterns}
+        return
+    folders = tuple(path for path in paths if not re.search(r"\.\w+$", path))
+    if _LIST.search(text) and len(folders) == len(paths):
+        yield "list", {"path": folders or (".",)}
+        return
+    if _READ.search(text):
+        for path in paths:
+            yield "read", {"path": (path,)}
+
+
+def _is_done(wish: Wish, done: Iterable[tuple[str, dict[str, Any]]]) -> bool:
+    """Say whether the turn has already run this: the same tool on one of the same values."""
+    tool, arguments = wish
+    name, values = next(iter(arguments.items()))
+    return any(tool == was and given.get(name) in values for was, given in done)
+
+
+def _narrowed(tool: ToolSchema, arguments: dict[str, tuple[str, ...]]) -> ToolSchema:
+    """Keep only required arguments and those with known values, and list these values."""
+    given: dict[str, Any] = tool.parameters.get("properties", {})
+    required: list[str] = list(tool.parameters.get("required", []))
+    names = list(dict.fromkeys([*arguments, *required]))
+    properties = {
+        name: {"enum": list(arguments[name])} if name in arguments else given.get(name, {})
+        for name in names
+    }
+    parameters = {
+        "type": "object",
+        "properties": properties,
+        "required": names,
+        "additionalProperties": False,
+    }
+    return replace(tool, parameters=parameters)
+
+
+def _newest(
+    messages: tuple[ChatMessage, ...],
+) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
+    """Return the newest user message, and the tool calls that were made since."""
+    done: list[tuple[str, dict[str, Any]]] = []
+    for message in reversed(messages):
+        if message.role == "user":
+            return re.sub(r"^\[New message from [^\]]*\] ", "", message.text), done
+        done += [(call.tool, call.arguments) for call in message.tool_calls]
+    return "", done
+
+
+# Tool results retold, so that a small model reports them and nothing else -------------------------
+# It loses the thread in a conversation of calls and results. So the question is repeated below the
+# result, and the first words of the answer are given ("prefilling"); servers of llama.cpp go on from
+# there and return these words as part of the answer.
+
+
+_LONGEST = 3000  # characters of a result; the model reads some 300 tokens in a second
+_CUT = "\n[…]"
+
+
+def retell(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
+    """Rewrite the calls and results since the newest user message; others stay as they are."""
+    asked = max((i for i, message in enumerate(messages) if message.role == "user"), default=-1)
+    since = messages[asked + 1 :]
+    if asked < 0 or not since or since[-1].role != "tool":
+        return messages
+    calls = {call.call: call for message in since for call in message.tool_calls}
+    results = [message for message in since if message.role == "tool"]
+    each = _LONGEST // len(results)
+    told = "\n".join(_told(calls.get(result.call), result.text, each) for result in results)
+    first = calls.get(results[0].call)
+    return (
+        *messages[: asked + 1],
+        ChatMessage(role="assistant", text="I will do that."),
+        ChatMessage(role="user", text=f"{told}\n{messages[asked].text}"),
+        ChatMessage(role="assistant", text=f"{_title(first)}:\n"),
+    )
+
+
+def _told(call: ToolRequest | None, text: str, longest: int) -> str:
+    text = text if len(text) <= longest else text[:longest] + _CUT
+    return f"{_title(call)}:\n{text}"
+
+
+def _title(call: ToolRequest | None) -> str:
+    path = call.arguments.get("path", "") if call else ""
+    match call.tool if call else "":
+        case "read":
+            return f"The file {path} says"
+        case "list":
+            return "The files are"
+        case "search":
+            return "Found"
+        case _:
+            return "The result is"
+
+
+def with_results_retold(request: ModelRequest) -> ModelRequest:
+    """Retell what the tools found, with room to say that and little more."""
+    messages = retell(request.messages)
+    if messages is request.messages:
+        return request
+    enough = len(messages[-2].text) // 3 + 40
+    return replace(request, messages=messages, max_tokens=min(enough, request.max_tokens or enough))

@@ -1,0 +1,110 @@
+"""Processes as the kernel knows them: when they started, their parents, their terminal.
+
+Only `os` is imported, because a hook of an agent runs this at every event. A process is known by its id
+and its start time, since ids are reused. Where there is no `/proc`, a process has no start time, and
+only its direct parent is known.
+"""
+
+import os
+
+Known = tuple[int, int, str]
+"""A process: its id, its start in clock ticks since boot (0: not known), the names it may go by."""
+
+_DEEPEST = 24
+_INTERPRETERS = ("bash", "bun", "dash", "deno", "node", "python", "sh", "zsh")
+_PTS = 136  # the major device number of pseudo terminals on Linux
+
+
+def ancestors(pid: int) -> list[Known]:
+    """List a process's parents, nearest first, without the first process of the system."""
+    found: list[Known] = []
+    stat = _stat(pid)
+    while stat and len(found) < _DEEPEST:
+        parent = int(stat[1])
+        if parent <= 1 or (stat := _stat(parent)) is None:
+            break
+        found.append((parent, int(stat[19]), _names(parent)))
+    if not found and stat is None:
+        found.append((os.getppid(), 0, ""))
+    return found
+
+
+def process(pid: int) -> Known | None:
+    """Return what is known of a process; none if there is none."""
+    stat = _stat(pid)
+    if stat is not None:
+        return (pid, int(stat[19]), _names(pid))
+    return (pid, 0, "") if _exists(pid) else None
+
+
+def is_alive(pid: int, start: int) -> bool:
+    """Whether this very process still runs; a zombie does not."""
+    stat = _stat(pid)
+    if stat is None:
+        return start == 0 and _exists(pid)
+    return start in (0, int(stat[19])) and stat[0] not in ("Z", "X")
+
+
+def started(pid: int) -> int:
+    """Return when a running process started, in clock ticks since boot; 0 if it does not run."""
+    stat = _stat(pid)
+    return int(stat[19]) if stat is not None and stat[0] not in ("Z", "X") else 0
+
+
+def arguments(pid: int) -> list[str]:
+    """Return the argument list of a process, without empty words; empty if it cannot be read."""
+    return [word for word in _read(f"/proc/{pid}/cmdline").split("\0") if word]
+
+
+def terminal(pid: int) -> str:
+    """Return the path of a process's terminal, or nothing."""
+    stat = _stat(pid)
+    if stat is None:
+        return ""
+    number = int(stat[4])
+    major, minor = (number >> 8) & 0xFFF, (number & 0xFF) | ((number >> 12) & 0xFFF00)
+    if major == _PTS:
+        return f"/dev/pts/{minor}"
+    return f"/dev/tty{minor}" if major == 4 else ""
+
+
+def _stat(pid: int) -> list[str] | None:
+    """Read the fields behind the name: state, parent, group, session, terminal, … start."""
+    text = _read(f"/proc/{pid}/stat")
+    fields = text.rpartition(")")[2].split()
+    return fields if len(fields) > 19 else None
+
+
+def _names(pid: int) -> str:
+    """Name its program; of an interpreter also the script, which is what people call the program."""
+    words = arguments(pid)[:6]
+    names = [word.rpartition("/")[2] for word in words[:1]]
+    if names and names[0].lstrip("-").rstrip("0123456789.") in _INTERPRETERS:
+        options = [word for word in words[1:] if word[0] == "-"]
+        scripts = [word.rpartition("/")[2] for word in words[1:] if word[0] != "-"]
+        if not any("c" in word[1:] for word in options if word[1:2] != "-"):  # text is no script
+            names += scripts[:1]
+    return " ".join(name for name in names if name.isprintable() and " " not in name)[:200]
+
+
+def _read(path: str) -> str:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        return os.read(descriptor, 4096).decode(errors="replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return not os.path.isdir("/proc/self")

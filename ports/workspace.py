@@ -1,0 +1,262 @@
+"""A session's folder: checkpoints around the calls that may change it, reverts, and diffs.
+
+`WorkspacePort` is the seam. Its operations are carried out in the order in which they are requested, in
+a worker thread; `begin` therefore also waits until the call before has been looked at, and nothing else
+waits. Terms: `journal/workspace`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from ..journal.workspace.heartbeat import BEAT
+from ..journal.workspace.restore import RestoreFailed
+from ..journal.workspace.workspace import FileChange, Workspace
+from ..machines.effects import RestoreFiles
+from ..machines.errors import ToolError
+from ..machines.results import RestoreEnded
+from ..workflows.tools import kind_of
+from .tools.place import find_place
+from .tools.tool import ToolResult, ToolRun
+
+T = TypeVar("T")
+
+
+class WorkspacePort(Protocol):
+    """One session's folder."""
+
+    async def begin(self, turn: str, call: str, tool: str, path: str | None) -> list[str]:
+        """Scan before a call; returns notices for the person. `path` none: the call may change any."""
+        ...
+
+    def end(self, call: str) -> None:
+        """Scan, soon, for what a call has changed."""
+        ...
+
+    async def count(self, order: RestoreFiles) -> int:
+        """Return how many files an order is about, once no call runs any more."""
+        ...
+
+    async def revert(self, order: RestoreFiles) -> RestoreEnded:
+        """Restore files. Raises `RestoreFailed`; then nothing has changed."""
+        ...
+
+    async def diff(self, turns: tuple[str, ...]) -> list[FileChange]:
+        """Say what turns changed."""
+        ...
+
+    async def changed(self, turn: str, calls: str = "") -> tuple[int, bool]:
+        """Count the files that calls of a turn left changed, and say whether that is known of all.
+
+        `calls`: only of calls whose names begin so.
+        """
+        ...
+
+    async def changed_files(self, turns: tuple[str, ...]) -> list[str]:
+        """Name the files that turns changed, and that are not as they were before."""
+        ...
+
+    async def aclose(self) -> None:
+        """Wait for the last scan."""
+        ...
+
+
+class Checkpoints:
+    """Scans a folder in a worker thread, which starts when it is first needed; see `WorkspacePort`."""
+
+    def __init__(self, place: Path, folder: Path, session: str) -> None:
+        self._workspace = Workspace(place, folder, session, os.environ)
+        self._worker: ThreadPoolExecutor | None = None
+        self._calls = set[str]()
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_still = asyncio.Event()
+        self._is_still.set()
+
+    async def begin(self, turn: str, call: str, tool: str, path: str | None) -> list[str]:
+        """Scan before a call."""
+        self._calls.add(call)
+        self._is_still.clear()
+
+        def work() -> list[str]:
+            self._workspace.begin(turn, call, tool, path)
+            return self._notices()
+
+        told = await self._run(work)
+        if self._timer is None:
+            self._beat()
+        return told
+
+    def _beat(self) -> None:
+        """Record the time while calls run, so that recovery knows when the program crashed."""
+        self._timer = None
+        if self._calls:
+            self._workspace.heartbeat.beat()
+            self._timer = asyncio.get_running_loop().call_later(BEAT, self._beat)
+
+    def end(self, call: str) -> None:
+        """Scan, soon, for what a call changed; only the next scan waits for it."""
+        self._started().submit(self._workspace.end, call)
+        self._calls.discard(call)
+        if not self._calls:
+            self._is_still.set()
+
+    async def count(self, order: RestoreFiles) -> int:
+        """Return how many files an order is about."""
+        await self._stillness(order)
+        return await self._run(lambda: self._workspace.count(order))
+
+    async def revert(self, order: RestoreFiles) -> RestoreEnded:
+        """Restore files. Raises `RestoreFailed`."""
+        await self._stillness(order)
+        return await self._run(lambda: self._workspace.revert(order))
+
+    async def diff(self, turns: tuple[str, ...]) -> list[FileChange]:
+        """Say what turns changed."""
+        return await self._run(lambda: self._workspace.diff(turns))
+
+    async def changed(self, turn: str, calls: str = "") -> tuple[int, bool]:
+        """Count the files that calls of a turn left changed, and say whether that is known of all."""
+        return await self._run(lambda: self._workspace.changed(turn, calls))
+
+    async def changed_files(self, turns: tuple[str, ...]) -> list[str]:
+        """Name the files that turns changed."""
+        return await self._run(lambda: self._workspace.changed_files(turns))
+
+    async def aclose(self) -> None:
+        """Wait for the last scan."""
+        if self._timer is not None:
+            self._timer.cancel()
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            await asyncio.to_thread(worker.shutdown)
+
+    async def _stillness(self, order: RestoreFiles) -> None:
+        """Wait for the end of all calls; a child whose actor failed may have left one."""
+        if not order.is_dry_run:
+            await self._is_still.wait()
+
+    def _notices(self) -> list[str]:
+        told, self._workspace.notices = self._workspace.notices, []
+        return told
+
+    def _started(self) -> ThreadPoolExecutor:
+        if self._worker is None:
+            self._worker = ThreadPoolExecutor(1, "steersman-workspace")
+        return self._worker
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._started(), work)
+
+
+class ChildWorkspace:
+    """The folder of a child's session, which is its root's; see `WorkspacePort`.
+
+    A child's calls are recorded with those of the session above, under the turn that `turn_of` returns:
+    a resumed child may work for a later turn. So in the end all belongs to a turn of the root.
+    """
+
+    def __init__(self, above: WorkspacePort, session: str, turn_of: Callable[[], str]) -> None:
+        self._above = above
+        self._session = session
+        self._turn_of = turn_of
+
+    async def begin(self, turn: str, call: str, tool: str, path: str | None) -> list[str]:
+        """Scan before a call."""
+        return await self._above.begin(self._turn_of(), self._name(call), tool, path)
+
+    def end(self, call: str) -> None:
+        """Scan, soon, for what a call has changed."""
+        self._above.end(self._name(call))
+
+    def _name(self, call: str) -> str:
+        """Make a call's id unique: each session counts its calls from one."""
+        return f"{self._session}:{call}"
+
+    async def count(self, order: RestoreFiles) -> int:
+        """Return 0: all files belong to the parent."""
+        return 0
+
+    async def revert(self, order: RestoreFiles) -> RestoreEnded:
+        """Refuse, since the files that a child alone changed are not known. Raises `RestoreFailed`."""
+        raise RestoreFailed("a subagent's changes belong to its parent's turn: revert there")
+
+    async def diff(self, turns: tuple[str, ...]) -> list[FileChange]:
+        """Return nothing: all changes belong to the parent."""
+        return []
+
+    async def changed(self, turn: str, calls: str = "") -> tuple[int, bool]:
+        """Count the files that calls of a turn left changed, among those of the turn above."""
+        return await self._above.changed(self._turn_of(), self._name(calls or f"{turn}."))
+
+    async def changed_files(self, turns: tuple[str, ...]) -> list[str]:
+        """Return nothing: all changes belong to the parent."""
+        return []
+
+    async def aclose(self) -> None:
+        """Do nothing: the parent closes the workspace."""
+
+
+class WatchedRun:
+    """A `ToolRun` that starts after a scan of the folder, and requests another when it has ended."""
+
+    def __init__(
+        self,
+        workspace: WorkspacePort,
+        about: tuple[str, str, str, str | None],
+        start: Callable[[], ToolRun],
+        told: Callable[[str], None],
+    ) -> None:
+        self._is_stopped = False
+        self._inner: ToolRun | None = None
+        self._task = asyncio.create_task(self._run(workspace, about, start, told))
+
+    @property
+    def pid(self) -> int:
+        """Process id of the run's command."""
+        return self._inner.pid if self._inner is not None else 0
+
+    async def wait(self) -> ToolResult:
+        """Return the result of the run."""
+        return await asyncio.shield(self._task)
+
+    def stop(self) -> None:
+        """Begin to stop it; one that has not started does not start any more."""
+        self._is_stopped = True
+        if self._inner is not None:
+            self._inner.stop()
+
+    async def _run(
+        self,
+        workspace: WorkspacePort,
+        about: tuple[str, str, str, str | None],
+        start: Callable[[], ToolRun],
+        told: Callable[[str], None],
+    ) -> ToolResult:
+        try:
+            for text in await workspace.begin(*about):
+                told(text)
+            if self._is_stopped:
+                return ToolResult(status="killed", text="Stopped before it started.")
+            self._inner = start()
+            return await self._inner.wait()
+        finally:
+            workspace.end(about[1])
+
+
+def written_path(tool: str, arguments: dict[str, Any], folder: Path) -> str | None:
+    """Return the one path that a tool of ours writes, links resolved; none if it may be any.
+
+    One outside the folder is none of the folder's business: it is returned as it is, absolute.
+    """
+    path = arguments.get("path")
+    if kind_of(tool) != "edit" or not isinstance(path, str):
+        return None
+    try:
+        return find_place(path, folder).relative
+    except ToolError:
+        return None

@@ -1,1 +1,0 @@
-"""A session's folder, looked at around the calls that may change it."""

@@ -1,0 +1,135 @@
+"""Slash commands: how a line is read, and that a call from a program does the same."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steersman.gateway.commands.agents import wrap_up_agent
+from steersman.gateway.commands.command import CommandCall
+from steersman.gateway.commands.goal import goal
+from steersman.gateway.commands.queue import edit_queue, pop_queue
+from steersman.gateway.commands.registry import call, parse
+from steersman.gateway.commands.saved_queue import export_queue
+from steersman.gateway.commands.talk import stop
+from steersman.gateway.host import Host
+from steersman.machines.errors import UsageError
+
+Begin = Callable[..., Host]
+
+
+def read(line: str) -> CommandCall:
+    """Read a command without its slash."""
+    name, _, argument = line.partition(" ")
+    return parse(name, argument)
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "arguments"),
+    [
+        ("stop at once", "stop", {}),
+        ("queue", "queue", {}),
+        ("queue LIST --all", "queue list", {"is_all": True}),
+        ('queue edit #2 don\'t  "do"', "queue edit", {"number": 2, "text": 'don\'t  "do"'}),
+        ("queue pop", "queue pop", {}),
+        ("queue resume 8e49 --merge", "queue resume", {"which": "8e49", "merge": True}),
+        ("queue import 'my file'", "queue import", {"file": "my file"}),
+        ("goal pause", "goal pause", {}),
+        ("goal pause the music", "goal", {"text": "pause the music"}),
+        (
+            'goal --gate "npm test" --gate ls --turns=3 win --turns 4',
+            "goal",
+            {"gates": ("npm test", "ls"), "turns": 3, "text": "win --turns 4"},
+        ),
+        ("goal -- --fast", "goal", {"text": "--fast"}),
+        ("answer t1-c1 ALWAYS git *", "answer", None),
+        ("revert undo a.txt --force", "revert", {"what": ("undo", "a.txt"), "force": True}),
+        ("resume the zod migration", "resume", {"session": "the zod migration"}),
+        ("quit", "exit", {}),
+    ],
+)
+def test_a_line_is_read_by_its_declaration(
+    line: str, name: str, arguments: dict[str, Any] | None
+) -> None:
+    """Words, numbers, choices, options and texts come out typed; a text stays as it was typed."""
+    found = read(line)
+    assert found.command.name == name
+    if arguments is None:
+        arguments = {"question": "t1-c1", "choice": "always", "reason": "git *"}
+    assert found.arguments == arguments
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("queue edit", "N is missing: /queue edit N TEXT."),
+        ("queue edit x y", "`x` is not a number: /queue edit N TEXT."),
+        ("queue edit 2", "TEXT is missing: /queue edit N TEXT."),
+        ("queue fly", "No `/queue fly`. There are: add, clear,"),
+        ("queue export 'a", "`'a` can't be read: No closing quotation: /queue export FILE."),
+        ("queue pop 1 2", "`2` makes no sense here: /queue pop [N]."),
+        ("busy now", "`now` is not one of interrupt, steer, queue: /busy"),
+        ("goal --fast win", "`--fast` is not one of --gate, --turns, --tokens, --minutes;"),
+        ("goal --turns many win", "`--turns many` is no number"),
+        ("goal --turns", "`--turns` needs a value"),
+    ],
+)
+def test_what_cannot_be_read_is_answered_with_the_usage(line: str, said: str) -> None:
+    """The answer names what is wrong and how the command is typed."""
+    with pytest.raises(UsageError) as caught:
+        read(line)
+    assert caught.value.message.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "made"),
+    [
+        ("stop", {}, stop()),
+        ("queue edit", {"number": 2, "text": "a 'b'"}, edit_queue(2, "a 'b'")),
+        ("queue pop", {"number": 1}, pop_queue(1)),
+        ("goal", {"text": "win", "gates": ["ls"]}, goal("win", gates=("ls",))),
+        ("queue pop", {"number": None}, pop_queue(None)),
+    ],
+)
+def test_data_gives_the_same_call(name: str, arguments: dict[str, Any], made: CommandCall) -> None:
+    """What comes as JSON is the call that the program's own keys send."""
+    found = call(name, arguments)
+    assert (found.command, found.arguments) == (made.command, made.arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("fly", {}, "no command `fly`"),
+        ("stop", {"now": True}, "`stop` has no argument `now`"),
+        ("queue edit", {"number": 2}, "`queue edit` needs `text`"),
+        ("queue edit", {"number": "2", "text": "x"}, "`number` cannot be '2'"),
+        ("queue edit", {"number": True, "text": "x"}, "`number` cannot be True"),
+        ("busy", {"mode": "now"}, "`mode` cannot be 'now'"),
+    ],
+)
+def test_data_of_another_type_is_refused(name: str, arguments: dict[str, Any], said: str) -> None:
+    """A program learns which argument is wrong."""
+    with pytest.raises(ValueError, match=said):
+        call(name, arguments)
+
+
+def test_calls_and_lines_do_the_same(begin: Begin, tmp_path: Path) -> None:
+    """What a call does, a line sees: permissions, a subagent that is not there, a file."""
+    conversation = begin().begin(tmp_path / "project")
+    assert conversation.say('/permissions allow shell "git *"').ok  # type: ignore[union-attr]
+    listed = conversation.say("/permissions list")
+    assert listed is not None
+    assert [one["match"] for one in listed.data["allowed"]] == ["git *"]
+    gone = conversation.run(wrap_up_agent("kid"))
+    assert (gone is not None and gone.ok) is False
+    written = conversation.run(export_queue("queue.toml"))
+    assert written is not None
+    assert written.ok
+    assert (tmp_path / "project" / "queue.toml").exists()
+    for shorter, longer in (("/agents", "/agents list"), ("/goal", "/goal status")):
+        assert conversation.say(shorter) == conversation.say(longer)
+    helped = conversation.say("/help queue edit")
+    assert helped is not None
+    assert [one["name"] for one in helped.data["commands"]] == ["queue edit"]

@@ -1,0 +1,106 @@
+"""The test suite itself: what it prints, what it bounds, and where its folders are described."""
+
+import ast
+import os
+import re
+import signal
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+from support import patience
+
+WAITING = re.compile(r"^(subprocess|urllib|http)\.|\.communicate$")
+BLOCKING = """
+import threading
+
+def test_that_passes():
+    pass
+
+def test_that_blocks():
+    threading.Event().wait()
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "with a worker"])
+def test_a_run_that_is_ended_early_names_what_was_running(
+    root: Path, tmp_path: Path, workers: tuple[str, ...]
+) -> None:
+    """At SIGTERM a run prints the counts so far and the tests in progress, with workers, too."""
+    (tmp_path / "test_it.py").write_text(BLOCKING)
+    plugin = ("-p", "support.early_end")
+    with subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-v", *workers, *plugin, "test_it.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(root / "tests")},
+        stdout=subprocess.PIPE,
+    ) as run:
+        assert run.stdout is not None
+        shown = b""
+        while b"test_that_blocks" not in shown:  # printed as the test starts
+            piece = os.read(run.stdout.fileno(), 1000)
+            assert piece, shown
+            shown += piece
+        run.send_signal(signal.SIGTERM)
+        out = run.communicate(timeout=patience.seconds(60))[0].decode()
+    assert "1 of 2 tests had ended" in out
+    assert "s: test_it.py::test_that_blocks" in out
+    assert "1 passed" in out
+    assert run.returncode == 2
+
+
+def test_bounds_grow_with_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bound is multiplied by the factor that was set, or by one that follows the load."""
+    monkeypatch.setattr(patience, "given", "3")
+    assert patience.seconds(10.0) == 30.0
+    monkeypatch.setattr(patience, "given", "")
+    assert 10.0 <= patience.seconds(10.0) <= 10.0 * patience.MOST
+
+
+def test_every_bound_follows_the_machine(root: Path) -> None:
+    """No test waits for a process or a server with a bound that is a number: `seconds` scales it."""
+    found: list[str] = []
+    for path in (root / "tests").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and WAITING.search(ast.unparse(node.func)):
+                bounds = [word.value for word in node.keywords if word.arg == "timeout"]
+                if any(isinstance(bound, ast.Constant) for bound in bounds):
+                    found.append(f"{path.relative_to(root)}:{node.lineno}")
+    assert found == []
+
+
+def test_every_suite_is_on_the_map(root: Path) -> None:
+    """docs/testing.md names each folder of tests/, and no test file of a promise more than once."""
+    text = (root / "docs" / "testing.md").read_text(encoding="utf-8")
+    folders = {path.parent.name for path in (root / "tests").glob("*/*.py")}
+    assert folders - set(re.findall(r"\(\.\./tests/(\w+)\)", text)) == set()
+    for row in text.splitlines():
+        links = re.findall(r"\((\.\./tests/[\w/.]+)\)", row)
+        assert len(links) == len(set(links)), row
+
+
+def test_a_forge_and_a_commit_run_what_people_run(root: Path) -> None:
+    """The workflow of the forge calls `.ci/run`, and that `make`, as the commit hook does."""
+    yaml = YAML(typ="safe")
+    workflow = yaml.load(root / ".github" / "workflows" / "ci.yml")
+    runs = [
+        step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step
+    ]
+    assert runs == [".ci/run"]
+    hooks = yaml.load(root / ".pre-commit-config.yaml")["repos"][0]["hooks"]
+    targets = set(re.findall(r"^([\w-]+):", (root / "Makefile").read_text(), re.MULTILINE))
+    called = [hook["entry"] for hook in hooks]
+    called += re.findall(r"^make .*?(?= \|\||$)", (root / ".ci" / "run").read_text(), re.MULTILINE)
+    assert {command.split()[1] for command in called} == {"check-fast", "check", "test"}
+    assert {command.split()[1] for command in called} <= targets
+
+
+def test_editors_agree_with_the_formatter(root: Path) -> None:
+    """The line length of the editor settings is that of ruff."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    length = project["tool"]["ruff"]["line-length"]
+    assert f"max_line_length = {length}" in (root / ".editorconfig").read_text(encoding="utf-8")
+    assert f"[{length}]" in (root / ".vscode" / "settings.json").read_text(encoding="utf-8")

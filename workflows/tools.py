@@ -1,0 +1,53 @@
+"""The built-in tools: the names that `tools` of an agent may hold.
+
+To add a tool, say `count`:
+
+1. `ports/tools/count.py`: its schema (`declare`), its function, and `make_count`, which makes the tool
+   (`Tool` in `ports/tools/tool.py`; mostly a `ThreadTool`) of `ToolResources`.
+2. Here: a row in `TOOLS`, with its kind.
+3. `config.toml`: its name in `tools` of `[agents.assistant]`, and a rule in `[permissions]` if it may
+   run without a question.
+
+And its tests, in `tests/tools/test_count.py`. `make docs` adds it to `docs/tools.md`, and
+`tests/house/test_registries.py` fails until the module, the page and the tests are there.
+"""
+
+from typing import Literal
+
+from .registry import Part, Registry
+
+ToolKind = Literal["read", "edit", "search", "execute", "think", "other"]
+"""What a tool does: `read`, `edit` and `search` are about the file or folder at their argument `path`."""
+
+
+class ToolPart(Part):
+    """A tool; permission rules of the kinds that have a path are about that path.
+
+    A tool of kind `edit` changes the one file at `path`; two sessions never do so at the same time.
+    """
+
+    kind: ToolKind = "other"
+
+
+_PORTS = "steersman.ports.tools"
+
+TOOLS = Registry(
+    "tool",
+    {
+        "read": ToolPart(place=f"{_PORTS}.file_tools:make_read", kind="read"),
+        "write": ToolPart(place=f"{_PORTS}.file_tools:make_write", kind="edit"),
+        "edit": ToolPart(place=f"{_PORTS}.file_tools:make_edit", kind="edit"),
+        "list": ToolPart(place=f"{_PORTS}.file_tools:make_list", kind="read"),
+        "search": ToolPart(place=f"{_PORTS}.searching:SearchTool", kind="search"),
+        "shell": ToolPart(place=f"{_PORTS}.shell:ShellTool", kind="execute"),
+        "delegate": ToolPart(place=f"{_PORTS}.session_tools:make_delegate", kind="think"),
+        "dismiss": ToolPart(place=f"{_PORTS}.session_tools:make_dismiss"),
+        "progress": ToolPart(place=f"{_PORTS}.session_tools:make_progress", kind="think"),
+        "defer": ToolPart(place=f"{_PORTS}.session_tools:make_defer"),
+    },
+)
+
+
+def kind_of(tool: str) -> ToolKind:
+    """Return the kind of a tool; `other` for one that is not listed here."""
+    return TOOLS[tool].kind if tool in TOOLS else "other"
