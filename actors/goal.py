@@ -35,7 +35,7 @@ from .decisions.goals import Rest
 from .judge import Judge, Judging
 from .ledger import Ledger, LedgerHandle
 from .mailbox import tell
-from .supervisor import Child, ChildSpec, Supervisor
+from .supervisor import Child, ChildSpec, Supervisor, mark_stopping
 
 if TYPE_CHECKING:
     from .system import ActorSystem
@@ -91,6 +91,12 @@ class Goal(Supervisor):
         goal = self.ledger.record.goals.goal
         return goal if goal is not None and goal.is_pursued else None
 
+    @property
+    def _judge(self) -> Child | None:
+        """The judge that looks, if one does; not one that was told to stop."""
+        judge = self.children.get("judge")
+        return judge if judge is not None and judge.state == "running" else None
+
     def on_start(self) -> None:
         """Put in order what an incarnation that failed has left."""
         self.ledger.enlist()
@@ -118,9 +124,8 @@ class Goal(Supervisor):
             case Judged():
                 self._judged(message)
             case GateEnded() | JudgeAnswered() | ChangesCounted():
-                judge = self.children.get("judge")
-                if judge is not None:
-                    tell(judge.ref, message)
+                if self._judge is not None:
+                    tell(self._judge.ref, message)
             case JudgeDead():
                 self._judge_dead(message)
             case ConditionMet() | TimerFired():
@@ -196,8 +201,9 @@ class Goal(Supervisor):
     def _leave_off(self) -> None:
         """Stop judging and waiting; `JudgeDead` comes when nothing of that is left."""
         is_waiting = self.awaited.end() == "wait"
-        judge = self.children.pop("judge", None)
+        judge = self._judge
         if judge is not None:
+            mark_stopping(judge)
             tell(judge.ref, StopJudging(goal=self.ledger.record.goals.current))
         if judge is not None or is_waiting or goals.is_judging(self.ledger.record):
             stop = StopJudging(goal=self.ledger.record.goals.current)
@@ -207,7 +213,7 @@ class Goal(Supervisor):
         """Nothing of gate and judge is left: whoever waits for that may go on."""
         why = "a stop or a message came first"
         for goal in self.ledger.record.goals.goals.values():
-            if goal.judging and "judge" not in self.children:
+            if goal.judging and self._judge is None:
                 stopped = e.JudgingStopped(
                     goal=goal.id,
                     turn=goal.judging,

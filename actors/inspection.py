@@ -174,7 +174,8 @@ def _goal(actor: Goal, record: SessionRecord) -> Account:
     goal = record.goals.goal
     if goal is None:
         return "", "a goal"
-    if "judge" in actor.children:
+    judge = actor.children.get("judge")
+    if judge is not None and judge.state == "running":
         return goal.state, f"the judge of turn {goal.judging}"
     if goal.judging:
         return goal.state, f"the end of the judge of turn {goal.judging}"

@@ -92,14 +92,15 @@ class Supervisor(Actor):
             return
         if child.state == "ended":
             self._retire(self.children.pop(down.name))
-            self.child_ended(child, down)
+            if not was_told:
+                self.child_ended(child, down)
         elif not was_told:
             _count(self, child, down)
             _stop_siblings(self, child)
         _restart_when_all_are_down(self)
 
     def child_ended(self, child: Child, down: Down) -> None:
-        """React to a child that ended for good; nothing by default."""
+        """React to a child that ended without being told to; nothing by default."""
 
     def stop_children(self) -> None:
         """End all children, last started first, and forget them."""
@@ -116,6 +117,11 @@ class Supervisor(Actor):
         if isinstance(actor, Supervisor):
             actor.stop_children()
         self.system.retire(actor)
+
+
+def mark_stopping(child: Child) -> None:
+    """Note that a child was told to end. Until it has, it ends with its supervisor."""
+    _move(child, "stop", set())
 
 
 def _move(child: Child, event: str, facts: set[str]) -> bool:

@@ -14,7 +14,7 @@ CHILD = Machine(
     initial="running",
     states=(
         State(name="running", doc="It takes messages."),
-        State(name="stopping", doc="It is being stopped because a sibling failed."),
+        State(name="stopping", doc="It was told to end, alone or because a sibling failed."),
         State(name="suspended", doc="It has failed; its mailbox is kept for the restart."),
         State(name="ended", doc="It has ended.", is_final=True),
         State(
