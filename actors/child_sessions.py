@@ -62,6 +62,7 @@ class ChildSessions:
         folder = parent.record.folder
         opened = profile.opening(order.session, folder, parent.id, order.seed)
         return ChildOpened(
+            number=order.number,
             name=order.name,
             session=order.session,
             start=runtime.starter(live),

@@ -22,6 +22,7 @@ from ..machines.delegation import (
     Delegate,
     Dismiss,
     EndChild,
+    OpenChild,
     PassSteer,
     Recall,
     ResumeChildren,
@@ -61,9 +62,11 @@ WRAP_UP = (
 class Slot(Struct, kw_only=True):
     """A child whose session is open here or being opened; `ref` is none until it is.
 
-    `steers` were handed on and are not taken in yet. `is_closing`: it was told to suspend, or to end.
+    `number` is that of the order by which it is opened. `steers` were handed on and are not taken in
+    yet. `is_closing`: it was told to suspend, or to end.
     """
 
+    number: int
     ref: ActorRef[Any] | None = None
     steers: tuple[PassSteer, ...] = ()
     is_closing: bool = False
@@ -234,8 +237,8 @@ class ChildSupervisor(Supervisor):
         match message:
             case ChildOpened():
                 self._opened(message)
-            case ChildLost(name=name):
-                self._lost(name, message.reason)
+            case ChildLost():
+                self._lost(message)
             case ChildReport():
                 self._reported(message)
             case TimerFired(name=name):
@@ -254,10 +257,9 @@ class ChildSupervisor(Supervisor):
             is_kept = children.is_kept(self.ledger.record, child, self.ledger.environment)
             self._cancel(child, child.cancelled_cause or "parent", is_kept=is_kept)
         while (waiting := children.admit(self.ledger.record, self.ledger.environment)) is not None:
-            self.slots[waiting.name] = Slot()
-            opening = children.opening(waiting)
-            admitted = Decision(entries=(e.ChildAdmitted(child=waiting.name),), effects=(opening,))
-            if not self.ledger.accepts(admitted):
+            opening = children.opening(self.ledger.record, waiting)
+            admitted = e.ChildAdmitted(child=waiting.name)
+            if not self._begin(Decision(entries=(admitted,), effects=(opening,))):
                 break
         if self.ledger.record.state in children.CLOSES:
             self._close_all()
@@ -281,15 +283,17 @@ class ChildSupervisor(Supervisor):
 
     # Beginning ------------------------------------------------------------------------------------
 
-    def _begin(self, decision: Decision) -> None:
-        """Start a child; the session that it gets is opened once that is durable."""
-        for entry in decision.entries:
-            if isinstance(entry, e.ChildStarted) and not entry.is_waiting:
-                self.slots[entry.child] = Slot()
-        self.ledger.decide(decision)
+    def _begin(self, decision: Decision) -> bool:
+        """Begin to open the session of a child, or none; whether every machine accepted it."""
+        for effect in decision.effects:
+            if isinstance(effect, OpenChild):
+                self.slots[effect.name] = Slot(number=effect.number)
+        return self.ledger.accepts(decision)
 
     def _opened(self, message: ChildOpened) -> None:
         child, slot = self.ledger.record.children.get(message.name), self.slots.get(message.name)
+        if slot is not None and slot.number != message.number:
+            return  # of an order that a later one has replaced
         if child is None or slot is None or child.state != "working" or message.is_over:
             # it has stopped meanwhile, or is over
             self.ledger.decide(Decision(effects=(CloseChild(session=message.session),)))
@@ -316,15 +320,17 @@ class ChildSupervisor(Supervisor):
                 Decision(effects=(SetTimer(name=f"limit {child.name}", seconds=limit),))
             )
 
-    def _lost(self, name: str, reason: str) -> None:
+    def _lost(self, message: ChildLost) -> None:
         """A child's session could not be opened."""
-        if self.slots.pop(name, None) is None:
+        slot = self.slots.get(message.name)
+        if slot is None or slot.number != message.number:
             return
-        child = self.ledger.record.children[name]
+        del self.slots[message.name]
+        child = self.ledger.record.children[message.name]
         if child.state == "stopping":
             self._stopped(child, None)
         elif child.state not in SUBAGENT.final:
-            self._finish(child, "failed", reason=reason)
+            self._finish(child, "failed", reason=message.reason)
 
     def _resume(self, message: ResumeChildren) -> None:
         for child in children.resumable(self.ledger.record, message):
@@ -335,10 +341,8 @@ class ChildSupervisor(Supervisor):
             resumed = e.ChildResumed(
                 child=child.name, turn=turn, epoch=self.ledger.record.epoch, above=above
             )
-            opening = (children.opening(child),) if is_new else ()
-            if is_new:
-                self.slots[child.name] = Slot()
-            self.ledger.decide(Decision(entries=(resumed,), effects=opening))
+            opening = (children.opening(self.ledger.record, child),) if is_new else ()
+            self._begin(Decision(entries=(resumed,), effects=opening))
             if not is_new and slot is not None:
                 slot.tell(ResumeQueue())
                 self.relay.hand_on(child.name, slot)

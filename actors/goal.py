@@ -127,7 +127,8 @@ class Goal(Supervisor):
                 if self._judge is not None:
                     tell(self._judge.ref, message)
             case JudgeDead():
-                self._judge_dead(message)
+                if self._judge is None:
+                    self.ledger.decide(goals.judging_stopped(self.ledger.record, message))
             case ConditionMet() | TimerFired():
                 self._time_has_come(message)
             case Down():
@@ -188,15 +189,21 @@ class Goal(Supervisor):
         if goal.turn != record.turn or turn is None:
             return
         if goal.overdraft and turn.state == "acting":
-            paused = e.GoalPaused(goal=goal.id, reason="budget", detail=goal.overdraft)
-            self._pause_in_turn(goal, paused)
+            self._pause(goal, "budget", goal.overdraft)
         elif goal.max_seconds is not None and self.awaited.kind != "limit":
             left = goal.max_seconds - (goal.seconds_total - goal.base_seconds)
             self._set_timer(goal, "limit", max(0.0, left))
 
-    def _pause_in_turn(self, goal: GoalRecord, paused: e.GoalPaused) -> None:
-        order = Interrupt(cause="budget", turn=goal.turn)
-        self.ledger.decide(Decision(entries=(paused,), orders=(("session", order),)))
+    def _pause(self, goal: GoalRecord, reason: str, detail: str) -> None:
+        """Pause the goal; a turn of its own that runs is stopped."""
+        paused = e.GoalPaused(goal=goal.id, reason=reason, detail=detail)
+        running = self.ledger.record.running
+        is_in_turn = running is not None and running.id == goal.turn
+        decision = Decision(entries=(paused,))
+        if is_in_turn:
+            order = Interrupt(cause="budget", turn=goal.turn)
+            decision = replace(decision, orders=(("session", order),))
+        self.ledger.decide(decision)
 
     def _leave_off(self) -> None:
         """Stop judging and waiting; `JudgeDead` comes when nothing of that is left."""
@@ -208,20 +215,6 @@ class Goal(Supervisor):
         if judge is not None or is_waiting or goals.is_judging(self.ledger.record):
             stop = StopJudging(goal=self.ledger.record.goals.current)
             self.ledger.decide(Decision(urgent=(stop,)))
-
-    def _judge_dead(self, message: JudgeDead) -> None:
-        """Nothing of gate and judge is left: whoever waits for that may go on."""
-        why = "a stop or a message came first"
-        for goal in self.ledger.record.goals.goals.values():
-            if goal.judging and self._judge is None:
-                stopped = e.JudgingStopped(
-                    goal=goal.id,
-                    turn=goal.judging,
-                    why=why,
-                    killed=message.killed,
-                    survivors=message.survivors,
-                )
-                self.ledger.decide(Decision(entries=(stopped,)))
 
     # Boundaries -----------------------------------------------------------------------------------
 
@@ -243,11 +236,7 @@ class Goal(Supervisor):
         if not is_new:
             self._go_on(goal)
         elif goal.overdraft:
-            self.ledger.decide(
-                Decision(
-                    entries=(e.GoalPaused(goal=goal.id, reason="budget", detail=goal.overdraft),)
-                )
-            )
+            self._pause(goal, "budget", goal.overdraft)
         elif at.status == "completed":
             self._begin_judging(goal, at)
         else:
@@ -262,8 +251,7 @@ class Goal(Supervisor):
         most = self.ledger.environment.goals.max_failed_turns
         if most and goal.failing >= most:
             times = f"{goal.failing} turns in a row failed" if goal.failing > 1 else "a turn failed"
-            paused = e.GoalPaused(goal=goal.id, reason="failing", detail=f"{times}: {at.reason}")
-            self.ledger.decide(Decision(entries=(paused,)))
+            self._pause(goal, "failing", f"{times}: {at.reason}")
         else:
             self._go_on(goal)
 
@@ -334,13 +322,10 @@ class Goal(Supervisor):
         most = self.ledger.environment.goals.max_judge_failures
         if message.fault and most and goal.judge_failures >= most:
             detail = f"{goal.judge_failures} times in a row: {message.fault}"
-            paused = e.GoalPaused(goal=goal.id, reason="judge_unusable", detail=detail)
-            self.ledger.decide(Decision(entries=(paused,)))
+            self._pause(goal, "judge_unusable", detail)
         elif message.is_stuck and not (message.fault and most):
             detail = "the same answer twice, and no file changed in between"
-            self.ledger.decide(
-                Decision(entries=(e.GoalPaused(goal=goal.id, reason="no_progress", detail=detail),))
-            )
+            self._pause(goal, "no_progress", detail)
         elif goals.is_at_rest(self.ledger.record):
             self._go_on(goal)
 
@@ -350,9 +335,7 @@ class Goal(Supervisor):
         """Let the next turn begin, unless the budget is spent; the less was done, the later."""
         spent = goals.what_is_spent(goal)
         if spent and not goal.reserved:
-            self.ledger.decide(
-                Decision(entries=(e.GoalPaused(goal=goal.id, reason="budget", detail=spent),))
-            )
+            self._pause(goal, "budget", spent)
             return
         pause = goals.pause_before(goal, self.ledger.environment.goals)
         if pause:
@@ -384,4 +367,4 @@ class Goal(Supervisor):
         elif kind == "limit" and goal.turn:
             minutes = (goal.max_seconds or 0.0) / 60
             detail = f"the {minutes:g} minutes are spent"
-            self._pause_in_turn(goal, e.GoalPaused(goal=goal.id, reason="budget", detail=detail))
+            self._pause(goal, "budget", detail)

@@ -55,9 +55,11 @@ class StopChild(Message):
 class OpenChild(Value):
     """Open a child's session: `seed` is what it has seen before its first word, `task` what that is.
 
-    Answered with `ChildOpened` or `ChildLost`.
+    Answered with `ChildOpened` or `ChildLost`. `number` tells an answer to it from a late one to an
+    earlier order: it is that of the newest entry when this was decided.
     """
 
+    number: int
     name: str
     session: str
     agent: str
@@ -188,6 +190,7 @@ class ChildOpened(Message):
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
+    number: int
     name: str
     session: str
     start: Any
@@ -201,6 +204,7 @@ class ChildLost(Message):
     """A child's session could not be opened."""
 
     lane: ClassVar[Lane] = Lane.SYSTEM
+    number: int
     name: str
     reason: str
     hint: str = ""

@@ -69,7 +69,7 @@ def delegate(
         goal=dict(wanted.get("goal") or {}),
         above=order.lineage,
     )
-    begun = Decision(entries=(started,), effects=() if is_full else (opening(started),))
+    begun = Decision(entries=(started,), effects=() if is_full else (opening(record, started),))
     if not is_background:
         return begun
     when = f"when one of the {policy.max_children} at work ends" if is_full else "now"
@@ -100,14 +100,17 @@ def talk(record: SessionRecord, order: StartTalk, environment: Environment) -> D
         user=order.user,
         above=environment.lineage.mandate(),
     )
-    return Decision(entries=(started,), effects=(opening(started, order),))
+    return Decision(entries=(started,), effects=(opening(record, started, order),))
 
 
-def opening(child: e.ChildStarted | ChildRecord, order: StartTalk | None = None) -> OpenChild:
+def opening(
+    record: SessionRecord, child: e.ChildStarted | ChildRecord, order: StartTalk | None = None
+) -> OpenChild:
     """Return the effect that opens a child's session."""
     name = child.child if isinstance(child, e.ChildStarted) else child.name
     said = order.seed if order is not None else ()
     return OpenChild(
+        number=record.seq,
         name=name,
         session=child.session,
         agent=child.agent,

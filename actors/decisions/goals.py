@@ -12,7 +12,7 @@ from ...journal.record import SessionRecord
 from ...machines.delivery import Cause, Delivery, Relation, deliver
 from ...machines.orders import GoalMessage
 from ...machines.policy import GoalPolicy
-from ...machines.pursuit import ChangeGoal, Judged, SetGoal
+from ...machines.pursuit import ChangeGoal, Judged, JudgeDead, SetGoal
 from ...machines.value import Value
 from .decision import Decision, answer, refusal
 from .standing import DELEGATE, is_reverting, last_word, workers
@@ -250,6 +250,19 @@ def digest(text: str) -> str:
     """Tell answers apart, spaces and case aside."""
     plain = "".join(text.casefold().split())
     return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def judging_stopped(record: SessionRecord, message: JudgeDead) -> Decision:
+    """Nothing of gate and judge is left: whoever waits for that may go on."""
+    why = "a stop or a message came first"
+    dead: dict[str, Any] = {"killed": message.killed, "survivors": message.survivors}
+    return Decision(
+        entries=tuple(
+            e.JudgingStopped(goal=goal.id, turn=goal.judging, why=why, **dead)
+            for goal in record.goals.goals.values()
+            if goal.judging
+        )
+    )
 
 
 def judged(goal: GoalRecord, message: Judged, at: Rest) -> e.GoalJudged:

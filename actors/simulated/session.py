@@ -349,6 +349,7 @@ class SimulatedSession:
         has_task = "task" in record.queue.clients
         is_over = record.state == "finalized"
         return ChildOpened(
+            number=order.number,
             name=order.name,
             session=order.session,
             start=child.start,

@@ -276,18 +276,21 @@ class Performer:
         if reply_to is None:
             return
 
+        def lost(reason: str, hint: str) -> None:
+            number, name = effect.number, effect.name
+            reply(reply_to, ChildLost(number=number, name=name, reason=reason, hint=hint))
+
         async def open_it() -> None:
             try:
                 async with self._doors[effect.session]:
                     opened = await asyncio.to_thread(self.offspring.open, effect, reply_to)
             except SteersmanError as error:
-                reply(reply_to, ChildLost(name=effect.name, reason=error.message, hint=error.hint))
+                lost(error.message, error.hint)
             else:
                 reply(reply_to, opened)
 
         def fault(error: BaseException) -> None:
-            reason = fault_of(error)
-            reply(reply_to, ChildLost(name=effect.name, reason=reason, hint="please report it"))
+            lost(fault_of(error), "please report it")
 
         self._task(open_it(), fault)
 

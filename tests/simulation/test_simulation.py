@@ -43,6 +43,7 @@ FOUND = {
     1000926: "a stopped child goes on, tools and all, with a message that was to run next",
     1000391: "a stop right behind `/queue resume` misses what was just resumed",
     1002477: "a session's actor dies because two copies of its queue differ",
+    72000216: "a child is opened again before its first opening has been answered",
     1002135: "a finalized child is resumed after a crash, and stays owned",
 }
 CHUNK = 100
