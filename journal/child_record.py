@@ -15,7 +15,7 @@ from ..machines.delivery import Relation
 from ..machines.lifecycles import AT_WORK, SUBAGENT
 from ..machines.value import Value
 from . import entries as e
-from .fold import moved
+from .fold import EntryKinds, moved
 
 REMEMBERED_CHILDREN = 50
 EVENT_OF_STATUS = {
@@ -87,8 +87,22 @@ def names_for(children: Children, turn: str) -> list[str]:
     return [child.name for child in waited if child.turn == turn]
 
 
+_Folded = (
+    e.AnyChildEntry
+    | e.Recovered
+    | e.SessionFinalized
+    | e.ToolEnded
+    | e.Queued
+    | e.Offered
+    | e.OfferAnswered
+)
+_FOLDED = EntryKinds[_Folded](_Folded)
+
+
 def apply_to_children(children: Children, entry: e.Entry, time: float) -> Children:
     """Return the children after one entry; one that names none leaves them as they are."""
+    if not _FOLDED.include(entry):
+        return children
     match entry:
         case e.ChildStarted():
             return _start(children, entry, time)
@@ -109,15 +123,6 @@ def apply_to_children(children: Children, entry: e.Entry, time: float) -> Childr
             if after.state != child.state:
                 after = replace(after, since=time)
             return {**children, entry.child: after}
-        case (
-            e.TurnEntry()
-            | e.QueueEntry()
-            | e.SessionEntry()
-            | e.GoalEntry()
-            | e.RevertEntry()
-            | e.RunEntry()
-        ):
-            return children
         case _:
             assert_never(entry)
 

@@ -8,10 +8,10 @@ their defaults: a journal outlives the version that wrote it.
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from types import UnionType
-from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from types import GenericAlias
+from typing import Any, TypeVar, cast, get_args, get_origin
 
-from msgspec import NODEFAULT, Struct
+from msgspec import NODEFAULT, Struct, ValidationError, convert
 
 from ..machines.errors import StoreDamaged
 from .entries import Entry
@@ -19,7 +19,6 @@ from .log import IndexMap, Log
 
 T = TypeVar("T")
 PLAIN = frozenset((str, int, float, bool, type(None)))
-LEAVES = (Any, str, int, float, bool)
 
 
 def kind_of(entry_type: type[Entry]) -> str:
@@ -84,52 +83,22 @@ def _defaults(cls: type[Struct]) -> tuple[tuple[str, Any], ...]:
     return known
 
 
-_HINTS: dict[type, dict[str, Any]] = {}
-
-
-def _hints(cls: type) -> dict[str, Any]:
-    """Resolve a class's annotations, once."""
-    hints = _HINTS.get(cls)
-    if hints is None:
-        hints = _HINTS[cls] = get_type_hints(cls)
-    return hints
-
-
 def decode(cls: type[T], data: dict[str, Any]) -> T:
-    """Build a value from JSON data. Raises `StoreDamaged` when a field is missing."""
-    hints = _hints(cls)
-    known = {key: _value(hints[key], item) for key, item in data.items() if key in hints}
+    """Build a value from JSON data. Raises `StoreDamaged` when a field is missing or of another type."""
     try:
-        return cls(**known)
-    except TypeError as error:
+        return convert(data, cls, dec_hook=_decode_ours)
+    except ValidationError as error:
         raise StoreDamaged(f"a journal entry does not fit `{cls.__name__}`: {error}") from error
 
 
-def _value(hint: Any, data: Any) -> Any:
-    origin = get_origin(hint)
-    if origin in (Union, UnionType):
-        inner = [member for member in get_args(hint) if member is not type(None)]
-        return None if data is None else _value(inner[0], data)
-    if origin is tuple:
-        inner = list(get_args(hint))
-        if len(inner) == 2 and inner[1] is Ellipsis:
-            if inner[0] in LEAVES:
-                return tuple(data)
-            return tuple(_value(inner[0], item) for item in data)
-        return tuple(_value(inner_hint, item) for inner_hint, item in zip(inner, data, strict=True))
-    if origin is list:
-        inner = get_args(hint)[0]
-        return list(data) if inner in LEAVES else [_value(inner, item) for item in data]
-    if origin is Log:
-        inner = get_args(hint)[0]
-        return Log(data if inner in LEAVES else [_value(inner, item) for item in data])
-    if origin in (dict, Mapping, IndexMap):
-        inner = get_args(hint)[1 if origin is not IndexMap else 0]
-        found = {key: _value(inner, item) for key, item in data.items()}
-        return IndexMap(found) if origin is IndexMap else found
-    if isinstance(hint, type) and issubclass(hint, Struct):
-        return decode(hint, data)
-    return data
+def _decode_ours(hint: Any, data: Any) -> Any:
+    """Build a log or an index map, which msgspec does not know."""
+    kind, inner = get_origin(hint), get_args(hint)[0]
+    if kind is Log:
+        return Log(convert(data, GenericAlias(list, (inner,)), dec_hook=_decode_ours))
+    if kind is IndexMap:
+        return IndexMap(convert(data, GenericAlias(dict, (str, inner)), dec_hook=_decode_ours))
+    raise NotImplementedError(f"no way to decode {hint}")
 
 
 def encode_entry(entry: Entry) -> dict[str, Any]:

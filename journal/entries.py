@@ -3,7 +3,7 @@
 An entry is decided by one actor and folded by every part of the record that it concerns (see
 `record.py`). Each belongs to a family: the part of the record that folds a family handles each of its
 entries, and passes over the families that do not concern it, so that the type checker names the place
-that forgot a new entry. A new entry also goes into `Entry`, at the end.
+that forgot a new entry. A new entry also goes into the union of its family, at the end.
 
 `messages` is what an entry appends to the conversation, so a snapshot can name entries instead of
 copying texts. In the store an entry is a JSON object with its `kind`; unknown fields of later versions
@@ -927,7 +927,7 @@ class StepReopened(RunEntry):
     is_anew: bool = False
 
 
-Entry = (
+AnySessionEntry = (
     SessionOpened
     | SessionRenamed
     | SessionResumed
@@ -946,7 +946,9 @@ Entry = (
     | InterruptCalledOff
     | InterruptRequested
     | StopNoted
-    | Queued
+)
+AnyQueueEntry = (
+    Queued
     | Requeued
     | Deferred
     | Withdrawn
@@ -961,7 +963,9 @@ Entry = (
     | Kept
     | QueueHeld
     | QueueReleased
-    | TurnStarted
+)
+AnyTurnEntry = (
+    TurnStarted
     | ModelCalled
     | Answered
     | AnswerCut
@@ -980,14 +984,18 @@ Entry = (
     | Stopped
     | TurnEnded
     | LateResult
-    | ChildStarted
+)
+AnyChildEntry = (
+    ChildStarted
     | ChildAdmitted
     | ChildCancelled
     | ChildDetached
     | ChildInterrupted
     | ChildResumed
     | ChildEnded
-    | GoalSet
+)
+AnyGoalEntry = (
+    GoalSet
     | GoalBegun
     | GoalTurnFailed
     | JudgingBegun
@@ -997,17 +1005,18 @@ Entry = (
     | GoalResumed
     | GoalWoken
     | GoalCleared
-    | RevertAsked
-    | RevertStarted
-    | RevertBegun
-    | Reverted
-    | RevertRefused
-    | StepStarted
-    | ItemStarted
-    | ItemEnded
-    | ItemReopened
-    | StepAsked
-    | StepEnded
-    | StepReopened
+)
+AnyRevertEntry = RevertAsked | RevertStarted | RevertBegun | Reverted | RevertRefused
+AnyRunEntry = (
+    StepStarted | ItemStarted | ItemEnded | ItemReopened | StepAsked | StepEnded | StepReopened
+)
+Entry = (
+    AnySessionEntry
+    | AnyQueueEntry
+    | AnyTurnEntry
+    | AnyChildEntry
+    | AnyGoalEntry
+    | AnyRevertEntry
+    | AnyRunEntry
 )
 """Any entry of a journal."""

@@ -7,12 +7,28 @@ object where nothing changed, a new one that shares what did not change with the
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
 from ..machines.errors import StoreDamaged
 from ..machines.machine import Machine
 from ..machines.step import Refusal, step
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+T = TypeVar("T")
 REMEMBERED_CLIENTS = 500
+
+
+class EntryKinds(Generic[T]):
+    """The types of entries in a union, looked up at once: most parts pass over most entries."""
+
+    def __init__(self, union: Any) -> None:
+        self._kinds = frozenset(get_args(union))
+
+    def include(self, entry: object) -> TypeIs[T]:
+        """Whether an entry is of one of them."""
+        return type(entry) in self._kinds
 
 
 def moved(machine: Machine, state: str, event: str, facts: frozenset[str] = frozenset()) -> str:

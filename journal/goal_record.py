@@ -16,7 +16,7 @@ from ..machines.lifecycles import GOAL, PURSUED
 from ..machines.pursuit import GateResult
 from ..machines.value import Value
 from . import entries as e
-from .fold import moved
+from .fold import EntryKinds, moved
 
 REMEMBERED_GOALS = 20
 REMEMBERED_VERDICTS = 5
@@ -148,11 +148,29 @@ class GoalsRecord(Value):
         return goal is not None and goal.is_pursued
 
 
+_Folded = (
+    e.AnyGoalEntry
+    | e.Recovered
+    | e.SessionResumed
+    | e.SessionSuspended
+    | e.SessionFinalized
+    | e.Queued
+    | e.Withdrawn
+    | e.TurnStarted
+    | e.Answered
+    | e.TurnEnded
+    | e.Interrupted
+)
+_FOLDED = EntryKinds[_Folded](_Folded)
+
+
 def apply_to_goals(goals: GoalsRecord, entry: e.Entry, time: float) -> GoalsRecord:
     """Return the goals after one entry; others leave them as they are.
 
     Raises `StoreDamaged` if a machine refuses the entry.
     """
+    if not _FOLDED.include(entry):
+        return goals
     match entry:
         case e.GoalSet():
             return _set(goals, entry, time)
@@ -187,15 +205,6 @@ def apply_to_goals(goals: GoalsRecord, entry: e.Entry, time: float) -> GoalsReco
             | e.GoalCleared()
         ):
             return _apply_decision(goals, entry, time)
-        case (
-            e.TurnEntry()
-            | e.QueueEntry()
-            | e.SessionEntry()
-            | e.ChildEntry()
-            | e.RevertEntry()
-            | e.RunEntry()
-        ):
-            return goals
         case _:
             assert_never(entry)
 

@@ -13,7 +13,7 @@ from ..machines.attachment import Attachment
 from ..machines.lifecycles import ITEM, QUEUE
 from ..machines.value import Value
 from . import entries as e
-from .fold import moved, remembered
+from .fold import EntryKinds, moved, remembered
 from .revert_record import news_of
 
 REMEMBERED_ITEMS = 50
@@ -180,11 +180,27 @@ def _persons_first(there: list[ItemRecord]) -> ItemRecord:
     return min(there, key=lambda item: bool(item.goal))
 
 
+_Folded = (
+    e.AnyQueueEntry
+    | e.Reverted
+    | e.TurnStarted
+    | e.TurnEnded
+    | e.Interrupted
+    | e.ProgressMade
+    | e.Recovered
+    | e.SessionSuspended
+    | e.SessionFinalized
+)
+_FOLDED = EntryKinds[_Folded](_Folded)
+
+
 def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueRecord:
     """Return the queue's part of the record after one entry; others leave it as it is.
 
     Raises `StoreDamaged` if a machine refuses the entry.
     """
+    if not _FOLDED.include(entry):
+        return queue
     match entry:
         case e.Queued():
             return _queue_item(queue, entry, time)
@@ -239,15 +255,6 @@ def apply_to_queue(queue: QueueRecord, entry: e.Entry, time: float) -> QueueReco
             return _drop_goals(queue, time)
         case e.SessionFinalized():
             return _shift(_drop_goals(queue, time), "close", time)
-        case (
-            e.TurnEntry()
-            | e.SessionEntry()
-            | e.ChildEntry()
-            | e.GoalEntry()
-            | e.RevertEntry()
-            | e.RunEntry()
-        ):
-            return queue
         case _:
             assert_never(entry)
 

@@ -22,7 +22,7 @@ from ..machines.policy import RoutesChoice
 from ..machines.value import Value
 from . import entries as e
 from .child_record import ChildRecord, apply_to_children
-from .fold import moved, remembered
+from .fold import EntryKinds, moved, remembered
 from .goal_record import GoalsRecord, apply_to_goals
 from .log import Log
 from .queue_record import QueueRecord, apply_to_queue
@@ -181,6 +181,9 @@ def grown(conversation: Log[ChatMessage], entry: e.Entry) -> Log[ChatMessage]:
     return conversation.extended(said)
 
 
+_OF_LOST_CHILD = EntryKinds[e.ChildInterrupted | e.ChildEnded](e.ChildInterrupted | e.ChildEnded)
+
+
 def apply(record: SessionRecord, entry: e.Entry, seq: int, time: float) -> None:
     """Fold one entry into the record: assign its fields, and change nothing that they refer to.
 
@@ -197,7 +200,7 @@ def apply(record: SessionRecord, entry: e.Entry, seq: int, time: float) -> None:
         return  # most of a large run's journal, and folded nowhere else
     state = record.state
     record.queue = apply_to_queue(record.queue, entry, time)
-    if isinstance(entry, e.ChildInterrupted | e.ChildEnded):
+    if _OF_LOST_CHILD.include(entry):
         record.below += entry.usage - record.children[entry.child].usage
     record.children = apply_to_children(record.children, entry, time)
     record.reverts = apply_to_reverts(record.reverts, entry)
@@ -215,7 +218,32 @@ def apply(record: SessionRecord, entry: e.Entry, seq: int, time: float) -> None:
         record.sources = record.sources.extended((seq,))
 
 
+_OfTurn = (
+    e.TurnStarted
+    | e.Answered
+    | e.AnswerCut
+    | e.Compacted
+    | e.TurnEnded
+    | e.Interrupted
+    | e.Stopped
+    | e.LateResult
+)
+_Folded = (
+    e.AnySessionEntry
+    | _OfTurn
+    | e.ChildStarted
+    | e.ChildCancelled
+    | e.ChildInterrupted
+    | e.ChildEnded
+    | e.GoalJudged
+    | e.RevertAsked
+)
+_FOLDED = EntryKinds[_Folded](_Folded)
+
+
 def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> None:
+    if not _FOLDED.include(entry):
+        return
     match entry:
         case e.SessionOpened():
             record.id, record.folder = entry.session, entry.folder
@@ -281,32 +309,37 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             record.usage += entry.usage
         case e.RevertAsked():
             record.reverts_made += 1
-        case e.ChildEntry() | e.GoalEntry() | e.RevertEntry() | e.QueueEntry() | e.RunEntry():
-            pass
         case _:
             assert_never(entry)
 
 
-def _apply_turn(record: SessionRecord, entry: e.TurnEntry, time: float) -> None:
+def _apply_turn(record: SessionRecord, entry: _OfTurn, time: float) -> None:
     """Fold what a turn does to its session: its start and end, what it used, what it summed up."""
-    if isinstance(entry, e.TurnStarted):
-        _start_turn(record, entry, time)
-    elif isinstance(entry, e.Answered) and entry.turn in record.turns:
-        record.usage += entry.usage
-        if entry.usage.input:
-            record.fill = Fill(tokens=entry.usage.tokens, messages=record.spoken + 1)
-    elif isinstance(entry, e.AnswerCut):
-        _count_lost(record, entry.turn)
-    elif isinstance(entry, e.Compacted):
-        record.usage += entry.usage
-        record.fill = Fill()
-        record.seeded = len(entry.messages) + max(0, record.seeded - entry.dropped)
-    elif isinstance(entry, e.Stopped) and not entry.turn:
-        _follow_cancels(record, "", (), entry)
-    elif isinstance(entry, e.TurnEnded | e.Interrupted | e.Stopped):
-        _end_turn(record, entry, time)
-    elif isinstance(entry, e.LateResult):
-        record.usage += entry.usage
+    match entry:
+        case e.TurnStarted():
+            _start_turn(record, entry, time)
+        case e.Answered():
+            if entry.turn in record.turns:
+                record.usage += entry.usage
+                if entry.usage.input:
+                    record.fill = Fill(tokens=entry.usage.tokens, messages=record.spoken + 1)
+        case e.AnswerCut():
+            _count_lost(record, entry.turn)
+        case e.Compacted():
+            record.usage += entry.usage
+            record.fill = Fill()
+            record.seeded = len(entry.messages) + max(0, record.seeded - entry.dropped)
+        case e.TurnEnded() | e.Interrupted():
+            _end_turn(record, entry, time)
+        case e.Stopped():
+            if entry.turn:
+                _end_turn(record, entry, time)
+            else:
+                _follow_cancels(record, "", (), entry)
+        case e.LateResult():
+            record.usage += entry.usage
+        case _:
+            assert_never(entry)
 
 
 def _count_lost(record: SessionRecord, turn: str) -> None:

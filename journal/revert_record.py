@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ..machines.lifecycles import REVERT
 from ..machines.value import Value
 from . import entries as e
-from .fold import moved
+from .fold import EntryKinds, moved
 
 REMEMBERED = 20
 NAMED = 20
@@ -37,10 +37,16 @@ class RevertRecord(Value):
         return self.state not in REVERT.final
 
 
+_Folded = e.AnyRevertEntry
+_FOLDED = EntryKinds[_Folded](_Folded)
+
+
 def apply_to_reverts(
     reverts: Mapping[str, RevertRecord], entry: e.Entry
 ) -> Mapping[str, RevertRecord]:
     """Return the reverts after one entry; one that is not about them leaves them as they are."""
+    if not _FOLDED.include(entry):
+        return reverts
     match entry:
         case e.RevertAsked():
             after = {**reverts, entry.id: RevertRecord(asked=entry)}
@@ -49,15 +55,6 @@ def apply_to_reverts(
             return after
         case e.RevertStarted() | e.RevertBegun() | e.Reverted() | e.RevertRefused():
             return {**reverts, entry.id: _moved(reverts[entry.id], entry)}
-        case (
-            e.TurnEntry()
-            | e.QueueEntry()
-            | e.SessionEntry()
-            | e.ChildEntry()
-            | e.GoalEntry()
-            | e.RunEntry()
-        ):
-            return reverts
         case _:
             assert_never(entry)
 

@@ -17,7 +17,7 @@ from ..machines.lifecycles import RUN
 from ..machines.value import Value
 from ..machines.workflow_order import STEP, WORK
 from . import entries as e
-from .fold import moved
+from .fold import EntryKinds, moved
 from .log import IndexMap
 
 OF_RUNS: Final = (e.ItemStarted, e.ItemEnded, e.StepStarted, e.StepEnded)
@@ -137,11 +137,25 @@ class RunRecord(Value):
                 yield from ((step, index) for index in step.those("running"))
 
 
+_Folded = (
+    e.AnyRunEntry
+    | e.ChildStarted
+    | e.TurnStarted
+    | e.Interrupted
+    | e.Stopped
+    | e.TurnEnded
+    | e.Recovered
+)
+_FOLDED = EntryKinds[_Folded](_Folded)
+
+
 def apply_to_run(run: RunRecord, entry: e.Entry, time: float) -> RunRecord:
     """Return the run after one entry; entries that are none of its business leave it as it is.
 
     Raises `StoreDamaged` if a machine refuses the entry.
     """
+    if not _FOLDED.include(entry):
+        return run
     match entry:
         case e.ItemEnded():
             return _end_item(run, entry, time)
@@ -165,15 +179,6 @@ def apply_to_run(run: RunRecord, entry: e.Entry, time: float) -> RunRecord:
             return _start_child(run, entry)
         case e.TurnStarted() | e.Interrupted() | e.Stopped() | e.TurnEnded() | e.Recovered():
             return _follow_turn(run, entry, time)
-        case (
-            e.TurnEntry()
-            | e.QueueEntry()
-            | e.SessionEntry()
-            | e.ChildEntry()
-            | e.GoalEntry()
-            | e.RevertEntry()
-        ):
-            return run
         case _:
             assert_never(entry)
 

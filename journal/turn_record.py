@@ -12,7 +12,7 @@ from ..machines.conversation import Usage
 from ..machines.lifecycles import CALL, TURN
 from ..machines.value import Value
 from . import entries as e
-from .fold import moved
+from .fold import EntryKinds, moved
 
 EVENT_OF_STATUS = {"ok": "succeed", "failed": "fail", "timed_out": "time_out", "killed": "kill"}
 EVENT_OF_REFUSAL = {"denied": "deny", "failed": "reject", "skipped": "stop"}
@@ -80,11 +80,17 @@ class TurnRecord(Value):
     calls: Mapping[str, CallRecord] = field(default_factory=dict[str, CallRecord])
 
 
+_Folded = e.AnyTurnEntry | e.Steered
+_FOLDED = EntryKinds[_Folded](_Folded)
+
+
 def apply_to_turn(turn: TurnRecord, entry: e.Entry, time: float) -> TurnRecord:
     """Return the turn that an entry names after it; how a turn ends is the session's.
 
     Raises `StoreDamaged` if a machine refuses the entry.
     """
+    if not _FOLDED.include(entry):
+        return turn
     match entry:
         case e.ModelCalled():
             begun: dict[str, Any] = {"step": entry.step, "sent": entry.tokens}
@@ -123,15 +129,6 @@ def apply_to_turn(turn: TurnRecord, entry: e.Entry, time: float) -> TurnRecord:
         case e.TurnStarted() | e.Interrupted() | e.Stopped() | e.TurnEnded():
             return turn  # a turn begins and ends with its session: see `record.py`
         case e.QuestionAnswered() | e.ProgressMade() | e.LateResult():
-            return turn
-        case (
-            e.QueueEntry()
-            | e.SessionEntry()
-            | e.ChildEntry()
-            | e.GoalEntry()
-            | e.RevertEntry()
-            | e.RunEntry()
-        ):
             return turn
         case _:
             assert_never(entry)
