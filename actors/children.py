@@ -299,8 +299,9 @@ class ChildSupervisor(Supervisor):
             self.ledger.decide(Decision(effects=(CloseChild(session=message.session),)))
             self.slots.pop(message.name, None)
             if child is not None and child.is_at_work:
-                last = message.last and replace(message.last, order=child.cancelled)
-                self._stopped(child, last)
+                order = max(child.cancelled, child.epoch)  # it is what became of the newest one
+                last = message.last or ChildReport(name=child.name, kind="stopped")
+                self._stopped(child, replace(last, order=order))
             return
         slot.ref = self.start_child(
             ChildSpec(name=child.name, start=message.start, restart="transient")

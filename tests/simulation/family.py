@@ -21,6 +21,7 @@ from steersman.actors.simulated.happening import (
     Performed,
     Released,
     Started,
+    Told,
     Uttered,
 )
 from steersman.actors.simulated.program import ROOT, SimulatedProgram
@@ -76,7 +77,8 @@ Begins = (
 class Home:
     """One session as its journal shows it; `reached` are those that its newest cancel must stop.
 
-    `is_awake`: it has journalled something since it was taken up.
+    `is_awake`: it has journalled something since it was taken up. `left` is the entry with which it was
+    left or ended, 0 before that.
     """
 
     journal: list[e.Entry] = field(default_factory=list[e.Entry])
@@ -85,6 +87,7 @@ class Home:
     is_awake: bool = False
     is_broken: bool = False
     is_leaving: bool = False
+    left: int = 0
     stops: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
     reached: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     planned: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
@@ -192,6 +195,8 @@ class Family:
                 self.may_run = self.may_run or is_word(message)
             case Appended(seq=_, entry=entry):
                 self._entry(session, home, entry)
+            case Told(seq=seq) if seq == home.left:
+                self._left(session, home)
             case Passed(fact=StoreLost()):
                 home.is_broken = True
             case Performed(effect=CloseChild(session=below)):
@@ -200,6 +205,14 @@ class Family:
                 self._begin(session, happening)
             case _:
                 pass
+
+    def _left(self, session: str, home: Home) -> None:
+        """Check that nobody is left behind when it is told that a session is left, or over."""
+        for child in home.children.values():
+            below = self.homes.get(child.session)
+            is_gone = below is None or below.is_over or below.is_broken or not below.is_awake
+            is_gone = is_gone or child.session not in self.owned - self.closing
+            assert is_gone, f"{child.session} is left by {session}: {home.record.state}"
 
     def _lose_beneath(self, home: Home) -> None:
         """Note that the actors beneath a session whose actor failed went with it."""
@@ -235,13 +248,7 @@ class Family:
                 busy = {child.session for child in at_work(home.children)} & left
                 assert not busy, f"{session}: {turn or 'all'} is stopped, and {busy} are at work"
             case e.SessionFinalized() | e.SessionSuspended():
-                for child in home.children.values():
-                    below = self.homes.get(child.session)
-                    is_gone = (
-                        below is None or below.is_over or below.is_broken or not below.is_awake
-                    )
-                    is_gone = is_gone or child.session not in self.owned - self.closing
-                    assert is_gone, f"{child.session} is left by {session}: {entry}"
+                home.left = home.record.seq
             case _:
                 pass
 

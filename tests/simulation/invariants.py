@@ -448,7 +448,8 @@ def what_is_held_stays(history: History) -> None:
                 chosen = chosen if isinstance(one, e.QueueHeld) and not one.is_all else set[str]()
                 held = waiting - chosen
             case e.QueueReleased(items=items):
-                is_held, held, chosen = False, set(), set(items)
+                is_held, held = False, set[str]()
+                chosen |= set(items)
             case e.Steered(items=items):
                 waiting -= set(items)
             case e.Withdrawn(item=item):
@@ -456,6 +457,7 @@ def what_is_held_stays(history: History) -> None:
             case e.TurnStarted(item=name):
                 assert name not in held, f"{name} was held, and runs"
                 waiting.discard(name)
+                chosen.discard(name)
             case _:
                 pass
 
