@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pykka
 from pykka import ActorRef, ActorRegistry, ThreadingFuture
 
-from ..machines.orders import Down, Kill
+from ..machines.internal_messages import Down, Kill
 from ..machines.value import Value
 from .mailbox import Mailbox, tell
 

@@ -7,8 +7,7 @@ from msgspec import field
 
 from ..journal.entries import SessionOpened, WorkflowCopy
 from ..machines.conversation import ChatMessage
-from ..machines.limits import Limits, Price
-from ..machines.policy import CompactionPolicy, DelegationPolicy, GoalPolicy, Policy
+from ..machines.policy import CompactionPolicy, DelegationPolicy, GoalPolicy, Limits, Policy, Price
 from ..machines.routes import STEERSMAN, Routes
 from ..machines.value import Value
 from ..ports.judging import JudgeSeat

@@ -12,9 +12,9 @@ from functools import partial
 from ..journal import entries as e
 from ..journal.child_record import ChildRecord
 from ..journal.record import SessionRecord
-from ..machines.delegation import ChildReport
-from ..machines.facts import Fact, MessageKnown, MessageRejected, StoreLost
-from ..machines.returning import Return
+from ..machines.delegation_messages import ChildReport
+from ..machines.result_routing import Return
+from ..machines.transient_events import Fact, MessageKnown, MessageRejected, StoreLost
 from .environment import Publication
 
 MARKS = ("[Interrupted", "[No answer", "[The program")

@@ -14,19 +14,19 @@ from pykka import ActorRef
 
 from ..journal.recovery import load_record
 from ..journal.store import Lease, SessionRow
-from ..machines.delegation import ChildOpened, ChildReport, OpenChild
+from ..machines.delegation_messages import ChildOpened, ChildReport, OpenChild
 from ..machines.delivery import Relation
 from ..machines.errors import UnknownSession
-from ..machines.orders import OpenSession
+from ..machines.internal_messages import OpenSession
 from ..ports.instructions import instructions_of
 from ..ports.tools.permission import Permissions, Rule
 from ..ports.workspace import ChildWorkspace
 from ..workflows.tools import TOOLS, kind_of
 from .child_report import ChildReporter, last_report
-from .decisions.standing import DELEGATE, DISMISS
-from .gate import Lineage
+from .decisions.queries import DELEGATE, DISMISS
+from .gate import Ancestors
 from .mailbox import tell
-from .runs.errand import WORKFLOW
+from .runs.session_step import WORKFLOW
 
 if TYPE_CHECKING:
     from .agent_profile import AgentProfile
@@ -154,6 +154,6 @@ def _inherit(live: LiveSession, parent: LiveSession, order: OpenChild) -> None:
     own.account.share(above.account, f"agents.{order.agent}.limits")
     own.dispositions, own.deliveries = above.dispositions, above.deliveries
     own.returns = above.returns
-    own.lineage = Lineage(lambda: parent.ledger, order.name, live.id, above.lineage)
+    own.lineage = Ancestors(lambda: parent.ledger, order.name, live.id, above.lineage)
     own.amend(can_ask=above.policy.can_ask)
     live.toolbook.allowed.above = parent.toolbook.allowed

@@ -14,7 +14,7 @@ from pykka import ActorRef
 
 from ..journal import entries as e
 from ..journal.child_record import ChildRecord, at_work
-from ..machines.delegation import (
+from ..machines.delegation_messages import (
     ChildLost,
     ChildOpened,
     ChildReport,
@@ -30,9 +30,8 @@ from ..machines.delegation import (
     StartTalk,
     StopChild,
 )
-from ..machines.lifecycles import SUBAGENT
-from ..machines.messages import Answer, Finalize, Interrupt, ResumeQueue, Suspend
-from ..machines.orders import (
+from ..machines.goal_messages import ChangeGoal
+from ..machines.internal_messages import (
     ChildrenClosed,
     CloseChildren,
     Down,
@@ -40,7 +39,8 @@ from ..machines.orders import (
     TimerFired,
     Wake,
 )
-from ..machines.pursuit import ChangeGoal
+from ..machines.lifecycles import SUBAGENT
+from ..machines.messages import Answer, Finalize, Interrupt, ResumeQueue, Suspend
 from .actor import Forward
 from .decisions import children
 from .decisions.decision import Decision, answer
@@ -59,7 +59,7 @@ WRAP_UP = (
 )
 
 
-class Slot(Struct, kw_only=True):
+class ChildSlot(Struct, kw_only=True):
     """A child whose session is open here or being opened; `ref` is none until it is.
 
     `number` is that of the order by which it is opened. `steers` were handed on and are not taken in
@@ -86,10 +86,10 @@ class Slot(Struct, kw_only=True):
             self.tell(ResumeQueue())
 
 
-class Relay:
+class SteerRelay:
     """What is said to children through their parent: steers, and answers to their questions."""
 
-    def __init__(self, ledger: LedgerHandle, slots: dict[str, Slot]) -> None:
+    def __init__(self, ledger: LedgerHandle, slots: dict[str, ChildSlot]) -> None:
         self._ledger, self._slots = ledger, slots
 
     def pass_steer(self, message: PassSteer) -> None:
@@ -111,7 +111,7 @@ class Relay:
                 Decision(effects=(SetTimer(name=f"steer {message.item}", seconds=late),))
             )
 
-    def hand_on(self, child: str, slot: Slot) -> None:
+    def hand_on(self, child: str, slot: ChildSlot) -> None:
         """Hand on all that waits for a child that begins, or goes on, only now."""
         for steer in slot.steers:
             slot.tell(self._said(steer))
@@ -127,7 +127,7 @@ class Relay:
                 slot.steers = (*slot.steers, steer)
                 slot.tell(self._said(steer))
 
-    def arrived(self, report: ChildReport, slot: Slot) -> None:
+    def arrived(self, report: ChildReport, slot: ChildSlot) -> None:
         """Note what became of a steer that was handed on."""
         turn = report.turn if report.kind == "steered" else ""
         for steer in slot.steers:
@@ -172,8 +172,8 @@ class ChildSupervisor(Supervisor):
     def __init__(self, system: ActorSystem, ledger: Ledger) -> None:
         super().__init__(system)
         self.ledger = LedgerHandle(ledger, self, "children")
-        self.slots: dict[str, Slot] = {}
-        self.relay = Relay(self.ledger, self.slots)
+        self.slots: dict[str, ChildSlot] = {}
+        self.relay = SteerRelay(self.ledger, self.slots)
 
     def on_start(self) -> None:
         """Let go of the children of an incarnation that failed; give back what had not arrived."""
@@ -287,7 +287,7 @@ class ChildSupervisor(Supervisor):
         """Begin to open the session of a child, or none; whether every machine accepted it."""
         for effect in decision.effects:
             if isinstance(effect, OpenChild):
-                self.slots[effect.name] = Slot(number=effect.number)
+                self.slots[effect.name] = ChildSlot(number=effect.number)
         return self.ledger.accepts(decision)
 
     def _opened(self, message: ChildOpened) -> None:

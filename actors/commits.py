@@ -15,7 +15,7 @@ from ..journal.record import SessionRecord
 from ..journal.recovery import snapshot
 from ..journal.store import Commit, Lease, SessionRow, StoredEntry
 from ..machines.errors import SteersmanError
-from ..machines.orders import Committed, StoreBroke
+from ..machines.internal_messages import Committed, StoreBroke
 
 SNAPSHOT_EVERY = 100
 SHARE = 4

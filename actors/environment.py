@@ -16,16 +16,15 @@ from ..machines.conversation import ToolRequest
 from ..machines.delivery import DEFAULT_DELIVERIES
 from ..machines.disposition import DEFAULT_DISPOSITIONS
 from ..machines.effects import PortEffect
-from ..machines.facts import Fact
-from ..machines.limits import Account, Price
-from ..machines.policy import CompactionPolicy, DelegationPolicy, GoalPolicy, Policy
-from ..machines.returning import DEFAULT_RETURNS
+from ..machines.policy import Account, CompactionPolicy, DelegationPolicy, GoalPolicy, Policy, Price
+from ..machines.result_routing import DEFAULT_RETURNS
 from ..machines.routes import Routes
 from ..machines.routing import Table
+from ..machines.transient_events import Fact
 from ..machines.value import Value
 from ..ports.tools.permission import Permissions, Rule
 from ..workflows.flow.spec import WorkflowSpec
-from .gate import ROOT, Lineage
+from .gate import ROOT, Ancestors
 
 
 class Journal(Protocol):
@@ -71,7 +70,7 @@ class Permit(Value):
     source: str = ""
 
 
-class Toolbook(Protocol):
+class ToolPolicy(Protocol):
     """What a turn must know of tools before it runs one; pure and quick."""
 
     def rules(self) -> tuple[Permissions, tuple[Rule, ...]]:
@@ -120,7 +119,7 @@ class Environment(Struct, kw_only=True):
     journal: Journal
     perform: Perform
     observers: tuple[Observer, ...]
-    toolbook: Toolbook
+    toolbook: ToolPolicy
     policy: Policy
     max_steps: int = 50
     dispositions: Table[Any] = DEFAULT_DISPOSITIONS
@@ -134,7 +133,7 @@ class Environment(Struct, kw_only=True):
     agent: str = ""
     path: str = ""
     workflow: WorkflowSpec | None = None
-    lineage: Lineage = ROOT
+    lineage: Ancestors = ROOT
     turn_type: type[Any] | None = None
     is_offline: bool = False
     helpers: tuple[str, str] = ("assistant", "judge")

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from ..journal.child_record import ChildRecord
 from ..journal.record import SessionRecord
-from ..machines.agent_call import AnswerAgent
-from ..machines.delegation import (
+from ..machines.delegation_messages import (
     CloseChild,
     Delegate,
     Dismiss,
@@ -31,7 +30,7 @@ from ..machines.effects import (
     StopTool,
     Summarise,
 )
-from ..machines.pursuit import (
+from ..machines.goal_messages import (
     AskJudge,
     AwaitCondition,
     CountChanges,
@@ -39,7 +38,8 @@ from ..machines.pursuit import (
     RunGate,
     StopJudging,
 )
-from ..machines.workflow_order import LookAfter, LookBefore
+from ..machines.port_results import AnswerAgent
+from ..machines.workflow_messages import LookAfter, LookBefore
 
 if TYPE_CHECKING:
     from .ledger import Ledger
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 OVER = ("suspended", "finalized")
 
 
-class Lineage:
+class Ancestors:
     """The ancestors of child session `session`; `parent` returns the ledger of the session above.
 
     A lineage without a parent is that of a session that is nobody's child.
@@ -68,7 +68,7 @@ class Lineage:
         parent: Callable[[], Ledger | None] | None = None,
         name: str = "",
         session: str = "",
-        above: Lineage | None = None,
+        above: Ancestors | None = None,
     ) -> None:
         self._parent, self._name, self._session, self._above = parent, name, session, above
 
@@ -100,11 +100,11 @@ class Lineage:
         return child if is_its else None
 
 
-ROOT = Lineage()
+ROOT = Ancestors()
 """The lineage of a session that is nobody's child."""
 
 
-def admits(record: SessionRecord, lineage: Lineage, effect: Effect) -> bool:
+def admits(record: SessionRecord, lineage: Ancestors, effect: Effect) -> bool:
     """Whether an effect may begin now. What only stops, closes or gives back always may."""
     match effect:
         case CallModel() | Summarise():
@@ -140,7 +140,7 @@ def admits(record: SessionRecord, lineage: Lineage, effect: Effect) -> bool:
             assert_never(effect)
 
 
-def turn_may_act(record: SessionRecord, lineage: Lineage, turn: str) -> bool:
+def turn_may_act(record: SessionRecord, lineage: Ancestors, turn: str) -> bool:
     """Whether a turn runs, and no stop, here or above, is newer than the orders that began it."""
     running = record.running
     if running is None or running.id != turn:
@@ -149,7 +149,7 @@ def turn_may_act(record: SessionRecord, lineage: Lineage, turn: str) -> bool:
     return not is_stopped and not lineage.is_cancelled(running.lineage)
 
 
-def goal_may_act(record: SessionRecord, lineage: Lineage, name: str) -> bool:
+def goal_may_act(record: SessionRecord, lineage: Ancestors, name: str) -> bool:
     """Whether a goal is pursued, and no stop, here or above, is newer than the order that set it."""
     goal = record.goals.goal
     if goal is None or goal.id != name or not goal.is_pursued:

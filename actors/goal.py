@@ -15,9 +15,7 @@ from pykka import ActorRef
 from ..journal import entries as e
 from ..journal.goal_record import GoalRecord
 from ..journal.record import SessionRecord
-from ..machines.messages import Interrupt
-from ..machines.orders import Down, GoalMessage, GoalOrder, TimerFired, Wake
-from ..machines.pursuit import (
+from ..machines.goal_messages import (
     AwaitCondition,
     ChangesCounted,
     ConditionMet,
@@ -28,11 +26,13 @@ from ..machines.pursuit import (
     JudgeDead,
     StopJudging,
 )
+from ..machines.internal_messages import Down, GoalMessage, GoalOrder, TimerFired, Wake
+from ..machines.messages import Interrupt
 from ..machines.verdict import Verdict
 from .decisions import goals, queueing
 from .decisions.decision import Decision
-from .decisions.goals import Rest
-from .judge import Judge, Judging
+from .decisions.goals import GoalBoundary
+from .judge import Judge, JudgeRequest
 from .ledger import Ledger, LedgerHandle
 from .mailbox import tell
 from .supervisor import Child, ChildSpec, Supervisor, mark_stopping
@@ -218,7 +218,7 @@ class Goal(Supervisor):
 
     # Boundaries -----------------------------------------------------------------------------------
 
-    def _rested(self, goal: GoalRecord, at: Rest) -> None:
+    def _rested(self, goal: GoalRecord, at: GoalBoundary) -> None:
         """Nothing runs and nothing will: deal with the turn that has ended, or go on."""
         is_new = at.turn != goal.boundary
         if goal.state == "waiting":
@@ -242,7 +242,7 @@ class Goal(Supervisor):
         else:
             self._turn_failed(goal, at)
 
-    def _turn_failed(self, goal: GoalRecord, at: Rest) -> None:
+    def _turn_failed(self, goal: GoalRecord, at: GoalBoundary) -> None:
         self.is_dirty = self.is_dirty or at.may_have_changed
         self.are_gates_known = self.are_gates_known and not at.may_have_changed
         failed = e.GoalTurnFailed(goal=goal.id, turn=at.turn, status=at.status, reason=at.reason)
@@ -255,10 +255,10 @@ class Goal(Supervisor):
         else:
             self._go_on(goal)
 
-    def _begin_judging(self, goal: GoalRecord, at: Rest) -> None:
+    def _begin_judging(self, goal: GoalRecord, at: GoalBoundary) -> None:
         has_news = at.may_have_changed or at.is_persons or self.is_dirty
         policy = self.ledger.environment.goals
-        judging = Judging(
+        judging = JudgeRequest(
             goal=goal.id,
             turn=at.turn,
             text=goal.text,

@@ -16,12 +16,11 @@ from ..journal.child_record import at_work
 from ..journal.codec import encode
 from ..journal.log import Log
 from ..machines.conversation import ChatMessage, Usage
-from ..machines.limits import Limits
-from ..machines.policy import Policy
+from ..machines.policy import Limits, Policy
 from ..machines.value import Value
 from ..ports.tools.permission import Permissions, Rule
 from .children import ChildSupervisor
-from .decisions.standing import policy_of
+from .decisions.queries import policy_of
 from .decisions.turning import awaited
 from .goal import Goal
 from .judge import Judge

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import replace
 from pykka import ActorRef
 
-from ..machines.lifecycles import JUDGE
-from ..machines.pursuit import (
+from ..machines.goal_messages import (
     AskJudge,
     ChangesCounted,
     CountChanges,
@@ -26,7 +25,8 @@ from ..machines.pursuit import (
     RunGate,
     StopJudging,
 )
-from ..machines.step import Refusal, perform, step
+from ..machines.lifecycles import JUDGE
+from ..machines.machine import Refusal, perform, step
 from ..machines.value import Value
 from ..machines.verdict import Unusable, Verdict, read_verdict
 from .actor import Actor
@@ -42,7 +42,7 @@ NEWEST = 60
 """Messages, newest last, of which a judge is shown what fits."""
 
 
-class Judging(Value):
+class JudgeRequest(Value):
     """What a judge has to know: the goal, the turn, `gates` to run, or how they ended last time.
 
     `is_repeated`: the agent says what it said before. `may_have_changed`: a tool ran that can change
@@ -65,7 +65,7 @@ class Judge(Actor):
     """One boundary's judge; it ends with its verdict. `found` is what it has found out so far."""
 
     def __init__(
-        self, system: ActorSystem, ledger: Ledger, judging: Judging, goal: ActorRef[Any]
+        self, system: ActorSystem, ledger: Ledger, judging: JudgeRequest, goal: ActorRef[Any]
     ) -> None:
         super().__init__(system)
         self.ledger, self.goal = LedgerHandle(ledger, self, "goal"), goal

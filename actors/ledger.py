@@ -22,12 +22,12 @@ from ..journal.codec import encode_entry
 from ..journal.record import SessionRecord, apply
 from ..journal.store import StoredEntry
 from ..journal.turn_record import CALL_ENDS
-from ..machines.delegation import Delegate, Dismiss, PassSteer, StopChild
+from ..machines.delegation_messages import Delegate, Dismiss, PassSteer, StopChild
 from ..machines.effects import Effect
 from ..machines.errors import StoreDamaged
-from ..machines.facts import Fact, StoreLost
-from ..machines.orders import StoreBroke, Wake
-from ..machines.step import Refusal
+from ..machines.internal_messages import StoreBroke, Wake
+from ..machines.machine import Refusal
+from ..machines.transient_events import Fact, StoreLost
 from ..machines.value import Value
 from .gate import admits
 from .mailbox import tell
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 # The outbox: what was decided, and may be published and done only once it is durable -------------------
 
 
-class Held(Value):
+class OutboxItem(Value):
     """What may be published and done once entry `seq` is durable; results go to `reply_to`."""
 
     seq: int
@@ -58,13 +58,13 @@ class Outbox:
 
     def __init__(self, durable: int) -> None:
         self.durable = durable
-        self._held: list[Held] = []
+        self._held: list[OutboxItem] = []
 
-    def hold(self, held: Held) -> None:
+    def hold(self, held: OutboxItem) -> None:
         """Keep it until `release`."""
         self._held.append(held)
 
-    def release(self, seq: int) -> Iterator[Held]:
+    def release(self, seq: int) -> Iterator[OutboxItem]:
         """Give out, in order, what waited for the entries up to `seq`."""
         self.durable = max(self.durable, seq)
         ready = 0
@@ -242,12 +242,12 @@ class Ledger:
             observers = self.environment.observers
             observed = [one.observe_entry(entry, record.seq, time, record) for one in observers]
             publications = tuple(publish for publish in observed if publish is not None)
-            self._outbox.hold(Held(seq=record.seq, publications=publications))
+            self._outbox.hold(OutboxItem(seq=record.seq, publications=publications))
             self.environment.journal.append(
                 StoredEntry(seq=record.seq, time=time, data=encode_entry(entry)), record
             )
         if decision.effects or decision.facts:
-            held = Held(
+            held = OutboxItem(
                 seq=self.record.seq,
                 facts=decision.facts,
                 effects=decision.effects,

@@ -13,7 +13,7 @@ from pykka import ActorRef
 from ..journal.record import SessionRecord
 from ..journal.store import Lease
 from ..machines.conversation import Usage
-from ..machines.limits import Account, Limits
+from ..machines.policy import Account, Limits
 from ..machines.value import Value
 from ..ports.agents.external import AgentSpec, ExternalAgent
 from ..ports.process.process import Processes
@@ -22,14 +22,14 @@ from ..ports.tools.sandbox import Sandbox, SandboxPolicy
 from ..ports.tools.toolbox import Toolbox
 from ..ports.workspace import Checkpoints
 from .agent_profile import AgentProfile
-from .departure import Departure
 from .environment import Environment, Journal, Observer
 from .ledger import Ledger
 from .offline import OfflineSession
 from .session import Session
-from .toolbook import Claims, SessionToolbook
-from .work.performer import Performer
-from .work.scene import Scene
+from .termination import Termination
+from .tool_policy import Claims, SessionToolPolicy
+from .work.executor import EffectExecutor
+from .work.resources import SessionResources
 
 # A session's account, as its journal has it -------------------------------------------------------
 
@@ -45,7 +45,7 @@ def account_of(record: SessionRecord, limits: Limits) -> Account:
 # What the sessions of a process work with: models, tools, processes, their folders ----------------
 
 
-class Equipment(Value):
+class SharedResources(Value):
     """What all sessions share. Long output goes to folders in `spill`.
 
     `visible` are the names of variables of the environment that commands see beside the usual ones.
@@ -60,10 +60,10 @@ class Equipment(Value):
 
     def scene(
         self, session: str, record: SessionRecord, folder: Path, profile: AgentProfile
-    ) -> Scene:
+    ) -> SessionResources:
         """Say where the effects of a session take place."""
         model, toolbox = self._hands(profile.model, folder, record.agent_session)
-        return Scene(
+        return SessionResources(
             model=model,
             system=record.system or profile.system,
             tools=toolbox.schemas(profile.tools),
@@ -78,10 +78,10 @@ class Equipment(Value):
         )
 
     def toolbook(
-        self, session: str, record: SessionRecord, scene: Scene, profile: AgentProfile
-    ) -> SessionToolbook:
+        self, session: str, record: SessionRecord, scene: SessionResources, profile: AgentProfile
+    ) -> SessionToolPolicy:
         """Say what a session may do with its tools."""
-        return SessionToolbook(
+        return SessionToolPolicy(
             scene.toolbox,
             profile.tools,
             profile.permissions,
@@ -108,10 +108,10 @@ class LiveSession(Struct, kw_only=True):
     lease: Lease
     ledger: Ledger
     environment: Environment
-    performer: Performer
-    departure: Departure
+    performer: EffectExecutor
+    departure: Termination
     profile: AgentProfile
-    toolbook: SessionToolbook
+    toolbook: SessionToolPolicy
     parent: str = ""
     ref: ActorRef[Any] | None = None
     kind: type[Session | OfflineSession] = Session
@@ -145,9 +145,9 @@ def environment_of(
     profile: AgentProfile,
     record: SessionRecord,
     journal: Journal,
-    performer: Performer,
+    performer: EffectExecutor,
     observers: tuple[Observer, ...],
-    toolbook: SessionToolbook,
+    toolbook: SessionToolPolicy,
 ) -> Environment:
     """Return the surroundings of a session whose agent is `profile`."""
     return Environment(

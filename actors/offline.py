@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from ..journal import entries as e
 from ..journal.queue_record import ItemRecord
 from ..journal.recovery import closing_messages
-from ..machines.delegation import SideTalk
+from ..machines.delegation_messages import SideTalk
 from ..machines.disposition import Intent, Situation
+from ..machines.goal_messages import ChangeGoal, SetGoal
+from ..machines.internal_messages import Committed, Describe, Inspect, NoteEntry, StoreBroke, Wake
 from ..machines.messages import (
     Allow,
     Interrupt,
@@ -24,16 +26,14 @@ from ..machines.messages import (
     RevertOutcome,
     UserMessage,
 )
-from ..machines.orders import Committed, Describe, Inspect, NoteEntry, StoreBroke, Wake
-from ..machines.pursuit import ChangeGoal, SetGoal
-from ..machines.results import RestoreCounted, RestoreEnded
+from ..machines.port_results import RestoreCounted, RestoreEnded
 from .actor import Actor
-from .askers import Askers
 from .decisions import goals, queueing, reverting, routing
 from .decisions.decision import Decision, answer, refusal
-from .decisions.standing import known
+from .decisions.queries import known
 from .inspection import describe_session, inspect_session
 from .ledger import Ledger, LedgerHandle
+from .outcome_waiters import OutcomeWaiters
 
 if TYPE_CHECKING:
     from .system import ActorSystem
@@ -45,7 +45,7 @@ class OfflineSession(Actor):
     def __init__(self, system: ActorSystem, ledger: Ledger) -> None:
         super().__init__(system)
         self.ledger = LedgerHandle(ledger, self, "session")
-        self.askers = Askers()
+        self.askers = OutcomeWaiters()
 
     def on_start(self) -> None:
         """What a dead owner left stays as it was left."""

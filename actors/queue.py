@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..machines.delegation import AnswerOffer, Offer
-from ..machines.orders import Enqueue, HandBack, Inspect, TakeSteers, Wake
+from ..machines.delegation_messages import AnswerOffer, Offer
+from ..machines.internal_messages import Enqueue, HandBack, Inspect, TakeSteers, Wake
 from .actor import Actor
 from .decisions import queueing
 from .decisions.decision import Decision

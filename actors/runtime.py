@@ -28,8 +28,8 @@ from ..journal.recovery import load_record
 from ..journal.store import Lease, SessionRow, Store
 from ..journal.writer import Result, Writer
 from ..machines.errors import StoreBusy, StoreError, UnknownSession, UsageError
+from ..machines.internal_messages import Describe, Inspect, OpenSession
 from ..machines.messages import Finalize, Suspend
-from ..machines.orders import Describe, Inspect, OpenSession
 from ..machines.routes import Routes
 from ..ports.process.host import ProcessHost
 from ..ports.tools.sandbox import OFF, SandboxPolicy
@@ -38,18 +38,18 @@ from ..ports.workspace import WorkspacePort
 from .agent_profile import AgentProfile
 from .child_sessions import ChildSessions
 from .commits import Commits, Token
-from .departure import Departure
 from .dispatcher import LoopDispatcher, LoopThread
 from .environment import Observer
 from .inspection import SessionDescription
 from .ledger import Ledger
-from .live_session import Equipment, LiveSession, environment_of
+from .live_session import LiveSession, SharedResources, environment_of
 from .mailbox import reply
 from .offline import OfflineSession
 from .supervisor import ChildSpec, Root
 from .system import ActorSystem, DeadLetter
-from .toolbook import Claims
-from .work.performer import Performer
+from .termination import Termination
+from .tool_policy import Claims
+from .work.executor import EffectExecutor
 
 T = TypeVar("T")
 PATIENCE = 60.0
@@ -106,7 +106,7 @@ class Runtime:
         self.sessions: dict[str, LiveSession] = {}
         processes = ProcessHost()
         toolbox = Toolbox(processes, grace=grace, output_limit=output_limit)
-        self.equipment = Equipment(
+        self.equipment = SharedResources(
             processes=processes,
             toolbox=toolbox,
             claims=Claims(self.sessions),
@@ -188,8 +188,8 @@ class Runtime:
         """Give a claimed session its surroundings; its actor is not started yet."""
         session = lease.session
         scene = self.equipment.scene(session, record, folder, profile)
-        performer = Performer(self.loop, scene, ChildSessions(self, session))
-        departure = Departure()
+        performer = EffectExecutor(self.loop, scene, ChildSessions(self, session))
+        departure = Termination()
         observing = (*observers(session), departure)
         book = self.equipment.toolbook(session, record, scene, profile)
         environment = environment_of(profile, record, self.commits, performer, observing, book)

@@ -15,8 +15,22 @@ from msgspec.structs import replace
 from pykka import ActorRef
 
 from ..journal import entries as e
-from ..machines.delegation import EndChild, Recall, ResumeChildren, SideTalk, StopChild
+from ..machines.delegation_messages import EndChild, Recall, ResumeChildren, SideTalk, StopChild
 from ..machines.delivery import Relation
+from ..machines.goal_messages import ChangeGoal, SetGoal
+from ..machines.internal_messages import (
+    ChildrenClosed,
+    CloseChildren,
+    Committed,
+    Describe,
+    Down,
+    GoalOrder,
+    Inspect,
+    NoteEntry,
+    OpenSession,
+    StoreBroke,
+    Wake,
+)
 from ..machines.messages import (
     Allow,
     Answer,
@@ -36,40 +50,18 @@ from ..machines.messages import (
     TakeBack,
     UserMessage,
 )
-from ..machines.orders import (
-    ChildrenClosed,
-    CloseChildren,
-    Committed,
-    Describe,
-    Down,
-    GoalOrder,
-    Inspect,
-    NoteEntry,
-    OpenSession,
-    StoreBroke,
-    Wake,
-)
-from ..machines.pursuit import ChangeGoal, SetGoal
-from ..machines.results import RestoreCounted, RestoreEnded
-from ..machines.workflow_order import Reopen, TryAgain
+from ..machines.port_results import RestoreCounted, RestoreEnded
+from ..machines.workflow_messages import Reopen, TryAgain
 from .actor import Forward
-from .askers import Askers
 from .children import ChildSupervisor
-from .decisions import (
-    compacting,
-    queueing,
-    recovering,
-    reverting,
-    routing,
-    running,
-    stopping,
-)
+from .decisions import compacting, queueing, recovering, reverting, routing, running, stopping
 from .decisions.decision import Decision, Role, refusal
-from .decisions.standing import is_asked_here, resumed_turns
+from .decisions.queries import is_asked_here, resumed_turns
 from .goal import Goal
 from .inspection import describe_session, inspect_session
 from .ledger import Ledger, LedgerHandle
 from .mailbox import tell
+from .outcome_waiters import OutcomeWaiters
 from .queue import Queue
 from .supervisor import Child, ChildSpec, Supervisor
 from .turn import Turn
@@ -94,7 +86,7 @@ class Session(Supervisor):
     def __init__(self, system: ActorSystem, ledger: Ledger) -> None:
         super().__init__(system)
         self.ledger = LedgerHandle(ledger, self, "session")
-        self.askers = Askers()
+        self.askers = OutcomeWaiters()
 
     def on_start(self) -> None:
         """Put in order what a dead owner left, and start the others. Nothing runs by itself."""

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 from pykka import ActorRef
 
+from ..machines.internal_messages import Down, Kill
 from ..machines.lifecycles import CHILD
-from ..machines.orders import Down, Kill
-from ..machines.step import Refusal, step
+from ..machines.machine import Refusal, step
 from ..machines.value import Value
 from .actor import Actor
 from .mailbox import Mailbox

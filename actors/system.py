@@ -15,7 +15,7 @@ from ..machines.value import Value
 if TYPE_CHECKING:
     from pykka import ActorRef
 
-    from ..machines.step import Refusal
+    from ..machines.machine import Refusal
     from .actor import Actor
     from .dispatcher import Dispatcher
 

@@ -13,15 +13,19 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 from ..journal.entries import LimitReached
 from ..journal.record import SessionRecord
 from ..journal.turn_record import CALL_ENDS, TurnRecord
-from ..machines.agent_call import AGENT_TOOL, AgentBound, AgentCalled, AgentCallEnded, AgentSaid
 from ..machines.conversation import Usage
 from ..machines.delivery import ENDS, Cause, Relation, deliver
-from ..machines.facts import Noticed, OutputShown, TextStreamed, ThoughtStreamed
+from ..machines.internal_messages import SteerWaits, TakeSteers, Wake
 from ..machines.lifecycles import TURN
-from ..machines.limits import ANSWER
+from ..machines.machine import Refusal, perform, step
 from ..machines.messages import Answer, Interrupt
-from ..machines.orders import SteerWaits, TakeSteers, Wake
-from ..machines.results import (
+from ..machines.policy import ANSWER
+from ..machines.port_results import (
+    AGENT_TOOL,
+    AgentBound,
+    AgentCalled,
+    AgentCallEnded,
+    AgentSaid,
     ModelAnswered,
     ModelFailed,
     ModelNoticed,
@@ -31,11 +35,11 @@ from ..machines.results import (
     ToolFinished,
     ToolPrinted,
 )
-from ..machines.step import Refusal, perform, step
+from ..machines.transient_events import Notice, OutputShown, TextStreamed, ThoughtStreamed
 from .actor import Actor
 from .decisions import calls, compacting, stopping, turning
 from .decisions.decision import NOTHING, Decision
-from .decisions.standing import running_calls, waiting_steers
+from .decisions.queries import running_calls, waiting_steers
 from .decisions.turning import Ending
 from .ledger import Ledger, LedgerHandle
 
@@ -130,7 +134,7 @@ class Turn(Actor):
                 return self._question_answered(message)
             case SteerWaits():
                 if AGENT_TOOL in running_calls(self.ledger.record):
-                    self.ledger.publish(Noticed(text=f"{self.ledger.environment.agent} {PATIENCE}"))
+                    self.ledger.publish(Notice(text=f"{self.ledger.environment.agent} {PATIENCE}"))
             case _:
                 return super().on_receive(message)
         return None
@@ -269,7 +273,7 @@ class Turn(Actor):
                 if message.call in self._open():
                     self.ledger.publish(TextStreamed(turn=self.id, delta=message.text))
             case ModelNoticed():
-                self.ledger.publish(Noticed(text=message.text, seconds=message.seconds))
+                self.ledger.publish(Notice(text=message.text, seconds=message.seconds))
             case _:
                 assert_never(message)
 
@@ -321,7 +325,7 @@ class Turn(Actor):
                 self._compact("compact", wanted)
             case "nothing_new" | "done":
                 if wanted == "nothing_new":
-                    self.ledger.publish(Noticed(text=f"Not summed up: {compacting.NOTHING_NEW}."))
+                    self.ledger.publish(Notice(text=f"Not summed up: {compacting.NOTHING_NEW}."))
                 self._fire("finish", ending=Ending())
             case "gives_up":
                 self._fire("fail", ending=compacting.gives_up(self.ledger.record, policy))

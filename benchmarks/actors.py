@@ -19,14 +19,14 @@ from steersman.actors.dispatcher import LoopDispatcher
 from steersman.actors.environment import Environment
 from steersman.actors.ledger import Ledger
 from steersman.actors.session import Session
-from steersman.actors.simulated.session import SimulatedToolbook
+from steersman.actors.simulated.session import SimulatedToolPolicy
 from steersman.actors.system import ActorSystem
 from steersman.journal.record import SessionRecord
 from steersman.journal.store import StoredEntry
 from steersman.machines.lifecycles import TURN
+from steersman.machines.machine import step
 from steersman.machines.messages import Interrupt
 from steersman.machines.policy import Policy
-from steersman.machines.step import step
 
 ACTORS = 20_000
 SESSIONS = 10_000
@@ -113,7 +113,7 @@ def begin_session(system: ActorSystem, name: str) -> Any:
         journal=nowhere,
         perform=nowhere,
         observers=(nowhere,),
-        toolbook=SimulatedToolbook(),
+        toolbook=SimulatedToolPolicy(),
         policy=Policy(),
     )
     return Session.start(system, Ledger(SessionRecord(id=name), environment, time.time))

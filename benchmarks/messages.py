@@ -20,11 +20,11 @@ from simulation.single import has, run, say
 from steersman.actors.actor import Actor
 from steersman.actors.simulated.program import SimulatedProgram
 from steersman.journal import entries as e
-from steersman.machines import agent_call, results
+from steersman.machines import port_results
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import Interrupt, UserMessage
 
-FROM_PORTS = (*vars(results).values(), *vars(agent_call).values())
+FROM_PORTS = tuple(vars(port_results).values())
 """Among these are the types of what ports say."""
 
 

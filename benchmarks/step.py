@@ -10,7 +10,7 @@ from collections.abc import Callable
 import transitions
 
 from steersman.machines.lifecycles import TURN
-from steersman.machines.step import compiled, step
+from steersman.machines.machine import compiled, step
 
 ROUNDS = 9
 REPEATS = 20_000

@@ -1,11 +1,6 @@
 """How it reads what became of a message and of a stop: the literal texts people know."""
 
-from ..gateway.acknowledgement import (
-    Acknowledged,
-    accepted_text,
-    acknowledgement_text,
-    plain,
-)
+from ..gateway.acknowledgement import Acknowledged, accepted_text, acknowledgement_text, plain
 from ..gateway.events.contract import ChildStartedEvent, Event, RejectedEvent, RequeuedEvent
 
 

@@ -18,20 +18,20 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from .. import __version__
+from ..gateway.acknowledgement import reverted_text
 from ..gateway.events.contract import Event, is_aside
 from ..gateway.host import Host
-from ..gateway.reverted import reverted_text
-from ..gateway.saved_queue import announce
+from ..gateway.launch_options import LaunchOptions
+from ..gateway.saved_queues import announce
 from ..gateway.terminal import clean
-from ..gateway.wish import Wish
 from ..machines.errors import UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths
 from .acknowledgement import acknowledgement
-from .held import HeldNotice
-from .leaving import Leaving, leave_on_signals
+from .following import HeldNotice
 from .printer import Printer
-from .typed import typed_lines
+from .signals import SignalHandler, leave_on_signals
+from .stdin_lines import typed_lines
 
 LAST_SECONDS = 2.0
 """For the answers that are still due when the editor has gone."""
@@ -44,7 +44,7 @@ def serve_editor(environ: Mapping[str, str], *, agent: str = "", model: str = ""
             "`steersman acp` needs the package `agent-client-protocol`",
             "install it with `pip install 'steersman[acp]'`",
         )
-    wish = Wish(agent=agent, model=model, can_ask=True)
+    wish = LaunchOptions(agent=agent, model=model, can_ask=True)
     paths = Paths.of(environ)
     load(paths, Path.cwd(), environ)  # reports a faulty configuration at once
 
@@ -59,7 +59,7 @@ def serve_editor(environ: Mapping[str, str], *, agent: str = "", model: str = ""
             for line in typed_lines():
                 connection.feed(line)
         return 0
-    except Leaving as leaving:
+    except SignalHandler as leaving:
         return leaving.exit_code
     finally:
         connection.close()

@@ -13,7 +13,7 @@ from ..gateway.commands.agents import (
 )
 from ..gateway.terminal import clean
 from ..machines.errors import UsageError
-from .page import show, show_document
+from .output import show, show_document
 from .queue import find_begun, run_on
 from .stored import stored
 

@@ -71,7 +71,7 @@ def run(arguments: list[str]) -> int:
 
 def _tell(error: SteersmanError) -> int:
     from ..gateway.terminal import clean
-    from .page import warn
+    from .output import warn
 
     is_placed = isinstance(error, ConfigError) and error.file
     warn(clean(f"{error}" if is_placed else f"steersman: {error}"))

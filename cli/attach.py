@@ -11,25 +11,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from ..gateway.attached import Attached
+from ..gateway.attached import AttachedSession
 from ..gateway.conversation import Conversation
 from ..gateway.home import find_session
 from ..gateway.host import Host
+from ..gateway.launch_options import LaunchOptions
 from ..gateway.redaction import Redactor
-from ..gateway.router import Hub
-from ..gateway.wish import Wish
+from ..gateway.router import EventBus
 from ..journal.lock import Owner
 from ..journal.recovery import load_record
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow
+from ..machines.classification import Keywords
 from ..machines.errors import SteersmanError
-from ..machines.words import Words
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths
 from .chat import face_of
-from .leaving import Leaving, leave_on_signals
 from .options import ChatOptions, Face
-from .page import warn
+from .output import warn
+from .signals import SignalHandler, leave_on_signals
 from .stored import stored
 
 GOING = 2.0
@@ -44,17 +44,19 @@ class AttachedHost:
     choice = None
     is_kept = False
 
-    def __init__(self, paths: Paths, config: Config, wish: Wish, notices: list[str]) -> None:
+    def __init__(
+        self, paths: Paths, config: Config, wish: LaunchOptions, notices: list[str]
+    ) -> None:
         self.paths, self.config, self.wish, self.notices = paths, config, wish, notices
-        self.hub = Hub()
+        self.hub = EventBus()
         self.is_cut_off = False
-        self.attached: Attached | None = None
+        self.attached: AttachedSession | None = None
 
-    def open(self, session: str, owner: Owner, user: str) -> Attached:
+    def open(self, session: str, owner: Owner, user: str) -> AttachedSession:
         """Connect to the owner, and begin to hear. Raises `SteersmanError`."""
         queue = self.config.auto_queue
-        words = Words(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
-        self.attached = Attached(
+        words = Keywords(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
+        self.attached = AttachedSession(
             self.paths.state, session, owner, words, self.hub, user, self._ended
         )
         self.attached.start()
@@ -89,7 +91,7 @@ def attach(
     notices.append(
         f"Attached to session {row.session} of process {owner.pid}; /exit leaves it running."
     )
-    here: Any = AttachedHost(paths, config, Wish(agent=row.agent), notices)
+    here: Any = AttachedHost(paths, config, LaunchOptions(agent=row.agent), notices)
     options = ChatOptions(folder=Path(row.folder), is_json=is_json, is_plain=is_plain)
     face = _face(options, environ)
     try:
@@ -101,7 +103,7 @@ def attach(
                 ),
                 options,
             )
-    except Leaving as leaving:
+    except SignalHandler as leaving:
         code = leaving.exit_code
     finally:
         here.close()
@@ -132,7 +134,7 @@ def _find(store: SqliteStore, name: str) -> SessionRow:
 def _face(options: ChatOptions, environ: Mapping[str, str]) -> Face:
     """Choose how to talk; `--plain` at a keyboard is a face that only prints, and reads lines."""
     if options.is_plain and sys.stdin.isatty():
-        from .dumb import talk_in_lines
+        from .dumb_terminal import talk_in_lines
 
         return talk_in_lines
     return face_of(options, environ)[0]

@@ -10,13 +10,13 @@ from pathlib import Path
 from ..gateway.conversation import Conversation
 from ..gateway.home import find_session, refuse_run
 from ..gateway.host import Host
-from ..gateway.wish import Wish
+from ..gateway.launch_options import LaunchOptions
 from ..journal.store import SessionRow
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths
-from .leaving import Leaving, leave_on_signals
 from .options import ChatOptions, Face, work_folder
+from .signals import SignalHandler, leave_on_signals
 from .stored import stored
 
 
@@ -29,7 +29,7 @@ def chat(options: ChatOptions, environ: Mapping[str, str], given: Face | None = 
         folder = _folder_of(options.resume, environ)
     settings = load(paths, folder, environ)
     face, can_ask = face_of(options, environ)
-    wish = Wish(
+    wish = LaunchOptions(
         agent=options.agent,
         model=options.model,
         is_yes=options.is_yes,
@@ -49,7 +49,7 @@ def chat(options: ChatOptions, environ: Mapping[str, str], given: Face | None = 
     try:
         with leave_on_signals():
             return (given or face)(host, open_it, options)
-    except Leaving as leaving:
+    except SignalHandler as leaving:
         return leaving.exit_code
     finally:
         host.close()
@@ -85,7 +85,7 @@ def face_of(options: ChatOptions, environ: Mapping[str, str]) -> tuple[Face, boo
 
         return talk_plain, False
     if environ.get("TERM", "").lower() in ("dumb", "unknown"):
-        from .dumb import talk_in_lines
+        from .dumb_terminal import talk_in_lines
 
         return talk_in_lines, True
     from .prompt import talk_at_prompt

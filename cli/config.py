@@ -10,12 +10,11 @@ from ..gateway.redaction import Redactor
 from ..machines.errors import ConfigError
 from ..workflows.config import Config, load
 from ..workflows.document import is_list, is_table
-from ..workflows.fault import dotted
 from ..workflows.paths import Paths
-from ..workflows.place import folder_file
+from ..workflows.positions import folder_file
+from ..workflows.problem import dotted
 from ..workflows.trust import PROJECT_FILE, is_trusted
-from .page import show, show_document, warn
-from .toml import without_nulls
+from .output import show, show_document, warn, without_nulls
 
 _WIDTH = 80  # columns of a list that stays on one line
 

@@ -2,13 +2,359 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import platform
+import re
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
+from ..gateway.formats import size_text
 from ..gateway.redaction import Redactor
-from .checkup import check_up
-from .page import show, show_document
+from ..journal.sqlite import SqliteStore
+from ..journal.workspace.prune import size_of
+from ..machines.errors import SteersmanError
+from ..ports.models.provider import ModelConfig, ReachResult, provider_of
+from ..ports.process.leftover import Leftover, leftovers
+from ..workflows.paths import Paths
+from .disk import disk_use
+from .options import Finding, Verdict
+from .output import can_colour, show, show_document
+from .stored import state_word, stored
+
+# Whether the configured models can be reached: all at once, and none keeps the doctor waiting -----
+
+
+_PATIENCE = 2.0  # seconds until a model server has accepted a connection
+_NAMING = 1.0  # seconds more, for finding its address
+
+
+def reach(models: Sequence[tuple[str, ModelConfig]], environ: Mapping[str, str]) -> list[Finding]:
+    """Look at models, each given with what it is called for people; in the same order."""
+    found: dict[int, ReachResult] = {}
+
+    def look(at: int, config: ModelConfig) -> None:
+        found[at] = provider_of(config).reach(config, environ, _PATIENCE)
+
+    # Daemons: one that hangs in the name service must not hold up the end of the program.
+    threads = [
+        threading.Thread(target=look, args=(at, config), daemon=True)
+        for at, (_, config) in enumerate(models)
+    ]
+    for thread in threads:
+        thread.start()
+    until = time.monotonic() + _PATIENCE + _NAMING
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    late = ReachResult("bad", "no answer in time", "start the server, or check the network")
+    return [_finding(line, found.get(at, late)) for at, (line, _) in enumerate(models)]
+
+
+def _finding(line: str, reached: ReachResult) -> Finding:
+    text = f"{line}; {reached.text}" if reached.text else line
+    return Finding(name="model", verdict=reached.status, text=text, hint=reached.hint)
+
+
+# What sessions leave behind, for the doctor: bytes on disk, and processes whose program is dead ---
+
+
+_LARGEST = 3  # sessions that are named
+_ENDING = 2.0  # seconds in which the helpers of a program that just died end
+_LOOK_AGAIN = 0.1
+
+
+def disk_finding(store: SqliteStore, paths: Paths) -> Finding:
+    """Tell what our folders take, and which sessions take most."""
+    folders = {"state": paths.state, "cache": paths.cache}
+    takes = [f"{name} {size_text(_size(path))}" for name, path in folders.items()]
+    sizes = sorted(disk_use(store, paths.state).items(), key=lambda entry: -entry[1])
+    largest = [f"{session} {size_text(size)}" for session, size in sizes[:_LARGEST] if size]
+    if largest:
+        takes.append(f"the largest sessions: {', '.join(largest)}")
+    return Finding(name="use", verdict="ok", text="; ".join(takes))
+
+
+def _size(path: Path) -> int:
+    return size_of(path) if path.exists() else 0
+
+
+def leftover_findings() -> Iterator[Finding]:
+    """Name each process that outlived the program that started it, and how to end it."""
+    left = _lasting()
+    if not left:
+        yield Finding(name="processes", verdict="ok", text="none is left over")
+    for leftover in left:
+        below = f", with {', '.join(map(str, leftover.below))} below it" if leftover.below else ""
+        text = (
+            f"{leftover.pid} is left over: {leftover.what}{below}; "
+            f"started by process {leftover.owner}, which is dead"
+        )
+        ends = " ".join(map(str, (leftover.pid, *leftover.below)))
+        yield Finding(name="processes", verdict="warn", text=text, hint=f"kill -9 {ends}")
+
+
+def _lasting() -> list[Leftover]:
+    """List the processes that are left after the time in which they would have ended."""
+    until = time.monotonic() + _ENDING
+    while (left := leftovers()) and time.monotonic() < until:
+        time.sleep(_LOOK_AGAIN)
+    return left
+
+
+# What `steersman doctor` looks at: each function examines one thing and changes nothing -----------
+
+
+_OLDEST_PYTHON = (3, 11)
+_OLDEST_SQLITE = (3, 51, 3)  # earlier ones may corrupt a log that two processes write
+_PROGRAMS = (
+    ("git", "install git: checkpoints of a folder need it"),
+    ("strace", ""),
+)
+_NEED = re.compile(r"(?P<name>[\w.-]+)(?:[^;]*>=(?P<least>[\d.]+))?")
+_FULL, _TIGHT = 100 * 10**6, 10**9  # bytes free
+
+
+def check_up(environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Look at everything, one thing after the other."""
+    paths = Paths.of(environ)
+    yield _python()
+    yield _packages()
+    yield _sqlite()
+    yield from _programs()
+    yield _sandbox(environ, paths)
+    yield _terminal(environ)
+    yield from _folders(paths)
+    yield _disk(paths.state)
+    yield from _store(environ, paths)
+    yield from leftover_findings()
+    yield from _models(environ, paths)
+
+
+def _python() -> Finding:
+    text = f"{platform.python_version()} at {sys.executable}, {platform.platform()}"
+    is_new = sys.version_info >= _OLDEST_PYTHON
+    return Finding(
+        name="python",
+        verdict="ok" if is_new else "bad",
+        text=text,
+        hint="" if is_new else "install 3.11",
+    )
+
+
+def _packages() -> Finding:
+    """Look at what this program says it needs: whether it is here, and new enough."""
+    try:
+        lines = metadata.requires("steersman") or []
+    except metadata.PackageNotFoundError:
+        return Finding(
+            name="packages",
+            verdict="warn",
+            text="steersman runs from its checkout",
+            hint="pip install it",
+        )
+    needed = [found for line in lines if "extra ==" not in line and (found := _NEED.match(line))]
+    there = [f"steersman {metadata.version('steersman')}"]
+    faults: list[str] = []
+    for name, least in (need.group("name", "least") for need in needed):
+        try:
+            version = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            faults.append(f"{name} is not installed")
+            continue
+        there.append(f"{name} {version}")
+        if least and _numbers(version) < _numbers(least):
+            faults.append(f"{name} {version} is too old: {least} is needed")
+    if faults:
+        return Finding(
+            name="packages",
+            verdict="bad",
+            text="; ".join(faults),
+            hint="install steersman again, with pip",
+        )
+    return Finding(name="packages", verdict="ok", text=", ".join(there))
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+
+
+def _sqlite() -> Finding:
+    import apsw
+
+    version = apsw.sqlite_lib_version()
+    parts = tuple(int(part) for part in version.split(".")[:3])
+    text = f"{version} in apsw {apsw.apsw_version()}"
+    if parts < _OLDEST_SQLITE:
+        return Finding(
+            name="sqlite",
+            verdict="bad",
+            text=text,
+            hint="install a newer apsw: this one can lose data",
+        )
+    return Finding(name="sqlite", verdict="ok", text=text)
+
+
+def _programs() -> Iterator[Finding]:
+    for name, why in _PROGRAMS:
+        place = shutil.which(name)
+        text = place or ("not here" if why else "not here; nothing needs it")
+        yield Finding(
+            name=name,
+            verdict="ok" if place or not why else "warn",
+            text=text,
+            hint="" if place else why,
+        )
+
+
+def _sandbox(environ: Mapping[str, str], paths: Paths) -> Finding:
+    """Say whether commands run in a sandbox here, and whether they could."""
+    from ..ports.tools.sandbox import bubblewrap
+    from ..workflows.config import load
+
+    try:
+        mode = load(paths, Path.cwd(), environ).tools.sandbox
+    except SteersmanError:
+        mode = "off"  # the settings have a line of their own
+    program, fault = bubblewrap()
+    if fault:
+        verdicts: dict[str, Verdict] = {"off": "ok", "auto": "warn", "required": "bad"}
+        hint = "" if mode == "off" else "install bubblewrap, or set tools.sandbox to off"
+        return Finding(name="sandbox", verdict=verdicts[mode], text=f"{mode}: {fault}", hint=hint)
+    how = "on" if mode != "off" else 'off; tools.sandbox = "auto" turns it on'
+    return Finding(name="sandbox", verdict="ok", text=f"{how}; {program} works here")
+
+
+def _terminal(environ: Mapping[str, str]) -> Finding:
+    encoding = (sys.stdout.encoding or "").lower()
+    columns, lines = shutil.get_terminal_size()
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    kind = f"a terminal ({environ.get('TERM', '')})" if is_terminal else "not a terminal"
+    colours = "colours" if can_colour(sys.stdout, environ) else "no colours"
+    text = f"{kind}, {encoding}, {columns} columns, {lines} lines, {colours}"
+    if encoding.replace("-", "") != "utf8":
+        return Finding(
+            name="terminal",
+            verdict="warn",
+            text=text,
+            hint="set LANG to a UTF-8 locale, such as C.UTF-8",
+        )
+    if is_terminal and environ.get("TERM", "dumb") == "dumb":
+        return Finding(
+            name="terminal",
+            verdict="warn",
+            text=text,
+            hint="set TERM: a dumb terminal gets the plain chat",
+        )
+    return Finding(name="terminal", verdict="ok", text=text)
+
+
+def _folders(paths: Paths) -> Iterator[Finding]:
+    for name, path in (("config", paths.config), ("state", paths.state), ("cache", paths.cache)):
+        yield _folder(name, path) if path.exists() else _missing(name, path)
+
+
+def _missing(name: str, path: Path) -> Finding:
+    """Say of a folder that is not there whether it could be made."""
+    above = next(parent for parent in path.parents if parent.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        text = f"{path} cannot be created: {above} is not writable"
+        return Finding(
+            name=name, verdict="bad", text=text, hint="set STEERSMAN_HOME to a folder that you own"
+        )
+    return Finding(name=name, verdict="ok", text=f"{path} (made when it is needed)")
+
+
+def _folder(name: str, path: Path) -> Finding:
+    status = path.stat()
+    mode = status.st_mode & 0o777
+    text = f"{path} (mode {mode:04o})"
+    if not path.is_dir():
+        return Finding(name=name, verdict="bad", text=text, hint="this is no folder: move it away")
+    if status.st_uid != os.geteuid():
+        return Finding(
+            name=name,
+            verdict="bad",
+            text=f"{text}, of user {status.st_uid}",
+            hint="set STEERSMAN_HOME",
+        )
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        return Finding(
+            name=name, verdict="bad", text=f"{text}, not writable", hint=f"chmod 700 {path}"
+        )
+    if mode & 0o077:
+        return Finding(
+            name=name,
+            verdict="warn",
+            text=f"{text}: other users may read it",
+            hint=f"chmod 700 {path}",
+        )
+    return Finding(name=name, verdict="ok", text=text)
+
+
+def _disk(folder: Path) -> Finding:
+    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    free = shutil.disk_usage(there).free
+    text = f"{size_text(free)} free at {there}"
+    if free < _TIGHT:
+        return Finding(
+            name="disk", verdict="bad" if free < _FULL else "warn", text=text, hint="make room"
+        )
+    return Finding(name="disk", verdict="ok", text=text)
+
+
+def _store(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
+    try:
+        with stored(environ) as store:
+            rows = store.sessions()
+            words = {
+                row.session: state_word(row, is_owned=store.is_owned(row.session)) for row in rows
+            }
+            use = disk_finding(store, paths)
+    except SteersmanError as error:
+        yield Finding(name="sessions", verdict="bad", text=str(error), hint=error.hint)
+        return
+    dead = [session for session, word in words.items() if word == "crashed"]
+    if dead:
+        text = f"{len(rows)}, of which the process died: {', '.join(dead[:5])}"
+        hint = f"nothing is lost: `steersman chat --resume {dead[0]}` resumes it"
+        yield Finding(name="sessions", verdict="warn", text=text, hint=hint)
+    else:
+        running = sum(word == "running" for word in words.values())
+        yield Finding(name="sessions", verdict="ok", text=f"{len(rows)}, {running} of them running")
+    yield use
+
+
+def _models(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
+    """Look at the model of a chat here, and at those that are configured besides."""
+    from .models import chosen, missing_weights
+
+    try:
+        models, choice = chosen(environ)
+    except SteersmanError as error:
+        yield Finding(name="settings", verdict="bad", text=str(error), hint=error.hint)
+        return
+    yield Finding(name="settings", verdict="ok", text="no mistakes")
+    others = [config for name, config in models.items() if name != choice.name]
+    lines = [(f"model {config.name}: not the one of a chat here", config) for config in others]
+    if entry := missing_weights(choice, paths.cache):
+        hint = f"`steersman models fetch {entry.name}`, or configure another model"
+        yield Finding(
+            name="model", verdict="warn", text=f"{choice.line}; its weights are not here", hint=hint
+        )
+    else:
+        lines.insert(0, (choice.line, choice.config))
+    for finding, (_, config) in zip(reach(lines, environ), lines, strict=True):
+        if config is choice.config:
+            yield finding
+        else:  # a chat here does without it
+            verdict: Verdict = "ok" if finding.verdict == "ok" else "warn"
+            yield replace(finding, name="models", verdict=verdict)
 
 
 def examine(environ: Mapping[str, str], *, as_json: bool) -> int:

@@ -21,7 +21,7 @@ from ..journal.recovery import load_record, recovered
 from ..machines.errors import UsageError
 from ..machines.lifecycles import REASONS
 from ..machines.verdict import read_condition
-from .page import show, show_document
+from .output import show, show_document
 from .queue import find_begun, run_on
 from .stored import stored
 

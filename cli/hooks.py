@@ -14,8 +14,7 @@ from ..machines.errors import ConfigError, UsageError
 from ..ports.agents.hooks.installation import Change, Installation
 from ..workflows.agent_definition import AgentDefinition, find_agent, load_agents
 from ..workflows.paths import Paths
-from .page import show, show_document, warn
-from .table import draw_table
+from .output import draw_table, show, show_document, warn
 
 _HEAD = ("AGENT", "HOOKS", "A SESSION ENDS BY", "CONFIGURATION")
 
@@ -85,15 +84,15 @@ def uninstall_hooks(environ: Mapping[str, str], name: str, *, is_dry: bool) -> i
 
 def tell(environ: Mapping[str, str]) -> int:
     """Run the user's hooks for the events that have not been delivered to them yet."""
-    from ..gateway.hooking import tell_hooks
-    from ..gateway.restorable import Restorable
+    from ..gateway.hook_runner import tell_hooks
+    from ..gateway.restore_service import RestoreService
     from ..ports.hooks import HookSpec
     from ..workflows.config import load
 
     paths = Paths.of(environ)
     config = load(paths, paths.config, environ)
     specs = [HookSpec(on=hook.on, run=hook.run, timeout=hook.timeout) for hook in config.hooks]
-    restorable = Restorable(paths, config.restore.retention_hours)
+    restorable = RestoreService(paths, config.restore.retention_hours)
     count = tell_hooks(restorable, paths.state, specs, environ)
     show(f"Hooks run: {count}.")
     return 0

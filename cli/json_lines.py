@@ -12,11 +12,11 @@ from ..gateway.conversation import Conversation
 from ..gateway.events.contract import Event
 from ..gateway.host import Host
 from ..machines.messages import Answer
-from .leaving import Leaving
+from .following import IdleWaiter
 from .options import ChatOptions
 from .printer import Printer
-from .settling import Settling
-from .typed import typed_lines
+from .signals import SignalHandler
+from .stdin_lines import typed_lines
 
 CHOICES = ("auto", "queue", "steer", "interrupt")
 
@@ -134,7 +134,7 @@ def talk_json(host: Host, open_it: Callable[[], Conversation], options: ChatOpti
     """Talk until the input ends and everything is done."""
     speak_utf8()
     printer = Printer(sys.stdout)
-    settling = Settling()
+    settling = IdleWaiter()
     host.hub.subscribe(lambda event: printer.write(json.dumps(event, ensure_ascii=False) + "\n"))
     host.hub.subscribe(settling.hear)
     try:
@@ -144,7 +144,7 @@ def talk_json(host: Host, open_it: Callable[[], Conversation], options: ChatOpti
         preface(host, conversation)
         try:
             _read(lines, settling, options)
-        except Leaving as leaving:
+        except SignalHandler as leaving:
             conversation.leave("signal")
             return leaving.exit_code
         conversation.leave()
@@ -169,7 +169,7 @@ def preface(host: Host, conversation: Conversation) -> None:
         conversation.narrator.notice(notice)
 
 
-def _read(lines: Lines, settling: Settling, options: ChatOptions) -> None:
+def _read(lines: Lines, settling: IdleWaiter, options: ChatOptions) -> None:
     if options.message:
         lines.take(options.message)
     for line in typed_lines():

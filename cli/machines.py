@@ -25,11 +25,11 @@ from ..machines.lifecycles import (
     TURN,
 )
 from ..machines.machine import Machine
-from ..machines.workflow_order import STEP, WORK
-from .page import show, show_document, warn
+from ..machines.workflow_messages import STEP, WORK
+from .output import show, show_document, warn
 
 if TYPE_CHECKING:
-    from ..machines.check import MachineFault
+    from ..machines.machine_check import MachineFault
 
 
 OF_A_SESSION = (SESSION, QUEUE, ITEM, TURN, CALL, INTERRUPT, GOAL, JUDGE)
@@ -79,7 +79,7 @@ def show_machine(environ: Mapping[str, str], name: str, form: str, session: str)
 
         show(picture(machine, *current).rstrip("\n"))
     else:
-        from .toml import show_toml
+        from .output import show_toml
 
         lit = {"current": list(current)} if session else {}
         show_toml({**_whole(machine), **lit})
@@ -112,7 +112,7 @@ def _current(environ: Mapping[str, str], machine: str, session: str) -> tuple[st
 
 def check_machines() -> int:
     """Check every machine; print what was checked, and all faults to standard error."""
-    from ..machines.check import check
+    from ..machines.machine_check import check
 
     return _report(
         [

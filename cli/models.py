@@ -3,27 +3,60 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from msgspec import to_builtins
 
 from ..gateway.formats import size_text
 from ..gateway.redaction import Redactor
 from ..machines.errors import UsageError
-from ..ports.models.embedded.catalogue import CatalogueEntry, catalogue, entry_named
-from ..ports.models.embedded.fetch import fetch, fetched
+from ..ports.models.embedded.weights import CatalogueEntry, catalogue, entry_named, fetch, fetched
 from ..workflows.paths import Paths, make_private
 from ..workflows.providers import EMBEDDED
-from .page import show, show_document, warn
-from .table import draw_table
+from .output import draw_table, show, show_document, warn
 
 if TYPE_CHECKING:
     from ..ports.models.choice import Choice
     from ..ports.models.model import Model
     from ..ports.models.provider import ModelConfig
     from ..ports.models.trial import Trial
+
+
+# How far a download is: a line that rewrites itself on a terminal, a few lines elsewhere ----------
+
+
+_PAUSE = 0.1  # seconds between two rewritings
+_STEP = 25  # percent between two lines where nothing can be rewritten
+
+
+class ProgressLine:
+    """Called with bytes done and bytes in all, from any one thread."""
+
+    def __init__(self, name: str, stream: TextIO) -> None:
+        self._name = name
+        self._stream = stream
+        self._is_terminal = stream.isatty()
+        self._next = 0.0  # seconds of the clock, or percent
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show it, if enough has changed."""
+        percent = 100 * done // max(1, total)
+        now = time.monotonic() if self._is_terminal else percent
+        if now < self._next and done < total:
+            return
+        self._next = now + _PAUSE if self._is_terminal else percent - percent % _STEP + _STEP
+        text = f"{self._name}: {size_text(done)} of {size_text(total)} ({percent} %)"
+        self._stream.write(f"\r\x1b[K{text}" if self._is_terminal else f"{text}\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Leave the line that was rewritten."""
+        if self._is_terminal and self._next:
+            self._stream.write("\n")
+            self._stream.flush()
 
 
 def list_models(environ: Mapping[str, str], *, as_json: bool) -> int:
@@ -93,8 +126,6 @@ async def _try_out(
 
 def fetch_model(environ: Mapping[str, str], name: str, *, only_if_needed: bool) -> int:
     """Download a model of the catalogue. Raises `UsageError` and `ModelError`."""
-    from .gauge import Gauge
-
     entry = entry_named(name)
     if entry is None:
         known = ", ".join(entry.name for entry in catalogue())
@@ -107,7 +138,7 @@ def fetch_model(environ: Mapping[str, str], name: str, *, only_if_needed: bool) 
     if only_if_needed and not _is_needed(environ, entry):
         return 0
     make_private(paths.cache)
-    gauge = Gauge(f"fetching {entry.title}", sys.stderr)
+    gauge = ProgressLine(f"fetching {entry.title}", sys.stderr)
     try:
         path = fetch(entry, paths.cache, gauge, environ)
     finally:

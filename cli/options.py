@@ -53,4 +53,4 @@ class ChatOptions(Value):
 
 
 Face = Callable[[Host, Callable[[], Conversation], ChatOptions], int]
-"""Opens the conversation, talks, and returns the exit code; `Leaving` may be raised in it."""
+"""Opens the conversation, talks, and returns the exit code; `SignalHandler` may be raised in it."""

@@ -12,7 +12,7 @@ from ..ports.tools.permission import Permissions
 from ..workflows.config import load
 from ..workflows.paths import Paths
 from ..workflows.tools import TOOLS
-from .page import show, show_document, warn
+from .output import show, show_document, warn
 
 
 def list_permissions(environ: Mapping[str, str], *, as_json: bool) -> int:

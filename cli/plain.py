@@ -13,24 +13,22 @@ from typing import Any, Protocol
 
 from msgspec.structs import replace
 
+from ..gateway.acknowledgement import reverted_text
 from ..gateway.conversation import Conversation
 from ..gateway.events.contract import Event, is_aside
-from ..gateway.formats import call_words
+from ..gateway.formats import call_words, progress_text
 from ..gateway.host import Host
-from ..gateway.progress import progress_text
-from ..gateway.reverted import reverted_text
-from ..gateway.saved_queue import announce
+from ..gateway.saved_queues import announce
 from ..gateway.terminal import clean
 from ..machines.errors import UsageError
 from .acknowledgement import acknowledgement
+from .following import HeldNotice, IdleWaiter
 from .goal import GoalLines
-from .held import HeldNotice
-from .leaving import Leaving
 from .options import ChatOptions
-from .page import warn
+from .output import warn
 from .printer import Printer
-from .settling import Settling
-from .typed import comes_soon, typed_lines
+from .signals import SignalHandler
+from .stdin_lines import comes_soon, typed_lines
 
 PATIENCE = 2.0
 """Seconds within which a piped standard input has to deliver something."""
@@ -46,7 +44,7 @@ class Sink(Protocol):
         ...
 
 
-class PlainFace:
+class PlainInterface:
     """Prints events as people read them; where there is a bar, that one shows the progress."""
 
     def __init__(
@@ -139,10 +137,10 @@ def talk_plain(host: Host, open_it: Callable[[], Conversation], options: ChatOpt
     if options.message:
         options = replace(options, message=with_piped(options.message))
     out, err = Printer(sys.stdout), Printer(sys.stderr)
-    settling = Settling()
+    settling = IdleWaiter()
     utf8 = (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
     shows_queued = host.config.auto_queue.show_queue_on_input
-    face = PlainFace(out, err, can_utf8=utf8, shows_queued=shows_queued)
+    face = PlainInterface(out, err, can_utf8=utf8, shows_queued=shows_queued)
     host.hub.subscribe(face.hear)
     host.hub.subscribe(settling.hear)
     try:
@@ -154,7 +152,7 @@ def talk_plain(host: Host, open_it: Callable[[], Conversation], options: ChatOpt
         try:
             _say_all(conversation, options)
             settling.wait(conversation)
-        except Leaving as leaving:
+        except SignalHandler as leaving:
             conversation.leave("signal")
             return leaving.exit_code
         conversation.leave()

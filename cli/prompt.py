@@ -19,19 +19,18 @@ from prompt_toolkit.data_structures import Size
 
 from ..gateway.conversation import Conversation
 from ..gateway.host import Host
-from .leaving import Leaving, farewell, leave_through
 from .options import ChatOptions
 from .printer import forget
+from .screen.appearance import Appearance
 from .screen.bindings import Bindings
 from .screen.canvas import Canvas, SteadyOutput
 from .screen.completion import ChatCompleter
+from .screen.history import InputHistory
+from .screen.input_line import InputLine, MessageSender
 from .screen.layout import make_app
-from .screen.line import InputLine
-from .screen.look import Appearance
-from .screen.mending import in_order
-from .screen.past import Past
 from .screen.screen import Screen
-from .screen.speaker import Speaker
+from .screen.terminal_repair import in_order
+from .signals import SignalHandler, farewell, leave_through
 
 
 class PromptExit:
@@ -41,10 +40,10 @@ class PromptExit:
     """
 
     def __init__(self, prompt: Application[int]) -> None:
-        self.leaving: Leaving | None = None
+        self.leaving: SignalHandler | None = None
         self._prompt = prompt
 
-    def leave(self, leaving: Leaving) -> bool:
+    def leave(self, leaving: SignalHandler) -> bool:
         """Have the prompt end; False where none is open. In a signal's handler."""
         loop = self._prompt.loop
         if loop is None or not self._prompt.is_running:
@@ -61,7 +60,7 @@ class PromptExit:
             self._prompt.exit(result=code)
 
 
-class Paper(TextIOBase):
+class StdoutRedirect(TextIOBase):
     """Standard output and error while the screen is open: whole lines, printed above."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
@@ -87,7 +86,7 @@ def talk_at_prompt(host: Host, open_it: Callable[[], Conversation], options: Cha
         stack.enter_context(_papers(screen))
         conversation = open_it()
         _greet(host, screen)
-        speaker = Speaker()
+        speaker = MessageSender()
         code = _converse(host, screen, conversation, speaker, options)
         speaker.close()
         conversation.leave("signal" if code else "exit")
@@ -115,7 +114,10 @@ def _screen(host: Host, look: Appearance) -> Screen:
 @contextmanager
 def _papers(screen: Screen) -> Generator[None]:
     """Whatever else is printed goes above, too."""
-    with redirect_stdout(Paper(screen.write)), redirect_stderr(Paper(screen.write)):
+    with (
+        redirect_stdout(StdoutRedirect(screen.write)),
+        redirect_stderr(StdoutRedirect(screen.write)),
+    ):
         yield
 
 
@@ -123,11 +125,11 @@ def _converse(
     host: Host,
     screen: Screen,
     conversation: Conversation,
-    speaker: Speaker,
+    speaker: MessageSender,
     options: ChatOptions,
 ) -> int:
     """Open the prompt and return the exit code."""
-    past = Past(host.paths.state / "history.jsonl" if host.is_kept else None, os.environ)
+    past = InputHistory(host.paths.state / "history.jsonl" if host.is_kept else None, os.environ)
     completer = ChatCompleter(screen.status, options.folder.resolve(), screen.question_ids)
     buffer = Buffer(
         multiline=True,
@@ -156,7 +158,7 @@ def _converse(
         except (EOFError, OSError):  # the terminal is gone
             forget(1, 2)
             return 128 + signal.SIGHUP
-        except Leaving as leaving:
+        except SignalHandler as leaving:
             return leaving.exit_code
         finally:
             screen.canvas.app = None

@@ -11,15 +11,15 @@ from pathlib import Path
 from ..gateway.formats import size_text
 from ..gateway.home import open_store
 from ..gateway.host import Host
+from ..gateway.launch_options import LaunchOptions
 from ..gateway.retention import delete, needs_copies, output_of
 from ..gateway.terminal import clean
-from ..gateway.wish import Wish
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow
 from ..journal.workspace.prune import prune, size_of
 from ..workflows.config import load
 from ..workflows.paths import Paths
-from .page import show, show_document
+from .output import show, show_document
 
 
 def prune_sessions(environ: Mapping[str, str], *, with_finalized: bool, as_json: bool) -> int:
@@ -31,7 +31,7 @@ def prune_sessions(environ: Mapping[str, str], *, with_finalized: bool, as_json:
     config = load(paths, Path.cwd(), environ)
     hours = config.auto_queue.persistence.retention_hours
     now = time.time()
-    with closing(Host(paths, config, environ, Wish())) as host:
+    with closing(Host(paths, config, environ, LaunchOptions())) as host:
         queues = list(host.shelf.expire(now, hours))
         pruned = prune(
             paths.state / "workspaces",

@@ -9,15 +9,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..gateway.commands.command import CommandCall
-from ..gateway.errand import Errand
+from ..gateway.formats import item_line
 from ..gateway.home import find_session, named_session
-from ..gateway.progress import item_line
+from ..gateway.one_shot_client import OneShotClient
 from ..gateway.terminal import clean
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow
 from ..machines.errors import UsageError
 from ..workflows.paths import Paths
-from .page import show, show_document, warn
+from .output import show, show_document, warn
 from .stored import stored
 
 WAYS_TO_SAY = ("auto", "queue", "steer", "interrupt")
@@ -45,7 +45,7 @@ def list_queue(
 def list_saved(environ: Mapping[str, str], *, as_json: bool) -> int:
     """Print the saved queues of all sessions that no process has open, newest activity first."""
     from ..gateway.retention import is_saved
-    from ..gateway.shelf import Saved, saved_queue
+    from ..gateway.saved_queues import Saved, saved_queue
 
     with stored(environ) as store:
         rows = [row for row in store.sessions() if is_saved(row)]
@@ -79,7 +79,9 @@ def say_to(
         raise UsageError("there is no message to send", 'steersman send last "and the tests"')
     with stored(environ) as store:
         row = _find(store, session)
-        receipt = Errand(Paths.of(environ), environ, store, row.session, user).say(text, explicit)
+        receipt = OneShotClient(Paths.of(environ), environ, store, row.session, user).say(
+            text, explicit
+        )
     return _print(receipt, as_json=as_json)
 
 
@@ -87,7 +89,7 @@ def run_on(environ: Mapping[str, str], session: str, call: CommandCall, *, as_js
     """Run a command on a session, also one that another process has open; print its result."""
     with stored(environ) as store:
         row = _find(store, session)
-        receipt = Errand(Paths.of(environ), environ, store, row.session).run(call)
+        receipt = OneShotClient(Paths.of(environ), environ, store, row.session).run(call)
     return _print(receipt, as_json=as_json)
 
 
@@ -121,7 +123,7 @@ def _stored_queue(
     if row is None:
         return {"session": None, "state": "open", "items": []}
     from ..gateway.events.translation import queue_view
-    from ..gateway.shelf import Saved, saved_queue
+    from ..gateway.saved_queues import Saved, saved_queue
     from ..journal.recovery import is_cut_off, load_record
 
     record = load_record(store, row.session)

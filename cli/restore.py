@@ -10,12 +10,11 @@ from pathlib import Path
 
 from ..gateway.formats import age
 from ..gateway.redaction import Redactor
-from ..gateway.restorable import Restorable, can_resume, lives, restore_view
+from ..gateway.restore_service import RestoreService, can_resume, lives, restore_view
 from ..machines.errors import SteersmanError
 from ..workflows.config import load
 from ..workflows.paths import Paths
-from .page import show, show_document, warn
-from .table import draw_table
+from .output import draw_table, show, show_document, warn
 
 _HEAD = ("SESSION", "AGENT", "STATE", "LAST EVENT", "STOPPED AT", "RESUME WITH")
 
@@ -67,6 +66,6 @@ def forget_record(environ: Mapping[str, str], name: str) -> int:
     return 0
 
 
-def _restorable(environ: Mapping[str, str]) -> Restorable:
+def _restorable(environ: Mapping[str, str]) -> RestoreService:
     paths = Paths.of(environ)
-    return Restorable(paths, load(paths, Path.cwd(), environ).restore.retention_hours)
+    return RestoreService(paths, load(paths, Path.cwd(), environ).restore.retention_hours)

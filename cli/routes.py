@@ -12,37 +12,30 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..gateway.acknowledgement import Acknowledged, acknowledgement_text
-from ..gateway.explaining import (
-    as_said,
-    cause_explanation,
-    company_of,
-    draw_explanation,
-    explanation,
-)
+from ..gateway.dry_run import as_said, cause_explanation, company_of, draw_explanation, explanation
 from ..gateway.home import named_session
 from ..gateway.replay import Deviation, Replay, moments, replay
 from ..gateway.terminal import clean
-from ..machines.check import MachineFault
-from ..machines.classification import classify
+from ..machines.classification import Keywords, classify
 from ..machines.delivery import Delivery, Relation
 from ..machines.disposition import AutoQueue, BusyMode, Situation, Strategy
 from ..machines.errors import UsageError
-from ..machines.explanation import SITUATIONS, Companion
+from ..machines.explanation import SITUATIONS, Recipient
+from ..machines.machine_check import MachineFault
 from ..machines.policy import Policy
-from ..machines.returning import DEFAULT_RETURNS
+from ..machines.result_routing import DEFAULT_RETURNS
 from ..machines.route_check import SAFETY, check_routes, check_table
 from ..machines.route_diff import differences, place_in_words
 from ..machines.routes import Routes
 from ..machines.routing import render
 from ..machines.value import Value
-from ..machines.words import Words
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths
-from ..workflows.place import choose_for_folder
+from ..workflows.positions import choose_for_folder
 from ..workflows.routing import find_table, refusals, routes_for, routes_of
-from ..workflows.spelling import table_names
+from ..workflows.suggestions import table_names
 from ..workflows.table_file import named_table, table_text
-from .page import show, show_document, warn
+from .output import show, show_document, warn
 from .stored import stored
 
 # `steersman routes replay`: a session's journal, asked what another table would have done ---------
@@ -55,7 +48,7 @@ def replay_session(environ: Mapping[str, str], session: str, under: str, *, as_j
         row = named_session(store, session)
         config = load(Paths.of(environ), Path(row.folder), environ)
         queue = config.auto_queue
-        words = Words(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
+        words = Keywords(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
         history = moments(store.entries(row.session), _policy(config, row.agent))
         done = replay(history, lambda choice: routes_for(config, choice)[0], theirs, words)
     if as_json:
@@ -117,7 +110,7 @@ _LEAD = re.compile(r" *\d+[* ] \S+ +| *[a-z_]+: | +")
 """What comes before a row's conditions, a word's values, or a reason."""
 
 
-class Dry(Value):
+class DryRun(Value):
     """What a dry run supposes; empty: as configured, or as the rest implies."""
 
     state: str = ""
@@ -275,7 +268,7 @@ def use_for_folder(
 
 
 def explain_text(
-    environ: Mapping[str, str], text: str, table: str, dry: Dry, *, as_json: bool
+    environ: Mapping[str, str], text: str, table: str, dry: DryRun, *, as_json: bool
 ) -> int:
     """Say what would become of a message, or of a cause, and by which rows. Nothing is done."""
     if bool(text) == bool(dry.cause):
@@ -291,20 +284,20 @@ def explain_text(
     return 0
 
 
-def _explain_cause(routes: Routes, dry: Dry) -> dict[str, Any]:
+def _explain_cause(routes: Routes, dry: DryRun) -> dict[str, Any]:
     _require("--cause", dry.cause, routes.deliveries.space["cause"])
     return cause_explanation(routes, dry.cause, _company(_state(dry), dry))
 
 
 def _explain_message(
-    environ: Mapping[str, str], routes: Routes, text: str, dry: Dry
+    environ: Mapping[str, str], routes: Routes, text: str, dry: DryRun
 ) -> dict[str, Any]:
     from ..gateway.commands.registry import NAMES
 
     _require("--as", dry.way, WAYS)
     config = _config(environ)
     queue = config.auto_queue
-    words = Words(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
+    words = Keywords(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
     found, to, rest = as_said(text, dry.way, lambda said, way: classify(said, words, way, NAMES))
     doing, policy = _state(dry), _policy_of_routes(config, dry)
     company = _company(doing, dry)
@@ -315,18 +308,18 @@ def _explain_message(
     return data
 
 
-def _company(doing: str, dry: Dry) -> list[Companion]:
+def _company(doing: str, dry: DryRun) -> list[Recipient]:
     """List the assumed companions; a turn that waits for a child has at least one child."""
     children = dry.children or int(doing == Situation.DELEGATING)
     return company_of(doing, children, dry.background, dry.side_talks, has_goal=dry.has_goal)
 
 
-def _with_name(company: list[Companion], name: str) -> list[Companion]:
+def _with_name(company: list[Recipient], name: str) -> list[Recipient]:
     """Give the first child the name that a steer names; without any, a child that works."""
     for number, companion in enumerate(company):
         if companion.relation not in (Relation.SELF, Relation.GOAL):
             return [*company[:number], replace(companion, name=name), *company[number + 1 :]]
-    return [*company, Companion(name=name, relation=Relation.FOREGROUND_CHILD)]
+    return [*company, Recipient(name=name, relation=Relation.FOREGROUND_CHILD)]
 
 
 def _acknowledgement(data: dict[str, Any], text: str) -> str:
@@ -337,7 +330,7 @@ def _acknowledgement(data: dict[str, Any], text: str) -> str:
     return acknowledgement_text(data["ack"], Acknowledged(text, 2, data["matched"], children))
 
 
-def _state(dry: Dry) -> str:
+def _state(dry: DryRun) -> str:
     """Take the state that was named, or what the children imply."""
     if dry.state:
         _require("--state", dry.state, tuple(Situation))
@@ -347,7 +340,7 @@ def _state(dry: Dry) -> str:
     return Situation.ACCOMPANIED if dry.background or dry.side_talks else Situation.BUSY
 
 
-def _policy_of_routes(config: Config, dry: Dry) -> Policy:
+def _policy_of_routes(config: Config, dry: DryRun) -> Policy:
     agent = config.agent(config.default_agent)
     _require("--busy", dry.busy, ("", *BusyMode))
     _require("--strategy", dry.strategy, ("", *Strategy))

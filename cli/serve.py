@@ -20,9 +20,9 @@ from ..gateway.host import Host
 from ..machines.errors import UsageError
 from .chat import chat
 from .json_lines import Lines, preface
-from .leaving import Leaving
 from .options import ChatOptions
-from .page import show
+from .output import show
+from .signals import SignalHandler
 
 LOOPBACK = ("127.0.0.1", "localhost")
 LARGEST = 1 << 20
@@ -183,7 +183,7 @@ def _serve(
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         done.wait()
-    except Leaving as leaving:
+    except SignalHandler as leaving:
         conversation.leave("signal")
         return leaving.exit_code
     finally:

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..gateway.commands.session import clean_name, finalize, rename
-from ..gateway.errand import Errand
 from ..gateway.formats import age, iso, size_text
 from ..gateway.home import find_session, named_session, open_store
 from ..gateway.host import Host
+from ..gateway.launch_options import LaunchOptions
+from ..gateway.offline_writer import writing
+from ..gateway.one_shot_client import OneShotClient
 from ..gateway.redaction import Redactor
 from ..gateway.retention import delete, family
-from ..gateway.scribe import writing
 from ..gateway.session_file import exported, fork, imported, markdown, read_export
-from ..gateway.wish import Wish
 from ..journal import entries as e
 from ..journal.codec import decode_entry
 from ..journal.lock import Owner
@@ -31,9 +31,8 @@ from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths
 from .disk import disk_use
-from .page import document, show, show_document, warn
+from .output import document, draw_table, show, show_document, warn
 from .stored import state_word, stored
-from .table import draw_table
 
 if TYPE_CHECKING:
     from ..journal.record import SessionRecord
@@ -114,7 +113,7 @@ def rename_session(environ: Mapping[str, str], session: str, name: str, *, as_js
     with closing(open_store(paths)) as store:
         row = named_session(store, session)
         if store.is_owned(row.session):
-            receipt = Errand(paths, environ, store, row.session).run(rename(cleaned))
+            receipt = OneShotClient(paths, environ, store, row.session).run(rename(cleaned))
             if receipt["type"] != "result" or not receipt["ok"]:
                 raise SteersmanError(f"session `{row.session}` was not renamed", "try again")
         else:
@@ -206,10 +205,10 @@ def finalize_session(environ: Mapping[str, str], session: str, *, as_json: bool)
         row = named_session(store, session)
         is_owned = store.is_owned(row.session)
         if is_owned:
-            Errand(paths, environ, store, row.session).run(finalize())
+            OneShotClient(paths, environ, store, row.session).run(finalize())
     if not is_owned and row.state != "finalized":
         config = load(paths, Path(row.folder), environ)
-        with closing(Host(paths, config, environ, Wish())) as host:
+        with closing(Host(paths, config, environ, LaunchOptions())) as host:
             host.resume(row.session).finalize()
     _tell({"finalized": row.session}, f"{row.session} is finalized.", as_json)
     return 0

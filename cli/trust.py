@@ -12,7 +12,7 @@ from ..workflows.config import check_project
 from ..workflows.paths import Paths
 from ..workflows.trust import PROJECT_FILE, forget, guarded, is_trusted, trust, trusted
 from .config import value_text
-from .page import show, show_document
+from .output import show, show_document
 
 
 def trust_folder(environ: Mapping[str, str], folder: Path, *, is_yes: bool) -> int:

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from ..machines.errors import SteersmanError, UsageError
-from ..workflows.document import Complaint, tell
+from ..workflows.document import Diagnostic, tell
 from ..workflows.flow.check import Checked, Surroundings, check_file
 from ..workflows.flow.workflow_file import find_workflow, list_workflows, starter
 from ..workflows.paths import Paths
-from .page import show, show_document, warn
-from .table import draw_table
+from .output import draw_table, show, show_document, warn
 
 
 def check_workflow(environ: Mapping[str, str], name: str, *, as_json: bool) -> int:
@@ -59,7 +58,7 @@ def _report(checked: Checked) -> dict[str, Any]:
     }
 
 
-def _places(complaints: Iterable[Complaint]) -> Iterable[dict[str, Any]]:
+def _places(complaints: Iterable[Diagnostic]) -> Iterable[dict[str, Any]]:
     for complaint in complaints:
         yield {
             "file": complaint.document.file,

@@ -18,19 +18,18 @@ from steersman.cli.machines import MACHINES
 from steersman.cli.screen.bindings import KEYS
 from steersman.gateway.commands.command import GROUPS, Command, Parameter
 from steersman.gateway.commands.registry import COMMANDS
-from steersman.gateway.dumps.tree import tree_of
-from steersman.gateway.dumps.tree_picture import tree_picture
+from steersman.gateway.dumps.tree import tree_of, tree_picture
 from steersman.machines.delivery import DEFAULT_DELIVERIES
 from steersman.machines.disposition import ACKS, DEFAULT_DISPOSITIONS, DispositionRow
 from steersman.machines.machine import Machine, State, Transition
 from steersman.machines.picture import picture
-from steersman.machines.returning import DEFAULT_RETURNS
+from steersman.machines.result_routing import DEFAULT_RETURNS
 from steersman.machines.routing import Table
 from steersman.ports.process.host import ProcessHost
 from steersman.ports.tools.toolbox import Toolbox
-from steersman.workflows.fault import dotted
 from steersman.workflows.flow.sandbox import FILTERS, METHODS, TESTS
 from steersman.workflows.flow.spec import FIELDS, ITEM_FIELDS
+from steersman.workflows.problem import dotted
 from steersman.workflows.schema import SettingEntry, entries, workflow_schema
 from steersman.workflows.tools import TOOLS
 

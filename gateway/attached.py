@@ -19,11 +19,10 @@ from ..journal.entries import QuestionAsked, ToolIntended
 from ..journal.goal_record import GoalsRecord
 from ..journal.lock import Owner
 from ..journal.queue_record import QueueRecord
-from ..machines.classification import Classification, classify
+from ..machines.classification import Classification, Keywords, classify
 from ..machines.disposition import Intent
 from ..machines.errors import SteersmanError
 from ..machines.messages import Answer
-from ..machines.words import Words
 from .client import TYPES
 from .commands.command import CommandCall, Reply
 from .commands.registry import NAMES
@@ -37,9 +36,9 @@ from .events.contract import (
     TurnStartedEvent,
 )
 from .events.goal import goal_status
-from .events.translation import Narrator, question_asked, queue_view, tool_started
+from .events.translation import EventPublisher, question_asked, queue_view, tool_started
 from .remote import Remote
-from .router import Hub
+from .router import EventBus
 
 # The state of a running session as events, made from its dump, for a terminal that attaches
 
@@ -149,7 +148,7 @@ class RequestSender:
                 self._on_fault(error)
 
 
-class Attached:
+class AttachedSession:
     """One terminal's place at a session elsewhere; stands where a `Conversation` stands.
 
     `on_end` is called, in a thread of its own, when the owner goes or the session is over.
@@ -160,8 +159,8 @@ class Attached:
         state: Path,
         session: str,
         owner: Owner,
-        words: Words,
-        hub: Hub,
+        words: Keywords,
+        hub: EventBus,
         user: str,
         on_end: Callable[[], None],
     ) -> None:
@@ -172,7 +171,7 @@ class Attached:
         self._heard = Remote.connect(state, session, owner)
         self._spoken = Remote.connect(state, session, owner)
         self._requests = RequestSender(self._spoken, self._failed)
-        self.narrator = Narrator(session, hub.publish, time.time)
+        self.narrator = EventPublisher(session, hub.publish, time.time)
 
     def start(self) -> None:
         """Tell how the session is, then whatever happens in it. Raises `SteersmanError`."""

@@ -17,33 +17,32 @@ from msgspec.structs import replace
 from ..actors.agent_profile import AgentProfile
 from ..actors.inspection import SessionDescription
 from ..actors.runtime import PATIENCE, Runtime
-from ..actors.work.performer import restore_files
+from ..actors.work.executor import restore_files
 from ..journal.codec import decode
 from ..journal.queue_record import ItemRecord
 from ..journal.record import SessionRecord
 from ..journal.store import Store
 from ..journal.workspace.workspace import FileChange
-from ..machines.attachment import Attachment
-from ..machines.classification import Classification, classify
-from ..machines.delegation import SideTalk
+from ..machines.classification import Classification, Keywords, classify
+from ..machines.conversation import Attachment
+from ..machines.delegation_messages import SideTalk
 from ..machines.disposition import Intent
 from ..machines.effects import RestoreFiles
 from ..machines.errors import AdmissionRefused, UnknownSession, UsageError
+from ..machines.internal_messages import Inspect
 from ..machines.messages import Answer, Interrupt, Message, UserMessage
-from ..machines.orders import Inspect
-from ..machines.results import RestoreCounted, RestoreEnded
+from ..machines.port_results import RestoreCounted, RestoreEnded
 from ..machines.routes import Routes
 from ..machines.value import Value
-from ..machines.words import Words
 from ..ports.attachment import attach
 from ..ports.models.choice import Choice
 from ..ports.tools.permission import PermissionDecision
 from ..workflows.config import Config
 from .dumps.dump import Traces, dump_live
-from .events.translation import Narrator, queue_view
+from .events.translation import EventPublisher, queue_view
 from .redaction import Redactor
 from .router import Router
-from .shelf import Shelf
+from .saved_queues import SavedQueues
 
 TYPES = {
     Intent.STEER_WORD: "steer",
@@ -64,11 +63,11 @@ class Services(Value):
     """
 
     config: Config
-    words: Words
+    words: Keywords
     router: Router
-    shelf: Shelf
+    shelf: SavedQueues
     room: int
-    narrator_of: Callable[[str], Narrator]
+    narrator_of: Callable[[str], EventPublisher]
     profile_with: Callable[[SessionRecord, str], tuple[AgentProfile, Choice | None]]
     begin_another: Callable[[], str]
     take_up: Callable[[str], str] | None
@@ -249,7 +248,7 @@ class SessionClient:
         self._runtime.settle()
 
     @property
-    def narrator(self) -> Narrator:
+    def narrator(self) -> EventPublisher:
         """What publishes events of this session that no actor knows of."""
         return self.services.narrator_of(self.session)
 

@@ -32,7 +32,7 @@ from .commands.command import CommandCall
 from .commands.registry import call
 from .commands.talk import answer, stop
 from .events.contract import Event, ReceiptEvent, is_receipt
-from .protocol import INVALID, NO_ANSWER, NOT_HERE, REFUSED, SOCKETS
+from .remote import INVALID, NO_ANSWER, NOT_HERE, REFUSED, SOCKETS
 
 if TYPE_CHECKING:
     from .conversation import Conversation

@@ -12,44 +12,43 @@ from ..actors.environment import Observer
 from ..actors.runtime import Runtime
 from ..journal.memory import MemoryStore
 from ..journal.store import Store
+from ..machines.classification import Keywords
 from ..machines.errors import UnknownSession
-from ..machines.words import Words
 from ..ports.hooks import HookSpec
 from ..ports.instructions import CHANGED
 from ..ports.models.choice import Choice
 from ..ports.tools.sandbox import SandboxPolicy
 from ..workflows.config import Config
 from ..workflows.paths import Paths
-from .budget import StorageLimit
-from .casting import Casting, Opening, attachable, instructions_for, is_outdated
 from .client import Services
 from .control import ControlServer
 from .conversation import Conversation
 from .events.contract import Event
-from .events.translation import Narrator
+from .events.translation import EventPublisher
 from .first_run import greeting
 from .home import open_store
-from .hooking import Hooking, HookObserver
+from .hook_runner import HookObserver, HookRunner
+from .launch_options import LaunchOptions
+from .offline_writer import Logbook, QueueMirror
+from .profile_factory import Opening, ProfileFactory, attachable, instructions_for, is_outdated
 from .queue_file import document
-from .restorable import outlived_elsewhere
-from .router import Hub, Router
+from .restore_service import outlived_elsewhere
+from .router import EventBus, Router
 from .running import RunPlan
-from .saved_queue import announce_other
-from .scribe import Logbook, Mirror
-from .shelf import Shelf
-from .wish import Wish
+from .saved_queues import SavedQueues, announce_other
+from .storage_limit import StorageLimit
 
 
 class Host:
     """One process's sessions, models and event bus."""
 
     def __init__(
-        self, paths: Paths, config: Config, environ: Mapping[str, str], wish: Wish
+        self, paths: Paths, config: Config, environ: Mapping[str, str], wish: LaunchOptions
     ) -> None:
         self.paths = paths
         self.config = config
         self.wish = wish
-        self.hub = Hub()
+        self.hub = EventBus()
         self._opening = Opening()
         self.hub.subscribe(self._opening.hear)
         secrets = tuple(model.api_key_env for model in config.models.values() if model.api_key_env)
@@ -58,7 +57,7 @@ class Host:
         self.hub.subscribe(self.log.hear)
         self.notices: list[str] = []
         self._control: ControlServer | None = None
-        self._mirror: Mirror | None = None
+        self._mirror: QueueMirror | None = None
         tools = config.tools
         hidden = (paths.config, paths.state)
         self._sandbox = SandboxPolicy(
@@ -75,18 +74,18 @@ class Host:
             sandbox=self._sandbox,
         )
         specs = [HookSpec(on=hook.on, run=hook.run, timeout=hook.timeout) for hook in config.hooks]
-        self._hooking = Hooking(specs, self.runtime, paths.state)
+        self._hooking = HookRunner(specs, self.runtime, paths.state)
         self.runtime.child_setup.observers_of = self._child_observers
         queue = config.auto_queue
-        self.shelf = Shelf(self.runtime, queue.max_queue_size, self._quiet_narrator)
+        self.shelf = SavedQueues(self.runtime, queue.max_queue_size, self._quiet_narrator)
         if queue.persistence.enabled:
             folder = Path(queue.persistence.path or paths.state / "queues").expanduser()
-            self._mirror = Mirror(folder, self._complain)
+            self._mirror = QueueMirror(folder, self._complain)
             self.hub.subscribe(self._copy)
         self._budget = StorageLimit(paths.state, store, config.checkpoints.budget, self._complain)
-        words = Words(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
+        words = Keywords(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
         self._router = Router(config, words)
-        self._casting = Casting(
+        self._casting = ProfileFactory(
             paths=paths,
             config=config,
             environ=environ,
@@ -164,9 +163,9 @@ class Host:
             raise UnknownSession(f"session `{session}` is not open here", "try again")
         return found
 
-    def narrator(self, session: str, parent: str = "") -> Narrator:
+    def narrator(self, session: str, parent: str = "") -> EventPublisher:
         """Give a session its voice on the event bus; `parent` is whose child it is."""
-        return Narrator(session, self.hub.publish, time.time, parent)
+        return EventPublisher(session, self.hub.publish, time.time, parent)
 
     def _observers(self, session: str) -> tuple[Observer, ...]:
         return self.narrator(session), HookObserver(session, self._hooking)
@@ -236,9 +235,9 @@ class Host:
         for session in tuple(self.conversations):
             self.narrator(session).notice(text)
 
-    def _quiet_narrator(self, session: str) -> Narrator:
+    def _quiet_narrator(self, session: str) -> EventPublisher:
         """Give a voice that only the readable copy hears."""
-        return Narrator(session, self._copy, time.time)
+        return EventPublisher(session, self._copy, time.time)
 
     def _conversation(self, session: str, folder: Path) -> Conversation:
         services = Services(

@@ -24,11 +24,11 @@ from typing import Any
 import tomli_w
 
 from ..journal.queue_record import QueueRecord
-from ..machines.attachment import Attachment
+from ..machines.conversation import Attachment
 from ..machines.errors import ConfigError
 from ..machines.value import Value
 from ..workflows.document import is_list, is_table
-from .progress import progress_text
+from .formats import progress_text
 
 WAITING = ("pending", "interrupted", "running")
 LIMIT = 8 * 1024 * 1024

@@ -12,10 +12,17 @@ from typing import TYPE_CHECKING, Any
 from ..journal.folder import PrivateFolder
 from ..journal.lock import Owner
 from ..machines.errors import SteersmanError, StoreBusy, StoreError, UnknownSession
-from .protocol import NOT_HERE, SOCKETS
 
 if TYPE_CHECKING:
     from .events.contract import Event
+
+
+# What both ends of the control socket know: where it lies, and its error codes (JSON-RPC 2.0) -----
+
+
+SOCKETS = "sockets"
+"""The folder, in the state folder of a home."""
+INVALID, REFUSED, NOT_HERE, NO_ANSWER = -32600, -32000, -32001, -32002
 
 
 class Remote:

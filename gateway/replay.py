@@ -15,27 +15,21 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from ..actors.decisions.standing import policy_of
+from ..actors.decisions.queries import policy_of
 from ..journal import entries as e
 from ..journal.codec import decode_entry
 from ..journal.entries import LimitReached
 from ..journal.record import SessionRecord, apply
 from ..journal.store import StoredEntry
-from ..machines.classification import classify
+from ..machines.classification import Keywords, classify
 from ..machines.delivery import Cause, Delivery, Relation, never_asked
 from ..machines.disposition import Action, DispositionRow
-from ..machines.explanation import (
-    Companion,
-    Explanation,
-    explain,
-    receipts,
-)
+from ..machines.explanation import Explanation, Recipient, explain, receipts
 from ..machines.policy import Policy, RoutesChoice
 from ..machines.route_diff import apart
 from ..machines.routes import Routes
 from ..machines.value import Value
-from ..machines.words import Words
-from .explaining import state_of
+from .dry_run import state_of
 
 NOT_ROUTED = ("", "taken-back")
 """What stands for the row where no table was asked: an import, a reading that was taken back.
@@ -65,7 +59,7 @@ class Moment(Value):
     what: str
     text: str
     doing: str
-    company: tuple[Companion, ...]
+    company: tuple[Recipient, ...]
     policy: Policy
     choice: RoutesChoice | None = None
     rule: str = ""
@@ -145,7 +139,7 @@ def _of_entry(entry: e.Entry, record: SessionRecord, known: set[str]) -> dict[st
             known.add(f"limit {entry.turn}")
             return {"what": STOPS[Cause.BUDGET], "cause": Cause.BUDGET}
         case e.ChildCancelled(cause=Cause.TIMEOUT):
-            limited = (Companion(name=entry.child, relation=Relation.SELF),)
+            limited = (Recipient(name=entry.child, relation=Relation.SELF),)
             what = f"the time limit of {entry.child}"
             return {"what": what, "cause": Cause.TIMEOUT, "company": limited}
         case e.SessionLeaving():
@@ -175,7 +169,7 @@ def _of_interrupt(
     return None if entry.rule else {"what": what, "cause": entry.cause}
 
 
-def _companions(record: SessionRecord, names: tuple[str, ...]) -> tuple[Companion, ...]:
+def _companions(record: SessionRecord, names: tuple[str, ...]) -> tuple[Recipient, ...]:
     """Return those children of the company whom these names name."""
     return tuple(companion for companion in state_of(record)[1] if companion.name in names)
 
@@ -194,7 +188,7 @@ def replay(
     history: Iterable[Moment],
     ours: Callable[[RoutesChoice | None], Routes],
     theirs: Routes,
-    words: Words,
+    words: Keywords,
 ) -> Replay:
     """Compare what came of each moment with what would have come under other tables.
 
@@ -223,7 +217,7 @@ def replay(
 
 
 def _said(
-    moment: Moment, here: Routes, theirs: Routes, words: Words
+    moment: Moment, here: Routes, theirs: Routes, words: Keywords
 ) -> tuple[Explanation, Explanation]:
     """Explain a message under both tables; ours as it was journalled, where the row is known."""
     row = next(
@@ -238,7 +232,7 @@ def _said(
     return _steering(Explanation(row=row, receipts=given), here, named), there
 
 
-def _named(moment: Moment, here: Routes, row: DispositionRow | None) -> tuple[Companion, ...]:
+def _named(moment: Moment, here: Routes, row: DispositionRow | None) -> tuple[Recipient, ...]:
     """Return the children that a steer named; none if its row's own cause reaches the same ones."""
     named = tuple(companion for companion in moment.company if companion.name in moment.named)
     if row is None or not named:
@@ -254,7 +248,7 @@ def _named(moment: Moment, here: Routes, row: DispositionRow | None) -> tuple[Co
 
 
 def _steering(
-    explanation: Explanation, routes: Routes, named: tuple[Companion, ...]
+    explanation: Explanation, routes: Routes, named: tuple[Recipient, ...]
 ) -> Explanation:
     """Put those whom a steer names in place of those whom its row's cause reaches."""
     if not named or explanation.row.action != Action.STEER:
@@ -262,7 +256,7 @@ def _steering(
     return Explanation(row=explanation.row, receipts=receipts(routes, Cause.STEER_NAMED, named))
 
 
-def _key(moment: Moment, when: Mapping[str, tuple[str, ...]], words: Words) -> tuple[str, ...]:
+def _key(moment: Moment, when: Mapping[str, tuple[str, ...]], words: Keywords) -> tuple[str, ...]:
     """Put a message into the words of the first table, as the row that decided knew them."""
     policy = moment.policy
     likely = {

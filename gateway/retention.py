@@ -16,7 +16,7 @@ from pathlib import Path
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow, Store
 from ..journal.workspace.prune import forget, size_of
-from .scribe import claimed
+from .offline_writer import claimed
 
 # Deletes a session: its journal, its output, its queue's copy, its copies of files
 # Its subagents' sessions go with it. What a live process has open is not deleted.

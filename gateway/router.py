@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from ..machines.classification import Keywords
 from ..machines.policy import RoutesChoice
 from ..machines.routes import Routes
-from ..machines.words import Words
 from ..workflows.routing import routes_for
 from ..workflows.settings import Settings
 from .events.contract import Event
@@ -19,7 +19,7 @@ Listener = Callable[[Event], None]
 """Called on the loop's thread for each event: must hand it on at once and not block."""
 
 
-class Hub:
+class EventBus:
     """Hands every event of every session to every listener, in order."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Hub:
 class Router:
     """What a process knows of routing: its configuration and its words."""
 
-    def __init__(self, settings: Settings, words: Words) -> None:
+    def __init__(self, settings: Settings, words: Keywords) -> None:
         self._settings = settings
         self.words = words
 

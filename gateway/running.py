@@ -9,14 +9,14 @@ from msgspec import field
 from msgspec.structs import replace
 
 from ..actors.agent_profile import AgentProfile
-from ..actors.runs.errand import WORKFLOW, given_in
+from ..actors.runs.session_step import WORKFLOW, given_in
 from ..journal.entries import WorkflowCopy
 from ..journal.record import SessionRecord
 from ..machines.errors import SteersmanError
 from ..machines.messages import Message, ResumeQueue
 from ..machines.policy import DelegationPolicy
 from ..machines.value import Value
-from ..machines.workflow_order import Reopen, TryAgain
+from ..machines.workflow_messages import Reopen, TryAgain
 from ..workflows.flow.spec import StepSpec, WorkflowAction, WorkflowSpec
 from ..workflows.paths import Paths
 from ..workflows.settings import Settings

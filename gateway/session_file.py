@@ -24,8 +24,8 @@ from ..machines.conversation import ChatMessage
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.document import is_list, is_table
 from .formats import iso
+from .offline_writer import writing
 from .redaction import Redactor
-from .scribe import writing
 
 # A fork: a new session that begins with the conversation of another, up to the end of a turn
 # Only the conversation is taken along: nothing waits in a fork, and files are not touched.

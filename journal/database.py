@@ -22,7 +22,7 @@ from ..machines.errors import StoreBusy, StoreDamaged, StoreError, StoreFailed
 from .connection import Connection
 from .folder import PrivateFolder
 from .lock import Lock
-from .schema import check_readable, check_version, migrate
+from .tables import check_readable, check_version, migrate
 
 FILE = "journal.db"
 _OPENING = "journal"  # journal.lock: held while a process opens, and the model of all file modes

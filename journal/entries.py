@@ -15,10 +15,9 @@ from typing import Any, Literal
 
 from msgspec import field
 
-from ..machines.attachment import Attachment
-from ..machines.conversation import ChatMessage, Usage
+from ..machines.conversation import Attachment, ChatMessage, Usage
+from ..machines.goal_messages import GateResult
 from ..machines.policy import RoutesChoice
-from ..machines.pursuit import GateResult
 from ..machines.value import Value
 
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
 from ..machines.errors import StoreDamaged
-from ..machines.machine import Machine
-from ..machines.step import Refusal, step
+from ..machines.machine import Machine, Refusal, step
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs

@@ -12,8 +12,8 @@ from typing import Any, assert_never
 from msgspec import field
 from msgspec.structs import replace
 
+from ..machines.goal_messages import GateResult
 from ..machines.lifecycles import GOAL, PURSUED
-from ..machines.pursuit import GateResult
 from ..machines.value import Value
 from . import entries as e
 from .fold import EntryKinds, moved

@@ -20,7 +20,7 @@ from .store import Lease
 # ring and after each timeout. A socket whose owner died is removed by the first who rings in vain.
 
 
-class Doorbell:
+class WakeSocket:
     """A bound socket that one thread waits on and any process rings."""
 
     def __init__(self, folder: PrivateFolder, node: str) -> None:
@@ -108,7 +108,7 @@ class Presence:
         self._folder = folder
         self._subfolders: dict[str, PrivateFolder] = {}
         self._held: dict[str, tuple[Lease, Lock]] = {}
-        self._bells: dict[str, Doorbell] = {}
+        self._bells: dict[str, WakeSocket] = {}
         self._mutex = threading.Lock()  # of the dictionaries
 
     def take(self, session: str, owner: Owner) -> Lock | None:
@@ -163,13 +163,13 @@ class Presence:
         """Give the session's lock for looking at it."""
         return Lock(self._subfolder("locks", create=False), session)
 
-    def bell(self, node: str) -> tuple[Doorbell, bool]:
+    def bell(self, node: str) -> tuple[WakeSocket, bool]:
         """Give the node's doorbell, and whether it was hung up just now."""
         folder = self._subfolder("bells", create=True)
         with self._mutex:
             is_new = node not in self._bells
             if is_new:
-                self._bells[node] = Doorbell(folder, node)
+                self._bells[node] = WakeSocket(folder, node)
             return self._bells[node], is_new
 
     def ring(self, node: str) -> None:

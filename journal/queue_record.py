@@ -9,7 +9,7 @@ from typing import Any, assert_never
 from msgspec import field
 from msgspec.structs import replace
 
-from ..machines.attachment import Attachment
+from ..machines.conversation import Attachment
 from ..machines.lifecycles import ITEM, QUEUE
 from ..machines.value import Value
 from . import entries as e

@@ -28,14 +28,7 @@ from .log import Log
 from .queue_record import QueueRecord, apply_to_queue
 from .revert_record import RevertRecord, apply_to_reverts
 from .run_record import RunRecord, apply_to_run
-from .turn_record import (
-    TURN_ENDS,
-    TurnRecord,
-    apply_to_turn,
-    lose_calls,
-    move_calls,
-    move_turn,
-)
+from .turn_record import TURN_ENDS, TurnRecord, apply_to_turn, lose_calls, move_calls, move_turn
 
 REMEMBERED_TURNS = 50
 REMEMBERED_CANCELS = 50

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..machines.lifecycles import RESTORE
-from ..machines.step import Step, step
+from ..machines.machine import Step, step
 from ..machines.value import Value
 from ..workflows.agent_definition import AgentDefinition
 
@@ -43,7 +43,7 @@ class AgentProcess(Value):
         return other is not None and (self.pid, self.start) == (other.pid, other.start)
 
 
-class Sign(Value):
+class HookSignal(Value):
     """One thing that was said of a session; `chain` are the speaker's parents, nearest first.
 
     `inherited` are variables of its environment in which agents name their sessions.
@@ -63,7 +63,7 @@ class Sign(Value):
     inherited: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def read(cls, data: Mapping[str, Any]) -> "Sign":
+    def read(cls, data: Mapping[str, Any]) -> "HookSignal":
         """Build a sign from a line of the spool. Raises KeyError, TypeError, ValueError."""
         told = data.get("told")
         return cls(
@@ -129,7 +129,7 @@ class RestoreBook:
         found = [record for record in self.records.values() if record.is_kept]
         return sorted(found, key=lambda record: -record.updated)
 
-    def hear(self, sign: Sign) -> RestoreRecord | None:
+    def hear(self, sign: HookSignal) -> RestoreRecord | None:
         """Fold one sign; returns the record that it changed, if any."""
         agent = self._agents.get(sign.agent)
         if agent is None:
@@ -153,7 +153,7 @@ class RestoreBook:
             record.is_sure = is_sure
         return record
 
-    def _note(self, sign: Sign) -> RestoreRecord | None:
+    def _note(self, sign: HookSignal) -> RestoreRecord | None:
         """Take what this program itself wrote down: a finalize was heard of, a record is old."""
         records = self.ended if sign.event == "settle" else list(self.records.values())
         for record in records:
@@ -169,7 +169,7 @@ class RestoreBook:
 
     # Whose sign it is -----------------------------------------------------------------------------
 
-    def _owner(self, sign: Sign, agent: AgentDefinition) -> AgentProcess | None:
+    def _owner(self, sign: HookSignal, agent: AgentDefinition) -> AgentProcess | None:
         """Find the agent's process: told, or by its name, or the first that is no shell.
 
         Only the two nearest can be meant: what is farther up is what the agent itself runs in.
@@ -185,7 +185,7 @@ class RestoreBook:
         return next(iter(near or sign.chain), None)
 
     def _record(
-        self, sign: Sign, owner: AgentProcess | None, is_sure: bool
+        self, sign: HookSignal, owner: AgentProcess | None, is_sure: bool
     ) -> RestoreRecord | None:
         """Find the record that a sign is about, or begin one; none for a sign of nobody.
 
@@ -212,7 +212,7 @@ class RestoreBook:
             (sign.agent, name), RestoreRecord(agent=sign.agent, session=name)
         )
 
-    def _named(self, sign: Sign, owner: AgentProcess | None) -> RestoreRecord | None:
+    def _named(self, sign: HookSignal, owner: AgentProcess | None) -> RestoreRecord | None:
         key = (sign.agent, sign.session)
         known = self.records.get(key)
         is_over = known is not None and not known.is_kept
@@ -230,7 +230,7 @@ class RestoreBook:
             return record
         return known
 
-    def _continue(self, record: RestoreRecord, sign: Sign) -> None:
+    def _continue(self, record: RestoreRecord, sign: HookSignal) -> None:
         """A session that was resumed may come back under another id: it is the same record."""
         for old in self.records.values():
             is_run = old.is_resuming and old.process is not None and old.agent == sign.agent
@@ -243,7 +243,7 @@ class RestoreBook:
                     record.previous = (*old.previous, old.session)
                     record.last_boundary = old.last_boundary
 
-    def _outer(self, sign: Sign, owner: AgentProcess | None) -> str:
+    def _outer(self, sign: HookSignal, owner: AgentProcess | None) -> str:
         """Name the session whose process is above the speaker's own, or whose name it inherited."""
         for process in sign.chain:
             for other in self.records.values():
@@ -261,7 +261,11 @@ class RestoreBook:
         return ""
 
     def _is_left_behind(
-        self, record: RestoreRecord, agent: AgentDefinition, sign: Sign, owner: AgentProcess | None
+        self,
+        record: RestoreRecord,
+        agent: AgentDefinition,
+        sign: HookSignal,
+        owner: AgentProcess | None,
     ) -> bool:
         """Whether a program that is no agent says what it inherited, its parents being gone.
 
@@ -273,7 +277,11 @@ class RestoreBook:
     # What it does ---------------------------------------------------------------------------------
 
     def _move(
-        self, record: RestoreRecord, agent: AgentDefinition, sign: Sign, owner: AgentProcess | None
+        self,
+        record: RestoreRecord,
+        agent: AgentDefinition,
+        sign: HookSignal,
+        owner: AgentProcess | None,
     ) -> bool:
         facts = {
             name
@@ -296,12 +304,12 @@ class RestoreBook:
         return True
 
 
-def _inherited(agent: AgentDefinition, sign: Sign) -> str:
+def _inherited(agent: AgentDefinition, sign: HookSignal) -> str:
     """Return the id of the agent's session in which the speaker was started, if it says so."""
     return next((value for name, value in sign.inherited if name == agent.session_env), "")
 
 
-def _is_nested(record: RestoreRecord, owner: AgentProcess | None, sign: Sign) -> bool:
+def _is_nested(record: RestoreRecord, owner: AgentProcess | None, sign: HookSignal) -> bool:
     """Whether the speaker runs below the process that the record belongs to, and is another."""
     process = record.process
     if process is None or owner is None or owner.is_same(process) or record.is_resuming:
@@ -311,13 +319,13 @@ def _is_nested(record: RestoreRecord, owner: AgentProcess | None, sign: Sign) ->
     return bool(place and own) and own[0] < place[0]
 
 
-def _open(record: RestoreRecord, sign: Sign, owner: AgentProcess | None) -> None:
+def _open(record: RestoreRecord, sign: HookSignal, owner: AgentProcess | None) -> None:
     record.generation += 1
     record.opened = record.updated = sign.time
     record.was_known = False
 
 
-def _bind(record: RestoreRecord, sign: Sign, owner: AgentProcess | None) -> None:
+def _bind(record: RestoreRecord, sign: HookSignal, owner: AgentProcess | None) -> None:
     """Keep what is known of where it runs: the newest word counts, silence changes nothing."""
     record.cwd = record.cwd or sign.cwd
     record.transcript = sign.transcript or record.transcript
@@ -327,18 +335,18 @@ def _bind(record: RestoreRecord, sign: Sign, owner: AgentProcess | None) -> None
     record.is_resuming = sign.event == "resume"
 
 
-def _note_boundary(record: RestoreRecord, sign: Sign, owner: AgentProcess | None) -> None:
+def _note_boundary(record: RestoreRecord, sign: HookSignal, owner: AgentProcess | None) -> None:
     record.last_boundary = max(record.last_boundary, sign.time)
 
 
-def _tear_down(record: RestoreRecord, sign: Sign, owner: AgentProcess | None) -> None:
+def _tear_down(record: RestoreRecord, sign: HookSignal, owner: AgentProcess | None) -> None:
     """End a record: the one way, whichever event asked for it."""
     record.finalize = f"finalize-{record.agent}-{record.session}-{record.generation}"
     record.cause = sign.why or sign.event.replace("_", "-")
     record.process = None
 
 
-_EFFECTS: Mapping[str, Callable[[RestoreRecord, Sign, AgentProcess | None], None]] = {
+_EFFECTS: Mapping[str, Callable[[RestoreRecord, HookSignal, AgentProcess | None], None]] = {
     "open": _open,
     "bind": _bind,
     "note_boundary": _note_boundary,

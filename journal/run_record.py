@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ..machines.lifecycles import RUN
 from ..machines.value import Value
-from ..machines.workflow_order import STEP, WORK
+from ..machines.workflow_messages import STEP, WORK
 from . import entries as e
 from .fold import EntryKinds, moved
 from .log import IndexMap

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..machines.errors import StoreError, StoreFailed
-from . import table
+from . import tables
 from .connection import Connection
 from .database import Database
 from .encoding import encode, encode_commit
@@ -88,14 +88,14 @@ class SqliteStore:
         """Make a session known; raises `StoreError` if it is known already."""
         check_identifier("session", row.session)
         with self._writing() as connection:
-            table.insert_session(connection, row)
+            tables.insert_session(connection, row)
 
     def claim(self, session: str, node: str) -> Lease | None:
         """Lock the session's file, then raise its epoch; none if a live process holds the lock."""
         check_identifier("node", node)
         presence = self._present()
         with self._reading(session) as connection:
-            table.last_seq(connection, session)  # no lock file for a session that is not
+            tables.last_seq(connection, session)  # no lock file for a session that is not
         with self._telling():
             lock = presence.take(session, Owner(pid=os.getpid(), node=node, started=self._clock()))
         if lock is None:
@@ -104,7 +104,7 @@ class SqliteStore:
             undo.callback(lock.release)
             with self._writing() as connection:
                 lease = Lease(
-                    session=session, node=node, epoch=table.raise_epoch(connection, session, node)
+                    session=session, node=node, epoch=tables.raise_epoch(connection, session, node)
                 )
             undo.pop_all()
         presence.keep(lease, lock)
@@ -119,7 +119,7 @@ class SqliteStore:
             if self._writable().has_failed:
                 return  # reported where it failed; the lock is what others wait for
             with self._writing() as connection:
-                table.clear_owner(connection, lease.session, lease.epoch)
+                tables.clear_owner(connection, lease.session, lease.epoch)
         finally:
             lock.release()
 
@@ -141,20 +141,20 @@ class SqliteStore:
         """Write all in one transaction; raises `MachineError` for a gap, and then writes none."""
         encoded = [encode_commit(commit) for commit in commits]
         with self._writing() as connection:
-            return table.write_commits(connection, encoded)
+            return tables.write_commits(connection, encoded)
 
     def load(self, session: str) -> Loaded:
         """Read row, snapshot, tail and inbox as of one moment."""
         with self._reading(session) as connection:
-            row = table.read_row(connection, session)
-            snapshot = table.read_snapshot(connection, session)
+            row = tables.read_row(connection, session)
+            snapshot = tables.read_snapshot(connection, session)
             after = snapshot.seq if snapshot else 0
-            tail = table.read_entries(connection, session, after, row.seq)
+            tail = tables.read_entries(connection, session, after, row.seq)
             return Loaded(
                 row=row,
                 snapshot=snapshot,
                 tail=tail,
-                unconsumed=table.read_inbox(connection, session),
+                unconsumed=tables.read_inbox(connection, session),
             )
 
     def entries(
@@ -162,23 +162,23 @@ class SqliteStore:
     ) -> Iterable[StoredEntry]:
         """Read the journal in pages, so that neither memory nor the log grows with its length."""
         with self._reading(session) as connection:
-            last = table.last_seq(connection, session)
+            last = tables.last_seq(connection, session)
         return self._pages(session, max(0, after), last if upto is None else min(upto, last))
 
     def row(self, session: str) -> SessionRow:
         """Read what a list shows of one session."""
         with self._reading(session) as connection:
-            return table.read_row(connection, session)
+            return tables.read_row(connection, session)
 
     def snapshot(self, session: str, upto: int) -> Snapshot | None:
         """Read the newest snapshot at or before entry `upto`."""
         with self._reading(session) as connection:
-            return table.read_snapshot(connection, session, upto)
+            return tables.read_snapshot(connection, session, upto)
 
     def epoch(self, session: str) -> int:
         """Count the claims of a session."""
         with self._reading(session) as connection:
-            return table.read_epoch(connection, session)
+            return tables.read_epoch(connection, session)
 
     def sessions(self) -> list[SessionRow]:
         """List all sessions, newest activity first."""
@@ -186,7 +186,7 @@ class SqliteStore:
         if database is None:
             return []
         with database.reading() as connection:
-            return table.read_rows(connection)
+            return tables.read_rows(connection)
 
     def owners(self) -> dict[str, Owner]:
         """Return who owns what, for a list: one look at a lock for each process, not each session.
@@ -197,7 +197,7 @@ class SqliteStore:
         if database is None or self._presence is None:
             return {}
         with database.reading() as connection:
-            claimed = table.read_nodes(connection)
+            claimed = tables.read_nodes(connection)
         with self._telling():
             return self._presence.owners(claimed)
 
@@ -207,7 +207,7 @@ class SqliteStore:
         if database is None:
             return
         with database.reading() as connection:
-            found = table.search_entries(connection, text)
+            found = tables.search_entries(connection, text)
         yield from found
 
     def sizes(self) -> dict[str, int]:
@@ -216,19 +216,19 @@ class SqliteStore:
         if database is None:
             return {}
         with database.reading() as connection:
-            return table.read_sizes(connection)
+            return tables.read_sizes(connection)
 
     def delete(self, lease: Lease) -> None:
         """Delete a session for good: its journal, its snapshots, its inbox; its lease ends, too."""
         with self._writing() as connection:
-            table.delete_session(connection, lease.session, lease.epoch)
+            tables.delete_session(connection, lease.session, lease.epoch)
         self.release(lease)
 
     def thin(self, sessions: Sequence[str]) -> None:
         """Drop all but the newest snapshot of these sessions."""
         with self._writing() as connection:
             for session in sessions:
-                table.thin_snapshots(connection, session)
+                tables.thin_snapshots(connection, session)
 
     def compact(self) -> int:
         """Give unused pages of the file back, if it is worth it; returns bytes."""
@@ -241,7 +241,7 @@ class SqliteStore:
         presence = self._present()
         text = encode(f"the message to `{session}`", message)
         with self._writing() as connection:
-            posted, node = table.insert_message(
+            posted, node = tables.insert_message(
                 connection, session, lane, client_id, self._clock(), text
             )
         # The message is durable: that nobody could be woken is no reason to call it refused.
@@ -252,8 +252,8 @@ class SqliteStore:
     def unconsumed(self, session: str) -> tuple[Posted, ...]:
         """Read the inbox, by lane and then by id."""
         with self._reading(session) as connection:
-            table.last_seq(connection, session)
-            return table.read_inbox(connection, session)
+            tables.last_seq(connection, session)
+            return tables.read_inbox(connection, session)
 
     def wait(self, node: str, timeout: float) -> list[str]:
         """Block until the node's doorbell rings; one thread a node.
@@ -295,13 +295,13 @@ class SqliteStore:
         while after < upto:
             page_end = min(after + _PAGE, upto)
             with self._reading(session) as connection:
-                page = table.read_entries(connection, session, after, page_end)
+                page = tables.read_entries(connection, session, after, page_end)
             yield from page
             after = page_end
 
     def _unread(self, node: str) -> list[str]:
         with self._writable().reading() as connection:
-            return table.unread_sessions(connection, node)
+            return tables.unread_sessions(connection, node)
 
     @contextmanager
     def _reading(self, session: str) -> Generator[Connection]:

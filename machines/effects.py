@@ -6,12 +6,20 @@ them are durable, and only if `epoch` is still the turn's; results come back as 
 
 from typing import Any, Literal
 
-from .agent_call import AnswerAgent
 from .conversation import ChatMessage
-from .delegation import CloseChild, Delegate, Dismiss, OpenChild, PassSteer, SetTimer, StopChild
-from .pursuit import GoalEffect
+from .delegation_messages import (
+    CloseChild,
+    Delegate,
+    Dismiss,
+    OpenChild,
+    PassSteer,
+    SetTimer,
+    StopChild,
+)
+from .goal_messages import GoalEffect
+from .port_results import AnswerAgent
 from .value import Value
-from .workflow_order import LookAfter, LookBefore
+from .workflow_messages import LookAfter, LookBefore
 
 
 class CallModel(Value):

@@ -54,7 +54,7 @@ SITUATIONS: Final[Mapping[str, str]] = {
 }
 
 
-class Companion(Value):
+class Recipient(Value):
     """Somebody around a session."""
 
     name: str
@@ -64,7 +64,7 @@ class Companion(Value):
 class Receipt(Value):
     """What one of them gets, and the row that says so."""
 
-    who: Companion
+    who: Recipient
     row: DeliveryRow
 
 
@@ -86,7 +86,7 @@ class Explanation(Value):
         return self.row.action, self.row.ack, *given
 
 
-def everybody(situation: str) -> tuple[Companion, ...]:
+def everybody(situation: str) -> tuple[Recipient, ...]:
     """Return a companion for each relation that there may be in a situation, the session first."""
     there = {
         "delegating": (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD),
@@ -96,10 +96,10 @@ def everybody(situation: str) -> tuple[Companion, ...]:
         "overtaken": (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD),
     }
     relations = (Relation.SELF, *there.get(situation, ()), Relation.SIDE_TALK)
-    return tuple(Companion(name=RELATIONS[relation], relation=relation) for relation in relations)
+    return tuple(Recipient(name=RELATIONS[relation], relation=relation) for relation in relations)
 
 
-def explain(routes: Routes, key: tuple[str, ...], company: Iterable[Companion]) -> Explanation:
+def explain(routes: Routes, key: tuple[str, ...], company: Iterable[Recipient]) -> Explanation:
     """Ask the first table about a message, then the second about everybody around.
 
     `key` is a combination of the first table: intent, situation, busy, strategy, auto_queue. Raises
@@ -109,7 +109,7 @@ def explain(routes: Routes, key: tuple[str, ...], company: Iterable[Companion]) 
     return Explanation(row=row, receipts=receipts(routes, row.cause, company) if row.cause else ())
 
 
-def receipts(routes: Routes, cause: str, company: Iterable[Companion]) -> tuple[Receipt, ...]:
+def receipts(routes: Routes, cause: str, company: Iterable[Recipient]) -> tuple[Receipt, ...]:
     """Ask the second table what a cause gives to each; one it does not know gives nothing."""
     if cause not in routes.deliveries.space["cause"]:
         return ()

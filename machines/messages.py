@@ -3,7 +3,7 @@
 from enum import IntEnum
 from typing import ClassVar, Literal
 
-from .attachment import Attachment
+from .conversation import Attachment
 from .policy import RoutesChoice
 from .value import Value
 

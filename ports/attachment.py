@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from ..machines.attachment import Attachment
+from ..machines.conversation import Attachment
 from ..machines.errors import ToolError
 from .tools.file_tools import refuse_binary
 from .tools.permission import PermissionDecision

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ..machines.conversation import ChatMessage, Usage
 from ..machines.errors import ModelError, ToolError
-from ..machines.pursuit import AskJudge, GateResult, JudgeAnswered
+from ..machines.goal_messages import AskJudge, GateResult, JudgeAnswered
 from ..machines.value import Value
 from ..machines.verdict import VERDICT_SCHEMA, Condition
 from .models.model import AnswerListener, Model, ModelRequest

@@ -19,7 +19,7 @@ from ..journal.workspace.restore import RestoreFailed
 from ..journal.workspace.workspace import FileChange, Workspace
 from ..machines.effects import RestoreFiles
 from ..machines.errors import ToolError
-from ..machines.results import RestoreEnded
+from ..machines.port_results import RestoreEnded
 from ..workflows.tools import kind_of
 from .tools.place import find_place
 from .tools.tool import ToolResult, ToolRun

@@ -19,8 +19,8 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from ..machines.errors import UsageError
 from .document import (
-    Complaint,
     Declaration,
+    Diagnostic,
     Document,
     Several,
     complain,
@@ -28,10 +28,10 @@ from .document import (
     known_keys,
     read_document,
 )
-from .fault import Fault, faults_of
 from .paths import Paths
+from .problem import Problem, faults_of
 from .registry import Part, Registry
-from .spelling import OneOf, suggest
+from .suggestions import OneOf, suggest
 
 BUILT_IN = Path(__file__).parent / "agents"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -176,7 +176,7 @@ class _File(Declaration, frozen=True):
 def load_agents(paths: Paths) -> dict[str, AgentDefinition]:
     """Read all definitions, by name. Raises one `ConfigError` with every fault of every file."""
     found: dict[str, AgentDefinition] = {}
-    complaints: list[Complaint] = []
+    complaints: list[Diagnostic] = []
     for folder in (BUILT_IN, paths.config / "agents"):
         for path in sorted(folder.glob("*.toml")):
             agent, document, wrong = read_agent(path)
@@ -189,7 +189,7 @@ def load_agents(paths: Paths) -> dict[str, AgentDefinition]:
     return dict(sorted(found.items()))
 
 
-def read_agent(path: Path) -> tuple[AgentDefinition | None, Document, list[Complaint]]:
+def read_agent(path: Path) -> tuple[AgentDefinition | None, Document, list[Diagnostic]]:
     """Read one definition file; none, and complaints, if something is wrong in it."""
     document, complaints = read_document(path)
     if complaints:
@@ -202,7 +202,7 @@ def read_agent(path: Path) -> tuple[AgentDefinition | None, Document, list[Compl
         return None, document, complain(document, faults)
     if agent.name != path.stem:
         message = f"`agent.name` must be that of the file, `{path.stem}`, not `{agent.name}`"
-        fault = Fault(
+        fault = Problem(
             where=("agent", "name"), message=message, hint=f"rename the file to {agent.name}.toml"
         )
         return None, document, complain(document, [fault])
@@ -211,7 +211,7 @@ def read_agent(path: Path) -> tuple[AgentDefinition | None, Document, list[Compl
 
 def _check_aliases(
     agent: AgentDefinition, document: Document, found: Mapping[str, AgentDefinition]
-) -> list[Complaint]:
+) -> list[Diagnostic]:
     """Find names that two agents would share; of two equal names the later file counts."""
     for other in found.values():
         if other.name == agent.name:
@@ -222,7 +222,7 @@ def _check_aliases(
             where = ("agent", "name") if name == agent.name else ("agent", "aliases")
             message = f"`{name}` is a name of `{other.name}` already"
             return complain(
-                document, [Fault(where=where, message=message, hint="choose another one")]
+                document, [Problem(where=where, message=message, hint="choose another one")]
             )
     return []
 

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from pydantic import Field, ValidationError
 
 from .document import (
-    Complaint,
+    Diagnostic,
     Document,
     complain,
     config_error,
@@ -29,11 +29,11 @@ from .document import (
     parse_document,
     read_document,
 )
-from .fault import Fault, Where, dotted, faults_of
 from .paths import Paths
-from .place import folder_file
+from .positions import folder_file
+from .problem import Problem, Where, dotted, faults_of
 from .settings import AgentSettings, Settings
-from .spelling import DEFAULT_TABLE, suggest
+from .suggestions import DEFAULT_TABLE, suggest
 from .trust import PROJECT_FILE, is_trusted, withhold
 
 SHIPPED = "shipped config.toml"
@@ -92,7 +92,7 @@ def try_load(
     environ: Mapping[str, str],
     overrides: Mapping[str, Any] | None = None,
     workflow: Document | None = None,
-) -> tuple[Config | None, list[Complaint]]:
+) -> tuple[Config | None, list[Diagnostic]]:
     """Read all layers as `load` does, and return them as far as possible, with every fault."""
     project = folder / PROJECT_FILE
     chosen = folder_file(paths, folder)
@@ -150,9 +150,9 @@ def _shipped_document() -> Document:
 
 def _read_layers(
     files: list[Path], workflow: Document | None, overrides: Mapping[str, Any]
-) -> tuple[list[Document], list[Complaint]]:
+) -> tuple[list[Document], list[Diagnostic]]:
     layers: list[Document] = []
-    complaints: list[Complaint] = []
+    complaints: list[Diagnostic] = []
     for path in files:
         document, unreadable = read_document(path)
         layers.append(document)
@@ -192,7 +192,7 @@ def _nest(overrides: Mapping[str, Any]) -> dict[str, Any]:
     return data
 
 
-def check_layer(layer: Document, known: Sequence[Where] = ()) -> list[Complaint]:
+def check_layer(layer: Document, known: Sequence[Where] = ()) -> list[Diagnostic]:
     """Check one layer on top of the shipped one; `known` are keys that others check."""
     merged, _ = _merge_layers([_shipped_document(), layer])
     try:
@@ -245,7 +245,7 @@ def _merge(
         setters[place] = layer
 
 
-def _check_names(settings: Settings, setters: dict[Where, Document]) -> list[Complaint]:
+def _check_names(settings: Settings, setters: dict[Where, Document]) -> list[Diagnostic]:
     """Find names of agents and models that nothing has; only the merged whole can tell."""
     uses: list[tuple[Where, str, str, Mapping[str, object]]] = [
         (("default_agent",), settings.default_agent, "agent", settings.agents),
@@ -254,18 +254,20 @@ def _check_names(settings: Settings, setters: dict[Where, Document]) -> list[Com
     for name, agent in settings.agents.items():
         if agent.model:
             uses.append((("agents", name, "model"), agent.model, "model", settings.models))
-    complaints: list[Complaint] = []
+    complaints: list[Diagnostic] = []
     for where, used, noun, known in uses:
         if used not in known:
             hint = f"known: {', '.join(known)}" if known else f"add a table `[{noun}s.{used}]`"
             message = f"`{dotted(where)}` names the {noun} `{used}`, which is not there"
-            complaints += complain(setters[where], [Fault(where=where, message=message, hint=hint)])
+            complaints += complain(
+                setters[where], [Problem(where=where, message=message, hint=hint)]
+            )
     return complaints
 
 
 def _check_routes(
     settings: Settings, layers: list[Document], setters: dict[Where, Document]
-) -> list[Complaint]:
+) -> list[Diagnostic]:
     """Prove the routing tables in force, if anybody changed them."""
     routing = settings.routing
     if routing.table == DEFAULT_TABLE and not settings.route:

@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field
 
 from ..machines.errors import ConfigError
 from ..machines.value import Value
-from .fault import SECRET, Fault, Where
-from .place import locate
+from .positions import locate
+from .problem import SECRET, Problem, Where
 
 # The ground of all that people declare in TOML: models that take only what they know --------------
 # Nothing is converted on the way in, except a TOML array into a tuple and a whole number into a float,
@@ -56,16 +56,16 @@ class Document(Value, eq=False):
     data: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-class Complaint(Value):
+class Diagnostic(Value):
     """A fault in a document, with its line and column (from 1; 0 where there is no text)."""
 
     document: Document
-    fault: Fault
+    fault: Problem
     line: int = 0
     column: int = 0
 
 
-def read_document(path: Path) -> tuple[Document, list[Complaint]]:
+def read_document(path: Path) -> tuple[Document, list[Diagnostic]]:
     """Read and parse a file; if it can't be, the document is empty and there is a complaint."""
     try:
         if not path.is_file():
@@ -74,13 +74,13 @@ def read_document(path: Path) -> tuple[Document, list[Complaint]]:
     except OSError as error:
         document = Document(file=str(path))
         reason = error.strerror or str(error)
-        fault = Fault(
+        fault = Problem(
             where=(), message=f"the file can't be read: {reason}", hint="correct the path"
         )
-        return document, [Complaint(document=document, fault=fault)]
+        return document, [Diagnostic(document=document, fault=fault)]
 
 
-def parse_document(file: str, content: bytes) -> tuple[Document, list[Complaint]]:
+def parse_document(file: str, content: bytes) -> tuple[Document, list[Diagnostic]]:
     """Parse the content of a file, in the same way."""
     try:
         text = content.decode()
@@ -89,9 +89,9 @@ def parse_document(file: str, content: bytes) -> tuple[Document, list[Complaint]
         line, column = before.count(b"\n") + 1, error.start - (before.rfind(b"\n") + 1) + 1
         document = Document(file=file)
         return document, [
-            Complaint(
+            Diagnostic(
                 document=document,
-                fault=Fault(where=(), message="the text is not UTF-8"),
+                fault=Problem(where=(), message="the text is not UTF-8"),
                 line=line,
                 column=column,
             )
@@ -113,20 +113,20 @@ def is_list(value: object) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
 
-def complain(document: Document, faults: Iterable[Fault]) -> list[Complaint]:
+def complain(document: Document, faults: Iterable[Problem]) -> list[Diagnostic]:
     """Give each fault its place, in the order of the text."""
     faults = list(faults)
     if not faults or not document.text:
-        return [Complaint(document=document, fault=fault) for fault in faults]
+        return [Diagnostic(document=document, fault=fault) for fault in faults]
     places = locate(document.text)
-    found: list[Complaint] = []
+    found: list[Diagnostic] = []
     for fault in faults:
         line, column = places.find(fault.where, fault.at_value)
-        found.append(Complaint(document=document, fault=fault, line=line, column=column))
+        found.append(Diagnostic(document=document, fault=fault, line=line, column=column))
     return sorted(found, key=lambda complaint: (complaint.line, complaint.column))
 
 
-def tell(complaint: Complaint, grade: str = "") -> str:
+def tell(complaint: Diagnostic, grade: str = "") -> str:
     """Write one as people read it: `FILE:LINE:COL: message`, the line, the hint.
 
     `grade` goes before the message, as in `warning: `.
@@ -134,7 +134,7 @@ def tell(complaint: Complaint, grade: str = "") -> str:
     return f"{_place(complaint)}{grade}{_block(complaint)}"
 
 
-def config_error(complaints: list[Complaint]) -> ConfigError:
+def config_error(complaints: list[Diagnostic]) -> ConfigError:
     """Make one error of all complaints; its place is that of the first."""
     first, *others = complaints
     blocks = [_block(first)]
@@ -144,12 +144,12 @@ def config_error(complaints: list[Complaint]) -> ConfigError:
     )
 
 
-def _place(complaint: Complaint) -> str:
+def _place(complaint: Diagnostic) -> str:
     file, line = complaint.document.file, complaint.line
     return f"{file}:{line}:{complaint.column}: " if line else f"{file}: "
 
 
-def _block(complaint: Complaint) -> str:
+def _block(complaint: Diagnostic) -> str:
     lines = [complaint.fault.message]
     if complaint.line and complaint.document.text:
         source = complaint.document.text.split("\n")[complaint.line - 1]
@@ -168,16 +168,16 @@ def _printable(line: str) -> str:
     return line if len(line) <= 100 else f"{line[:99]}…"
 
 
-def _syntax_complaint(document: Document, said: str) -> tuple[Document, list[Complaint]]:
+def _syntax_complaint(document: Document, said: str) -> tuple[Document, list[Diagnostic]]:
     if match := re.search(r" \(at line (\d+), column (\d+)\)$", said):
         line, column = int(match[1]), int(match[2])
     else:
         line, column = document.text.rstrip("\n").count("\n") + 1, 1
     message = re.sub(r" \(at [^()]*\)$", "", said)
     return document, [
-        Complaint(
+        Diagnostic(
             document=document,
-            fault=Fault(where=(), message=f"not valid TOML: {message}"),
+            fault=Problem(where=(), message=f"not valid TOML: {message}"),
             line=line,
             column=column,
         )

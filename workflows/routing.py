@@ -11,17 +11,17 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from ..machines import check
+from ..machines import machine_check
+from ..machines.custom_routes import GIFTS, TARGETS, Override, RouteOutcome, put_in_front
 from ..machines.delivery import Cause
 from ..machines.disposition import ACKS, AutoQueue, BusyMode, Intent, Situation, Strategy
 from ..machines.errors import UsageError
-from ..machines.override import GIFTS, TARGETS, Gift, Override, put_in_front
 from ..machines.policy import RoutesChoice
 from ..machines.route_check import SAFETY, check_routes
 from ..machines.routes import Routes
 from .document import (
-    Complaint,
     Declaration,
+    Diagnostic,
     Document,
     Several,
     complain,
@@ -30,9 +30,9 @@ from .document import (
     known_keys,
     read_document,
 )
-from .fault import Fault, faults_of
+from .problem import Problem, faults_of
 from .settings import Settings
-from .spelling import DEFAULT_TABLE, OneOf, OneOrMany, UserName, suggest, table_names
+from .suggestions import DEFAULT_TABLE, OneOf, OneOrMany, UserName, suggest, table_names
 from .table_file import named_table, read_table
 
 # `[[route]]`: a route of one's own, as it stands in a configuration or a workflow file ------------
@@ -43,7 +43,7 @@ from .table_file import named_table, read_table
 #     deliver = [{ to = "children.active", as = "steer" }]
 #     ack = "steered_child"
 #
-# What it means is `machines/override.py`'s business; here its words are checked.
+# What it means is `machines/custom_routes.py`'s business; here its words are checked.
 
 
 Words = tuple[str, ...]
@@ -58,7 +58,7 @@ class RouteWhen(Declaration, frozen=True):
     auto_queue: Annotated[Words, OneOrMany(tuple(AutoQueue))] = ()
 
 
-class RouteGift(Declaration, frozen=True):
+class RouteOutcomeTable(Declaration, frozen=True):
     """Who gets what."""
 
     to: Annotated[Words, OneOrMany(tuple(TARGETS))]
@@ -72,7 +72,7 @@ class Route(Declaration, frozen=True):
     message: Annotated[Words, OneOrMany(tuple(Intent))] = ()
     cause: Annotated[Words, OneOrMany(tuple(Cause))] = ()
     when: RouteWhen = RouteWhen.model_construct()
-    deliver: Several[RouteGift] = ()
+    deliver: Several[RouteOutcomeTable] = ()
     ack: Annotated[str, OneOf(tuple(ACKS))] = ""
     why: str = ""
 
@@ -80,7 +80,7 @@ class Route(Declaration, frozen=True):
         """Return it in the words of the tables."""
         names = {"session": "situation"}
         narrowed = {names.get(name, name): words for name, words in self.when if words}
-        gifts = tuple(Gift(to=gift.to, what=gift.what) for gift in self.deliver)
+        gifts = tuple(RouteOutcome(to=gift.to, what=gift.what) for gift in self.deliver)
         return Override(
             name=self.name,
             message=self.message,
@@ -112,7 +112,7 @@ def routes_of(table: str, routes: Sequence[Declared]) -> Routes:
     return put_in_front(base, _overrides(routes))[0] if routes else base
 
 
-def check_words(document: Document) -> list[Complaint]:
+def check_words(document: Document) -> list[Diagnostic]:
     """Check the keys and values of each of a file's routes separately."""
     try:
         RouteFile.model_validate(document.data)
@@ -129,7 +129,7 @@ def _overrides(routes: Sequence[Declared]) -> list[Override]:
 
 def compose(
     table: str, routes: Sequence[Declared], origins: Sequence[Origin], *, is_unsafe: bool
-) -> tuple[Routes, list[Complaint]]:
+) -> tuple[Routes, list[Diagnostic]]:
     """Put routes in front of a named table and check the whole; the first route is asked first.
 
     Their words have been checked.
@@ -162,7 +162,7 @@ def compose(
 
 def _misfits_of_each_file(
     base: Routes, overrides: Sequence[Override], origins: Sequence[Origin]
-) -> Iterable[Complaint]:
+) -> Iterable[Diagnostic]:
     for document in dict.fromkeys(document for document, _ in origins):
         numbers = [n for n, origin in enumerate(origins) if origin[0] is document]
         _, misfits = put_in_front(base, [overrides[n] for n in numbers])
@@ -170,13 +170,13 @@ def _misfits_of_each_file(
             yield from _complain(origins[numbers[misfit.route]], misfit.key, misfit.message)
 
 
-def _complain(origin: Origin, key: str, message: str, hint: str = "") -> list[Complaint]:
+def _complain(origin: Origin, key: str, message: str, hint: str = "") -> list[Diagnostic]:
     document, number = origin
     where = ("route", number, key) if key else ("route", number)
-    return complain(document, [Fault(where=where, message=message, hint=hint)])
+    return complain(document, [Problem(where=where, message=message, hint=hint)])
 
 
-def _blamed(fault: check.MachineFault, overrides: Sequence[Override]) -> int:
+def _blamed(fault: machine_check.MachineFault, overrides: Sequence[Override]) -> int:
     """Find the route whose row a fault names; the first, where it names none of them."""
     told = f"{fault.where} {fault.message}"
     for number, override in enumerate(overrides):
@@ -189,25 +189,25 @@ def _blamed(fault: check.MachineFault, overrides: Sequence[Override]) -> int:
     return 0
 
 
-def rule_broken(fault: check.MachineFault) -> str:
+def rule_broken(fault: machine_check.MachineFault) -> str:
     """Say which rule a fault breaks, with its counterexample."""
     rule = SAFETY.get(fault.kind)
     return f"{rule}; but {fault.message}" if rule else fault.message
 
 
-def _hint(fault: check.MachineFault) -> str:
+def _hint(fault: machine_check.MachineFault) -> str:
     return "`unsafe = true` in `[routing]` accepts that" if fault.kind in SAFETY else fault.hint
 
 
-def refusals(table: str) -> list[Fault]:
+def refusals(table: str) -> list[Problem]:
     """Say why a named table is not used just like that: each rule that it breaks, an example each."""
     routes = named_table(table)
-    rules: dict[str, Fault] = {}
+    rules: dict[str, Problem] = {}
     for fault in check_routes(routes.dispositions, routes.deliveries):
         if fault.kind in SAFETY:
             message = f"table `{table}`: {rule_broken(fault)}"
             rules.setdefault(
-                fault.kind, Fault(where=("routing", "table"), message=message, hint=_hint(fault))
+                fault.kind, Problem(where=("routing", "table"), message=message, hint=_hint(fault))
             )
     return list(rules.values())
 

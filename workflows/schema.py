@@ -8,8 +8,8 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from ..machines.value import Value
 from .config import shipped_text
-from .fault import Where
-from .place import locate
+from .positions import locate
+from .problem import Where
 from .routing import RouteFile
 from .settings import Settings
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, create_model
 
 from .document import Declaration, Several
-from .fault import shown
+from .problem import shown
 from .providers import PROVIDERS
-from .spelling import DEFAULT_TABLE, OneOf, UserName
+from .suggestions import DEFAULT_TABLE, OneOf, UserName
 from .tools import TOOLS
 
 BusyInputMode = Literal["interrupt", "steer", "queue"]
@@ -270,7 +270,7 @@ class AgentSettings(Declaration, frozen=True):
 
 def _check_table(name: str) -> str:
     if name != DEFAULT_TABLE:
-        from .spelling import table_names
+        from .suggestions import table_names
 
         OneOf(table_names()).check(name)
     return name

@@ -38,8 +38,8 @@ from ..machines.disposition import (
 from ..machines.routes import STEERSMAN, Routes
 from ..machines.routing import Row, Table
 from .document import (
-    Complaint,
     Declaration,
+    Diagnostic,
     Document,
     Several,
     complain,
@@ -47,8 +47,8 @@ from .document import (
     known_keys,
     read_document,
 )
-from .fault import Fault, faults_of
-from .spelling import DEFAULT_TABLE, TABLES, OneOf, OneOrMany, UserName, suggest, table_names
+from .problem import Problem, faults_of
+from .suggestions import DEFAULT_TABLE, TABLES, OneOf, OneOrMany, UserName, suggest, table_names
 
 _OWN_CAUSE = "route."
 _HEAD = ("name", "doc", "base")
@@ -159,13 +159,13 @@ def _table(shape: Table[Any], rows: list[Any], base: Table[Any] | None) -> Table
     return Table(shape.name, space, whole.rows)
 
 
-def _check(document: Document, declared: TableFile) -> list[Complaint]:
+def _check(document: Document, declared: TableFile) -> list[Diagnostic]:
     """Find what only the whole file can tell: its base, names used twice, rows that are dead."""
-    faults: list[Fault] = []
+    faults: list[Problem] = []
     names = table_names()
     if declared.base and declared.base not in names:
         message = f"`base` names the table `{declared.base}`, which is not there"
-        faults.append(Fault(where=("base",), message=message, hint=f"known: {', '.join(names)}"))
+        faults.append(Problem(where=("base",), message=message, hint=f"known: {', '.join(names)}"))
         return complain(document, faults)
     base = named_table(declared.base) if declared.base else None
     said = [line.row() for line in declared.disposition]
@@ -178,21 +178,21 @@ def _check(document: Document, declared: TableFile) -> list[Complaint]:
 
 def _check_rows(
     kind: str, rows: list[Any], shape: Table[Any], below: Table[Any] | None
-) -> list[Fault]:
+) -> list[Problem]:
     """Find names used twice, and rows that earlier ones of the file leave nothing to decide."""
     seen = {row.name for row in below.rows} if below else set[str]()
     taken = set[tuple[str, ...]]()
-    faults: list[Fault] = []
+    faults: list[Problem] = []
     for number, row in enumerate(rows):
         where = (kind, number, "name")
         if row.name in seen:
             faults.append(
-                Fault(where=where, message=f"`{row.name}` is the name of another row already")
+                Problem(where=where, message=f"`{row.name}` is the name of another row already")
             )
         cases = shape.lay_out([row]).keys()
         if cases and cases <= taken:
             faults.append(
-                Fault(where=where, message=f"`{row.name}` never decides anything: {_DEAD}")
+                Problem(where=where, message=f"`{row.name}` never decides anything: {_DEAD}")
             )
         seen.add(row.name)
         taken |= cases

@@ -15,8 +15,8 @@ from typing import Any, Literal
 from ..machines.errors import ConfigError
 from ..machines.value import Value
 from .document import is_table
-from .fault import Where, dotted
 from .paths import Paths, write_private
+from .problem import Where, dotted
 
 PROJECT_FILE = "steersman.toml"
 

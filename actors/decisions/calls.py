@@ -13,14 +13,14 @@ from ...journal import entries as e
 from ...journal.entries import AgentSessionKnown, AllowanceGiven, CallReported
 from ...journal.record import SessionRecord
 from ...journal.turn_record import CALL_ENDS, CallRecord, TurnRecord
-from ...machines.agent_call import AgentBound, AgentCalled, AgentCallEnded, AnswerAgent
 from ...machines.conversation import ToolRequest
-from ...machines.delegation import Delegate, Dismiss
+from ...machines.delegation_messages import Delegate, Dismiss
 from ...machines.effects import RunTool
 from ...machines.messages import Answer
+from ...machines.port_results import AgentBound, AgentCalled, AgentCallEnded, AnswerAgent
 from .decision import NOTHING, Decision, answer, refusal
 from .intake import HAND_BACK, handing_back
-from .standing import DELEGATE, DISMISS, request_of
+from .queries import DELEGATE, DISMISS, request_of
 from .turning import refused
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...journal import entries as e
 from ...journal.child_record import ChildRecord, at_work
 from ...journal.record import SessionRecord
-from ...machines.delegation import (
+from ...machines.delegation_messages import (
     ChildReport,
     CloseChild,
     Delegate,
@@ -20,10 +20,10 @@ from ...machines.delegation import (
 )
 from ...machines.delivery import ENDS, Cause, Delivery, Relation, deliver
 from ...machines.disposition import Intent
+from ...machines.goal_messages import SetGoal
 from ...machines.lifecycles import SUBAGENT
 from ...machines.messages import UserMessage
-from ...machines.pursuit import SetGoal
-from ...machines.results import ToolFinished
+from ...machines.port_results import ToolFinished
 from .decision import NOTHING, Decision
 from .results import returned, way_home
 

@@ -15,10 +15,10 @@ from ...journal.record import SessionRecord
 from ...machines.context import filled, older, pruned, tokens_of
 from ...machines.conversation import ChatMessage
 from ...machines.effects import Summarise
+from ...machines.internal_messages import Enqueue
 from ...machines.messages import Compact
-from ...machines.orders import Enqueue
 from ...machines.policy import CompactionPolicy
-from ...machines.results import ModelFailed, Summarised
+from ...machines.port_results import ModelFailed, Summarised
 from ...machines.value import Value
 from . import queueing
 from .decision import Decision, answer

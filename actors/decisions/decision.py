@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from ...journal.entries import Entry
 from ...machines.effects import Effect
-from ...machines.facts import Fact
+from ...machines.transient_events import Fact
 from ...machines.value import Value
 
 Role = Literal["session", "queue", "turn", "children", "goal"]

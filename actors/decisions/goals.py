@@ -10,12 +10,12 @@ from ...journal import entries as e
 from ...journal.goal_record import GoalRecord
 from ...journal.record import SessionRecord
 from ...machines.delivery import Cause, Delivery, Relation, deliver
-from ...machines.orders import GoalMessage
+from ...machines.goal_messages import ChangeGoal, Judged, JudgeDead, SetGoal
+from ...machines.internal_messages import GoalMessage
 from ...machines.policy import GoalPolicy
-from ...machines.pursuit import ChangeGoal, Judged, JudgeDead, SetGoal
 from ...machines.value import Value
 from .decision import Decision, answer, refusal
-from .standing import DELEGATE, is_reverting, last_word, workers
+from .queries import DELEGATE, is_reverting, last_word, workers
 
 if TYPE_CHECKING:
     from ..environment import Environment
@@ -177,7 +177,7 @@ def _resume(record: SessionRecord, goal: GoalRecord, epoch: int) -> Decision:
 # Boundaries ---------------------------------------------------------------------------------------
 
 
-class Rest(Value):
+class GoalBoundary(Value):
     """The newest turn that said something, once nothing runs: a boundary of a goal.
 
     `status` is the turn's, `ended` when that was, in seconds since the epoch; `answer` what the agent
@@ -206,16 +206,16 @@ def rest_turn(record: SessionRecord) -> str:
     return turns[-1].id if turns else ""
 
 
-def rest(record: SessionRecord, goal: GoalRecord, environment: Environment) -> Rest:
+def rest(record: SessionRecord, goal: GoalRecord, environment: Environment) -> GoalBoundary:
     """Say what the newest turn did."""
     name = rest_turn(record)
     if not name:
-        return Rest()
+        return GoalBoundary()
     turn, book = record.turns[name], environment.toolbook
     ran = [call.tool for call in turn.calls.values() if call.state in HAVE_RUN]
     is_unsure = turn.id != record.turn  # its calls are forgotten
     item = record.queue.items.get(turn.item)
-    return Rest(
+    return GoalBoundary(
         turn=turn.id,
         status=turn.state,
         ended=turn.ended,
@@ -241,7 +241,7 @@ def is_judging(record: SessionRecord) -> bool:
     return any(goal.judging for goal in record.goals.goals.values())
 
 
-def is_repeated(goal: GoalRecord, at: Rest, is_dirty: bool) -> bool:
+def is_repeated(goal: GoalRecord, at: GoalBoundary, is_dirty: bool) -> bool:
     """Whether the agent says what it said before; `is_dirty`: files may have changed since."""
     return not is_dirty and not at.is_persons and goal.answer == digest(at.answer)
 
@@ -265,7 +265,7 @@ def judging_stopped(record: SessionRecord, message: JudgeDead) -> Decision:
     )
 
 
-def judged(goal: GoalRecord, message: Judged, at: Rest) -> e.GoalJudged:
+def judged(goal: GoalRecord, message: Judged, at: GoalBoundary) -> e.GoalJudged:
     """Tell what the judge said of what was reached at a boundary."""
     verdict = message.verdict
     return e.GoalJudged(

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from ...journal import entries as e
 from ...journal.queue_record import ItemRecord, QueueRecord
 from ...machines.conversation import ToolRequest
-from ...machines.orders import HandBack
-from .rearrangement import Rearranged
+from ...machines.internal_messages import HandBack
+from .rearrangement import QueueEdit
 from .wording import words
 
 HAND_BACK = "defer"
@@ -34,7 +34,7 @@ def handing_back(turn: str, epoch: int, step: int, request: ToolRequest) -> Hand
     return HandBack(turn=turn, epoch=epoch, step=step, call=request.call, words=words, why=why)
 
 
-def hand_back(record: QueueRecord, message: HandBack) -> Rearranged:
+def hand_back(record: QueueRecord, message: HandBack) -> QueueEdit:
     """Find the message that is meant; the reply's `text` is what the model reads."""
     mine = [
         one
@@ -72,7 +72,7 @@ def _comparable(text: str) -> str:
     return " ".join(text.casefold().split()).rstrip(".…")
 
 
-def _deferred(record: QueueRecord, item: ItemRecord, message: HandBack) -> Rearranged:
+def _deferred(record: QueueRecord, item: ItemRecord, message: HandBack) -> QueueEdit:
     """Make it the first of what waits, behind those that were handed back before it."""
     ahead = 0
     for one in record.waiting():
@@ -95,8 +95,8 @@ def _deferred(record: QueueRecord, item: ItemRecord, message: HandBack) -> Rearr
     is_held = record.state == "held" and not past_hold
     later = " once the person lets the queue go on" if is_held else ""
     text = f"Handed back. It waits as #{number} and is taken up after this turn{later}."
-    return Rearranged(reply={"ok": True, "text": text}, entries=(entry,))
+    return QueueEdit(reply={"ok": True, "text": text}, entries=(entry,))
 
 
-def _no(reason: str) -> Rearranged:
-    return Rearranged(reply={"ok": False, "text": f"[nothing was handed back: {reason}]"})
+def _no(reason: str) -> QueueEdit:
+    return QueueEdit(reply={"ok": False, "text": f"[nothing was handed back: {reason}]"})

@@ -10,26 +10,27 @@ from ...journal import entries as e
 from ...journal.queue_record import ItemRecord
 from ...journal.record import SessionRecord
 from ...machines.conversation import ChatMessage
-from ...machines.delegation import (
-    AnswerOffer,
-    EndChild,
-    Offer,
-    PassSteer,
-    StartTalk,
-)
+from ...machines.delegation_messages import AnswerOffer, EndChild, Offer, PassSteer, StartTalk
 from ...machines.delivery import Relation
 from ...machines.disposition import LATE_ACK
-from ...machines.facts import MessageKnown, MessageRejected
+from ...machines.internal_messages import (
+    Enqueue,
+    GoalMessage,
+    HandBack,
+    SteerWaits,
+    TakeSteers,
+    Wake,
+)
 from ...machines.lifecycles import RUN
 from ...machines.messages import QueueChange, QueueImport, ResumeQueue
-from ...machines.orders import Enqueue, GoalMessage, HandBack, SteerWaits, TakeSteers, Wake
-from ...machines.results import ToolFinished
+from ...machines.port_results import ToolFinished
+from ...machines.transient_events import MessageKnown, MessageRejected
 from .decision import NOTHING, Decision, answer, refusal
 from .intake import hand_back, taken_in
-from .rearrangement import Rearranged, doing, edit, hold, import_items, keep, move, steer, withdraw
+from .queries import is_reverting, known, waiting_steers
+from .rearrangement import QueueEdit, doing, edit, hold, import_items, keep, move, steer, withdraw
 from .rearrangement import take_back as taken_back
 from .results import seed
-from .standing import is_reverting, known, waiting_steers
 from .wording import chosen, with_news
 
 if TYPE_CHECKING:
@@ -297,7 +298,7 @@ def change(record: SessionRecord, message: QueueChange) -> Decision:
             return _rearranged(keep(queue, message))
 
 
-def _rearranged(found: Rearranged) -> Decision:
+def _rearranged(found: QueueEdit) -> Decision:
     return Decision(entries=found.entries, effects=found.effects, reply=found.reply)
 
 
@@ -314,10 +315,10 @@ def _clear(record: SessionRecord) -> Decision:
     gone = [item for item in live if item.state != "running" and not item.for_children]
     entries = tuple(e.Withdrawn(item=item.id) for item in gone)
     reply = answer(withdrawn=[item.number for item in gone])
-    return _without_talks(record, Rearranged(reply=reply, entries=entries))
+    return _without_talks(record, QueueEdit(reply=reply, entries=entries))
 
 
-def _without_talks(record: SessionRecord, found: Rearranged) -> Decision:
+def _without_talks(record: SessionRecord, found: QueueEdit) -> Decision:
     """Take messages back; nobody wants the answer of a side talk any more whose question is gone."""
     gone = {entry.item for entry in found.entries if isinstance(entry, e.Withdrawn)}
     talks = [

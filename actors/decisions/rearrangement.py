@@ -10,11 +10,11 @@ from typing import Any
 
 from ...journal import entries as e
 from ...journal.queue_record import ItemRecord, QueueRecord
-from ...machines.delegation import PassSteer
+from ...machines.delegation_messages import PassSteer
 from ...machines.effects import Effect
 from ...machines.lifecycles import ITEM
+from ...machines.machine import Refusal, step
 from ...machines.messages import QueueChange, QueueImport
-from ...machines.step import Refusal, step
 from ...machines.value import Value
 from .wording import spoken
 
@@ -22,7 +22,7 @@ MOMENT = 10.0
 """Seconds for which the reading of a message can be taken back."""
 
 
-class Rearranged(Value):
+class QueueEdit(Value):
     """The entries that do what was asked, none if it can't be done, the reply, what is to be done."""
 
     reply: dict[str, Any]
@@ -39,7 +39,7 @@ def hold(record: QueueRecord, why: str, *, is_all: bool) -> tuple[e.Entry, ...]:
     return (e.QueueHeld(why=why, is_all=is_all),)
 
 
-def edit(record: QueueRecord, message: QueueChange) -> Rearranged:
+def edit(record: QueueRecord, message: QueueChange) -> QueueEdit:
     """Say a waiting message anew."""
     item = _find(record, message.number)
     if item is None:
@@ -50,13 +50,13 @@ def edit(record: QueueRecord, message: QueueChange) -> Rearranged:
         return _no(f"#{item.number} {doing(item)}")
     if not message.text.strip():
         return _no(f"#{item.number} needs a text: /queue pop {item.number} removes it")
-    return Rearranged(
+    return QueueEdit(
         reply=_yes(item, text=message.text),
         entries=(e.Edited(item=item.id, text=message.text, attached=message.attached),),
     )
 
 
-def move(record: QueueRecord, message: QueueChange) -> Rearranged:
+def move(record: QueueRecord, message: QueueChange) -> QueueEdit:
     """Put a message at a position among what waits; what was interrupted always comes before it.
 
     The position is counted from 1 as `/queue list` shows them, so with what was interrupted.
@@ -71,12 +71,12 @@ def move(record: QueueRecord, message: QueueChange) -> Rearranged:
     first = sum(one.state == "interrupted" for one in record.live())
     place = max(1, min(message.position - first, len(waiting) + 1))
     before = waiting[place - 1].id if place <= len(waiting) else ""
-    return Rearranged(
+    return QueueEdit(
         reply=_yes(item, position=first + place), entries=(e.Moved(item=item.id, before=before),)
     )
 
 
-def steer(record: QueueRecord, message: QueueChange) -> Rearranged:
+def steer(record: QueueRecord, message: QueueChange) -> QueueEdit:
     """Hand a waiting message to the running turn, or to the children that are named."""
     item = _find(record, message.number)
     if item is None:
@@ -85,7 +85,7 @@ def steer(record: QueueRecord, message: QueueChange) -> Rearranged:
     if item.state not in ("pending", "offered") or item.is_steer:
         return _no(f"#{item.number} {doing(item)}")
     if item.state == "offered" and not item.answer:
-        return Rearranged(
+        return QueueEdit(
             reply=_yes(item, when="it is answered"),
             entries=(e.OfferWanted(item=item.id, wants="steer"),),
         )
@@ -94,19 +94,19 @@ def steer(record: QueueRecord, message: QueueChange) -> Rearranged:
             item=item.id, names=to, text=spoken(item), user=item.user, attached=item.attached
         )
         reply = _yes(item, children=list(to))
-        return Rearranged(
+        return QueueEdit(
             reply=reply,
             entries=(e.SteerAddressed(item=item.id, turn="", for_children=to),),
             effects=(passing,),
         )
     if not running:
         return _no(f"Nothing runs that could take it in: #{item.number} stays in the queue")
-    return Rearranged(
+    return QueueEdit(
         reply=_yes(item, turn=running), entries=(e.SteerAddressed(item=item.id, turn=running),)
     )
 
 
-def keep(record: QueueRecord, message: QueueChange) -> Rearranged:
+def keep(record: QueueRecord, message: QueueChange) -> QueueEdit:
     """Let what is offered wait for its turn like a message; of what has no answer yet, when it has."""
     offered = [one for one in record.live() if one.state == "offered"]
     found = [one for one in offered if one.number == message.number] if message.number else offered
@@ -115,20 +115,20 @@ def keep(record: QueueRecord, message: QueueChange) -> Rearranged:
         return _no(f"{what} not offered" if message.number else f"{what} offered")
     item = found[-1]
     if not item.answer:
-        return Rearranged(
+        return QueueEdit(
             reply=_yes(item, when="it is answered"),
             entries=(e.OfferWanted(item=item.id, wants="keep"),),
         )
-    return Rearranged(
+    return QueueEdit(
         reply=_yes(item), entries=(e.Kept(item=item.id, past_hold=record.runs_past_hold()),)
     )
 
 
-def import_items(record: QueueRecord, message: QueueImport, limit: int) -> Rearranged:
+def import_items(record: QueueRecord, message: QueueImport, limit: int) -> QueueEdit:
     """Take all of these in, last, or none; where nothing runs they stay held, so nothing starts."""
     room = limit - len(record.pending())
     if len(message.items) > room and not message.may_overfill:
-        return Rearranged(reply={"ok": False, "reason": "queue_full", "room": max(0, room)})
+        return QueueEdit(reply={"ok": False, "reason": "queue_full", "room": max(0, room)})
     waiting = len(record.waiting())
     imported: list[e.Entry] = [
         e.Queued(
@@ -147,10 +147,10 @@ def import_items(record: QueueRecord, message: QueueImport, limit: int) -> Rearr
     is_held = bool(imported) and is_idle and record.state == "open"
     state = "held" if is_held else record.state
     entries = (*imported, *((e.QueueHeld(why="import"),) if is_held else ()))
-    return Rearranged(reply={"ok": True, "imported": numbers, "state": state}, entries=entries)
+    return QueueEdit(reply={"ok": True, "imported": numbers, "state": state}, entries=entries)
 
 
-def take_back(record: QueueRecord, now: float) -> Rearranged:
+def take_back(record: QueueRecord, now: float) -> QueueEdit:
     """Let the message that was read last wait in the queue instead.
 
     The reply's `stop` names a turn that it runs, which somebody must stop; `offered` is the number
@@ -173,13 +173,13 @@ def take_back(record: QueueRecord, now: float) -> Rearranged:
         return _no(f"#{item.number} is with {', '.join(item.for_children)} already")
     if item.state == "pending" and (item.for_turn or item.said_as == "interrupt"):
         back = e.Requeued(item=item.id, why="taken back", past_hold=record.runs_past_hold())
-        return Rearranged(reply=_yes(item, offered=offered), entries=(back, *again))
+        return QueueEdit(reply=_yes(item, offered=offered), entries=(back, *again))
     if item.state == "running" and item.said_as == "interrupt":
-        return Rearranged(reply=_yes(item, offered=offered, stop=item.turn), entries=again)
+        return QueueEdit(reply=_yes(item, offered=offered, stop=item.turn), entries=again)
     return _no(f"#{item.number} {doing(item)}: there is nothing to take back")
 
 
-def withdraw(record: QueueRecord, number: int | None) -> Rearranged:
+def withdraw(record: QueueRecord, number: int | None) -> QueueEdit:
     """Take a message back; without a number the last."""
     live = record.live()
     there = [*live, *record.superseded()]
@@ -193,7 +193,7 @@ def withdraw(record: QueueRecord, number: int | None) -> Rearranged:
     if isinstance(moved, Refusal) or moved.ignored:
         return _no(f"#{item.number} is running: /stop ends it")
     reply = {"ok": True, "withdrawn": [item.number], "text": item.text}
-    return Rearranged(reply=reply, entries=(e.Withdrawn(item=item.id),))
+    return QueueEdit(reply=reply, entries=(e.Withdrawn(item=item.id),))
 
 
 def _find(record: QueueRecord, number: int | None) -> ItemRecord | None:
@@ -213,12 +213,12 @@ def doing(item: ItemRecord) -> str:
     }.get(item.state, f"is {item.state}")
 
 
-def _missing(number: int | None) -> Rearranged:
+def _missing(number: int | None) -> QueueEdit:
     return _no(f"No queued item #{number}")
 
 
-def _no(reason: str) -> Rearranged:
-    return Rearranged(reply={"ok": False, "reason": reason})
+def _no(reason: str) -> QueueEdit:
+    return QueueEdit(reply={"ok": False, "reason": reason})
 
 
 def _yes(item: ItemRecord, **fields: Any) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from ...journal import entries as e
 from ...journal.child_record import at_work
 from ...journal.record import SessionRecord
 from ...journal.recovery import closing_messages, recovered
-from ...machines.delegation import StopChild
+from ...machines.delegation_messages import StopChild
 from ...machines.effects import CancelModel, StopTool
-from ...machines.workflow_order import LookAfter
+from ...machines.workflow_messages import LookAfter
 from . import reverting
 from .decision import NOTHING, Decision
-from .standing import DELEGATE, DISMISS
+from .queries import DELEGATE, DISMISS
 
 
 def take_up(record: SessionRecord) -> Decision:

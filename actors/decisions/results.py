@@ -9,11 +9,11 @@ from ...journal.child_record import ChildRecord
 from ...journal.record import SessionRecord
 from ...journal.turn_record import CALL_ENDS
 from ...machines.conversation import ChatMessage
-from ...machines.delegation import AnswerOffer, Offer
+from ...machines.delegation_messages import AnswerOffer, Offer
 from ...machines.delivery import Relation
-from ...machines.orders import Enqueue
-from ...machines.results import ToolFinished
-from ...machines.returning import Awaited, Return, ReturnRow, SessionOwner, give_back
+from ...machines.internal_messages import Enqueue
+from ...machines.port_results import ToolFinished
+from ...machines.result_routing import Awaited, Return, ReturnRow, SessionOwner, give_back
 from .decision import Order
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from ...journal.revert_record import RevertRecord
 from ...journal.turn_record import TurnRecord
 from ...machines.effects import RestoreFiles
 from ...machines.messages import Revert, UserMessage
-from ...machines.results import RestoreCounted, RestoreEnded
+from ...machines.port_results import RestoreCounted, RestoreEnded
 from . import stopping
 from .decision import NOTHING, Decision, answer, refusal
-from .standing import resumed_turns, workers
+from .queries import resumed_turns, workers
 
 if TYPE_CHECKING:
     from ..environment import Environment

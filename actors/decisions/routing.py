@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ...journal import entries as e
 from ...journal.entries import AllowanceForgotten, AllowanceGiven, Entry, LimitsGranted
 from ...journal.record import CancelRecord, SessionRecord
-from ...machines.delegation import Offer, SideTalk
+from ...machines.delegation_messages import Offer, SideTalk
 from ...machines.delivery import Cause, Delivery, Relation, deliver
 from ...machines.disposition import (
     OVERTAKEN_INTENTS,
@@ -19,22 +19,15 @@ from ...machines.disposition import (
     Situation,
     dispose,
 )
-from ...machines.facts import Fact, MessageRejected
+from ...machines.internal_messages import Enqueue
 from ...machines.lifecycles import meant
-from ...machines.messages import (
-    Allow,
-    GrantLimits,
-    PolicyChange,
-    QueueChange,
-    Rename,
-    UserMessage,
-)
-from ...machines.orders import Enqueue
+from ...machines.messages import Allow, GrantLimits, PolicyChange, QueueChange, Rename, UserMessage
 from ...machines.policy import Policy
+from ...machines.transient_events import Fact, MessageRejected
 from . import queueing, reverting, stopping
 from .decision import Decision, answer, refusal
+from .queries import known, policy_of, situation
 from .rearrangement import MOMENT
-from .standing import known, policy_of, situation
 
 if TYPE_CHECKING:
     from ..environment import Environment

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from ...journal import entries as e
 from ...journal.record import SessionRecord
+from ...machines.internal_messages import Enqueue
 from ...machines.lifecycles import RUN
 from ...machines.messages import ResumeQueue
-from ...machines.orders import Enqueue
-from ...machines.workflow_order import Reopen
+from ...machines.workflow_messages import Reopen
 from . import queueing
 from .decision import Decision, answer, refusal
 

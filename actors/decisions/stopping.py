@@ -14,14 +14,14 @@ from ...journal import entries as e
 from ...journal.child_record import at_work
 from ...journal.record import CancelRecord, SessionRecord
 from ...machines.delivery import ENDS, Cause, Delivery, Relation, deliver
-from ...machines.facts import MessageKnown
 from ...machines.lifecycles import SESSION
+from ...machines.machine import Refusal, step
 from ...machines.messages import Interrupt
-from ...machines.step import Refusal, step
+from ...machines.transient_events import MessageKnown
 from ...machines.value import Value
 from .decision import NOTHING, Decision, answer
+from .queries import DELEGATE, is_revert_wanted, running_calls
 from .rearrangement import hold
-from .standing import DELEGATE, is_revert_wanted, running_calls
 
 if TYPE_CHECKING:
     from ..environment import Environment

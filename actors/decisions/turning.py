@@ -10,16 +10,16 @@ from ...journal.record import CancelRecord, SessionRecord
 from ...journal.turn_record import CALL_ENDS, CallRecord, TurnRecord
 from ...machines.context import Fill
 from ...machines.conversation import ChatMessage, Usage
-from ...machines.delegation import StopChild
+from ...machines.delegation_messages import StopChild
 from ...machines.delivery import Cause, Relation
 from ...machines.effects import CallModel, CancelModel, StopTool
-from ...machines.facts import Noticed
-from ...machines.limits import ANSWER
-from ...machines.results import ModelAnswered, ModelFailed, ToolFinished
+from ...machines.policy import ANSWER
+from ...machines.port_results import ModelAnswered, ModelFailed, ToolFinished
+from ...machines.transient_events import Notice
 from ...machines.value import Value
 from . import stopping
 from .decision import NOTHING, Decision
-from .standing import DELEGATE, DISMISS
+from .queries import DELEGATE, DISMISS
 
 if TYPE_CHECKING:
     from ..environment import Environment
@@ -97,7 +97,7 @@ def answered(turn: TurnRecord, message: ModelAnswered) -> Decision:
     is_cut = message.stop_reason == "length" and not message.tool_calls
     return Decision(
         entries=(e.Answered(turn=turn.id, step=turn.step, usage=message.usage, messages=(said,)),),
-        facts=(Noticed(text=CUT_SHORT),) if is_cut else (),
+        facts=(Notice(text=CUT_SHORT),) if is_cut else (),
     )
 
 

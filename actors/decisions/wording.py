@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ...journal.queue_record import ItemRecord
-from ...machines.attachment import rendered
+from ...machines.conversation import rendered
 
 LEAD = re.compile(r"^(?=[ \t]*\[((New message|Result) from |Asked beside the work:))", re.MULTILINE)
 

@@ -14,12 +14,12 @@ from msgspec.structs import replace
 from ...journal import entries as e
 from ...journal.record import CancelRecord
 from ...journal.run_record import RunRecord, StepRecord
-from ...machines.delegation import Delegate, ResumeChildren
+from ...machines.delegation_messages import Delegate, ResumeChildren
 from ...machines.effects import Effect
 from ...machines.errors import TemplateError
-from ...machines.orders import TakeSteers
-from ...machines.results import ToolFinished
-from ...machines.workflow_order import ChildCame, SetRunTimer
+from ...machines.internal_messages import TakeSteers
+from ...machines.port_results import ToolFinished
+from ...machines.workflow_messages import ChildCame, SetRunTimer
 from ...workflows.flow.spec import AskAction, Kind, StepSpec, WorkflowSpec
 from ...workflows.flow.template import render
 from ..decisions.decision import Decision
@@ -35,7 +35,7 @@ COMMANDS = (Kind.RUN, Kind.SHELL)
 NOBODY = "no person can be asked, and it has no `default`"
 
 
-class Open(Struct, kw_only=True):
+class OpenAttempt(Struct, kw_only=True):
     """An attempt that runs: whose it is, which session does it, or what a person is asked.
 
     `overdue` says why it was stopped for good, where the time for it was up.
@@ -132,7 +132,7 @@ class Attempts:
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
-        self.open: dict[str, Open] = {}
+        self.open: dict[str, OpenAttempt] = {}
         self.asked = False
         self.concluded = 0
         self.killed: tuple[int, ...] = ()
@@ -317,7 +317,7 @@ class Attempts:
                 is_child=is_child,
             )
         )
-        self.open[call] = Open(step=step, index=index, call=call)
+        self.open[call] = OpenAttempt(step=step, index=index, call=call)
         return call
 
     def fail(self, call: str, reason: str) -> None:
@@ -326,7 +326,7 @@ class Attempts:
 
     # Ending ---------------------------------------------------------------------------------------
 
-    def conclude(self, one: Open, came: Came) -> None:
+    def conclude(self, one: OpenAttempt, came: Came) -> None:
         """Note how an attempt ended; one that failed may be followed by another."""
         status, result = came
         self.concluded += 1
@@ -388,7 +388,7 @@ class Attempts:
                 self.conclude(one, _in_time(one, of_child(one.step, came)))
         return has_come
 
-    def _came(self, one: Open) -> ChildCame | None:
+    def _came(self, one: OpenAttempt) -> ChildCame | None:
         """Return what became of a step's session, once something has."""
         child = self._context.ledger.record.children.get(one.child)
         if child is None:
@@ -410,7 +410,9 @@ class Attempts:
             more=more,
         )
 
-    def _lay_down(self, one: Open, killed: tuple[int, ...], survivors: tuple[int, ...]) -> None:
+    def _lay_down(
+        self, one: OpenAttempt, killed: tuple[int, ...], survivors: tuple[int, ...]
+    ) -> None:
         """Note that an attempt was stopped: it can go on, or be made again."""
         self.killed += killed
         self.survivors += survivors
@@ -428,7 +430,7 @@ def by_default(default: str | None, why: str) -> Came:
     return "ok", e.WorkResult(output=default, more={"by": "default"})
 
 
-def _in_time(one: Open, came: Came) -> Came:
+def _in_time(one: OpenAttempt, came: Came) -> Came:
     """Say what an attempt came to, or that the time for it was up."""
     status, result = came
     is_overdue = one.overdue and status == "failed"

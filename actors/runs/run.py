@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any, Final
 from ...journal import entries as e
 from ...journal.record import CancelRecord
 from ...machines.conversation import ChatMessage
-from ...machines.delegation import EndChild, StopChild
+from ...machines.delegation_messages import EndChild, StopChild
 from ...machines.effects import StopTool
 from ...machines.errors import TemplateError
-from ...machines.facts import Noticed
+from ...machines.internal_messages import SteerWaits, TimerFired, Wake
 from ...machines.messages import Answer
-from ...machines.orders import SteerWaits, TimerFired, Wake
-from ...machines.results import ModelNoticed, ToolFinished
-from ...machines.workflow_order import LookAfter, Looked, SetRunTimer
+from ...machines.port_results import ModelNoticed, ToolFinished
+from ...machines.transient_events import Notice
+from ...machines.workflow_messages import LookAfter, Looked, SetRunTimer
 from ...workflows.flow.template import render
 from ..actor import Actor
 from ..decisions import stopping
 from ..decisions.decision import Decision
 from ..decisions.turning import is_dead
 from ..ledger import Ledger, LedgerHandle
-from .attempt import Attempts, Open, RunContext, by_default
+from .attempt import Attempts, OpenAttempt, RunContext, by_default
 from .steps import OVERTIME, Steps
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Run(Actor):
             case Answer():
                 return self._answered(message)
             case ModelNoticed(text=text):
-                self.context.ledger.publish(Noticed(text=text))
+                self.context.ledger.publish(Notice(text=text))
             case _:
                 return super().on_receive(message)
         self._go_on()
@@ -243,7 +243,7 @@ class Run(Actor):
             elif one.child:
                 self.context.ledger.tell("children", EndChild(child=one.child))
 
-    def _limit(self, one: Open) -> None:
+    def _limit(self, one: OpenAttempt) -> None:
         """A session or a person took too long."""
         if one.asked is not None:
             del self.attempts.open[one.call]
@@ -273,7 +273,7 @@ class Run(Actor):
         return {"ok": True}
 
 
-def _question(one: Open) -> str:
+def _question(one: OpenAttempt) -> str:
     return one.asked.question if one.asked is not None else ""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...journal import entries as e
 from ...journal.run_record import StepRecord
 from ...machines.errors import TemplateError
-from ...machines.workflow_order import LookAfter, LookBefore
+from ...machines.workflow_messages import LookAfter, LookBefore
 from ...workflows.flow.spec import Kind, StepSpec
 from ...workflows.flow.template import holds, items_of
 from .attempt import COMMANDS, Attempts, RunContext

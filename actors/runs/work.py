@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from ...journal.entries import WorkResult
 from ...journal.run_record import RunRecord, StepRecord
-from ...machines.delegation import Delegate
+from ...machines.delegation_messages import Delegate
 from ...machines.effects import RunTool
 from ...machines.errors import TemplateError
 from ...machines.json_shape import misfit
-from ...machines.results import ToolFinished
+from ...machines.port_results import ToolFinished
 from ...machines.verdict import Unusable, read_verdict
-from ...machines.workflow_order import ENDED, ChildCame
+from ...machines.workflow_messages import ENDED, ChildCame
 from ...workflows.flow.spec import (
     FIELDS,
     AgentAction,
@@ -30,7 +30,7 @@ from ...workflows.flow.spec import (
     WorkflowSpec,
 )
 from ...workflows.flow.template import render, render_value, render_words
-from .errand import WORKFLOW, included
+from .session_step import WORKFLOW, included
 
 # What the templates of a run can use: variables, and what the steps that have ended came to
 

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from ...journal import entries as e
 from ...machines.effects import Effect
-from ...machines.facts import Fact
+from ...machines.transient_events import Fact
 from ...machines.value import Value
 
 

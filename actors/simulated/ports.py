@@ -12,9 +12,8 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 from pykka import ActorRef
 
-from ...machines.agent_call import AnswerAgent
 from ...machines.conversation import ToolRequest, Usage
-from ...machines.delegation import ChildOpened, CloseChild, OpenChild, SetTimer
+from ...machines.delegation_messages import ChildOpened, CloseChild, OpenChild, SetTimer
 from ...machines.effects import (
     CallModel,
     CancelModel,
@@ -24,8 +23,7 @@ from ...machines.effects import (
     StopTool,
     Summarise,
 )
-from ...machines.orders import TimerFired
-from ...machines.pursuit import (
+from ...machines.goal_messages import (
     AskJudge,
     AwaitCondition,
     ChangesCounted,
@@ -40,7 +38,9 @@ from ...machines.pursuit import (
     RunGate,
     StopJudging,
 )
-from ...machines.results import (
+from ...machines.internal_messages import TimerFired
+from ...machines.port_results import (
+    AnswerAgent,
     ModelAnswered,
     ModelFailed,
     ModelNoticed,
@@ -51,8 +51,8 @@ from ...machines.results import (
     ToolFinished,
 )
 from ...machines.value import Value
-from ...machines.workflow_order import LookAfter, LookBefore, Looked
-from ..decisions.standing import DELEGATE
+from ...machines.workflow_messages import LookAfter, LookBefore, Looked
+from ..decisions.queries import DELEGATE
 from ..mailbox import reply
 from .simulation import Dice, Timeline
 

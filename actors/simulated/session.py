@@ -20,7 +20,7 @@ from ...journal.record import SessionRecord
 from ...journal.recovery import load_record
 from ...journal.store import SessionRow
 from ...machines.conversation import ToolRequest
-from ...machines.delegation import (
+from ...machines.delegation_messages import (
     ChildOpened,
     ChildReport,
     Delegate,
@@ -32,20 +32,26 @@ from ...machines.delegation import (
 from ...machines.delivery import Relation
 from ...machines.effects import CancelModel, Effect, StopTool
 from ...machines.errors import UnknownSession
-from ...machines.facts import Fact
-from ...machines.limits import Account, Limits
-from ...machines.orders import OpenSession
-from ...machines.policy import CompactionPolicy, DelegationPolicy, GoalPolicy, Policy
-from ...machines.pursuit import StopJudging
-from ...machines.step import Refusal
+from ...machines.goal_messages import StopJudging
+from ...machines.internal_messages import OpenSession
+from ...machines.machine import Refusal
+from ...machines.policy import (
+    Account,
+    CompactionPolicy,
+    DelegationPolicy,
+    GoalPolicy,
+    Limits,
+    Policy,
+)
+from ...machines.transient_events import Fact
 from ...machines.value import Value
-from ...machines.workflow_order import LookAfter
+from ...machines.workflow_messages import LookAfter
 from ...ports.tools.permission import Permissions, Rule
 from ..child_report import ChildReporter, last_report
 from ..commits import Commits
-from ..decisions.standing import DELEGATE
+from ..decisions.queries import DELEGATE
 from ..environment import Environment, Observer, Permit, Publication
-from ..gate import Lineage
+from ..gate import Ancestors
 from ..ledger import Ledger
 from ..mailbox import Mailbox, reply, tell
 from ..session import Session
@@ -73,7 +79,7 @@ if TYPE_CHECKING:
 # The tools of the simulator's sessions, and what those may do with them ---------------------------
 
 
-class SimulatedToolbook(Struct, kw_only=True):
+class SimulatedToolPolicy(Struct, kw_only=True):
     """Tools by their names: `write…` change something, `ask…` need permission, `deny…` get none.
 
     `only_looks`: whatever is not `read` gets none, as beside the work of a parent.
@@ -270,7 +276,7 @@ class SimulatedSession:
             journal=world.commits,
             perform=self.ports,
             observers=observers,
-            toolbook=SimulatedToolbook(),
+            toolbook=SimulatedToolPolicy(),
             policy=plan.policy,
             max_steps=plan.max_steps,
             delegation=plan.delegation,
@@ -373,10 +379,10 @@ class SimulatedSession:
         here.account.share(above.account, "child")
         here.dispositions, here.deliveries = above.dispositions, above.deliveries
         here.returns = above.returns
-        here.lineage = Lineage(lambda: self.ledger, order.name, order.session, above.lineage)
+        here.lineage = Ancestors(lambda: self.ledger, order.name, order.session, above.lineage)
         is_talk = order.relation == Relation.SIDE_TALK
         is_deepest = here.delegation.depth >= here.delegation.max_depth
-        here.toolbook = SimulatedToolbook(only_looks=is_talk, may_delegate=not is_deepest)
+        here.toolbook = SimulatedToolPolicy(only_looks=is_talk, may_delegate=not is_deepest)
         return child
 
     def _opening(self, order: OpenChild) -> e.SessionOpened:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pykka import ActorRef
 
 from ...machines.errors import SteersmanError
-from ...machines.orders import TimerFired
-from ...machines.pursuit import (
+from ...machines.goal_messages import (
     AskJudge,
     AwaitCondition,
     ChangesCounted,
@@ -25,20 +24,21 @@ from ...machines.pursuit import (
     RunGate,
     StopJudging,
 )
+from ...machines.internal_messages import TimerFired
 from ...ports.judging import ask_judge, await_condition, run_gate
 from ...ports.process.process import Process
 from ..mailbox import reply
-from .scene import StartTask, fault_of
+from .resources import StartTask, fault_of
 
 if TYPE_CHECKING:
-    from .scene import Scene
+    from .resources import SessionResources
 
 
 class GoalWork:
     """One session's goals' hands; `perform` never blocks. `_gate` is the gate that runs."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, scene: Scene, start_task: StartTask
+        self, loop: asyncio.AbstractEventLoop, scene: SessionResources, start_task: StartTask
     ) -> None:
         self._loop, self.scene, self._start_task = loop, scene, start_task
         self._tasks: set[asyncio.Task[None]] = set()

@@ -10,7 +10,7 @@ from pykka import ActorRef
 
 from ...machines.effects import CallModel, CancelModel, Summarise
 from ...machines.errors import ModelError
-from ...machines.results import (
+from ...machines.port_results import (
     ModelAnswered,
     ModelFailed,
     ModelNoticed,
@@ -20,10 +20,10 @@ from ...machines.results import (
 )
 from ...ports.models.model import AnswerListener, Model, ModelRequest, Pause
 from ..mailbox import reply
-from .scene import StartTask, fault_of
+from .resources import StartTask, fault_of
 
 if TYPE_CHECKING:
-    from .scene import Scene
+    from .resources import SessionResources
 
 
 # Streamed text, gathered so that a fast model does not flood whoever reads along ------------------
@@ -33,7 +33,7 @@ COALESCE = 0.03
 """Seconds for which pieces of text are gathered before they are passed on."""
 
 
-class Pieces:
+class TextBatcher:
     """Gathers streamed text: the first piece goes at once, later ones every `COALESCE` seconds."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, send: Callable[[str], None]) -> None:
@@ -107,7 +107,7 @@ class ModelWork:
     """One session's calls of its model, at most one a turn; a call never blocks whoever begins it."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, scene: Scene, start_task: StartTask
+        self, loop: asyncio.AbstractEventLoop, scene: SessionResources, start_task: StartTask
     ) -> None:
         self._loop, self._scene, self._start_task = loop, scene, start_task
         self._window = WindowWatch(loop, scene.model)
@@ -127,7 +127,7 @@ class ModelWork:
                 if task is not None:
                     task.cancel()
 
-    def change_scene(self, scene: Scene) -> None:
+    def change_scene(self, scene: SessionResources) -> None:
         """Ask the model of another scene, from the next call on."""
         self._window.close()
         self._scene, self._window = scene, WindowWatch(self._loop, scene.model)
@@ -187,13 +187,13 @@ class ModelWork:
 
     async def _call(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
         turn, epoch, step = effect.turn, effect.epoch, effect.step
-        text = Pieces(
+        text = TextBatcher(
             self._loop,
             lambda delta: reply(
                 reply_to, ModelText(turn=turn, epoch=epoch, step=step, delta=delta)
             ),
         )
-        thoughts = Pieces(
+        thoughts = TextBatcher(
             self._loop,
             lambda delta: reply(
                 reply_to, ModelThought(turn=turn, epoch=epoch, step=step, delta=delta)

@@ -50,8 +50,8 @@ def inspect(
 
     Example: steersman inspect last --at "5m ago"
     """
-    from ..inside.inspect import inspect_session
-    from ..inside.look import InspectOptions
+    from ..inspection.inspect import inspect_session
+    from ..inspection.view import InspectOptions
 
     look = InspectOptions(
         session=session,
@@ -87,7 +87,7 @@ def why(
 
     Example: steersman why last 2
     """
-    from ..inside.why import tell_why
+    from ..inspection.why import tell_why
 
     return tell_why(os.environ, session, message, "json" if as_json else form)
 

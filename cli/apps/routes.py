@@ -137,9 +137,9 @@ def routes_explain(
 
     Example: steersman routes explain "how is it going?" --children 2
     """
-    from ..routes import Dry, explain_text
+    from ..routes import DryRun, explain_text
 
-    dry = Dry(
+    dry = DryRun(
         state=state,
         busy=busy,
         strategy=strategy,

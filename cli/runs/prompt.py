@@ -23,9 +23,9 @@ from ...gateway.conversation import Conversation
 from ...gateway.events.contract import QuestionEvent
 from ...gateway.host import Host
 from ...gateway.terminal import clean
-from ..leaving import Leaving, leave_through
 from ..printer import forget
 from ..question import answered, asked
+from ..signals import SignalHandler, leave_through
 from ..wrapping import wrapped
 from .options import RunOptions
 from .screen import RunScreen
@@ -85,9 +85,9 @@ def run_at_prompt(host: Host, open_it: Callable[[], Conversation], options: RunO
         session.app.ttimeoutlen = 0.05
         session.app.timeoutlen = 0.1
         host.hub.subscribe(lambda event: session.app.invalidate())
-        leaving: list[Leaving] = []
+        leaving: list[SignalHandler] = []
 
-        def leave(asked: Leaving) -> bool:
+        def leave(asked: SignalHandler) -> bool:
             """Have the prompt end, in its own loop; in a signal's handler."""
             loop = session.app.loop
             if loop is None or not session.app.is_running:
@@ -177,7 +177,7 @@ def _read(
     conversation: Conversation,
     screen: RunScreen,
     keys: RunKeys,
-    leaving: list[Leaving],
+    leaving: list[SignalHandler],
 ) -> int | None:
     """Take what is typed until the run is over (none) or a signal ends it (its exit code)."""
     while not keys.is_over.is_set():
@@ -185,7 +185,7 @@ def _read(
             text = session.prompt()
         except (EOFError, KeyboardInterrupt):
             return leaving[0].exit_code if leaving else None
-        except Leaving as asked:
+        except SignalHandler as asked:
             return asked.exit_code
         if not text.strip():
             continue

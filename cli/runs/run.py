@@ -1,11 +1,11 @@
-"""`steersman run`: a workflow from its file to its end, or from where it was."""
+"""`run --dry-run`: what a run would do, in which order, as text and as a diagram."""
 
 from __future__ import annotations
 
 import json
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,9 @@ from typing import Any
 from ...gateway.conversation import Conversation
 from ...gateway.home import open_store
 from ...gateway.host import Host
-from ...gateway.running import (
-    RunPlan,
-    plan_of,
-    resume_run,
-    start_run,
-    try_again,
-    was_taken_back,
-)
-from ...gateway.wish import Wish
+from ...gateway.launch_options import LaunchOptions
+from ...gateway.running import RunPlan, plan_of, resume_run, start_run, try_again, was_taken_back
+from ...gateway.terminal import clean
 from ...journal.entries import WorkflowCopy
 from ...journal.record import SessionRecord, apply
 from ...journal.recovery import is_cut_off, load_record, recovered
@@ -30,11 +24,76 @@ from ...machines.errors import SteersmanError, StoreBusy, UsageError
 from ...machines.lifecycles import RUN
 from ...workflows.config import Config, load
 from ...workflows.document import parse_document
+from ...workflows.flow.plan import draw_plan, plan_data, plan_mermaid
+from ...workflows.flow.plan import plan_of as planned_steps
+from ...workflows.flow.spec import WorkflowSpec
 from ...workflows.paths import Paths
-from ..leaving import Leaving, leave_on_signals
 from ..options import work_folder
-from ..reopening import chosen_work, unknown_work
+from ..output import show, show_document
+from ..signals import SignalHandler, leave_on_signals
 from .options import RunFace, RunOptions
+
+
+def show_plan(run: RunPlan, *, as_json: bool) -> int:
+    """Print the plan; nothing runs."""
+    plan = planned_steps(run.spec, run.variables)
+    if as_json:
+        show_document({**plan_data(plan), "variables": dict(run.variables)})
+        return 0
+    if run.spec.description:
+        show(clean(run.spec.description))
+    for name, value in run.variables.items():
+        show(clean(f"  {name} = {value}"))
+    show("")
+    show(clean(draw_plan(plan)))
+    show("")
+    show(clean(plan_mermaid(plan)))
+    return 0
+
+
+# Work of unknown outcome: which there is, and which of it an argument names -----------------------
+
+
+Work = tuple[str, int]
+
+
+def chosen_work(run: RunRecord, words: Iterable[str], option: str) -> tuple[Work, ...]:
+    """Find the work that words name: an item, a step, `STEP:NUMBER` (from 1), or `all`.
+
+    Raises `UsageError` for a word that names none.
+    """
+    unknown = run.unknown()
+    found: list[Work] = []
+    for word in words:
+        meant = [work for work in unknown if word in _names(run, work)]
+        if not meant:
+            known = ", ".join(_name(run, work) for work in unknown) or "none"
+            raise UsageError(
+                f"`{option} {word}` names no work of unknown outcome", f"there is: {known}"
+            )
+        found += [work for work in meant if work not in found]
+    return tuple(found)
+
+
+def unknown_work(run: RunRecord, spec: WorkflowSpec, decided: Set[Work]) -> list[str]:
+    """Name the work that a person has to decide about before the run can go on."""
+    free = {step.id for step in spec.steps if step.idempotent}
+    left = [work for work in run.unknown() if work not in decided and work[0] not in free]
+    return [_name(run, work) for work in left]
+
+
+def _names(run: RunRecord, work: Work) -> tuple[str, ...]:
+    step, index = work
+    return ("all", step, f"{step}:{index + 1}", run.steps[step].name(index))
+
+
+def _name(run: RunRecord, work: Work) -> str:
+    step, index = work
+    record = run.steps[step]
+    return f"{record.name(index)} ({step}:{index + 1})" if record.is_many else step
+
+
+# `steersman run`: a workflow from its file to its end, or from where it was -----------------------
 
 
 def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
@@ -46,8 +105,6 @@ def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
         return _resume(options, environ, paths, folder)
     plan, config = _read(options, environ, paths, folder)
     if options.is_dry:
-        from .dry import show_plan
-
         return show_plan(plan, as_json=options.is_json)
 
     def begin(host: Host) -> Conversation:
@@ -192,12 +249,12 @@ def _show(
     open_it: Callable[[Host], Conversation],
 ) -> int:
     face, can_ask = _face(options, environ)
-    wish = Wish(agent="", model=options.model, is_yes=options.is_yes, can_ask=can_ask)
+    wish = LaunchOptions(agent="", model=options.model, is_yes=options.is_yes, can_ask=can_ask)
     host = Host(paths, config, environ, wish)
     try:
         with leave_on_signals():
             return face(host, lambda: open_it(host), options)
-    except Leaving as leaving:
+    except SignalHandler as leaving:
         return leaving.exit_code
     finally:
         host.close()
@@ -205,7 +262,7 @@ def _show(
 
 def _face(options: RunOptions, environ: Mapping[str, str]) -> tuple[RunFace, bool]:
     if options.is_json:
-        from .lines import run_json
+        from .plain import run_json
 
         return run_json, True
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from ...gateway.conversation import Conversation
 from ...gateway.events.contract import Event, RunEndedEvent
 from ...machines.errors import SteersmanError
-from ..leaving import Leaving, leave_through
-from ..settling import Settling
+from ..following import IdleWaiter
+from ..signals import SignalHandler, leave_through
 
 LONG, SHORT = 5.0, 0.5
 """Seconds between two looks at a run that goes on, whose record is large, and at one that has ended."""
@@ -21,7 +21,7 @@ class RunWatch:
     """One run: `ended` is its last event, if it has ended. `on_stop` is called at the first stop."""
 
     def __init__(self) -> None:
-        self.settling = Settling()
+        self.settling = IdleWaiter()
         self.settling.pause = LONG
         self.ended: RunEndedEvent | None = None
         self.conversation: Conversation | None = None
@@ -56,7 +56,7 @@ class RunWatch:
     def stopping_on_interrupt(self) -> Generator[None]:
         """Let a first Ctrl-C interrupt the run instead of leaving at once."""
 
-        def way(leaving: Leaving) -> bool:
+        def way(leaving: SignalHandler) -> bool:
             if leaving.exit_code != 128 + signal.SIGINT or self.conversation is None:
                 return False
             self.stop()

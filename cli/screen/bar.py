@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from prompt_toolkit.utils import get_cwidth
 
-from ...gateway.progress import progress_text
+from ...gateway.formats import progress_text
 from ..wrapping import fitted
-from .look import Appearance
+from .appearance import Appearance
 from .status import GoalStatus, Spent, Status
 
 

@@ -12,8 +12,8 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from ...machines.value import Value
-from .line import InputLine
-from .look import Appearance
+from .appearance import Appearance
+from .input_line import InputLine
 from .screen import Screen
 
 # The keys of the chat, in one place: the bindings, `?` and the docs are made from this ------------

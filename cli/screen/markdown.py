@@ -13,7 +13,7 @@ from msgspec import field
 
 from ...machines.value import Value
 from ..wrapping import wrapped_pieces
-from .look import CODE, DIM, HEAD, Appearance, Piece, Row
+from .appearance import CODE, DIM, HEAD, Appearance, Piece, Row
 
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*)[^`]*$")
 _HEADING = re.compile(r"(#{1,6})\s+")

@@ -15,9 +15,9 @@ from ...ports.tools.file_tools import replaced
 from ...ports.tools.place import find_place
 from ..question import Questions
 from ..wrapping import wrapped, wrapped_pieces
+from .appearance import DIM, HEAD, Appearance, Row
 from .bar import bar
 from .canvas import Canvas
-from .look import DIM, HEAD, Appearance, Row
 from .status import Status
 from .transcript import Transcript, diff_rows
 

@@ -10,19 +10,14 @@ from typing import Any
 
 from prompt_toolkit.utils import get_cwidth
 
-from ...gateway.events.contract import (
-    Event,
-    QuestionEvent,
-    ToolCallView,
-    ToolEndedEvent,
-)
+from ...gateway.events.contract import Event, QuestionEvent, ToolCallView, ToolEndedEvent
 from ...gateway.formats import call_words, size_text
 from ...gateway.terminal import clean
-from ..begun import Begun
-from ..plain import PlainFace
+from ..following import StartedTurns
+from ..plain import PlainInterface
 from ..wrapping import fitted, wrapped, wrapped_pieces
+from .appearance import ADDED, BAD, CODE, DIM, GOOD, HEAD, REMOVED, Appearance, Piece, Row
 from .bar import duration
-from .look import ADDED, BAD, CODE, DIM, GOOD, HEAD, REMOVED, Appearance, Piece, Row
 from .markdown import Stream
 
 # Tool calls on the screen: one row each when they end, a diff below an edit, all of it on demand
@@ -205,11 +200,13 @@ class Transcript:
         self._asked: dict[str, QuestionEvent] = {}
         self._ended: deque[tuple[ToolCallView, str]] = deque(maxlen=REMEMBERED)
         self._unfolded = 0
-        self._begun = Begun()
+        self._begun = StartedTurns()
         self._thought: list[str] = []
         self._thinking_since = 0.0
         utf8 = look.can_utf8
-        self._face = PlainFace(self, self, can_utf8=utf8, has_bar=True, shows_queued=shows_queued)
+        self._face = PlainInterface(
+            self, self, can_utf8=utf8, has_bar=True, shows_queued=shows_queued
+        )
 
     def hear(self, event: Event) -> None:
         """Take in an event of the session itself."""

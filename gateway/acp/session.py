@@ -34,7 +34,7 @@ from ..events.contract import (
     TurnUsage,
 )
 from ..host import Host
-from .update import NOT_HERE, Telling, Update, busy_option, commands, goal_update, history
+from .update import NOT_HERE, EditorUpdates, Update, busy_option, commands, goal_update, history
 
 # The prompts that an editor waits for, and what each becomes --------------------------------------
 # A prompt is answered when its message is done: at the end of the turn that it began or entered, at once
@@ -185,7 +185,7 @@ class EditorSession:
         self.id = conversation.session
         self.conversation = conversation
         self._host, self._client = host, client
-        self._telling = Telling(self.id, folder, words, self._output)
+        self._telling = EditorUpdates(self.id, folder, words, self._output)
         self._prompts = Prompts()
         self._in_order = asyncio.Lock()
         self._asking = dict[str, asyncio.Task[None]]()

@@ -1,6 +1,6 @@
 """What happens in a session, as the updates that an editor is sent.
 
-`Telling` translates the events of one session and of all beneath it. What an editor has no form for
+`EditorUpdates` translates the events of one session and of all beneath it. What an editor has no form for
 (acknowledgements, notices) becomes a quoted line in a message of its own.
 """
 
@@ -105,7 +105,7 @@ OUR_MODES = {
 }
 
 
-class Telling:
+class EditorUpdates:
     """Tells one session to an editor. `words` says what people read of an event, mostly nothing.
 
     `output` returns what a call gave, by the session's id and the call's.

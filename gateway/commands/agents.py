@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ...journal.codec import encode
 from ...journal.record import apply
 from ...journal.recovery import is_cut_off, load_record, recovered
-from ...machines.delegation import EndChild
+from ...machines.delegation_messages import EndChild
 from ...machines.errors import UnknownSession
 from ...machines.lifecycles import AT_WORK, meant
 from ..client import SessionClient

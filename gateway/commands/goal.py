@@ -6,8 +6,8 @@ import shlex
 from typing import Annotated, Any
 
 from ...journal.record import SessionRecord
+from ...machines.goal_messages import ChangeGoal, SetGoal
 from ...machines.lifecycles import GOAL, REASONS
-from ...machines.pursuit import ChangeGoal, SetGoal
 from ..client import SessionClient
 from ..events.goal import goals_view
 from .command import Argument, Reply, Text, command

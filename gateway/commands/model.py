@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 from ...journal.record import SessionRecord
-from ...machines.agent_call import AGENT_TOOL
 from ...machines.errors import SteersmanError
 from ...machines.messages import PolicyChange
+from ...machines.port_results import AGENT_TOOL
 from ..client import SessionClient
 from .command import Argument, Reply, command
 

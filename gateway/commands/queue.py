@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from ...machines.messages import PolicyChange, QueueChange, ResumeQueue
 from ..client import SessionClient
-from ..progress import item_line, progress_text
+from ..formats import item_line, progress_text
 from .command import Argument, Number, Reply, Text, command
 from .saved_queue import Keep, Merge, Replace, resume_saved, way_of
 

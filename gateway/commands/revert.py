@@ -13,9 +13,9 @@ from ...journal.record import SessionRecord
 from ...journal.revert_record import RevertRecord, apply_to_reverts
 from ...journal.workspace.workspace import FileChange
 from ...machines.messages import Revert, RevertOutcome
-from ...machines.results import RestoreCounted, RestoreEnded
+from ...machines.port_results import RestoreCounted, RestoreEnded
+from ..acknowledgement import reverted_text
 from ..client import SessionClient
-from ..reverted import reverted_text
 from .command import Argument, Reply, command
 
 PATIENCE = 600.0

@@ -10,9 +10,9 @@ from ...machines.errors import SteersmanError
 from ...machines.messages import PolicyChange
 from ...machines.policy import RoutesChoice
 from ...workflows.routing import refusals
-from ...workflows.spelling import table_names
+from ...workflows.suggestions import table_names
 from ..client import SessionClient
-from ..explaining import as_said, draw_explanation, explanation, state_of
+from ..dry_run import as_said, draw_explanation, explanation, state_of
 from .command import Argument, Reply, Text, command
 
 

@@ -9,12 +9,10 @@ from typing import Annotated
 from ...machines.errors import SteersmanError
 from ...machines.messages import QueueChange, QueueImport, ResumeQueue
 from ..client import SessionClient
-from ..formats import age
+from ..formats import age, item_line
 from ..home import find_session, refuse_run
-from ..progress import item_line
 from ..queue_file import SavedItem, read_file, write_file
-from ..saved_queue import item_count
-from ..shelf import Saved, Shelf
+from ..saved_queues import Saved, SavedQueues, item_count
 from .command import Argument, Reply, command
 
 WAYS = ("--merge", "--replace", "--keep")
@@ -163,7 +161,7 @@ def _list_here(client: SessionClient) -> Reply:
     return Reply(ok=True, data=data, text="\n".join(lines))
 
 
-def _list_all(shelf: Shelf) -> Reply:
+def _list_all(shelf: SavedQueues) -> Reply:
     saved, now, lines = shelf.saved(), time.time(), list[str]()
     for queue in saved:
         ago = age(max(0.0, now - queue.row.updated))

@@ -2,12 +2,80 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
+from html import escape
 from typing import Any
 
-from ..formats import clock, iso
-from ..progress import progress_text
-from .branch import Branch, cut, draw
+from msgspec import Struct, field
+
+from ..formats import clock, iso, progress_text
+from ..terminal import clean
+
+# A tree of lines for people: drawn with rules, cut to the terminal, its states coloured if wanted
+
+
+_COLOURS = {
+    "green": ("running", "busy", "working", "acting", "calling", "open", "active"),
+    "yellow": ("pending", "held", "waiting", "asking", "stopping", "interrupting", "offered"),
+    "red": ("interrupted", "failed", "unknown", "crashed", "killed", "timed_out", "cancelled"),
+    "grey": ("idle", "suspended", "finalized", "completed", "done", "withdrawn", "steered"),
+}
+_CODES = {"green": "32", "yellow": "33", "red": "31", "grey": "90"}
+_CODE_OF = {state: _CODES[name] for name, states in _COLOURS.items() for state in states}
+
+
+class Branch(Struct, kw_only=True):
+    """One line: who, in which state, what about it; and the lines beneath."""
+
+    title: str
+    state: str = ""
+    about: str = ""
+    twigs: list[Branch] = field(default_factory=list["Branch"])
+
+
+def draw(branch: Branch, width: int = 0, *, is_coloured: bool = False) -> list[str]:
+    """Draw a tree, line by line; `width` in columns, 0 for as wide as it gets."""
+    return list(_lines(branch, "", "", width, is_coloured))
+
+
+def _lines(branch: Branch, lead: str, below: str, width: int, hue: bool) -> Iterator[str]:
+    yield _line(branch, lead, width, hue)
+    for number, twig in enumerate(branch.twigs, 1):
+        is_last = number == len(branch.twigs)
+        fork, rule = ("└ ", "  ") if is_last else ("├ ", "│ ")
+        yield from _lines(twig, below + fork, below + rule, width, hue)
+
+
+def _line(branch: Branch, lead: str, width: int, hue: bool) -> str:
+    parts = [" ".join(clean(part).split()) for part in (branch.title, branch.state, branch.about)]
+    text = cut(lead + "  ".join(part for part in parts if part), width)
+    if not hue:
+        return text
+    at = len(lead) + len(parts[0])
+    title, rest = text[len(lead) : at], text[at:]
+    code = _CODE_OF.get(branch.state.lower().strip("[]"), "")
+    if code and parts[1] and rest.startswith(f"  {parts[1]}"):
+        rest = f"  \x1b[{code}m{parts[1]}\x1b[0m{rest[2 + len(parts[1]) :]}"
+    return f"\x1b[90m{text[: len(lead)]}\x1b[0m\x1b[1m{title}\x1b[0m{rest}"
+
+
+def cut(text: str, width: int) -> str:
+    """Cut a line at a width in columns, with a mark where something is missing; 0 cuts nothing."""
+    if not width or width_of(text) <= width:
+        return text
+    while text and width_of(text) > width - 1:
+        text = text[:-1]
+    return f"{text}…"
+
+
+def width_of(text: str) -> int:
+    """Columns that a text takes: wide characters two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)
+
 
 _TEXT = 80  # characters of a message
 
@@ -182,3 +250,85 @@ def _actor(name: str, actor: dict[str, Any]) -> Branch:
     return Branch(
         title=f"actor {name}", state=known["state"], about="  ".join(part for part in parts if part)
     )
+
+
+# A tree of actors as an SVG picture: a box for each line, coloured by its state; drawn by hand ----
+
+
+ROW, INDENT, CHAR, PAD = 30, 26, 7.3, 12  # pixels
+MOST = 110  # columns of a line
+
+_TONES = {
+    ("running", "busy", "working", "acting", "calling", "active"): "#c8e6c9",
+    ("pending", "held", "waiting", "asking", "stopping", "interrupting", "offered"): "#fff3c4",
+    ("interrupted", "failed", "unknown", "killed", "timed_out", "cancelled"): "#ffcdd2",
+}
+_TONE_OF = {state: tone for states, tone in _TONES.items() for state in states}
+_OTHER = "#eceff1"
+_FONT = "font-family='ui-monospace,Menlo,Consolas,monospace' font-size='12'"
+
+
+def tree_picture(tree: Branch) -> str:
+    """Draw a tree as an SVG document."""
+    rows = list(_rows(tree, 0, -1))
+    texts = [_text(branch) for branch, _, _ in rows]
+    widths = [
+        depth * INDENT + width_of(text) * CHAR + 2 * PAD
+        for (_, depth, _), text in zip(rows, texts, strict=True)
+    ]
+    width, height = max(widths) + 2 * PAD, len(rows) * ROW + 2 * PAD
+    lines = [
+        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width:.0f} {height}' "
+        f"width='{width:.0f}' height='{height}' {_FONT}>",
+        f"<title>{escape(clean(tree.title))}</title>",
+        f"<rect width='{width:.0f}' height='{height}' fill='#ffffff'/>",
+    ]
+    lines += [_rule(at, depth, parent) for at, (_, depth, parent) in enumerate(rows) if depth]
+    for at, ((branch, depth, _), text) in enumerate(zip(rows, texts, strict=True)):
+        lines += _box(branch, text, depth, at)
+    return "\n".join([*lines, "</svg>"]) + "\n"
+
+
+def _rows(branch: Branch, depth: int, parent: int) -> Iterator[tuple[Branch, int, int]]:
+    """Yield each line with its depth and the number of the line above it in the tree."""
+    counter = [0]
+
+    def walk(node: Branch, deep: int, above: int) -> Iterator[tuple[Branch, int, int]]:
+        here = counter[0]
+        counter[0] += 1
+        yield node, deep, above
+        for twig in node.twigs:
+            yield from walk(twig, deep + 1, here)
+
+    yield from walk(branch, depth, parent)
+
+
+def _rule(at: int, depth: int, parent: int) -> str:
+    """Draw the line from a box to the one that it belongs to."""
+    x = PAD + (depth - 1) * INDENT + INDENT / 2
+    top, middle = PAD + parent * ROW + ROW - 3, PAD + at * ROW + ROW / 2
+    return (
+        f"<path d='M{x:g} {top:g} V{middle:g} H{PAD + depth * INDENT:g}' "
+        "fill='none' stroke='#90a4ae'/>"
+    )
+
+
+def _box(branch: Branch, text: str, depth: int, at: int) -> Iterator[str]:
+    x, y = PAD + depth * INDENT, PAD + at * ROW + 3
+    tone = _TONE_OF.get(branch.state.lower().strip("[]"), _OTHER)
+    wide = width_of(text) * CHAR + PAD
+    yield (
+        f"<rect x='{x:g}' y='{y:g}' width='{wide:.0f}' height='{ROW - 6}' rx='5' "
+        f"fill='{tone}' stroke='#b0bec5'/>"
+    )
+    title = " ".join(clean(branch.title).split())
+    rest = text[len(title) :]
+    yield (
+        f"<text x='{x + PAD / 2:g}' y='{y + 16:g}' fill='#263238' xml:space='preserve'>"
+        f"<tspan font-weight='bold'>{escape(title)}</tspan>{escape(rest)}</text>"
+    )
+
+
+def _text(branch: Branch) -> str:
+    parts = [" ".join(clean(part).split()) for part in (branch.title, branch.state, branch.about)]
+    return cut("  ".join(part for part in parts if part), MOST)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...journal import entries as e
 from ...journal.entries import Compacted, CompactionBegun, LimitReached, LimitsGranted
 from ...journal.record import SessionRecord
-from ...machines.attachment import Attachment, told
+from ...machines.conversation import Attachment, told
 from .contract import CompactedEvent, ErrorEvent, Event, NoticeEvent, RevertedEvent, Stamp
 
 # Files attached to a message ----------------------------------------------------------------------

@@ -14,11 +14,11 @@ from ...journal.entries import LimitReached, LimitsGranted
 from ...journal.queue_record import ItemRecord, QueueRecord
 from ...journal.record import SessionRecord
 from ...machines.conversation import Usage
-from ...machines.facts import (
+from ...machines.transient_events import (
     Fact,
     MessageKnown,
     MessageRejected,
-    Noticed,
+    Notice,
     OutputShown,
     StoreLost,
     TextStreamed,
@@ -134,7 +134,7 @@ def _progress(progress: Mapping[str, Any] | None) -> Progress | None:
     return Progress(done=progress["done"], total=progress["total"], unit=progress["unit"])
 
 
-class Narrator:
+class EventPublisher:
     """Publishes one session's entries as events; `publish` must not block."""
 
     def __init__(
@@ -477,7 +477,7 @@ def _of_fact(fact: Fact, at: Stamp) -> Event:
             return ThinkingEvent(type="thinking", **at, turn=turn, delta=delta)
         case OutputShown(turn=turn, call=call, text=text):
             return OutputEvent(type="output", **at, turn=turn, call=call, text=text)
-        case Noticed(text=text, seconds=seconds):
+        case Notice(text=text, seconds=seconds):
             notice = NoticeEvent(type="notice", **at, text=text)
             if seconds:
                 notice["seconds"] = seconds

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from .ledger import OpenCall
-from .plan import Touch
+from .change_log import OpenCall
+from .restore_plan import PathChange
 from .scan import PathState
 
 BEAT = 0.5
@@ -40,12 +40,12 @@ class Heartbeat:
         folder: Path,
         call: OpenCall,
         changes: Iterable[tuple[str, PathState | None, PathState | None]],
-    ) -> list[Touch]:
+    ) -> list[PathChange]:
         """Enter what changed since the last look: by the command that was cut off, or after it."""
-        bare = Touch(
+        bare = PathChange(
             turn=call.turn, call=call.call, tool=call.tool, path="", before=None, after=None
         )
-        found: list[Touch] = []
+        found: list[PathChange] = []
         for path, before, after in changes:
             was_command = self.was_at_work(folder, path)
             touch = replace(bare, path=path, before=before, after=after)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from ...machines.value import Value
+from .git import GitFault, ShadowGit, entries, find_git
 from .restore import load_restore
-from .shadow_git import GitFault, ShadowGit, entries, find_git
 
 FRESH = 3600.0
 """Seconds in which a copy may be on its way into a ledger that does not name it yet."""

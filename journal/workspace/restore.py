@@ -22,8 +22,8 @@ from typing import Any
 from msgspec import Struct, field
 
 from .blob_store import EVERYTHING, LARGEST, BlobStore, LostBlob
-from .ledger import save_json
-from .plan import CHANGED_SINCE, KeptFile, Put
+from .change_log import save_json
+from .restore_plan import CHANGED_SINCE, KeptFile, PathWrite
 from .scan import PathState, from_data, look_at, open_parent, signature, to_data
 from .syncing import side_by_side, sync
 
@@ -47,7 +47,7 @@ class Restore(Struct, kw_only=True):
 
     name: str
     file: Path
-    puts: list[Put]
+    puts: list[PathWrite]
     kept: list[KeptFile] = field(default_factory=list[KeptFile])
     rescue: dict[str, PathState | None] = field(default_factory=dict[str, PathState | None])
     about: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -104,7 +104,7 @@ class Restore(Struct, kw_only=True):
         save_json(self.file, data, is_durable=True)
 
     @property
-    def done(self) -> list[Put]:
+    def done(self) -> list[PathWrite]:
         """What was given back."""
         kept = {file.path for file in self.kept}
         return [put for put in self.puts if put.path not in kept]
@@ -145,7 +145,7 @@ class Restore(Struct, kw_only=True):
         staging = self._staging(root)
         staging.mkdir(mode=0o700)
 
-        def write(item: tuple[int, Put]) -> None:
+        def write(item: tuple[int, PathWrite]) -> None:
             number, put = item
             place = staging / str(number)
             match put.target:
@@ -161,7 +161,7 @@ class Restore(Struct, kw_only=True):
         side_by_side(write, enumerate(self.puts))
         sync([staging, root])
 
-    def _stage_file(self, root: Path, put: Put, place: Path, data: bytes, mode: int) -> None:
+    def _stage_file(self, root: Path, put: PathWrite, place: Path, data: bytes, mode: int) -> None:
         with open(place, "xb") as file:
             file.write(data)
             file.flush()
@@ -169,7 +169,7 @@ class Restore(Struct, kw_only=True):
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
 
-    def _keep_owner(self, root: Path, put: Put, file: int) -> None:
+    def _keep_owner(self, root: Path, put: PathWrite, file: int) -> None:
         """Where we may give files away, a file stays whose it was."""
         found = look_at(root, put.path) if os.geteuid() == 0 else None
         if found is not None and (found.st_uid, found.st_gid) != (0, 0):
@@ -178,7 +178,7 @@ class Restore(Struct, kw_only=True):
     # One path -------------------------------------------------------------------------------------
 
     def _attempt(
-        self, root: Path, blobs: BlobStore, put: Put, act: Callable[[Path, Put], None]
+        self, root: Path, blobs: BlobStore, put: PathWrite, act: Callable[[Path, PathWrite], None]
     ) -> None:
         """Do one removal; what is in its way stays, and is named."""
         try:
@@ -187,16 +187,16 @@ class Restore(Struct, kw_only=True):
         except OSError as error:
             self._leave(put, _obstacle(error))
 
-    def _remove(self, root: Path, put: Put) -> None:
+    def _remove(self, root: Path, put: PathWrite) -> None:
         with open_parent(root, put.path) as (parent, name):
             if name in os.listdir((root / put.path).parent):  # not its twin of another case
                 os.unlink(name, dir_fd=parent)
 
-    def _remove_folder(self, root: Path, put: Put) -> None:
+    def _remove_folder(self, root: Path, put: PathWrite) -> None:
         with open_parent(root, put.path) as (parent, name), suppress(OSError):
             os.rmdir(name, dir_fd=parent)  # what else is in it keeps it
 
-    def _move(self, root: Path, blobs: BlobStore, number: int, put: Put) -> None:
+    def _move(self, root: Path, blobs: BlobStore, number: int, put: PathWrite) -> None:
         staged = self._staging(root) / str(number)
         if not os.path.lexists(staged):
             return  # moved before a crash
@@ -208,7 +208,7 @@ class Restore(Struct, kw_only=True):
         except OSError as error:
             self._leave(put, _obstacle(error))
 
-    def _is_due(self, root: Path, blobs: BlobStore, put: Put) -> bool:
+    def _is_due(self, root: Path, blobs: BlobStore, put: PathWrite) -> bool:
         """Whether the path still holds what the plan was made for; if not, it is kept and named."""
         found = look_at(root, put.path)
         if found is None and put.target is None:
@@ -230,7 +230,7 @@ class Restore(Struct, kw_only=True):
         self._leave(put, CHANGED_SINCE)
         return False
 
-    def _leave(self, put: Put, why: str) -> None:
+    def _leave(self, put: PathWrite, why: str) -> None:
         if all(file.path != put.path for file in self.kept):
             self.kept.append(KeptFile(path=put.path, why=why))
         self.rescue.pop(put.path, None)
@@ -276,7 +276,7 @@ def load_restore(file: Path) -> Restore:
         name=data["name"],
         file=file,
         puts=[
-            Put(path=path, now=from_data(now), target=from_data(target))
+            PathWrite(path=path, now=from_data(now), target=from_data(target))
             for path, now, target in data["puts"]
         ],
         kept=[KeptFile(path=path, why=why) for path, why in data["kept"]],

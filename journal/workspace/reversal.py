@@ -9,19 +9,19 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...machines.effects import RestoreFiles
-from ...machines.results import RestoreEnded
+from ...machines.port_results import RestoreEnded
 from .blob_store import EVERYTHING, LARGEST, BlobStore
-from .ledger import ChangeLedger
-from .plan import (
+from .change_log import ChangeLog
+from .restore import Restore, is_moving, load_restore
+from .restore_plan import (
     KeptFile,
-    Put,
+    PathChange,
+    PathWrite,
     RestorePlan,
-    Touch,
     chains,
     is_bare_folder,
     make_plan,
 )
-from .restore import Restore, is_moving, load_restore
 from .scan import PathState, missing_parents
 
 
@@ -33,7 +33,7 @@ class Reversal:
     """
 
     def __init__(self, place: Path, session: str, folder: Path, blobs: BlobStore) -> None:
-        self.ledger = ChangeLedger(place / f"ledger-{session}.jsonl")
+        self.ledger = ChangeLog(place / f"ledger-{session}.jsonl")
         self.is_entered = True
         self._place, self._session = place, session
         self._folder, self._blobs = folder, blobs
@@ -79,7 +79,7 @@ class Reversal:
         about: dict[str, Any] = {"scope": order.scope, "names": names, "turns": turns, "undoes": ""}
         return self._carry_out(order, plan, about)
 
-    def _wanted(self, order: RestoreFiles) -> list[Touch]:
+    def _wanted(self, order: RestoreFiles) -> list[PathChange]:
         if order.scope == "last":
             return self.ledger.last(order.turns)
         if order.since:
@@ -96,7 +96,7 @@ class Reversal:
             return RestoreEnded(id=order.id, kept=unknown)
         done = [put for put in restore.done if not order.paths or put.path in order.paths]
         touches = [
-            Touch(
+            PathChange(
                 turn="",
                 call=restore.name,
                 tool="revert",
@@ -133,7 +133,7 @@ class Reversal:
         newest = sorted(files, key=lambda file: file.stat().st_mtime_ns, reverse=True)
         return [load_restore(file) for file in newest]
 
-    def _plan(self, touches: list[Touch], order: RestoreFiles) -> RestorePlan:
+    def _plan(self, touches: list[PathChange], order: RestoreFiles) -> RestorePlan:
         found = chains(touches)
         now: dict[str, PathState | None] = {}
         for path, chain in found.items():
@@ -143,13 +143,13 @@ class Reversal:
         plan = make_plan(touches, now, force=order.force)
         return replace(plan, puts=(*plan.puts, *self._homes(plan.puts)))
 
-    def _homes(self, puts: Iterable[Put]) -> list[Put]:
+    def _homes(self, puts: Iterable[PathWrite]) -> list[PathWrite]:
         """Plan the folders that these paths need and that nobody else gives back."""
         paths = [put.path for put in puts if put.target is not None]
         missing = {folder for path in paths for folder in missing_parents(self._folder, path)}
         missing -= {put.path for put in puts}
         return [
-            Put(path=folder, now=None, target=PathState(kind="folder"))
+            PathWrite(path=folder, now=None, target=PathState(kind="folder"))
             for folder in sorted(missing)
         ]
 
@@ -213,7 +213,7 @@ class Reversal:
         )
 
 
-def _joined(newest: list[Touch], resumed: Iterable[tuple[str, str]]) -> list[str]:
+def _joined(newest: list[PathChange], resumed: Iterable[tuple[str, str]]) -> list[str]:
     """Return the turn of these changes, with those that it goes on from."""
     links, names = dict(resumed), [newest[-1].turn] if newest else []
     while names and names[-1] in links:

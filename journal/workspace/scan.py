@@ -12,7 +12,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from ...machines.value import Value
-from .shadow_git import ShadowGit
+from .git import ShadowGit
 
 # What one path holds, as data, and how it is looked up without ever following a link --------------
 # A path is text relative to the session's folder, in the form of `os.fsdecode`: what is no UTF-8 comes

@@ -17,19 +17,18 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ...machines.effects import RestoreFiles
-from ...machines.results import RestoreEnded
+from ...machines.port_results import RestoreEnded
 from ...machines.value import Value
 from .blob_store import BlobStore
+from .change_log import ChangeLog, OpenCall, number_of
+from .git import GitFault, Repository, ShadowGit, find_git, find_repository, is_whole
 from .heartbeat import Heartbeat
-from .ledger import ChangeLedger, OpenCall, number_of
-from .looker import Looker
-from .plan import Touch, count_changed
-from .plan import changed_chains as changed
-from .repository import Repository, find_repository
 from .restore import STAGING, RestoreFailed, reason_of
+from .restore_plan import PathChange, count_changed
+from .restore_plan import changed_chains as changed
 from .reversal import Reversal
 from .scan import PathState, TooMuch, missing_parents
-from .shadow_git import GitFault, ShadowGit, find_git, is_whole
+from .scanner import WorkspaceScanner
 
 # Whether a folder can be looked at as a whole, and the looker for it ------------------------------
 
@@ -40,7 +39,7 @@ class NotCovered(Exception):
 
 def make_looker(
     place: Path, folder: Path, session: str, blobs: BlobStore, environ: Mapping[str, str]
-) -> Looker:
+) -> WorkspaceScanner:
     """Make a session's looker, whose files lie in `place`. Raises `NotCovered`, `OSError`."""
     program = find_git(environ)
     _check(program, folder, place)
@@ -60,7 +59,7 @@ def make_looker(
     blobs.fetch = git.fetch
     lender = borrowed.objects if borrowed else None
     side_file = place / f"side-{session}.json"
-    looker = Looker(git, blobs, prefix=prefix, side_file=side_file, lender=lender)
+    looker = WorkspaceScanner(git, blobs, prefix=prefix, side_file=side_file, lender=lender)
     try:
         looker.begin(borrowed, _earlier(place, index))
     except (
@@ -68,7 +67,7 @@ def make_looker(
         ValueError,
     ):  # an index that is torn, or of a kind we can't read: begin with none
         index.unlink(missing_ok=True)
-        looker = Looker(git, blobs, prefix=prefix, side_file=side_file)
+        looker = WorkspaceScanner(git, blobs, prefix=prefix, side_file=side_file)
         looker.begin(None, None)
     return looker
 
@@ -137,7 +136,7 @@ class Workspace:
         self._git_folder = self._place / "git"
         self.heartbeat = Heartbeat(self._place / f"alive-{session}")
         self._blobs = BlobStore(self._git_folder / "objects")
-        self._looker: Looker | None = None
+        self._looker: WorkspaceScanner | None = None
         self._is_ready = False
         self._why_blind = ""
         self._own: dict[str, PathState | None] = {}
@@ -213,14 +212,14 @@ class Workspace:
     def _commands(self) -> list[OpenCall]:
         return [call for call in self._ledger.open.values() if call.is_command]
 
-    def _enter(self, looker: Looker, call: OpenCall) -> None:
+    def _enter(self, looker: WorkspaceScanner, call: OpenCall) -> None:
         """Look at the folder, and enter what changed since the last look, but for our own tools'."""
-        touches: list[Touch] = []
+        touches: list[PathChange] = []
         for path, was, after in looker.changes():
             before = self._own.get(path, was)
             if before != after and not path.startswith(STAGING):
                 touches.append(
-                    Touch(
+                    PathChange(
                         turn=call.turn,
                         call=call.call,
                         tool=call.tool,
@@ -236,13 +235,13 @@ class Workspace:
         self._own.clear()
         self.uncovered = tuple(looker.side.nested)
 
-    def _own_touches(self, call: OpenCall, *, is_unsure: bool = False) -> list[Touch]:
-        touches: list[Touch] = []
+    def _own_touches(self, call: OpenCall, *, is_unsure: bool = False) -> list[PathChange]:
+        touches: list[PathChange] = []
         for path, before in call.before.items():
             after = self._blobs.capture(self.folder, path, OWN_LARGEST)
             if after != before:
                 touches.append(
-                    Touch(
+                    PathChange(
                         turn=call.turn,
                         call=call.call,
                         tool=call.tool,
@@ -290,10 +289,10 @@ class Workspace:
         return self._opened
 
     @property
-    def _ledger(self) -> ChangeLedger:
+    def _ledger(self) -> ChangeLog:
         return self._reversal.ledger
 
-    def _ready_looker(self) -> Looker | None:
+    def _ready_looker(self) -> WorkspaceScanner | None:
         if not self._is_ready:
             _ = self._ledger
             try:
@@ -305,7 +304,7 @@ class Workspace:
             self._is_ready = True
         return self._looker
 
-    def _tell_unreadable(self, looker: Looker) -> None:
+    def _tell_unreadable(self, looker: WorkspaceScanner) -> None:
         fresh = sorted(looker.unreadable - self._unread)
         if fresh:
             self._unread.update(fresh)

@@ -17,16 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...machines.agent_call import (
-    AGENT_TOOL,
-    AgentBound,
-    AgentCalled,
-    AgentCallEnded,
-    AgentSaid,
-)
 from ...machines.conversation import ChatMessage, ToolRequest, ToolSchema, Usage
 from ...machines.errors import ModelError
 from ...machines.messages import Message
+from ...machines.port_results import AGENT_TOOL, AgentBound, AgentCalled, AgentCallEnded, AgentSaid
 from ..models.model import AnswerListener, ModelAnswer, ModelRequest
 from ..process.process import Processes
 from ..tools.tool import ToolContext, ToolResult

@@ -17,13 +17,12 @@ from msgspec.structs import replace
 
 from ...machines.conversation import ChatMessage, Thought, Usage
 from .capacity import published_window
-from .complaint import ServerComplaint
 from .endpoint import Endpoint, Patience, parse_base_url
-from .exchange import Exchange
+from .error_text import ServerErrorText
+from .exchange import Exchange, RetryPolicy, ServerFault
 from .loose_json import count, table, tables
 from .model import ModelRequest
 from .reply import AnswerBuilder
-from .retry import RetryPolicy, ServerFault
 from .served import ServedModel, ServedProvider
 
 _VERSION = "2023-06-01"
@@ -64,7 +63,7 @@ class AnthropicModel(ServedModel):
         url = f"{address.removesuffix('/v1')}/v1/messages"
         self._thinking = "" if thinking == "off" else thinking
         headers = {"anthropic-version": _VERSION, **({"x-api-key": key} if key else {})}
-        complaint = ServerComplaint(url=url, model=model, key=key, key_env=key_env)
+        complaint = ServerErrorText(url=url, model=model, key=key, key_env=key_env)
         endpoint = Endpoint(complaint, headers, patience or Patience())
         exchange = Exchange(endpoint, retry or RetryPolicy(), _take_in)
         limit = max_tokens or _MAX_TOKENS
@@ -158,7 +157,7 @@ def _wire_tool(name: str, description: str, schema: dict[str, Any]) -> dict[str,
     return {"name": name, "description": description, "input_schema": schema}
 
 
-def _take_in(event: dict[str, Any], reply: AnswerBuilder, complaint: ServerComplaint) -> None:
+def _take_in(event: dict[str, Any], reply: AnswerBuilder, complaint: ServerErrorText) -> None:
     """Take in one event of a stream; kinds that are not known are passed over, as the API asks."""
     index = count(event, "index")
     match event.get("type"):
@@ -222,7 +221,7 @@ def _take_in_delta(index: int, delta: dict[str, Any], reply: AnswerBuilder) -> N
             return
 
 
-def _fault(event: dict[str, Any], complaint: ServerComplaint) -> ServerFault:
+def _fault(event: dict[str, Any], complaint: ServerErrorText) -> ServerFault:
     status = _STATUS.get(str(table(event.get("error")).get("type")))
     body = json.dumps(event, ensure_ascii=False)
     return complaint.status(status, body) if status else complaint.said(body)

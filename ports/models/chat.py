@@ -11,13 +11,12 @@ from typing import Any
 
 from ...machines.conversation import ChatMessage, ToolSchema, Usage
 from .capacity import asked_window, published_window
-from .complaint import ServerComplaint
 from .endpoint import Endpoint, Patience, is_loopback, parse_base_url
-from .exchange import DONE, Exchange
+from .error_text import ServerErrorText
+from .exchange import DONE, Exchange, RetryPolicy
 from .loose_json import count, table, tables
 from .model import ModelRequest
 from .reply import AnswerBuilder
-from .retry import RetryPolicy
 from .served import ServedModel, ServedProvider
 
 
@@ -52,7 +51,7 @@ class ChatModel(ServedModel):
         if thinking not in ("", "off"):
             self._extra["reasoning_effort"] = thinking
         headers = {"authorization": f"Bearer {key}"} if key else {}
-        complaint = ServerComplaint(url=url, model=model, key=key, key_env=key_env)
+        complaint = ServerErrorText(url=url, model=model, key=key, key_env=key_env)
         endpoint = Endpoint(complaint, headers, patience or Patience())
         exchange = Exchange(endpoint, retry or RetryPolicy(), _take_in)
         super().__init__(exchange, model, host, name, temperature, max_tokens)
@@ -124,7 +123,7 @@ def _wire_tool(schema: ToolSchema) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _take_in(value: dict[str, Any], reply: AnswerBuilder, complaint: ServerComplaint) -> None:
+def _take_in(value: dict[str, Any], reply: AnswerBuilder, complaint: ServerErrorText) -> None:
     """Take in one chunk of a stream, or a whole answer, which differs only in a name."""
     if value is DONE:
         reply.stop_reason = reply.stop_reason or "stop"

@@ -18,7 +18,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...machines.errors import ConfigError
-from ...machines.limits import Price
+from ...machines.policy import Price
 from ...machines.value import Value
 from ...workflows.providers import EMBEDDED, SERVICES, Service
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from ...machines.errors import ConfigError
 from ...machines.value import Value
-from .complaint import ServerComplaint
-from .retry import parse_retry_after
+from .error_text import ServerErrorText
+from .exchange import parse_retry_after
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
@@ -69,7 +69,7 @@ class Endpoint:
     """Posts JSON to one URL and hands out the pieces of the answer; used on one asyncio loop."""
 
     def __init__(
-        self, complaint: ServerComplaint, headers: Mapping[str, str], patience: Patience
+        self, complaint: ServerErrorText, headers: Mapping[str, str], patience: Patience
     ) -> None:
         self.complaint = complaint
         self._headers = dict(headers)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
-from ...machines.limits import Price
+from ...machines.policy import Price
 from ...machines.value import Value
 from ...workflows.providers import PROVIDERS
 from ...workflows.settings import ModelSettings, Thinking, ToolDialect
@@ -51,7 +51,7 @@ def _config(name: str, settings: ModelSettings) -> ModelConfig:
     return ModelConfig(name=name, **values)
 
 
-class Reach(NamedTuple):
+class ReachResult(NamedTuple):
     """Whether a model can be reached; `text` is added to the model's line, `hint` is the next step."""
 
     status: Literal["ok", "warn", "bad"]
@@ -73,7 +73,7 @@ class Provider(Protocol):
         """
         ...
 
-    def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> Reach:
+    def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> ReachResult:
         """Say whether a model can be reached, without asking it anything. Blocks for `seconds`."""
         ...
 

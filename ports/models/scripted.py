@@ -40,7 +40,7 @@ from ...machines.errors import ConfigError, ModelError
 from ...machines.value import Value
 from .loose_json import table
 from .model import AnswerListener, ModelAnswer, ModelRequest
-from .provider import ModelConfig, Reach
+from .provider import ModelConfig, ReachResult
 
 
 class ScriptedAnswer(Value):
@@ -126,11 +126,11 @@ class ScriptedProvider:
         """Read the script now. Raises `ConfigError`."""
         return ScriptedModel(load_script(Path(config.script)), config.name)
 
-    def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> Reach:
+    def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> ReachResult:
         """Say whether the script is there."""
         if Path(config.script).is_file():
-            return Reach("ok")
-        return Reach("bad", hint=f"there is no file `{config.script}`")
+            return ReachResult("ok")
+        return ReachResult("bad", hint=f"there is no file `{config.script}`")
 
 
 PROVIDER = ScriptedProvider()

@@ -17,7 +17,7 @@ from .dialect import JsonDialect
 from .endpoint import Patience
 from .exchange import Exchange
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
-from .provider import ModelConfig, Reach
+from .provider import ModelConfig, ReachResult
 
 
 class ServedModel(ABC):
@@ -108,17 +108,17 @@ class ServedProvider:
         )
         return JsonDialect(model) if config.tool_dialect == "json" else model
 
-    def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> Reach:
+    def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> ReachResult:
         """Open a connection to the server and close it; no request is sent, so it costs nothing."""
         url = urlsplit(config.base_url or self._base_url)
         host, port = url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
         if not host:
-            return Reach("bad", hint=f"`base_url` is no address: `{config.base_url}`")
+            return ReachResult("bad", hint=f"`base_url` is no address: `{config.base_url}`")
         try:
             socket.create_connection((host, port), seconds).close()
         except OSError as error:
             text = f"{host}:{port} does not answer ({error.strerror or error})"
-            return Reach("bad", text, "start the server, or check the network")
+            return ReachResult("bad", text, "start the server, or check the network")
         if config.api_key_env and not environ.get(config.api_key_env):
-            return Reach("warn", hint=f"{config.api_key_env} is not set: no key is sent")
-        return Reach("ok", "it answers")
+            return ReachResult("warn", hint=f"{config.api_key_env} is not set: no key is sent")
+        return ReachResult("ok", "it answers")

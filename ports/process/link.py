@@ -16,7 +16,7 @@ _LIBRARY_PATHS = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # some interpreters n
 _LEAVE_SECONDS = 10.0
 
 
-class Loss(NamedTuple):
+class SupervisorLoss(NamedTuple):
     """What the spawner had to kill, and what it could not, when a supervisor died."""
 
     killed: tuple[int, ...] = ()
@@ -29,7 +29,7 @@ class SpawnerLink:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._frames = Frames()
-        self._losses: dict[int, asyncio.Future[Loss]] = {}
+        self._losses: dict[int, asyncio.Future[SupervisorLoss]] = {}
         self._sending = asyncio.Lock()
         self._socket, theirs = socket.socketpair()
         self._socket.setblocking(False)
@@ -55,7 +55,7 @@ class SpawnerLink:
                 except BlockingIOError:
                     await self._writable()
 
-    async def loss(self, token: int) -> Loss:
+    async def loss(self, token: int) -> SupervisorLoss:
         """Wait until the orphans of a dead supervisor are dead."""
         return await self._losses[token]
 
@@ -72,7 +72,7 @@ class SpawnerLink:
         self._socket.close()
         self._exit = self._loop.run_in_executor(None, self._process.wait)
         for token in self._losses:
-            self._settle(token, Loss())
+            self._settle(token, SupervisorLoss())
 
     async def aclose(self) -> None:
         """Let the spawner end what still runs, and wait for its exit. Idempotent."""
@@ -103,9 +103,9 @@ class SpawnerLink:
             self.retire()
             return
         for _, token, killed, survivors in self._frames.feed(data):
-            self._settle(token, Loss(killed, survivors))
+            self._settle(token, SupervisorLoss(killed, survivors))
 
-    def _settle(self, token: int, loss: Loss) -> None:
+    def _settle(self, token: int, loss: SupervisorLoss) -> None:
         future = self._losses.get(token)
         if future is not None and not future.done():
             future.set_result(loss)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Literal
 
-from .link import Loss
+from .link import SupervisorLoss
 from .process import ProcessResult, ProcessSpec
 from .wire import Frames, frame
 
@@ -230,7 +230,7 @@ class RunningProcess:
         control: socket.socket,
         output: CommandOutput,
         grace: float,
-        loss: Callable[[], Awaitable[Loss]],
+        loss: Callable[[], Awaitable[SupervisorLoss]],
     ) -> None:
         self._control = control
         self._output = output

@@ -10,7 +10,7 @@ from support.patience import seconds
 from steersman.actors.actor import Actor, Forward
 from steersman.actors.supervisor import ChildSpec
 from steersman.actors.system import ActorSystem
-from steersman.machines.orders import Kill
+from steersman.machines.internal_messages import Kill
 
 
 @pytest.mark.parametrize(

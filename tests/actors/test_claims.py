@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from steersman.actors.toolbook import Claims
+from steersman.actors.tool_policy import Claims
 from steersman.journal.child_record import ChildRecord
 from steersman.journal.record import SessionRecord
 from steersman.journal.turn_record import TurnRecord

@@ -11,9 +11,9 @@ from steersman.journal import entries as e
 from steersman.journal.queue_record import ItemRecord, QueueRecord
 from steersman.machines.conversation import ToolRequest
 from steersman.machines.disposition import Intent
+from steersman.machines.internal_messages import HandBack
 from steersman.machines.messages import Interrupt, QueueChange, UserMessage
-from steersman.machines.orders import HandBack
-from steersman.machines.results import ModelAnswered
+from steersman.machines.port_results import ModelAnswered
 
 
 def steered(*texts: str, **settings: Any) -> SimulatedProgram:

@@ -11,9 +11,9 @@ from support.patience import seconds
 from steersman.actors.mailbox import BOUND, Mailbox, lane_of
 from steersman.actors.system import ActorSystem
 from steersman.machines.errors import AdmissionRefused
+from steersman.machines.internal_messages import Committed, Kill
 from steersman.machines.messages import Interrupt, Lane, UserMessage
-from steersman.machines.orders import Committed, Kill
-from steersman.machines.results import ToolFinished
+from steersman.machines.port_results import ToolFinished
 
 
 def said(kind: Any) -> UserMessage:

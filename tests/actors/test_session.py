@@ -11,7 +11,6 @@ from steersman.actors.simulated.session import SimulationPlan
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.effects import CallModel, CancelModel, StopTool
-from steersman.machines.facts import MessageKnown, MessageRejected
 from steersman.machines.messages import (
     Answer,
     Finalize,
@@ -22,6 +21,7 @@ from steersman.machines.messages import (
     UserMessage,
 )
 from steersman.machines.policy import Policy
+from steersman.machines.transient_events import MessageKnown, MessageRejected
 
 POISON = ProxyCall(attr_path=("missing",), args=(), kwargs={})
 

@@ -11,8 +11,8 @@ from steersman.actors.simulated.program import SimulatedProgram
 from steersman.journal import entries as e
 from steersman.machines.disposition import Intent
 from steersman.machines.effects import CallModel, CancelModel, StopTool
-from steersman.machines.facts import MessageRejected
 from steersman.machines.messages import Interrupt, Message, QueueChange, TakeBack, UserMessage
+from steersman.machines.transient_events import MessageRejected
 
 SEED = 1
 """With it the first answer comes in pieces."""

@@ -8,7 +8,7 @@ from support.cast_of_actors import Boom, Data, Hand, Parent, Recorder
 
 from steersman.actors.actor import Actor
 from steersman.actors.supervisor import ChildSpec
-from steersman.machines.orders import Down, Kill
+from steersman.machines.internal_messages import Down, Kill
 
 NAMES = ("a", "b", "c")
 

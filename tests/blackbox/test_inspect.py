@@ -7,7 +7,7 @@ from typing import Any
 from support.driver import COMMAND, Chat, Gate, Place
 from support.model_server import Hang, Text, Tools
 
-from steersman.cli.toml import without_nulls
+from steersman.cli.output import without_nulls
 
 DIED = ("owner", "lease", "dead_letters")
 OF_ACTORS = ("mailbox", "restarts", "rule", "supervised", "waiting_for", "last_message")

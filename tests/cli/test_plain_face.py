@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from steersman.cli.plain import PlainFace
+from steersman.cli.plain import PlainInterface
 
 Event = dict[str, Any]
 
@@ -23,7 +23,7 @@ class Paper:
 def printed(*events: Event, has_bar: bool = False) -> list[str]:
     """Return the lines that these events make."""
     paper = Paper()
-    face = PlainFace(paper, paper, has_bar=has_bar)
+    face = PlainInterface(paper, paper, has_bar=has_bar)
     for event in events:
         face.hear(event)
     return paper.text.splitlines()

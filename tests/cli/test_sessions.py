@@ -14,7 +14,7 @@ import apsw
 import pytest
 from support.patience import seconds
 
-from steersman.cli.toml import without_nulls
+from steersman.cli.output import without_nulls
 
 WAITS = '[[answer]]\ntext = "never"\ndelay = inf\n'
 

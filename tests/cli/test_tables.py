@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from steersman.cli.gauge import Gauge
 from steersman.cli.machines import MACHINES
-from steersman.cli.table import draw_table
+from steersman.cli.models import ProgressLine
+from steersman.cli.output import draw_table
 from steersman.gateway.formats import size_text
 from steersman.gateway.redaction import Redactor
 from steersman.machines.machine import Machine, State, Transition
@@ -109,7 +109,7 @@ def test_a_table_fits_its_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_progress_rewrites_its_line_on_a_terminal() -> None:
     """On a terminal there is one line, ended when it is closed."""
     stream: Any = Terminal()
-    gauge = Gauge("it", stream)
+    gauge = ProgressLine("it", stream)
     for done in range(0, 1001):
         gauge(done, 1000)
     gauge.close()
@@ -121,7 +121,7 @@ def test_progress_is_a_few_lines_elsewhere(capsys: pytest.CaptureFixture[str]) -
     """Where nothing can be rewritten a download takes five lines, not thousands."""
     import sys
 
-    gauge = Gauge("it", sys.stdout)
+    gauge = ProgressLine("it", sys.stdout)
     for done in range(0, 100_001, 7):
         gauge(done, 100_000)
     gauge(100_000, 100_000)

@@ -7,7 +7,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from steersman.workflows.config import shipped
 from steersman.workflows.document import Declaration, Several
-from steersman.workflows.fault import Fault, dotted, faults_of, shown
+from steersman.workflows.problem import Problem, dotted, faults_of, shown
 
 
 class Part(Declaration, frozen=True):
@@ -43,27 +43,27 @@ class Whole(Declaration, frozen=True):
     [
         (
             {"version": 3},
-            Fault(where=("version",), message="`version` must be one of `1`, `2`, not 3"),
+            Problem(where=("version",), message="`version` must be one of `1`, `2`, not 3"),
         ),
         (
             {"small": 7},
-            Fault(
+            Problem(
                 where=("small",),
                 message="`small` is wrong: Input should be less than or equal to 5",
             ),
         ),
         (
             {"token": "x"},
-            Fault(where=("token",), message="`token` must be a whole number, not what it is"),
+            Problem(where=("token",), message="`token` must be a whole number, not what it is"),
         ),
         (
             {"small": 1, "parts": [{"low": 10}]},
-            Fault(where=("parts", 0), message="`parts[0]` has `low` above `high`"),
+            Problem(where=("parts", 0), message="`parts[0]` has `low` above `high`"),
         ),
-        ({"parts": [{}]}, Fault(where=(), message="there are more `parts` than `small` says")),
+        ({"parts": [{}]}, Problem(where=(), message="there are more `parts` than `small` says")),
         (
             {"parts": [{"lo": 1}]},
-            Fault(
+            Problem(
                 where=("parts", 0, "lo"),
                 message="unknown key `parts[0].lo`",
                 value=1,
@@ -73,7 +73,7 @@ class Whole(Declaration, frozen=True):
         ),
     ],
 )
-def test_every_kind_of_fault_is_a_sentence(data: dict[str, Any], fault: Fault) -> None:
+def test_every_kind_of_fault_is_a_sentence(data: dict[str, Any], fault: Problem) -> None:
     """Whatever a model refuses, and also what its own checks say, is told with its path."""
     with pytest.raises(ValidationError) as caught:
         Whole.model_validate(data)

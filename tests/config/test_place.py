@@ -10,8 +10,8 @@ import tomli_w
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steersman.workflows.fault import Where
-from steersman.workflows.place import Spot, locate
+from steersman.workflows.positions import Spot, locate
+from steersman.workflows.problem import Where
 
 TEXT = dedent('''\
     top = """

@@ -11,7 +11,7 @@ from steersman.machines.policy import RoutesChoice
 from steersman.machines.routes import STEERSMAN
 from steersman.workflows.config import Config, load
 from steersman.workflows.paths import Paths
-from steersman.workflows.place import choose_for_folder, folder_file
+from steersman.workflows.positions import choose_for_folder, folder_file
 from steersman.workflows.routing import routes_for
 from steersman.workflows.trust import trust
 

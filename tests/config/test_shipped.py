@@ -8,7 +8,7 @@ import msgspec
 from steersman.ports.models.provider import ModelConfig
 from steersman.workflows.config import shipped, shipped_text
 from steersman.workflows.document import known_keys
-from steersman.workflows.fault import Where
+from steersman.workflows.problem import Where
 from steersman.workflows.routing import RouteFile
 from steersman.workflows.schema import entries, schema
 from steersman.workflows.settings import AgentSettings, ModelSettings, Settings

@@ -8,7 +8,7 @@ import pytest
 from steersman.machines.errors import ConfigError
 from steersman.machines.route_check import SAFETY, check_routes
 from steersman.workflows.document import parse_document
-from steersman.workflows.spelling import table_names
+from steersman.workflows.suggestions import table_names
 from steersman.workflows.table_file import named_table, read_table, table_text
 
 HEAD = 'name = "mine"\nbase = "steersman"\n'

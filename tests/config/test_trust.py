@@ -9,7 +9,7 @@ import pytest
 from steersman.machines.errors import ConfigError
 from steersman.workflows.config import Config, load, shipped
 from steersman.workflows.paths import Paths
-from steersman.workflows.place import choose_for_folder
+from steersman.workflows.positions import choose_for_folder
 from steersman.workflows.trust import is_trusted, trust
 
 Load = Callable[..., Config]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from steersman.gateway.host import Host
-from steersman.gateway.wish import Wish
+from steersman.gateway.launch_options import LaunchOptions
 from steersman.workflows.config import load
 from steersman.workflows.paths import Paths
 
@@ -32,7 +32,7 @@ def begin(tmp_path: Path) -> Generator[Begin]:
             environ = {"STEERSMAN_HOME": str(home)}
             paths = Paths.of(environ)
             folder = tmp_path / "project"
-            host = Host(paths, load(paths, folder, environ), environ, Wish())
+            host = Host(paths, load(paths, folder, environ), environ, LaunchOptions())
             closing.callback(host.close)
             return host
 

@@ -11,13 +11,8 @@ from steersman.actors.simulated.ports import Chances
 from steersman.actors.simulated.program import SimulatedProgram
 from steersman.actors.simulated.session import SimulationPlan
 from steersman.gateway.events.contract import Event
-from steersman.gateway.events.translation import Narrator
-from steersman.machines.disposition import (
-    DEFAULT_DISPOSITIONS,
-    Action,
-    DispositionRow,
-    Intent,
-)
+from steersman.gateway.events.translation import EventPublisher
+from steersman.machines.disposition import DEFAULT_DISPOSITIONS, Action, DispositionRow, Intent
 from steersman.machines.messages import UserMessage
 from steersman.machines.policy import Policy
 from steersman.machines.routing import Table
@@ -31,7 +26,7 @@ def program(heard: list[Event], chances: Chances, **settings: Any) -> SimulatedP
     """Begin a program whose events are gathered; its first message is told to work."""
     plan = SimulationPlan(policy=Policy(**settings), chances=chances, haste=0.0, longest_batch=1)
     made = SimulatedProgram(plan, Random(7), session_first)
-    made.environment.observers = (Narrator("s1", heard.append, lambda: 0.0),)
+    made.environment.observers = (EventPublisher("s1", heard.append, lambda: 0.0),)
     made.say(UserMessage(type="normal", content="work", intent=Intent.CONVERSE, client_id="c1"))
     return made
 

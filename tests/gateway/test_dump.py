@@ -14,8 +14,8 @@ from steersman.gateway.dumps.tree import draw_dump
 from steersman.gateway.host import Host
 from steersman.machines.disposition import Intent
 from steersman.machines.errors import StoreError
+from steersman.machines.internal_messages import Inspect, Kill
 from steersman.machines.messages import UserMessage
-from steersman.machines.orders import Inspect, Kill
 
 Begin = Callable[..., Host]
 ONLY_LIVE = ("mailbox", "restarts", "rule", "supervised", "waiting_for", "last_message")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from support.patience import seconds
 
+from steersman.gateway.offline_writer import QueueMirror
 from steersman.gateway.queue_file import document
-from steersman.gateway.scribe import Mirror
 from steersman.journal.queue_record import ItemRecord, QueueRecord
 
 
@@ -23,7 +23,7 @@ def test_the_newest_is_written(tmp_path: Path) -> None:
     """After many changes the file holds the last; an emptied queue leaves an empty list."""
     folder = tmp_path / "queues"
     for texts in (("a",), ()):
-        mirror = Mirror(folder, lambda text: None)
+        mirror = QueueMirror(folder, lambda text: None)
         for n in range(50):
             mirror.put("abc", document("abc", queue(*(f"{one}{n}" for one in texts)), 0.0))
         mirror.close()
@@ -36,7 +36,7 @@ def test_the_newest_is_written(tmp_path: Path) -> None:
 
 def test_what_was_never_there_is_not_made(tmp_path: Path) -> None:
     """An empty queue without a copy gets none."""
-    mirror = Mirror(tmp_path / "queues", lambda text: None)
+    mirror = QueueMirror(tmp_path / "queues", lambda text: None)
     mirror.put("abc", document("abc", queue(), 0.0))
     mirror.close()
     assert not (tmp_path / "queues").exists()
@@ -49,7 +49,7 @@ def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
     folder = tmp_path / "queues"
     folder.mkdir()
     (folder / "abc.toml").symlink_to(other)
-    mirror = Mirror(folder, lambda text: None)
+    mirror = QueueMirror(folder, lambda text: None)
     mirror.put("abc", document("abc", queue("a"), 0.0))
     mirror.close()
     assert other.read_text() == "mine"
@@ -66,7 +66,7 @@ def test_a_fault_is_told_once(tmp_path: Path) -> None:
         told.append(text)
         was_told.set()
 
-    mirror = Mirror(tmp_path / "file", tell)
+    mirror = QueueMirror(tmp_path / "file", tell)
     mirror.put("abc", document("abc", queue("a"), 0.0))
     assert was_told.wait(seconds(10.0))
     mirror.put("abc", document("abc", queue("b"), 0.0))

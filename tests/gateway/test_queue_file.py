@@ -7,14 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from steersman.gateway.queue_file import (
-    SavedItem,
-    document,
-    parse,
-    read_file,
-    write,
-    write_file,
-)
+from steersman.gateway.queue_file import SavedItem, document, parse, read_file, write, write_file
 from steersman.journal.queue_record import ItemRecord, QueueRecord
 from steersman.machines.errors import ConfigError
 

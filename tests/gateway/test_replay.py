@@ -7,12 +7,12 @@ from steersman.journal import entries as e
 from steersman.journal.codec import encode_entry
 from steersman.journal.entries import LimitReached
 from steersman.journal.store import StoredEntry
+from steersman.machines.classification import Keywords
 from steersman.machines.conversation import ChatMessage, ToolRequest
 from steersman.machines.delivery import Delivery, DeliveryRow
 from steersman.machines.policy import Policy, RoutesChoice
 from steersman.machines.routes import Routes
 from steersman.machines.routing import when
-from steersman.machines.words import Words
 from steersman.workflows.table_file import named_table
 
 
@@ -71,7 +71,7 @@ HELPER = (
 def under(name: str, *entries: e.Entry, children: tuple[e.Entry, ...] = (*KID, *HELPER)) -> Replay:
     """Replay a journal of the default table, in which these children work, under another one."""
     history = moments(journal(*FIRST, *children, *entries), Policy())
-    return replay(history, chosen, named_table(name), Words())
+    return replay(history, chosen, named_table(name), Keywords())
 
 
 def chosen(choice: RoutesChoice | None) -> Routes:
@@ -266,7 +266,7 @@ def test_a_named_steer_is_replayed_by_its_own_cause() -> None:
         deliveries=table.deliveries.override([deaf]),
     )
     history = moments(journal(*FIRST, *KID, *HELPER, said), Policy())
-    (found,) = replay(history, chosen, theirs, Words()).deviations
+    (found,) = replay(history, chosen, theirs, Keywords()).deviations
     assert brief(found) == (
         "message 2",
         "use tabs",

@@ -119,10 +119,10 @@ def test_a_choice_that_no_longer_fits_is_loud_and_can_be_taken_back(begin: Begin
 
 def begin_again(host: Host, more: str) -> Host:
     """Make another host on the same home, configured otherwise."""
-    from steersman.gateway.wish import Wish
+    from steersman.gateway.launch_options import LaunchOptions
     from steersman.workflows.config import load
 
     file = host.paths.config_file
     file.write_text(f"{file.read_text()}\n{more}\n")
     environ = {"STEERSMAN_HOME": str(host.paths.config)}
-    return Host(host.paths, load(host.paths, folder(host), environ), environ, Wish())
+    return Host(host.paths, load(host.paths, folder(host), environ), environ, LaunchOptions())

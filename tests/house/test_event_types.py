@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 BUILDER = ("gateway/events/run.py", "status=run.state", "statsu=run.state", '"statsu"')
-READER = ("cli/held.py", 'event["items"]', 'event["itmes"]', '"itmes"')
+READER = ("cli/following.py", 'event["items"]', 'event["itmes"]', '"itmes"')
 FORGETFUL = ("gateway/events/run.py", "run=session, ", "", '"run"')
 
 

@@ -14,7 +14,7 @@ import pytest
 PURE = {"threading", "time", "random", "uuid", "subprocess", "socket", "pykka", "asyncio", "os"}
 DECIDING = PURE - {"pykka", "asyncio", "os"}
 RUNTIME = {
-    "actors/departure.py",
+    "actors/termination.py",
     "actors/dispatcher.py",
     "actors/runtime.py",
 }  # threads and a clock

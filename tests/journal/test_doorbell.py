@@ -7,7 +7,7 @@ import pytest
 from support.patience import seconds
 
 from steersman.journal.folder import PrivateFolder
-from steersman.journal.presence import Doorbell, ring
+from steersman.journal.presence import WakeSocket, ring
 from steersman.machines.errors import StoreBusy
 
 
@@ -21,7 +21,7 @@ def folder(tmp_path, closing):
 
 def test_a_ring_ends_the_wait(folder):
     """A ring is heard by who waits, once, and by who comes later, once."""
-    bell = Doorbell(folder, "n1")
+    bell = WakeSocket(folder, "n1")
     waiting = threading.Thread(target=bell.wait, args=(60,))
     waiting.start()
     assert ring(folder, "n1")
@@ -35,7 +35,7 @@ def test_a_ring_ends_the_wait(folder):
 
 def test_closing_ends_the_wait(folder):
     """A bell that is closed lets go of who waits, and its socket is gone."""
-    bell = Doorbell(folder, "n1")
+    bell = WakeSocket(folder, "n1")
     waiting = threading.Thread(target=bell.wait, args=(60,))
     waiting.start()
     bell.close()
@@ -48,9 +48,9 @@ def test_closing_ends_the_wait(folder):
 
 def test_a_node_has_one_bell(folder):
     """A second bell of a living node is refused, and the first still rings."""
-    bell = Doorbell(folder, "n1")
+    bell = WakeSocket(folder, "n1")
     with pytest.raises(StoreBusy, match="n1"):
-        Doorbell(folder, "n1")
+        WakeSocket(folder, "n1")
     bell.wait(seconds(60))  # rung by the attempt
     bell.close()
 

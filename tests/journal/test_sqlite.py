@@ -9,7 +9,7 @@ import apsw
 import pytest
 from support.patience import seconds
 
-from steersman.journal import schema
+from steersman.journal import tables
 from steersman.journal.connection import Connection
 from steersman.journal.sqlite import SqliteStore
 from steersman.journal.store import Commit, Snapshot, StoredEntry
@@ -255,10 +255,10 @@ def spoil(file: Path, kind: str) -> None:
             execute(file, "CREATE TABLE bookmarks (url)")
         case "newer":
             execute(
-                file, f"PRAGMA user_version = {schema.NEVER_RELEASED + len(schema.MIGRATIONS) + 1}"
+                file, f"PRAGMA user_version = {tables.NEVER_RELEASED + len(tables.MIGRATIONS) + 1}"
             )
         case "older":
-            execute(file, f"PRAGMA user_version = {schema.NEVER_RELEASED}")
+            execute(file, f"PRAGMA user_version = {tables.NEVER_RELEASED}")
         case "folder":
             file.unlink()
             file.mkdir()
@@ -279,13 +279,13 @@ def test_an_older_database_is_brought_up_to_date(tmp_path, opened, make):
     store.close()
     raw = apsw.Connection(str(tmp_path / "home" / "journal.db"))
     connection = Connection(raw)
-    steps = (*schema.MIGRATIONS, "ALTER TABLE sessions ADD COLUMN extra TEXT NOT NULL DEFAULT 'e'")
+    steps = (*tables.MIGRATIONS, "ALTER TABLE sessions ADD COLUMN extra TEXT NOT NULL DEFAULT 'e'")
     with pytest.raises(apsw.SQLError):
-        schema.migrate(connection, (*steps, "CREATE TABLE half (a); SELECT nonsense"))
-    assert schema.check_version(connection) == 1
+        tables.migrate(connection, (*steps, "CREATE TABLE half (a); SELECT nonsense"))
+    assert tables.check_version(connection) == 1
     for _ in range(2):
-        schema.migrate(connection, steps)
-        assert schema.check_version(connection, steps) == 2
+        tables.migrate(connection, steps)
+        assert tables.check_version(connection, steps) == 2
         assert connection.rows("SELECT session, extra FROM sessions") == [("s1", "e")]
     raw.close()
 
@@ -295,7 +295,7 @@ def test_a_reader_does_not_upgrade(home, opened):
     opened().close()
     raw = apsw.Connection(str(home / "journal.db"), flags=apsw.SQLITE_OPEN_READONLY)
     with pytest.raises(StoreError, match="earlier version"):
-        schema.check_readable(Connection(raw), (*schema.MIGRATIONS, "SELECT 1"))
+        tables.check_readable(Connection(raw), (*tables.MIGRATIONS, "SELECT 1"))
     raw.close()
 
 

@@ -7,15 +7,7 @@ import pytest
 from msgspec.structs import replace
 from support.patience import seconds
 
-from steersman.journal.store import (
-    Commit,
-    Lease,
-    Loaded,
-    SessionRow,
-    Snapshot,
-    Store,
-    StoredEntry,
-)
+from steersman.journal.store import Commit, Lease, Loaded, SessionRow, Snapshot, Store, StoredEntry
 from steersman.machines.errors import MachineError, StoreError, UnknownSession, UsageError
 
 

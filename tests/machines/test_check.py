@@ -6,8 +6,8 @@ import pkgutil
 import pytest
 
 import steersman.machines
-from steersman.machines.check import MachineFault, check
 from steersman.machines.machine import Machine, State, Transition
+from steersman.machines.machine_check import MachineFault, check
 
 
 def machine(

@@ -8,17 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from steersman.machines.classification import Classification, classify
+from steersman.machines.classification import Classification, Keywords, classify
 from steersman.machines.disposition import Intent
-from steersman.machines.words import Words
 
 CONFIG = Path(__file__).parents[2] / "config.toml"
-WORDS = Words()
-STEERING = Words(steer=("actually", "instead", "wait", "correction:"))
+WORDS = Keywords()
+STEERING = Keywords(steer=("actually", "instead", "wait", "correction:"))
 COMMANDS = frozenset({"stop", "queue", "steer", "goal", "new"})
 
 
-def intent(text: str, words: Words = WORDS) -> Intent:
+def intent(text: str, words: Keywords = WORDS) -> Intent:
     """Classify by the words alone."""
     return classify(text, words, commands=COMMANDS).intent
 
@@ -336,37 +335,45 @@ def test_an_explicit_choice_decides(text: str, explicit: str, expected: Classifi
 @pytest.mark.parametrize(
     ("words", "text", "expected"),
     [
-        (Words(interrupt=("停止", "やめて"), filler=("请", "現在")), "停止", Intent.INTERRUPT_BARE),
-        (Words(interrupt=("停止", "やめて"), filler=("请",)), "请停止！", Intent.INTERRUPT_BARE),
-        (Words(interrupt=("停止",), filler=("请",)), "请停止测试", Intent.INTERRUPT_MORE),
-        (Words(interrupt=("停止",), filler=()), "他说「停止」", Intent.CONVERSE),
-        (Words(interrupt=("やめて",), filler=("もう",)), "もう、やめて。", Intent.INTERRUPT_BARE),
-        (Words(interrupt=("停",), filler=("请",)), "请停（现在）", Intent.INTERRUPT_MORE),
-        (Words(interrupt=("стоп",)), "СТОП!", Intent.INTERRUPT_BARE),
-        (Words(interrupt=("arrête",)), "Arre\u0302te !", Intent.INTERRUPT_BARE),
-        (Words(interrupt=("arrête",)), "arrete", Intent.CONVERSE),
-        (Words(interrupt=("STRASSE",)), "straße", Intent.INTERRUPT_BARE),
-        (Words(interrupt=("रुको",)), "रुको।", Intent.INTERRUPT_BARE),
-        (Words(interrupt=("रुको",)), "रुकोगे", Intent.CONVERSE),
-        (Words(interrupt=("توقف",)), "توقف؟", Intent.INTERRUPT_BARE),
-        (Words(interrupt=("หยุด",), filler=("ครับ",)), "หยุดครับ", Intent.INTERRUPT_BARE),
-        (Words(interrupt=("멈춰",)), "멈춰!", Intent.INTERRUPT_BARE),
         (
-            Words(interrupt=("s'il te plaît arrête",)),
+            Keywords(interrupt=("停止", "やめて"), filler=("请", "現在")),
+            "停止",
+            Intent.INTERRUPT_BARE,
+        ),
+        (Keywords(interrupt=("停止", "やめて"), filler=("请",)), "请停止！", Intent.INTERRUPT_BARE),
+        (Keywords(interrupt=("停止",), filler=("请",)), "请停止测试", Intent.INTERRUPT_MORE),
+        (Keywords(interrupt=("停止",), filler=()), "他说「停止」", Intent.CONVERSE),
+        (
+            Keywords(interrupt=("やめて",), filler=("もう",)),
+            "もう、やめて。",
+            Intent.INTERRUPT_BARE,
+        ),
+        (Keywords(interrupt=("停",), filler=("请",)), "请停（现在）", Intent.INTERRUPT_MORE),
+        (Keywords(interrupt=("стоп",)), "СТОП!", Intent.INTERRUPT_BARE),
+        (Keywords(interrupt=("arrête",)), "Arre\u0302te !", Intent.INTERRUPT_BARE),
+        (Keywords(interrupt=("arrête",)), "arrete", Intent.CONVERSE),
+        (Keywords(interrupt=("STRASSE",)), "straße", Intent.INTERRUPT_BARE),
+        (Keywords(interrupt=("रुको",)), "रुको।", Intent.INTERRUPT_BARE),
+        (Keywords(interrupt=("रुको",)), "रुकोगे", Intent.CONVERSE),
+        (Keywords(interrupt=("توقف",)), "توقف؟", Intent.INTERRUPT_BARE),
+        (Keywords(interrupt=("หยุด",), filler=("ครับ",)), "หยุดครับ", Intent.INTERRUPT_BARE),
+        (Keywords(interrupt=("멈춰",)), "멈춰!", Intent.INTERRUPT_BARE),
+        (
+            Keywords(interrupt=("s'il te plaît arrête",)),
             "S’il te plaît, arrête",
             Intent.INTERRUPT_BARE,
         ),
-        (Words(interrupt=("non-stop",)), "non-stop", Intent.INTERRUPT_BARE),
-        (Words(interrupt=()), "stop", Intent.CONVERSE),
-        (Words(interrupt=("", "  ", "!")), "! hello", Intent.CONVERSE),
-        (Words(interrupt=("halt",)), "undo that", Intent.CONVERSE),
-        (Words(filler=()), "please stop", Intent.INTERRUPT_MORE),
-        (Words(filler=("right away",)), "stop right away", Intent.INTERRUPT_BARE),
-        (Words(filler=("right away",)), "stop right", Intent.INTERRUPT_MORE),
-        (Words(interrupt=("stop",), steer=("stop",)), "stop", Intent.INTERRUPT_BARE),
+        (Keywords(interrupt=("non-stop",)), "non-stop", Intent.INTERRUPT_BARE),
+        (Keywords(interrupt=()), "stop", Intent.CONVERSE),
+        (Keywords(interrupt=("", "  ", "!")), "! hello", Intent.CONVERSE),
+        (Keywords(interrupt=("halt",)), "undo that", Intent.CONVERSE),
+        (Keywords(filler=()), "please stop", Intent.INTERRUPT_MORE),
+        (Keywords(filler=("right away",)), "stop right away", Intent.INTERRUPT_BARE),
+        (Keywords(filler=("right away",)), "stop right", Intent.INTERRUPT_MORE),
+        (Keywords(interrupt=("stop",), steer=("stop",)), "stop", Intent.INTERRUPT_BARE),
     ],
 )
-def test_the_lists_are_configurable(words: Words, text: str, expected: Intent) -> None:
+def test_the_lists_are_configurable(words: Keywords, text: str, expected: Intent) -> None:
     """Entries of any language and length work, also where words have no spaces between them."""
     assert intent(text, words) is expected
 

@@ -7,7 +7,7 @@ from blackbox.goal_table import REACHED
 from simulation.goal_moves import rows
 
 from steersman.machines.lifecycles import GOAL
-from steersman.machines.step import Refusal, step
+from steersman.machines.machine import Refusal, step
 
 MOVES = {
     ("lined_up", "begin"): "active",

@@ -3,7 +3,7 @@
 import pytest
 
 from steersman.machines.conversation import Usage
-from steersman.machines.limits import Account, Limits
+from steersman.machines.policy import Account, Limits
 
 CALL = Usage(input=400, output=100, cost=0.5)
 

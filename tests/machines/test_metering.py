@@ -3,7 +3,7 @@
 import pytest
 
 from steersman.machines.conversation import Usage
-from steersman.machines.limits import Price
+from steersman.machines.policy import Price
 
 
 @pytest.mark.parametrize(

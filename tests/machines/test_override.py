@@ -5,13 +5,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from steersman.actors.decisions import stopping
+from steersman.machines.custom_routes import (
+    GIFTS,
+    TARGETS,
+    InvalidRoute,
+    Override,
+    RouteOutcome,
+    put_in_front,
+)
 from steersman.machines.delivery import Cause, deliver
 from steersman.machines.disposition import dispose
-from steersman.machines.override import GIFTS, TARGETS, Gift, Misfit, Override, put_in_front
 from steersman.machines.route_check import CONVERSATIONAL, check_routes
 from steersman.machines.routes import STEERSMAN, Routes
 
-STEER_CHILDREN = (Gift(to=("children.active",), what="steer"),)
+STEER_CHILDREN = (RouteOutcome(to=("children.active",), what="steer"),)
 
 
 def in_front(*overrides: Override) -> Routes:
@@ -49,7 +56,7 @@ def test_a_route_for_talk(
     gifts: list[tuple[str, str]], situation: str, expected: tuple[str, str, str]
 ) -> None:
     """A known cause is named where it has just this reach; otherwise the route brings its own."""
-    deliveries = tuple(Gift(to=(to,), what=what) for to, what in gifts)
+    deliveries = tuple(RouteOutcome(to=(to,), what=what) for to, what in gifts)
     mine = Override(
         name="mine", message=("converse",), when={"situation": (situation,)}, deliver=deliveries
     )
@@ -59,7 +66,7 @@ def test_a_route_for_talk(
 def test_a_route_with_a_cause_of_its_own_reaches_nobody_else() -> None:
     """Who is not named gets nothing, and the result is as safe as before."""
     mine = Override(
-        name="wide", message=("converse",), deliver=(Gift(to=("children",), what="steer"),)
+        name="wide", message=("converse",), deliver=(RouteOutcome(to=("children",), what="steer"),)
     )
     routes = in_front(mine)
     reach = {"foreground_child": "steer", "background_child": "steer"}
@@ -78,7 +85,7 @@ def test_a_route_without_a_place_applies_where_it_is_possible() -> None:
 
 def test_a_route_for_a_cause() -> None:
     """It changes what some get, and leaves the others alone."""
-    gift = Gift(to=("children.background", "side_talks"), what="cancel")
+    gift = RouteOutcome(to=("children.background", "side_talks"), what="cancel")
     routes = in_front(
         Override(name="all", causes=("timeout",), deliver=(gift,), why="No more money.")
     )
@@ -94,7 +101,7 @@ def test_a_route_for_a_cause() -> None:
 
 def test_a_route_for_a_time_limit_is_what_the_child_asks() -> None:
     """The example of docs/routing.md: the child's own stop reaches its children in the background."""
-    gift = Gift(to=("children.background",), what="cancel")
+    gift = RouteOutcome(to=("children.background",), what="cancel")
     why = "What a child has started in the background is stopped with it."
     routes = in_front(Override(name="same-limit", causes=("timeout",), deliver=(gift,), why=why))
     assert check_routes(routes.dispositions, routes.deliveries) == ()
@@ -117,7 +124,9 @@ def test_a_route_that_nothing_carries_out_is_refused(
     cause: str, target: str, what: str, reason: str
 ) -> None:
     """What a route promises is what runs; `routes check` says why it would not."""
-    route = Override(name="a", causes=(cause,), deliver=(Gift(to=(target,), what=what),), why="So.")
+    route = Override(
+        name="a", causes=(cause,), deliver=(RouteOutcome(to=(target,), what=what),), why="So."
+    )
     routes, misfits = put_in_front(STEERSMAN, [route])
     assert misfits == ()
     faults = check_routes(routes.dispositions, routes.deliveries)
@@ -128,10 +137,10 @@ def test_a_route_that_nothing_carries_out_is_refused(
 def test_a_message_knows_what_another_route_made_of_a_cause() -> None:
     """A cause that a route widened is no longer the one that stops the turn alone."""
     wide = Override(
-        name="wide", causes=("message",), deliver=(Gift(to=("children",), what="cancel"),)
+        name="wide", causes=("message",), deliver=(RouteOutcome(to=("children",), what="cancel"),)
     )
     plain = Override(
-        name="plain", message=("converse",), deliver=(Gift(to=("self",), what="cancel"),)
+        name="plain", message=("converse",), deliver=(RouteOutcome(to=("self",), what="cancel"),)
     )
     assert said(in_front(plain), "converse", "busy")[2] == "message"
     assert said(in_front(wide, plain), "converse", "busy")[2] == "more_word"
@@ -143,9 +152,11 @@ def test_the_first_of_several_routes_wins() -> None:
         name="a",
         message=("converse",),
         when={"busy": ("interrupt",)},
-        deliver=(Gift(to=("self",), what="queue"),),
+        deliver=(RouteOutcome(to=("self",), what="queue"),),
     )
-    steer = Override(name="b", message=("converse",), deliver=(Gift(to=("self",), what="steer"),))
+    steer = Override(
+        name="b", message=("converse",), deliver=(RouteOutcome(to=("self",), what="steer"),)
+    )
     assert said(in_front(queue, steer), "converse", "busy")[0] == "a"
     assert said(in_front(steer, queue), "converse", "busy")[0] == "b"
 
@@ -167,7 +178,9 @@ def test_the_first_of_several_routes_wins() -> None:
         ),
         (
             Override(
-                name="a", message=("converse",), deliver=(Gift(to=("children",), what="queue"),)
+                name="a",
+                message=("converse",),
+                deliver=(RouteOutcome(to=("children",), what="queue"),),
             ),
             "deliver",
             "`queue` goes only to `self`",
@@ -176,7 +189,7 @@ def test_the_first_of_several_routes_wins() -> None:
             Override(
                 name="a",
                 message=("converse",),
-                deliver=(Gift(to=("self", "children"), what="steer"),),
+                deliver=(RouteOutcome(to=("self", "children"), what="steer"),),
             ),
             "deliver",
             "a steer is for the turn or for others, and not for both",
@@ -185,30 +198,43 @@ def test_the_first_of_several_routes_wins() -> None:
             Override(
                 name="a",
                 message=("converse",),
-                deliver=(Gift(to=("self",), what="cancel"), Gift(to=("children",), what="steer")),
+                deliver=(
+                    RouteOutcome(to=("self",), what="cancel"),
+                    RouteOutcome(to=("children",), what="steer"),
+                ),
             ),
             "deliver",
             "a message interrupts or steers, and does not do both",
         ),
         (
-            Override(name="a", message=("converse",), deliver=(Gift(to=("self",), what="none"),)),
+            Override(
+                name="a", message=("converse",), deliver=(RouteOutcome(to=("self",), what="none"),)
+            ),
             "deliver",
             "there is no recipient: the message would be lost",
         ),
         (
-            Override(name="a", message=("converse",), deliver=(Gift(to=("self",), what="refuse"),)),
+            Override(
+                name="a",
+                message=("converse",),
+                deliver=(RouteOutcome(to=("self",), what="refuse"),),
+            ),
             "deliver",
             "a refusal needs an `ack` with the reason",
         ),
         (
             Override(
-                name="a", message=("converse",), deliver=(Gift(to=("self",), what="finalize"),)
+                name="a",
+                message=("converse",),
+                deliver=(RouteOutcome(to=("self",), what="finalize"),),
             ),
             "deliver",
             "a message can stop the session; `/finalize` ends it permanently",
         ),
         (
-            Override(name="a", message=("command",), deliver=(Gift(to=("self",), what="queue"),)),
+            Override(
+                name="a", message=("command",), deliver=(RouteOutcome(to=("self",), what="queue"),)
+            ),
             "message",
             "a slash command is carried out before any route is asked",
         ),
@@ -217,7 +243,7 @@ def test_the_first_of_several_routes_wins() -> None:
                 name="a",
                 message=("converse",),
                 when={"situation": ("busy",)},
-                deliver=(Gift(to=("self",), what="turn"),),
+                deliver=(RouteOutcome(to=("self",), what="turn"),),
             ),
             "when",
             "while the session is busy a message cannot be run",
@@ -227,19 +253,25 @@ def test_the_first_of_several_routes_wins() -> None:
                 name="a",
                 message=("converse",),
                 when={"situation": ("idle",)},
-                deliver=(Gift(to=("self",), what="steer"),),
+                deliver=(RouteOutcome(to=("self",), what="steer"),),
             ),
             "when",
             "while the session is idle a message cannot be a steer: "
             "no turn runs that could take it in",
         ),
         (
-            Override(name="a", causes=("stop",), deliver=(Gift(to=("self",), what="queue"),)),
+            Override(
+                name="a", causes=("stop",), deliver=(RouteOutcome(to=("self",), what="queue"),)
+            ),
             "deliver",
             "a cause has no text for a `queue`",
         ),
         (
-            Override(name="a", causes=("timeout",), deliver=(Gift(to=("children",), what="none"),)),
+            Override(
+                name="a",
+                causes=("timeout",),
+                deliver=(RouteOutcome(to=("children",), what="none"),),
+            ),
             "deliver",
             "`none` needs the reason in `why`",
         ),
@@ -247,7 +279,7 @@ def test_the_first_of_several_routes_wins() -> None:
             Override(
                 name="a",
                 causes=("stop",),
-                deliver=(Gift(to=("self",), what="cancel"),),
+                deliver=(RouteOutcome(to=("self",), what="cancel"),),
                 ack="queued",
             ),
             "ack",
@@ -262,7 +294,10 @@ def test_what_a_route_cannot_mean(route: Override, key: str, message: str) -> No
 
 def test_a_route_may_not_have_the_name_of_anothers_row() -> None:
     """A route with several gifts becomes several rows, each with a name."""
-    both = (Gift(to=("self",), what="cancel"), Gift(to=("children",), what="cancel"))
+    both = (
+        RouteOutcome(to=("self",), what="cancel"),
+        RouteOutcome(to=("children",), what="cancel"),
+    )
     first = Override(name="a", causes=("timeout",), deliver=both)
     second = Override(name="a-2", causes=("budget",), deliver=both)
     assert misfits_of(first, second) == [(1, "name", "`a-2` is the name of another route already")]
@@ -278,11 +313,13 @@ def test_all_misfits_are_told_at_once_and_nothing_is_changed() -> None:
 
 def test_a_route_behind_one_that_takes_all_is_dead() -> None:
     """It would never be asked; that is a mistake."""
-    first = Override(name="a", message=("converse",), deliver=(Gift(to=("self",), what="queue"),))
+    first = Override(
+        name="a", message=("converse",), deliver=(RouteOutcome(to=("self",), what="queue"),)
+    )
     second = Override(name="b", message=("converse",), deliver=STEER_CHILDREN)
     _, misfits = put_in_front(STEERSMAN, [first, second])
     message = "never decides anything: earlier routes match wherever it does"
-    assert misfits == (Misfit(route=1, key="", message=message),)
+    assert misfits == (InvalidRoute(route=1, key="", message=message),)
 
 
 @pytest.mark.parametrize(
@@ -290,7 +327,9 @@ def test_a_route_behind_one_that_takes_all_is_dead() -> None:
     [
         (
             Override(
-                name="a", message=("converse",), deliver=(Gift(to=("children",), what="cancel"),)
+                name="a",
+                message=("converse",),
+                deliver=(RouteOutcome(to=("children",), what="cancel"),),
             ),
             "kills-child",
         ),
@@ -298,13 +337,15 @@ def test_a_route_behind_one_that_takes_all_is_dead() -> None:
             Override(
                 name="a",
                 message=("interrupt_more",),
-                deliver=(Gift(to=("everybody",), what="cancel"),),
+                deliver=(RouteOutcome(to=("everybody",), what="cancel"),),
             ),
             "kills-child",
         ),
         (
             Override(
-                name="a", causes=("turn_end",), deliver=(Gift(to=("children",), what="cancel"),)
+                name="a",
+                causes=("turn_end",),
+                deliver=(RouteOutcome(to=("children",), what="cancel"),),
             ),
             "kills-child",
         ),
@@ -312,7 +353,7 @@ def test_a_route_behind_one_that_takes_all_is_dead() -> None:
             Override(
                 name="a",
                 message=("interrupt_bare",),
-                deliver=(Gift(to=("self",), what="queue"),),
+                deliver=(RouteOutcome(to=("self",), what="queue"),),
                 ack="queued",
             ),
             "unheard",
@@ -321,7 +362,7 @@ def test_a_route_behind_one_that_takes_all_is_dead() -> None:
             Override(
                 name="a",
                 causes=("stop",),
-                deliver=(Gift(to=("children",), what="none"),),
+                deliver=(RouteOutcome(to=("children",), what="none"),),
                 why="Busy.",
             ),
             "unheard",
@@ -330,7 +371,7 @@ def test_a_route_behind_one_that_takes_all_is_dead() -> None:
             Override(
                 name="a",
                 message=("explicit_interrupt",),
-                deliver=(Gift(to=("self",), what="refuse"),),
+                deliver=(RouteOutcome(to=("self",), what="refuse"),),
                 ack="queued",
             ),
             "dropped-control",
@@ -363,9 +404,11 @@ def routes_of_any_kind(draw: st.DrawFn) -> Override:
     }
     what = draw(st.sampled_from(list(GIFTS)))
     target = "self" if what in ("turn", "queue", "refuse") else draw(st.sampled_from(list(TARGETS)))
-    gifts = [Gift(to=(target,), what=what)]
+    gifts = [RouteOutcome(to=(target,), what=what)]
     if target != "self" and draw(st.booleans()):
-        gifts.append(Gift(to=("self",), what=draw(st.sampled_from(["steer", "cancel", "none"]))))
+        gifts.append(
+            RouteOutcome(to=("self",), what=draw(st.sampled_from(["steer", "cancel", "none"])))
+        )
     name = draw(st.sampled_from("abcdef"))
     if draw(st.integers(0, 3)):
         said = tuple(draw(st.sets(st.sampled_from(table["intent"][:8]), min_size=1, max_size=2)))

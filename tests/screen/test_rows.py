@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from prompt_toolkit.layout.screen import Char, Screen
 from prompt_toolkit.utils import get_cwidth
 
+from steersman.cli.screen.appearance import Appearance, Row
 from steersman.cli.screen.bar import bar, duration
-from steersman.cli.screen.line import Pastes
-from steersman.cli.screen.look import Appearance, Row
+from steersman.cli.screen.history import InputHistory
+from steersman.cli.screen.input_line import Pastes
+from steersman.cli.screen.layout import breaks_rows, rows_added
 from steersman.cli.screen.markdown import Markdown, Stream
-from steersman.cli.screen.past import Past
-from steersman.cli.screen.resizing import breaks_rows, rows_added
 from steersman.cli.screen.screen import card_rows, replacing
 from steersman.cli.screen.status import Status
 from steersman.cli.screen.transcript import ended_rows, unfolded_rows
@@ -252,10 +252,10 @@ def test_rows_that_a_narrower_window_adds(
 def test_the_past_is_private_and_holds_no_secret(tmp_path: Path) -> None:
     """It is there for the next program, newest first, without keys, pastes and what began blank."""
     path = tmp_path / "state" / "history.jsonl"
-    past = Past(path, {"MY_API_KEY": "hunter2hunter2"})
+    past = InputHistory(path, {"MY_API_KEY": "hunter2hunter2"})
     for text in ("one\ntwo", "use hunter2hunter2", " hidden", "see [Pasted #1: 9 lines]"):
         past.append_string(text)
-    assert list(Past(path, {}).load_history_strings()) == ["use …", "one\ntwo"]
+    assert list(InputHistory(path, {}).load_history_strings()) == ["use …", "one\ntwo"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     path.write_text('"good"\nbroken\n{"a": 1}\n', "utf-8")
-    assert list(Past(path, {}).load_history_strings()) == ["good"]
+    assert list(InputHistory(path, {}).load_history_strings()) == ["good"]

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from steersman.cli.begun import Begun
-from steersman.cli.screen.look import Appearance
+from steersman.cli.following import StartedTurns
+from steersman.cli.screen.appearance import Appearance
 from steersman.cli.screen.transcript import Transcript, running_row
 
 
@@ -42,7 +42,7 @@ def started(item: str, number: int) -> dict[str, Any]:
 )
 def test_whose_turn_begins(events: list[dict[str, Any]], told: str) -> None:
     """It is said of what waited or was interrupted, in its newest words; of nothing else, and once."""
-    begun = Begun()
+    begun = StartedTurns()
     assert [begun.hear(one) for one in events] == [""] * len(events)
     assert begun.hear(started("m1", 1)) == told
     assert begun.hear(started("m1", 1)) == ""

@@ -18,10 +18,9 @@ from steersman.actors.environment import Environment
 from steersman.cli.machines import MACHINES
 from steersman.machines.delivery import DEFAULT_DELIVERIES
 from steersman.machines.disposition import DEFAULT_DISPOSITIONS
-from steersman.machines.machine import Machine
-from steersman.machines.returning import DEFAULT_RETURNS
+from steersman.machines.machine import Machine, Step, _engine  # pyright: ignore[reportPrivateUsage]
+from steersman.machines.result_routing import DEFAULT_RETURNS
 from steersman.machines.routing import Key, Table
-from steersman.machines.step import Step, _engine  # pyright: ignore[reportPrivateUsage]
 
 __all__ = ["ASKED", "MOVED", "REASONS", "Coverage", "Point", "count_tables", "counted", "summary"]
 

@@ -28,15 +28,21 @@ from steersman.actors.simulated.program import ROOT, SimulatedProgram
 from steersman.journal import entries as e
 from steersman.journal.child_record import ChildRecord, apply_to_children, at_work, names_for
 from steersman.journal.record import SessionRecord, apply
-from steersman.machines.agent_call import AnswerAgent
-from steersman.machines.delegation import CloseChild, SideTalk
+from steersman.machines.delegation_messages import CloseChild, SideTalk
 from steersman.machines.delivery import DEFAULT_DELIVERIES, Delivery, deliver
 from steersman.machines.effects import CallModel, RunTool, Summarise
-from steersman.machines.facts import StoreLost
+from steersman.machines.goal_messages import (
+    AskJudge,
+    AwaitCondition,
+    CountChanges,
+    GoalTimer,
+    RunGate,
+)
 from steersman.machines.lifecycles import SUBAGENT
 from steersman.machines.messages import QueueChange, ResumeQueue, TakeBack, UserMessage
-from steersman.machines.pursuit import AskJudge, AwaitCondition, CountChanges, GoalTimer, RunGate
-from steersman.machines.workflow_order import LookBefore
+from steersman.machines.port_results import AnswerAgent
+from steersman.machines.transient_events import StoreLost
+from steersman.machines.workflow_messages import LookBefore
 
 __all__ = ["check_families", "check_family_at_rest", "check_talk"]
 

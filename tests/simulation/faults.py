@@ -13,20 +13,20 @@ from steersman.actors import ledger
 from steersman.actors.children import ChildSupervisor
 from steersman.actors.decisions import children, queueing, routing, stopping, turning
 from steersman.actors.decisions.decision import Decision
-from steersman.actors.decisions.rearrangement import Rearranged
-from steersman.actors.ledger import Held, Outbox
+from steersman.actors.decisions.rearrangement import QueueEdit
+from steersman.actors.ledger import Outbox, OutboxItem
 from steersman.actors.mailbox import tell
 from steersman.actors.session import Session
 from steersman.journal import entries as e
 from steersman.journal import record as records
 from steersman.journal.record import SessionRecord
-from steersman.machines.delegation import ResumeChildren
+from steersman.machines.delegation_messages import ResumeChildren
 from steersman.machines.delivery import Cause, Delivery, Relation
 from steersman.machines.effects import RunTool, StopTool
+from steersman.machines.internal_messages import ChildrenClosed
 from steersman.machines.lifecycles import SESSION
 from steersman.machines.machine import Transition
 from steersman.machines.messages import QueueChange
-from steersman.machines.orders import ChildrenClosed
 
 __all__ = ["FAULTS", "NO_LAST_WORD", "WITHIN", "Fault", "run_with"]
 
@@ -93,7 +93,7 @@ def _start_and_release(session: Session) -> None:
         tell(session.actor_ref, QueueChange(op="release"))
 
 
-def _release_all(outbox: Outbox, seq: int) -> Iterator[Held]:
+def _release_all(outbox: Outbox, seq: int) -> Iterator[OutboxItem]:
     return _RELEASE(outbox, 1_000_000_000)
 
 
@@ -121,7 +121,7 @@ def _perform_tools_twice(self: ledger.Ledger, effect: Any, reply_to: Any) -> Non
         _PERFORM(self, effect, reply_to)
 
 
-def _withdraw_what_is_taken_back(*arguments: Any) -> Rearranged:
+def _withdraw_what_is_taken_back(*arguments: Any) -> QueueEdit:
     found = _TAKEN_BACK(*arguments)
     entries = tuple(
         e.Withdrawn(item=entry.item) if isinstance(entry, e.Requeued) else entry

@@ -6,12 +6,12 @@ from simulation.faults import Fault
 
 from steersman.actors.decisions import goals
 from steersman.actors.decisions.decision import Decision
-from steersman.actors.decisions.goals import Rest
+from steersman.actors.decisions.goals import GoalBoundary
 from steersman.actors.goal import Goal
 from steersman.journal.goal_record import GoalRecord
 from steersman.journal.record import SessionRecord
+from steersman.machines.goal_messages import ChangeGoal, SetGoal
 from steersman.machines.policy import GoalPolicy
-from steersman.machines.pursuit import ChangeGoal, SetGoal
 
 __all__ = ["GOAL_FAULTS"]
 
@@ -26,7 +26,7 @@ def _paused_at_the_end_only(record: SessionRecord, environment: Any) -> tuple[An
     return _PAUSED(record, environment) if record.state == "finalizing" else ()
 
 
-def _judge_again(actor: Goal, goal: GoalRecord, at: Rest) -> None:
+def _judge_again(actor: Goal, goal: GoalRecord, at: GoalBoundary) -> None:
     if goal.state == "active" and at.status == "completed":
         actor._begin_judging(goal, at)
     else:

@@ -8,8 +8,7 @@ from steersman.journal import entries as e
 from steersman.journal.goal_record import VERDICT_EVENTS
 from steersman.journal.record import SessionRecord, apply
 from steersman.machines.lifecycles import JUDGE
-from steersman.machines.machine import Machine
-from steersman.machines.step import Step, step
+from steersman.machines.machine import Machine, Step, step
 
 __all__ = ["Move", "goal_moves", "rows", "watched"]
 

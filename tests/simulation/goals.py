@@ -34,6 +34,7 @@ from steersman.journal import entries as e
 from steersman.journal.record import SessionRecord, apply
 from steersman.machines.disposition import Intent
 from steersman.machines.effects import CallModel
+from steersman.machines.goal_messages import AskJudge, AwaitCondition, ChangeGoal, RunGate, SetGoal
 from steersman.machines.messages import (
     Finalize,
     Interrupt,
@@ -43,7 +44,6 @@ from steersman.machines.messages import (
     UserMessage,
 )
 from steersman.machines.policy import GoalPolicy, Policy
-from steersman.machines.pursuit import AskJudge, AwaitCondition, ChangeGoal, RunGate, SetGoal
 
 __all__ = ["GoalScenario", "check_goals"]
 

@@ -40,7 +40,7 @@ from steersman.journal.record import SessionRecord, apply, grown
 from steersman.journal.recovery import load_record
 from steersman.machines.conversation import ChatMessage
 from steersman.machines.effects import CallModel, CancelModel, RestoreFiles, RunTool, StopTool
-from steersman.machines.facts import MessageKnown, MessageRejected, StoreLost
+from steersman.machines.goal_messages import ChangeGoal, SetGoal, StopJudging
 from steersman.machines.lifecycles import ITEM, TURN
 from steersman.machines.messages import (
     Compact,
@@ -50,7 +50,7 @@ from steersman.machines.messages import (
     TakeBack,
     UserMessage,
 )
-from steersman.machines.pursuit import ChangeGoal, SetGoal, StopJudging
+from steersman.machines.transient_events import MessageKnown, MessageRejected, StoreLost
 
 __all__ = [
     "HISTORY",

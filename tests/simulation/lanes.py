@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from steersman.actors.actor import Actor
-from steersman.machines.delegation import (
+from steersman.machines.delegation_messages import (
     ChildOpened,
     ChildReport,
     Delegate,
@@ -13,6 +13,8 @@ from steersman.machines.delegation import (
     PassSteer,
     StopChild,
 )
+from steersman.machines.goal_messages import ConditionMet, GateEnded, JudgeAnswered
+from steersman.machines.internal_messages import Committed, Down, Enqueue, Kill, StoreBroke, Wake
 from steersman.machines.messages import (
     Compact,
     Finalize,
@@ -22,9 +24,7 @@ from steersman.machines.messages import (
     Suspend,
     UserMessage,
 )
-from steersman.machines.orders import Committed, Down, Enqueue, Kill, StoreBroke, Wake
-from steersman.machines.pursuit import ConditionMet, GateEnded, JudgeAnswered
-from steersman.machines.results import (
+from steersman.machines.port_results import (
     ModelAnswered,
     ModelFailed,
     ModelNoticed,

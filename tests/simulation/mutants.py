@@ -16,14 +16,14 @@ from steersman.actors import ledger, mailbox
 from steersman.actors import session as sessions
 from steersman.actors import supervisor as supervisors
 from steersman.actors.decisions import children, queueing, routing, stopping
-from steersman.actors.ledger import Held, Outbox
+from steersman.actors.ledger import Outbox, OutboxItem
 from steersman.actors.supervisor import ChildSpec, Supervisor
 from steersman.journal import entries as e
 from steersman.journal import fold
 from steersman.journal import record as records
 from steersman.journal.entries import AllowanceGiven, JudgingBegun
 from steersman.journal.record import SessionRecord
-from steersman.machines import step as steps
+from steersman.machines import machine as steps
 from steersman.machines.delivery import DEFAULT_DELIVERIES, Cause, Delivery, Relation
 from steersman.machines.disposition import (
     DEFAULT_DISPOSITIONS,
@@ -35,12 +35,12 @@ from steersman.machines.disposition import (
     Strategy,
 )
 from steersman.machines.effects import CallModel, RunTool
+from steersman.machines.internal_messages import Committed
 from steersman.machines.lifecycles import ITEM, SESSION, SUBAGENT, TURN
-from steersman.machines.limits import Account
 from steersman.machines.machine import Machine
 from steersman.machines.messages import Finalize, Interrupt, Lane, UserMessage
-from steersman.machines.orders import Committed
-from steersman.machines.returning import DEFAULT_RETURNS, Awaited, Return, SessionOwner
+from steersman.machines.policy import Account
+from steersman.machines.result_routing import DEFAULT_RETURNS, Awaited, Return, SessionOwner
 from steersman.machines.routing import Table
 
 __all__ = ["GONE", "MUTANTS", "Mutant"]
@@ -124,7 +124,7 @@ def _step_anywhere(machine: Machine, state: str, event: str, facts: Any = frozen
     return steps.Step(state=state) if isinstance(answer, steps.Refusal) else answer
 
 
-def _hold_only_what_acts(outbox: Outbox, held: Held) -> None:
+def _hold_only_what_acts(outbox: Outbox, held: OutboxItem) -> None:
     if held.effects and not any(isinstance(effect, CallModel | RunTool) for effect in held.effects):
         outbox._held.insert(0, replace(held, seq=0))
     else:

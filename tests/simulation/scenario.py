@@ -26,9 +26,8 @@ from steersman.actors.simulated.session import AGENTS, SimulationPlan
 from steersman.actors.simulated.simulation import PriorityChooser, UniformChooser
 from steersman.actors.simulated.writer import Failure
 from steersman.journal import entries as e
-from steersman.machines.limits import Limits
 from steersman.machines.messages import Answer, Interrupt
-from steersman.machines.policy import CompactionPolicy, DelegationPolicy, Policy
+from steersman.machines.policy import CompactionPolicy, DelegationPolicy, Limits, Policy
 
 MOST_STEPS = 20_000
 MOST_SECONDS = 2_000.0

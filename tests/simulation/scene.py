@@ -17,7 +17,7 @@ from steersman.journal.record import SessionRecord
 from steersman.machines.conversation import ToolRequest
 from steersman.machines.effects import CallModel, RunTool
 from steersman.machines.policy import DelegationPolicy, Policy
-from steersman.machines.results import ModelAnswered, ToolFinished
+from steersman.machines.port_results import ModelAnswered, ToolFinished
 
 __all__ = [
     "SESSION_FIRST",

@@ -26,13 +26,14 @@ from steersman.actors.system import ActorSystem
 from steersman.journal import entries as e
 from steersman.journal.entries import AllowanceGiven, JudgingBegun
 from steersman.journal.record import SessionRecord, apply
-from steersman.machines.delegation import Delegate, EndChild, OpenChild, SideTalk
-from steersman.machines.delivery import (
-    Relation,
-)
+from steersman.machines.delegation_messages import Delegate, EndChild, OpenChild, SideTalk
+from steersman.machines.delivery import Relation
 from steersman.machines.disposition import Intent
 from steersman.machines.effects import CallModel, RunTool
 from steersman.machines.errors import AdmissionRefused
+from steersman.machines.goal_messages import AskJudge, RunGate, SetGoal
+from steersman.machines.internal_messages import Down
+from steersman.machines.machine import Refusal
 from steersman.machines.messages import (
     Answer,
     Finalize,
@@ -42,10 +43,7 @@ from steersman.machines.messages import (
     Suspend,
     UserMessage,
 )
-from steersman.machines.orders import Down
 from steersman.machines.policy import GoalPolicy
-from steersman.machines.pursuit import AskJudge, RunGate, SetGoal
-from steersman.machines.step import Refusal
 
 
 def kinds(made: SimulatedProgram) -> list[str]:

@@ -12,7 +12,7 @@ from steersman.actors.simulated.happening import Appended
 from steersman.actors.simulated.program import SimulatedProgram
 from steersman.journal import entries as e
 from steersman.journal.entries import GoalCleared, GoalPaused
-from steersman.machines.delegation import SideTalk
+from steersman.machines.delegation_messages import SideTalk
 from steersman.machines.delivery import (
     DEFAULT_DELIVERIES,
     Cause,
@@ -22,8 +22,8 @@ from steersman.machines.delivery import (
     deliver,
 )
 from steersman.machines.disposition import Intent
+from steersman.machines.goal_messages import SetGoal
 from steersman.machines.messages import Finalize, Interrupt, Suspend, UserMessage
-from steersman.machines.pursuit import SetGoal
 from steersman.machines.routing import when
 
 CHILDREN = {

@@ -11,7 +11,7 @@ from simulation.scenario import Scenario
 from simulation.test_workflow import played
 
 from steersman.actors.simulated.program import SimulatedProgram
-from steersman.cli.toml import toml_document, without_nulls
+from steersman.cli.output import toml_document, without_nulls
 from steersman.gateway.dumps.dump import dump_session
 from steersman.gateway.dumps.tree import draw_dump
 from steersman.gateway.redaction import Redactor

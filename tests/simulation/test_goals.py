@@ -12,9 +12,9 @@ from simulation.single import entries, has, program, run, say
 
 from steersman.actors.goal import Goal
 from steersman.journal import entries as e
+from steersman.machines.goal_messages import SetGoal
+from steersman.machines.internal_messages import GoalOrder
 from steersman.machines.lifecycles import GOAL, JUDGE
-from steersman.machines.orders import GoalOrder
-from steersman.machines.pursuit import SetGoal
 
 SEEDS = 5_000
 FOUND = {

@@ -20,11 +20,11 @@ from steersman.journal import entries as e
 from steersman.journal.codec import decode_entry
 from steersman.journal.entries import ItemEnded, ItemStarted, StepReopened, WorkflowCopy
 from steersman.machines.disposition import Intent
+from steersman.machines.internal_messages import OpenSession
 from steersman.machines.lifecycles import RUN
 from steersman.machines.messages import Interrupt, ResumeQueue, UserMessage
-from steersman.machines.orders import OpenSession
-from steersman.machines.results import ToolFinished
-from steersman.machines.workflow_order import TryAgain
+from steersman.machines.port_results import ToolFinished
+from steersman.machines.workflow_messages import TryAgain
 from steersman.workflows.flow.reading import parse_workflow
 
 FEW, SEEDS, CHUNK = 40, 1_000, 120

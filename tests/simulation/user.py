@@ -9,7 +9,7 @@ from pykka.messages import ProxyCall
 
 from steersman.actors.simulated.program import SimulatedProgram
 from steersman.journal.child_record import at_work
-from steersman.machines.delegation import EndChild, SideTalk
+from steersman.machines.delegation_messages import EndChild, SideTalk
 from steersman.machines.disposition import Intent
 from steersman.machines.messages import (
     Answer,

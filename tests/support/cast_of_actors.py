@@ -9,8 +9,8 @@ from steersman.actors.actor import Actor, Forward
 from steersman.actors.simulated.simulation import SimulatedDispatcher
 from steersman.actors.supervisor import Child, ChildSpec, Supervisor
 from steersman.actors.system import ActorSystem
+from steersman.machines.internal_messages import Down
 from steersman.machines.messages import Lane
-from steersman.machines.orders import Down
 
 __all__ = [
     "Boom",

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from steersman.machines.attachment import rendered, told
+from steersman.machines.conversation import rendered, told
 from steersman.ports.attachment import LARGEST, attach
 from steersman.ports.tools.permission import Permissions, Rule
 

@@ -11,7 +11,7 @@ import pytest
 
 from steersman.journal.workspace.workspace import Workspace
 from steersman.machines.effects import RestoreFiles
-from steersman.machines.results import RestoreEnded
+from steersman.machines.port_results import RestoreEnded
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from ...machines.errors import TemplateError
 from ...machines.value import Value
 from ..config import Config, try_load
-from ..document import Complaint, Document, complain, config_error, read_document
-from ..fault import Fault, Where
+from ..document import Diagnostic, Document, complain, config_error, read_document
 from ..paths import Paths
+from ..problem import Problem, Where
 from .inclusion import inclusion_faults, with_included
 from .reading import read_workflow, settings_layer
 from .scope import TemplateUse
@@ -24,7 +24,9 @@ from .template import evaluate, is_template
 # Whether the programs that a workflow runs are there ----------------------------------------------
 
 
-def program_doubts(spec: WorkflowSpec, folder: Path, environ: Mapping[str, str]) -> Iterator[Fault]:
+def program_doubts(
+    spec: WorkflowSpec, folder: Path, environ: Mapping[str, str]
+) -> Iterator[Problem]:
     """Find programs that are not there now; something else may still bring them."""
     for step in spec.steps:
         if is_template(step.cwd):
@@ -32,12 +34,14 @@ def program_doubts(spec: WorkflowSpec, folder: Path, environ: Mapping[str, str])
         base = folder / step.cwd
         if step.cwd and not os.path.isdir(base):
             message, hint = f"there is no folder `{step.cwd}` now", "an earlier step may create it"
-            yield Fault(where=("step", step.number, "cwd"), message=message, hint=hint)
+            yield Problem(where=("step", step.number, "cwd"), message=message, hint=hint)
         for where, program in _programs(step):
             if not is_template(program) and not _is_there(program, base, environ):
                 place = "at this path" if "/" in program else "on the PATH"
                 hint = f"it was searched {place}; an earlier step may install it"
-                yield Fault(where=where, message=f"there is no program `{program}` now", hint=hint)
+                yield Problem(
+                    where=where, message=f"there is no program `{program}` now", hint=hint
+                )
 
 
 def _programs(step: StepSpec) -> Iterator[tuple[Where, str]]:
@@ -59,13 +63,13 @@ def _is_there(program: str, folder: Path, environ: Mapping[str, str]) -> bool:
 # What is allowed in a workflow and yet probably not meant -----------------------------------------
 
 
-def doubts(spec: WorkflowSpec, uses: Sequence[TemplateUse]) -> Iterator[Fault]:
+def doubts(spec: WorkflowSpec, uses: Sequence[TemplateUse]) -> Iterator[Problem]:
     """Find variables and outputs that are never used, and steps that can never run."""
     paths = {reference.path[:2] for use in uses for reference in use.references}
     for name in spec.variables:
         if not {("vars",), ("vars", name)} & paths:
             hint = "remove it, or use it as `{{ vars." + name + " }}`"
-            yield Fault(
+            yield Problem(
                 where=("workflow", "vars", name),
                 message=f"nothing uses the variable `{name}`",
                 hint=hint,
@@ -76,7 +80,7 @@ def doubts(spec: WorkflowSpec, uses: Sequence[TemplateUse]) -> Iterator[Fault]:
         for step in spec.steps:
             if step.output.form != "text" and ("steps", step.id) not in paths:
                 where = ("step", step.number, "output")
-                yield Fault(
+                yield Problem(
                     where=where,
                     message=f"nothing uses the output of step `{step.id}`",
                     hint="remove `output`",
@@ -84,7 +88,7 @@ def doubts(spec: WorkflowSpec, uses: Sequence[TemplateUse]) -> Iterator[Fault]:
     yield from _unreachable(spec.steps, uses)
 
 
-def crowd_doubts(spec: WorkflowSpec, most: int) -> Iterator[Fault]:
+def crowd_doubts(spec: WorkflowSpec, most: int) -> Iterator[Problem]:
     """Find steps that would have more sessions work at a time than `delegation.max_children` allows."""
     for step in spec.steps:
         if step.parallel > most and step.kind in (Kind.AGENT, Kind.JUDGE, Kind.WORKFLOW):
@@ -93,19 +97,19 @@ def crowd_doubts(spec: WorkflowSpec, most: int) -> Iterator[Fault]:
                 f"but no more than {most} sessions work at a time"
             )
             hint = f"add `[delegation]` with `max_children = {step.parallel}`, or ask for fewer"
-            yield Fault(where=("step", step.number, "parallel"), message=message, hint=hint)
+            yield Problem(where=("step", step.number, "parallel"), message=message, hint=hint)
 
 
-def _unreachable(steps: Sequence[StepSpec], uses: Sequence[TemplateUse]) -> Iterator[Fault]:
+def _unreachable(steps: Sequence[StepSpec], uses: Sequence[TemplateUse]) -> Iterator[Problem]:
     fixed = {use.slot.where for use in uses if not use.references and not use.faults}
     for step in steps:
         where = ("step", step.number, "when")
         if step.when and where in fixed and not _may_hold(step.when):
             message = f"step `{step.id}` never runs: its condition is never true"
-            yield Fault(where=where, message=message, hint="a condition uses `vars` or `steps`")
+            yield Problem(where=where, message=message, hint="a condition uses `vars` or `steps`")
         if step.for_each == ():
             where = ("step", step.number, "for_each")
-            yield Fault(where=where, message=f"step `{step.id}` never runs: it has no items")
+            yield Problem(where=where, message=f"step `{step.id}` never runs: it has no items")
 
 
 def _may_hold(expression: str) -> bool:
@@ -129,8 +133,8 @@ class Checked(Value):
     document: Document
     spec: WorkflowSpec | None
     config: Config | None
-    faults: tuple[Complaint, ...]
-    warnings: tuple[Complaint, ...]
+    faults: tuple[Diagnostic, ...]
+    warnings: tuple[Diagnostic, ...]
 
 
 def check_file(path: Path, around: Surroundings) -> Checked:
@@ -172,9 +176,9 @@ def checked_workflow(path: Path, around: Surroundings) -> tuple[WorkflowSpec, Co
     return checked.spec, checked.config
 
 
-def _unique(complaints: list[Complaint], file: str) -> tuple[Complaint, ...]:
+def _unique(complaints: list[Diagnostic], file: str) -> tuple[Diagnostic, ...]:
     """Tell each fault once, those of the workflow itself first, in the order of the text."""
-    found: dict[tuple[str, int, int, str], Complaint] = {}
+    found: dict[tuple[str, int, int, str], Diagnostic] = {}
     for complaint in complaints:
         found.setdefault(
             (complaint.document.file, complaint.line, complaint.column, complaint.fault.message),
@@ -185,7 +189,7 @@ def _unique(complaints: list[Complaint], file: str) -> tuple[Complaint, ...]:
     )
 
 
-def _agent_faults(spec: WorkflowSpec, config: Config | None) -> Iterator[Fault]:
+def _agent_faults(spec: WorkflowSpec, config: Config | None) -> Iterator[Problem]:
     """Find agents that are not declared."""
     if config is None:
         return  # its own faults are reported elsewhere
@@ -196,7 +200,7 @@ def _agent_faults(spec: WorkflowSpec, config: Config | None) -> Iterator[Fault]:
             hint = f"did you mean `{near[0]}`?" if near else ""
             hint = hint or f"add a table `[agents.{name}]`; known: {', '.join(config.agents)}"
             message = f"step `{step.id}` names the agent `{name}`, which is not there"
-            yield Fault(where=("step", step.number, *key), message=message, hint=hint)
+            yield Problem(where=("step", step.number, *key), message=message, hint=hint)
 
 
 def _agent_of(step: StepSpec) -> tuple[str, tuple[str, ...]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..fault import Fault
+from ..problem import Problem
 from .spec import StepSpec
 
 
@@ -93,7 +93,7 @@ def levels(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
 
 def order_faults(
     steps: Sequence[StepSpec], broken: frozenset[str] = frozenset()
-) -> Iterator[Fault]:
+) -> Iterator[Problem]:
     """Find ids that two steps have, needs that are not there, and circles.
 
     `broken` are ids of steps that are there, and wrong.
@@ -102,7 +102,7 @@ def order_faults(
     for step in steps:
         if step.id in first:
             hint = "each step needs a unique id"
-            yield Fault(
+            yield Problem(
                 where=("step", step.number, "id"),
                 message=f"there are two steps `{step.id}`",
                 hint=hint,
@@ -118,26 +118,26 @@ def order_faults(
 
 def _needs_faults(
     step: StepSpec, steps: Mapping[str, StepSpec], broken: frozenset[str]
-) -> Iterator[Fault]:
+) -> Iterator[Problem]:
     from difflib import get_close_matches
 
     for number, need in enumerate(step.needs):
         where = ("step", step.number, "needs", number)
         if need in step.needs[:number]:
-            yield Fault(where=where, message=f"step `{step.id}` names `{need}` twice in `needs`")
+            yield Problem(where=where, message=f"step `{step.id}` names `{need}` twice in `needs`")
         elif need in broken:
             continue
         elif need not in steps:
             near = get_close_matches(need, steps, 1)
             hint = f"did you mean `{near[0]}`?" if near else f"steps: {_listed(steps)}"
-            yield Fault(
+            yield Problem(
                 where=where,
                 message=f"step `{step.id}` needs `{need}`, which is not there",
                 hint=hint,
             )
         elif steps[need].is_final and not step.is_final:
             message = f"step `{step.id}` needs `{need}`, which runs at the very end (`finally`)"
-            yield Fault(
+            yield Problem(
                 where=where,
                 message=message,
                 hint="add `finally = true` here, or remove it there",
@@ -149,7 +149,7 @@ def _listed(names: Mapping[str, object]) -> str:
     return listed + (", …" if len(names) > 8 else "")
 
 
-def _cycle_fault(cycle: list[str], steps: Mapping[str, StepSpec]) -> Fault:
+def _cycle_fault(cycle: list[str], steps: Mapping[str, StepSpec]) -> Problem:
     begin = min(range(len(cycle) - 1), key=lambda at: steps[cycle[at]].number)
     names = [*cycle[begin:-1], *cycle[: begin + 1]]
     step = steps[names[0]]
@@ -158,4 +158,4 @@ def _cycle_fault(cycle: list[str], steps: Mapping[str, StepSpec]) -> Fault:
     if len(names) == 2:
         message = f"step `{step.id}` needs itself"
     where = ("step", step.number, "needs", step.needs.index(names[1]))
-    return Fault(where=where, message=message, hint="remove one of these needs")
+    return Problem(where=where, message=message, hint="remove one of these needs")

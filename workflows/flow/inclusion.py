@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from ...machines.errors import ConfigError, UsageError
 from ..document import Document, read_document
-from ..fault import Fault
 from ..paths import Paths
+from ..problem import Problem
 from .reading import load_workflow
 from .spec import StepSpec, WorkflowAction, WorkflowSpec
 from .variables import bind_values
@@ -55,7 +55,7 @@ def _below(spec: WorkflowSpec, paths: Paths, seen: set[Path]) -> Iterator[Docume
         yield from _below(inner, paths, seen)
 
 
-def inclusion_faults(spec: WorkflowSpec, paths: Paths) -> Iterator[Fault]:
+def inclusion_faults(spec: WorkflowSpec, paths: Paths) -> Iterator[Problem]:
     """Find steps whose workflow is not there, is wrong, or comes back to where it began."""
     above = (Path(spec.folder, Path(spec.file).name).resolve(),)
     fine: set[Path] = set()
@@ -63,7 +63,7 @@ def inclusion_faults(spec: WorkflowSpec, paths: Paths) -> Iterator[Fault]:
         if isinstance(step.action, WorkflowAction):
             if message := _fault_in(spec, step, step.action, paths, above, fine):
                 where = ("step", step.number, "workflow")
-                yield Fault(where=where, message=message[0], hint=message[1])
+                yield Problem(where=where, message=message[0], hint=message[1])
 
 
 def _fault_in(

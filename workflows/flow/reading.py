@@ -17,7 +17,7 @@ from ...machines.errors import TemplateError
 from ...machines.value import Value
 from ..config import check_layer
 from ..document import (
-    Complaint,
+    Diagnostic,
     Document,
     complain,
     config_error,
@@ -27,8 +27,8 @@ from ..document import (
     parse_document,
     read_document,
 )
-from ..fault import Fault, Where, dotted, faults_of, shown
-from ..spelling import suggest
+from ..problem import Problem, Where, dotted, faults_of, shown
+from ..suggestions import suggest
 from .graph import order_faults
 from .scope import (
     TemplatePlace,
@@ -167,7 +167,7 @@ def _goal(line: GoalLine | None) -> GoalSpec | None:
     )
 
 
-def misfits(line: StepLine, number: int) -> Iterator[Fault]:
+def misfits(line: StepLine, number: int) -> Iterator[Problem]:
     """Find what does not go together in a step."""
     where = ("step", number)
     kinds = _kinds(line)
@@ -179,12 +179,12 @@ def misfits(line: StepLine, number: int) -> Iterator[Fault]:
                 f"step `{line.id}` has an agent but no prompt",
                 "add `prompt`",
             )
-        yield Fault(where=(*where, "id"), message=message, hint=hint)
+        yield Problem(where=(*where, "id"), message=message, hint=hint)
         return
     if len(kinds) > 1:
         first, second = list(kinds.values())[:2]
         message = f"step `{line.id}` has `{first}` and `{second}`"
-        yield Fault(
+        yield Problem(
             where=(*where, second),
             message=message,
             hint="a step does one thing: make two steps of it",
@@ -197,7 +197,7 @@ def misfits(line: StepLine, number: int) -> Iterator[Fault]:
         if getattr(line, key) is not None and kind not in fitting:
             verb = " or ".join(f"`{'prompt' if kind is Kind.AGENT else kind}`" for kind in fitting)
             message = f"`{key}` is not for a step with `{kinds[kind]}`"
-            yield Fault(
+            yield Problem(
                 where=(*where, key),
                 message=message,
                 hint=f"only steps with {verb} have it",
@@ -216,11 +216,11 @@ def _kinds(line: StepLine) -> dict[Kind, str]:
     return found
 
 
-def _odds(line: StepLine, number: int) -> Iterator[Fault]:
+def _odds(line: StepLine, number: int) -> Iterator[Problem]:
     where: Where = ("step", number)
     if line.parallel is not None and line.for_each is None:
         hint = "steps run in parallel anyway, as far as their `needs` allow"
-        yield Fault(
+        yield Problem(
             where=(*where, "parallel"),
             message="`parallel` is for steps with `for_each`",
             hint=hint,
@@ -229,7 +229,7 @@ def _odds(line: StepLine, number: int) -> Iterator[Fault]:
         )
     if line.json_schema is not None and line.output != "json":
         hint = 'add `output = "json"`'
-        yield Fault(
+        yield Problem(
             where=(*where, "schema"),
             message="`schema` is for JSON output",
             hint=hint,
@@ -240,13 +240,13 @@ def _odds(line: StepLine, number: int) -> Iterator[Fault]:
         if line.ask.default not in line.ask.options:
             known = ", ".join(f"`{option}`" for option in line.ask.options)
             message = f"`default` must be one of the options {known}, not `{line.ask.default}`"
-            yield Fault(where=(*where, "ask", "default"), message=message)
+            yield Problem(where=(*where, "ask", "default"), message=message)
     if line.shell and is_template(line.shell):
         hint = (
             'put it into the step\'s `env`, as in `env = { NAME = "{{ … }}" }`, and write "$NAME"'
         )
         message = "a text for the shell is no template: a value would become shell text"
-        yield Fault(where=(*where, "shell"), message=message, hint=hint)
+        yield Problem(where=(*where, "shell"), message=message, hint=hint)
     commands: list[tuple[Where, tuple[str, ...]]] = []
     if line.run:
         commands.append(((*where, "run"), line.run))
@@ -255,14 +255,14 @@ def _odds(line: StepLine, number: int) -> Iterator[Fault]:
     yield from _shell_faults(commands)
 
 
-def _shell_faults(commands: list[tuple[Where, tuple[str, ...]]]) -> Iterator[Fault]:
+def _shell_faults(commands: list[tuple[Where, tuple[str, ...]]]) -> Iterator[Problem]:
     for where, words in commands:
         if not (place := _shell_text(words)):
             continue
         hint = 'write "$1" in it, and the value as a separate argument after it: '
         hint += '["sh", "-c", "wc -l \\"$1\\"", "sh", "{{ item }}"]'
         message = "a value in a text for the shell becomes shell text"
-        yield Fault(where=(*where, place), message=message, hint=hint)
+        yield Problem(where=(*where, place), message=message, hint=hint)
 
 
 def _shell_text(words: tuple[str, ...]) -> int:
@@ -311,7 +311,7 @@ _WAYS: Final = {
 }
 
 
-def translated(fault: Fault) -> Fault:
+def translated(fault: Problem) -> Problem:
     """Give a fault of a step the hint that helps who knows another program's words for it."""
     if fault.where[:1] != ("step",) or len(fault.where) != 3:
         return fault
@@ -327,7 +327,7 @@ def translated(fault: Fault) -> Fault:
 # Whether what a `for_each` goes through can be a list ---------------------------------------------
 
 
-def item_faults(spec: WorkflowSpec) -> Iterator[Fault]:
+def item_faults(spec: WorkflowSpec) -> Iterator[Problem]:
     """Find a `for_each` that names something which is never a list."""
     steps = {step.id: step for step in spec.steps}
     for step in spec.steps:
@@ -349,13 +349,13 @@ def item_faults(spec: WorkflowSpec) -> Iterator[Fault]:
                 continue
 
 
-def _variable(step: StepSpec, name: str, spec: WorkflowSpec) -> Iterator[Fault]:
+def _variable(step: StepSpec, name: str, spec: WorkflowSpec) -> Iterator[Problem]:
     if not isinstance(spec.variables.get(name, ""), list):
         message = f"`for_each` goes through `vars.{name}`, which is no list"
         yield _fault(step, message, f'give it a list: `{name} = ["…"]`, or `vars.{name}.split()`')
 
 
-def _output(step: StepSpec, source: StepSpec) -> Iterator[Fault]:
+def _output(step: StepSpec, source: StepSpec) -> Iterator[Problem]:
     if source.for_each is not None or source.kind is Kind.WORKFLOW:
         return
     if source.output.form == "text":
@@ -366,8 +366,8 @@ def _output(step: StepSpec, source: StepSpec) -> Iterator[Fault]:
         yield _fault(step, message, hint)
 
 
-def _fault(step: StepSpec, message: str, hint: str) -> Fault:
-    return Fault(where=("step", step.number, "for_each"), message=message, hint=hint)
+def _fault(step: StepSpec, message: str, hint: str) -> Problem:
+    return Problem(where=("step", step.number, "for_each"), message=message, hint=hint)
 
 
 # Whether a step's `schema` can be looked at: the words of JSON Schema that are known, and no others
@@ -405,13 +405,13 @@ _WANTED: Final = {
 }
 
 
-def schema_faults(step: StepSpec) -> Iterator[Fault]:
+def schema_faults(step: StepSpec) -> Iterator[Problem]:
     """Find what is wrong in a step's schema."""
     if step.output.schema is not None:
         yield from _faults_in(step.output.schema, ("step", step.number, "schema"))
 
 
-def _faults_in(schema: Mapping[str, Any], where: Where) -> Iterator[Fault]:
+def _faults_in(schema: Mapping[str, Any], where: Where) -> Iterator[Problem]:
     for word, value in schema.items():
         place = (*where, word)
         if word not in _WORDS:
@@ -419,10 +419,10 @@ def _faults_in(schema: Mapping[str, Any], where: Where) -> Iterator[Fault]:
             hint = f"did you mean `{near[0]}`? " if near else ""
             hint += f"known: {', '.join(f'`{known}`' for known in _WORDS if known != '$schema')}"
             message = f"`{dotted(place)}` is not a word that a schema can have here"
-            yield Fault(where=place, message=message, hint=hint, value=None, at_value=False)
+            yield Problem(where=place, message=message, hint=hint, value=None, at_value=False)
         elif not _fits(_WORDS[word], value):
             message = f"`{dotted(place)}` must be {_WANTED[_WORDS[word]]}, not {shown(value)}"
-            yield Fault(where=place, message=message)
+            yield Problem(where=place, message=message)
         elif word == "items":
             yield from _faults_in(value, place)
         elif word == "properties":
@@ -431,7 +431,7 @@ def _faults_in(schema: Mapping[str, Any], where: Where) -> Iterator[Fault]:
                     yield from _faults_in(inner, (*place, name))
                 else:
                     inside = (*place, name)
-                    yield Fault(
+                    yield Problem(
                         where=inside,
                         message=f"`{dotted(inside)}` must be a table, not {shown(inner)}",
                     )
@@ -478,7 +478,7 @@ def parse_workflow(file: str, source: str) -> WorkflowSpec:
     return _whole(*parse_document(file, source.encode()))
 
 
-def _whole(document: Document, complaints: list[Complaint]) -> WorkflowSpec:
+def _whole(document: Document, complaints: list[Diagnostic]) -> WorkflowSpec:
     if complaints:
         raise config_error(complaints)
     reading = read_workflow(document)
@@ -492,7 +492,7 @@ class Reading(Value):
 
     spec: WorkflowSpec
     uses: list[TemplateUse]
-    complaints: list[Complaint]
+    complaints: list[Diagnostic]
 
 
 def read_workflow(document: Document) -> Reading:
@@ -510,7 +510,7 @@ def read_workflow(document: Document) -> Reading:
     return Reading(spec=_with_handles(spec, uses), uses=uses, complaints=found)
 
 
-def _declared(document: Document) -> tuple[Salvaged, list[Fault]]:
+def _declared(document: Document) -> tuple[Salvaged, list[Problem]]:
     """Validate what is a workflow's own; what is wrong is left out."""
     own = {key: value for key, value in document.data.items() if key in _OWN}
     try:
@@ -523,7 +523,7 @@ def _declared(document: Document) -> tuple[Salvaged, list[Fault]]:
         return salvage(own, wrong), [translated(fault) for fault in faults]
 
 
-def _with_reason(complaint: Complaint) -> Complaint:
+def _with_reason(complaint: Diagnostic) -> Diagnostic:
     """Say why a table of another kind is not there, to those who look for it."""
     hint = _ABSENT.get(dotted(complaint.fault.where), "")
     if not (hint and complaint.fault.is_unknown):
@@ -537,7 +537,7 @@ def settings_layer(document: Document) -> Document:
     return replace(document, data=data)
 
 
-def _told(fault: Fault) -> Fault:
+def _told(fault: Problem) -> Problem:
     """Say what a whole file has to begin with, where that is what is missing."""
     begins = {
         "`workflow` is missing": 'add a table `[workflow]`, with `name = "…"`',
@@ -569,7 +569,7 @@ def _spec(document: Document, declared: Salvaged, layer: Document) -> WorkflowSp
 
 def _faults_together(
     spec: WorkflowSpec, uses: Sequence[TemplateUse], broken: frozenset[str]
-) -> Iterator[Fault]:
+) -> Iterator[Problem]:
     """Look at the steps together: their order, and what their templates use."""
     yield from _head_faults(spec)
     yield from order_faults(spec.steps, broken)
@@ -598,11 +598,11 @@ def _template_uses(spec: WorkflowSpec) -> list[TemplateUse]:
     return list(read_templates(slots))
 
 
-def _head_faults(spec: WorkflowSpec) -> Iterator[Fault]:
+def _head_faults(spec: WorkflowSpec) -> Iterator[Problem]:
     for number, name in enumerate(spec.required):
         if name in spec.variables:
             message = f"`{name}` is required and has a default"
-            yield Fault(
+            yield Problem(
                 where=("workflow", "required", number),
                 message=message,
                 hint="remove one of them",

@@ -10,7 +10,7 @@ from jinja2 import nodes
 from ...machines.errors import TemplateError
 from ...machines.value import Value
 from ..document import is_list, is_table
-from ..fault import Fault, Where
+from ..problem import Problem, Where
 from .graph import ancestors, waits_for
 from .spec import (
     FIELDS,
@@ -155,7 +155,7 @@ class TemplateUse(Value):
 
     slot: TemplatePlace
     references: tuple[Reference, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Problem, ...] = ()
 
 
 def slots_of(step: StepSpec) -> Iterator[TemplatePlace]:
@@ -239,10 +239,10 @@ def _references(slot: TemplatePlace) -> list[Reference]:
     return references((parse_expression if slot.is_expression else parse_template)(slot.text))
 
 
-def _fault(slot: TemplatePlace, message: str, hint: str, line: int = 1) -> Fault:
+def _fault(slot: TemplatePlace, message: str, hint: str, line: int = 1) -> Problem:
     place = f" (line {line} of it)" if line > 1 else ""
     name = next(part for part in reversed(slot.where) if isinstance(part, str))
-    return Fault(where=slot.where, message=f"`{name}` {message}{place}", hint=hint)
+    return Problem(where=slot.where, message=f"`{name}` {message}{place}", hint=hint)
 
 
 def fields_of(step: StepSpec) -> Mapping[str, str]:
@@ -256,7 +256,7 @@ def use_faults(
     steps: Sequence[StepSpec],
     variables: Sequence[str],
     broken: frozenset[str] = frozenset(),
-) -> Iterator[Fault]:
+) -> Iterator[Problem]:
     """Find what templates use that is not there, or not yet.
 
     `broken` are ids of steps that are there, and wrong: nothing is said of them.
@@ -284,7 +284,7 @@ class _There(Value):
     variables: Sequence[str]
 
 
-def _name_faults(slot: TemplatePlace, reference: Reference) -> Iterator[Fault]:
+def _name_faults(slot: TemplatePlace, reference: Reference) -> Iterator[Problem]:
     name, *_ = reference.path
     if name in ("item", "index"):
         if not slot.has_item:
@@ -299,14 +299,14 @@ def _name_faults(slot: TemplatePlace, reference: Reference) -> Iterator[Fault]:
     yield _fault(slot, f"uses `{name}`, which is not there", hint, reference.line)
 
 
-def _variable_faults(slot: TemplatePlace, reference: Reference, there: _There) -> Iterator[Fault]:
+def _variable_faults(slot: TemplatePlace, reference: Reference, there: _There) -> Iterator[Problem]:
     if len(reference.path) > 1 and reference.path[1] not in there.variables:
         name = reference.path[1]
         hint = _meant("vars", name, there.variables) or "add it to `[workflow.vars]`"
         yield _fault(slot, f"uses `vars.{name}`, which is not there", hint, reference.line)
 
 
-def _step_faults(slot: TemplatePlace, reference: Reference, there: _There) -> Iterator[Fault]:
+def _step_faults(slot: TemplatePlace, reference: Reference, there: _There) -> Iterator[Problem]:
     if len(reference.path) < 2:
         return
     name = reference.path[1]
@@ -325,7 +325,7 @@ def _step_faults(slot: TemplatePlace, reference: Reference, there: _There) -> It
         yield from _field_faults(slot, reference, there.steps[name])
 
 
-def _field_faults(slot: TemplatePlace, reference: Reference, step: StepSpec) -> Iterator[Fault]:
+def _field_faults(slot: TemplatePlace, reference: Reference, step: StepSpec) -> Iterator[Problem]:
     field, fields = reference.path[2], fields_of(step)
     if field not in fields:
         near = get_close_matches(field, fields, 1)
@@ -341,14 +341,14 @@ def _field_faults(slot: TemplatePlace, reference: Reference, step: StepSpec) -> 
         yield _fault(slot, message, hint, reference.line)
 
 
-def _run_faults(slot: TemplatePlace, reference: Reference, there: _There) -> Iterator[Fault]:
+def _run_faults(slot: TemplatePlace, reference: Reference, there: _There) -> Iterator[Problem]:
     name, *rest = reference.path
     if rest and rest[0] not in RUN_FIELDS[name]:
         hint = f"it has {_listed(list(RUN_FIELDS[name]))}"
         yield _fault(slot, f"uses `{name}.{rest[0]}`, which is not there", hint, reference.line)
 
 
-_CHECKS: Final[Mapping[str, Callable[[TemplatePlace, Reference, _There], Iterator[Fault]]]] = {
+_CHECKS: Final[Mapping[str, Callable[[TemplatePlace, Reference, _There], Iterator[Problem]]]] = {
     "vars": _variable_faults,
     "steps": _step_faults,
     "run": _run_faults,

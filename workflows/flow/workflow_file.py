@@ -17,9 +17,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from ...machines.errors import UsageError
 from ...machines.value import Value
 from ..document import Declaration, Document, Several, is_list, is_table, parse_document
-from ..fault import shown
 from ..paths import Paths
-from ..spelling import UserName
+from ..problem import shown
+from ..suggestions import UserName
 
 # Which workflows have a name: those of a person, those that are shipped, those of a folder --------
 # A name is looked up in this order, so that a folder from somewhere else can't put its own file in the

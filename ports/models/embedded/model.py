@@ -22,10 +22,9 @@ from ....machines.errors import ConfigError, ModelError
 from ..chat import ChatModel
 from ..dialect import JsonDialect
 from ..model import AnswerListener, ModelAnswer, ModelRequest
-from ..provider import ModelConfig, Reach
-from .catalogue import EMBEDDED, catalogue, entry_named
-from .fetch import fetched
+from ..provider import ModelConfig, ReachResult
 from .prompting import fit, offer_tools, with_results_retold
+from .weights import EMBEDDED, catalogue, entry_named, fetched
 
 _SERVER = Path(__file__).with_name("server.py")
 _LOAD_LIMIT = 120.0  # seconds
@@ -241,11 +240,11 @@ class EmbeddedProvider:
             max_tokens=config.max_tokens,
         )
 
-    def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> Reach:
+    def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> ReachResult:
         """Say whether the engine is installed."""
         if importlib.util.find_spec("xllamacpp") is None:
-            return Reach("warn", hint="pip install 'steersman[local]'")
-        return Reach("ok")
+            return ReachResult("warn", hint="pip install 'steersman[local]'")
+        return ReachResult("ok")
 
 
 PROVIDER = EmbeddedProvider()

@@ -1,0 +1,168 @@
+"""How a session stands: questions about its record that several decisions ask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from ...journal.child_record import ChildRecord, at_work, names_for
+from ...journal.queue_record import ItemRecord
+from ...journal.record import SessionRecord
+from ...machines.conversation import ToolRequest
+from ...machines.delivery import Relation
+from ...machines.disposition import Situation
+from ...machines.policy import Policy
+from ...machines.port_results import AGENT_TOOL
+from ...machines.transient_events import MessageKnown
+
+DELEGATE = "delegate"
+"""The tool that is no process but a child session."""
+DISMISS = "dismiss"
+"""The tool that ends a child."""
+
+
+def situation(record: SessionRecord) -> Situation:
+    """Say what the session is doing, in the words of the routing table."""
+    has_children = any(child.is_at_work for child in record.children.values())
+    match record.state:
+        case "busy" if record.run is not None:
+            return Situation.DELEGATING  # a run does nothing itself
+        case "busy":
+            if names_for(record.children, record.turn) or is_waiting_for_child(record):
+                return Situation.DELEGATING
+            return Situation.ACCOMPANIED if has_children else Situation.BUSY
+        case "interrupting" | "leaving":
+            return Situation.INTERRUPTING
+        case "finalizing" | "finalized":
+            return Situation.FINALIZING
+        case _ if has_children or record.goals.is_pursued:
+            return Situation.UNATTENDED
+        case _:
+            return Situation.HELD if record.queue.state == "held" else Situation.IDLE
+
+
+def is_waiting_for_child(record: SessionRecord) -> bool:
+    """Whether a call of the turn waits for a child, be it at work or just asked for."""
+    turn = record.running
+    calls = turn.calls.values() if turn is not None else ()
+    return any(call.tool == DELEGATE and call.state == "running" for call in calls)
+
+
+def is_asked_here(record: SessionRecord, question: str) -> bool:
+    """Whether a question is one of the session's own turn, not of a child."""
+    turn = record.running
+    calls = turn.calls.values() if turn is not None else ()
+    return any(call.question == question for call in calls)
+
+
+def has_agent(record: SessionRecord) -> bool:
+    """Whether an agent that is another program works in the turn."""
+    turn = record.running
+    calls = turn.calls.values() if turn is not None else ()
+    return any(call.tool == AGENT_TOOL and call.state == "running" for call in calls)
+
+
+def running_calls(record: SessionRecord) -> list[str]:
+    """Return the tools of the turn's own calls that run, in order; one that is asked about does not."""
+    turn = record.running
+    calls = turn.calls.values() if turn is not None else ()
+    return [call.tool for call in calls if call.state == "running" and not call.within]
+
+
+def waiting_steers(record: SessionRecord) -> list[ItemRecord]:
+    """Return the steers that the running turn can take in now, in order.
+
+    None before its first answer: the model answers the message that began the turn first. What comes
+    after others have been taken in waits for the next boundary, since user and agent alternate.
+    """
+    turn = record.running
+    if turn is None or not turn.step or record.conversation[-1].role == "user":
+        return []
+    return record.queue.steers(turn.id)
+
+
+def request_of(call: Any) -> ToolRequest:
+    """Return a call of the record (`CallRecord`) as the model asked for it."""
+    return ToolRequest(
+        call=call.id,
+        tool=call.tool,
+        arguments=call.arguments,
+        wire_id=call.wire_id,
+        fault=call.fault,
+    )
+
+
+def policy_of(record: SessionRecord, configured: Policy) -> Policy:
+    """Return the policy in force: what a person chose for the session, else what is configured."""
+    chosen: dict[str, Any] = {}
+    if record.busy_mode:
+        chosen["busy_mode"] = record.busy_mode
+    if record.is_auto_queue is not None:
+        chosen["is_auto_queue"] = record.is_auto_queue
+    return replace(configured, **chosen) if chosen else configured
+
+
+def known(record: SessionRecord, client_id: str) -> MessageKnown | None:
+    """Return what a message with this key got when it came before."""
+    name = record.queue.clients.get(client_id) if client_id else None
+    if name is not None:
+        item = record.queue.items.get(name)
+        said_as, number = (item.said_as, item.number) if item else ("turn", None)
+        return MessageKnown(id=name, said_as=said_as, number=number, client_id=client_id)
+    receipt = record.cancels.get(client_id) if client_id else None
+    return (
+        MessageKnown(id=receipt, said_as="interrupt", number=None, client_id=client_id)
+        if receipt
+        else None
+    )
+
+
+def workers(record: SessionRecord) -> list[ChildRecord]:
+    """Return the children that may change files: all at work but side talks, which only read."""
+    found = at_work(record.children)
+    return [child for child in found if child.relation != Relation.SIDE_TALK]
+
+
+def before_turn(record: SessionRecord, turn: str) -> str:
+    """Return the turn that one goes on from, if any: of a workflow's run all turns are one job."""
+    if record.run is None:
+        return record.turns[turn].resumes
+    names = list(record.turns)
+    at = names.index(turn)
+    return names[at - 1] if at else ""
+
+
+def resumed_turns(record: SessionRecord, name: str) -> tuple[str, ...]:
+    """Return a turn, with those that it goes on from, newest first."""
+    names: list[str] = []
+    while name in record.turns:
+        names.append(name)
+        name = before_turn(record, name)
+    return tuple(names)
+
+
+def is_revert_wanted(record: SessionRecord) -> bool:
+    """Whether files are to be given back as soon as nothing can change them any more."""
+    return any(revert.is_open and not revert.asked.is_dry_run for revert in record.reverts.values())
+
+
+def is_reverting(record: SessionRecord) -> bool:
+    """Whether files are being given back, or will be next, or once the children have stopped.
+
+    No turn begins meanwhile.
+    """
+    if any(revert.state in ("started", "restoring") for revert in record.reverts.values()):
+        return True
+    if not is_revert_wanted(record) or record.unfinished is not None:
+        return False
+    working = workers(record)
+    return not working or any(child.cancelled > child.epoch for child in working)
+
+
+def last_word(record: SessionRecord) -> str:
+    """Return what the agent said last."""
+    for message in reversed(record.conversation):
+        if message.role == "assistant":
+            return message.text
+    return ""

@@ -1,0 +1,36 @@
+"""Who waits for the outcome of something that takes its time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..journal.record import SessionRecord
+from .actor import LATER
+from .decisions.reverting import answer_of
+
+if TYPE_CHECKING:
+    from .actor import Actor
+
+
+class OutcomeWaiters:
+    """Those who asked an actor what became of a revert, by its id."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[Any]] = {}
+
+    def outcome(self, actor: Actor, record: SessionRecord, name: str) -> Any:
+        """Answer what became of a revert, now or once it is over; return this from the handler."""
+        known = record.reverts.get(name)
+        if known is None or not known.is_open:
+            return answer_of(known)
+        if actor.envelope is not None and actor.envelope.reply_to is not None:
+            self._waiting.setdefault(name, []).append(actor.envelope.reply_to)
+        return LATER
+
+    def answer(self, record: SessionRecord) -> None:
+        """Answer those whose revert is over."""
+        for name in list(self._waiting):
+            known = record.reverts.get(name)
+            if known is None or not known.is_open:
+                for asker in self._waiting.pop(name):
+                    asker.set(answer_of(known))

@@ -1,0 +1,33 @@
+"""The last word of a session, and whoever waits for it."""
+
+from __future__ import annotations
+
+import threading
+
+from ..journal import entries as e
+from ..journal.record import SessionRecord
+from ..machines.transient_events import Fact, StoreLost
+from .environment import Publication
+
+
+class Termination:
+    """Observes a session until its last entry is durable, and wakes who waits for that."""
+
+    def __init__(self) -> None:
+        self._happened = threading.Event()
+
+    def observe_entry(
+        self, entry: e.Entry, seq: int, time: float, record: SessionRecord
+    ) -> Publication | None:
+        """Note the last entry."""
+        is_last = isinstance(entry, e.SessionSuspended | e.SessionFinalized)
+        return self._happened.set if is_last else None
+
+    def observe_fact(self, fact: Fact) -> None:
+        """Note that the journal is lost: then there is no last entry."""
+        if isinstance(fact, StoreLost):
+            self._happened.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Block until it happened; false if it did not. Not for the loop's own thread."""
+        return self._happened.wait(seconds)

@@ -1,0 +1,177 @@
+"""What a session may do with its tools: arguments checked, files claimed, permissions looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from ..journal.child_record import ChildRecord
+from ..journal.record import SessionRecord
+from ..machines.conversation import ToolRequest
+from ..machines.delivery import Relation
+from ..machines.errors import ToolError
+from ..ports.tools.permission import Allowances, Permissions, Rule, exact_rule, misfit, wider_rule
+from ..ports.tools.place import find_place
+from ..ports.tools.toolbox import Toolbox
+from ..workflows.tools import kind_of
+from .environment import Permit
+
+# Who changes which file: no two sessions of a program write to the same one at a time -------------
+# A claim begins with a call that changes a file and ends with its turn. Whoever comes second is told, and
+# does not wait: two that waited for each other would do so for ever. A session that waits for another
+# one changes nothing meanwhile, so its claims do not bind those that work for it.
+
+
+class Claimant(Protocol):
+    """A session as far as claims go; `parent` is whose child it is, empty for nobody's."""
+
+    @property
+    def record(self) -> SessionRecord:
+        """Its state now."""
+        ...
+
+    @property
+    def parent(self) -> str:
+        """The session above it."""
+        ...
+
+
+class Claims:
+    """The files claimed by the running turns of `sessions`, by session; for the actors' thread."""
+
+    def __init__(self, sessions: Mapping[str, Claimant]) -> None:
+        self._sessions = sessions
+        self._held: dict[str, tuple[str, set[Path]]] = {}
+
+    def of(self, session: str) -> Callable[[Path], str]:
+        """Return what claims files for one session."""
+        return partial(self.fault, session)
+
+    def fault(self, session: str, path: Path) -> str:
+        """Claim a resolved path for a session's turn; or say who has it, and claim nothing."""
+        free = {session, *self._waiting_for(session)}
+        for other in list(self._held):
+            if self._is_over(other):
+                del self._held[other]
+            elif other not in free and path in self._held[other][1]:
+                return (
+                    f"{self._who(other)} is changing that file, until its turn ends: do something else "
+                    "meanwhile and try again later, or say in your answer what you would change"
+                )
+        claimant = self._sessions.get(session)
+        if claimant is not None:
+            mine = self._held.setdefault(session, (claimant.record.turn, set()))
+            mine[1].add(path)
+        return ""
+
+    def _is_over(self, session: str) -> bool:
+        """Whether the turn that claimed has ended, with everything that it started."""
+        claimant = self._sessions.get(session)
+        turn = claimant.record.unfinished if claimant is not None else None
+        return turn is None or turn.id != self._held[session][0]
+
+    def _waiting_for(self, session: str) -> Iterator[str]:
+        """Name the sessions above this one that wait for it."""
+        while (child := self._as_child(session)) is not None:
+            if child.relation != Relation.FOREGROUND_CHILD or not child.is_at_work:
+                return
+            session = self._sessions[session].parent
+            yield session
+
+    def _as_child(self, session: str) -> ChildRecord | None:
+        """Return a session as its parent knows it."""
+        claimant = self._sessions.get(session)
+        parent = self._sessions.get(claimant.parent) if claimant is not None else None
+        children = parent.record.children.values() if parent is not None else ()
+        return next((one for one in children if one.session == session), None)
+
+    def _who(self, session: str) -> str:
+        child = self._as_child(session)
+        return f"subagent `{child.name}`" if child is not None else f"session `{session}`"
+
+
+class SessionToolPolicy:
+    """One session's tools: those its agent has, in its folder, under its permissions.
+
+    `claim` claims a file for the running turn, or says who has it. `allowed` is what a person allowed
+    for the rest of the session: tools with patterns.
+    """
+
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        names: tuple[str, ...],
+        permissions: Permissions,
+        folder: Path,
+        claim: Callable[[Path], str],
+        allowed: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        self.allowed = Allowances(wider_rule(*one) for one in allowed)
+        self._toolbox = toolbox
+        self._names = names
+        self._permissions = permissions
+        self._folder = folder
+        self._fault_of = claim
+
+    def rules(self) -> tuple[Permissions, tuple[Rule, ...]]:
+        """Return the configured rules, and those that a person added in this session, oldest first."""
+        return self._permissions, tuple(self.allowed)
+
+    def fault(self, request: ToolRequest) -> str:
+        """Say what is wrong with a call; empty when nothing is."""
+        tool = self._toolbox.get(request.tool) if request.tool in self._names else None
+        if tool is None:
+            return f"there is no tool `{request.tool}`; there are {', '.join(self._names)}"
+        return tool.fault(request.arguments) or self._claim(request)
+
+    def _claim(self, request: ToolRequest) -> str:
+        """Claim the file that a call changes, or say who has it."""
+        if kind_of(request.tool) != "edit":
+            return ""
+        try:
+            place = find_place(request.arguments["path"], self._folder)
+        except ToolError:
+            return ""  # the tool itself says what is wrong with it
+        return self._fault_of(place.path)
+
+    def permit(self, request: ToolRequest) -> Permit:
+        """Look the call up in the permission rules."""
+        decision = self._permissions.decide(
+            request.tool, request.arguments, self._folder, self.allowed
+        )
+        return Permit(
+            do=decision.do,
+            rule=decision.rule,
+            may_leave_folder=decision.is_outside,
+            source=decision.source,
+        )
+
+    def allowance(self, request: ToolRequest, pattern: str = "") -> tuple[str, str] | str:
+        """Give tool and pattern that allow calls like this one, or say why `pattern` does not fit."""
+        if not pattern:
+            exact = exact_rule(request.tool, request.arguments, self._folder)
+            return exact.tool, exact.match
+        why = misfit(
+            wider_rule(request.tool, pattern), request.tool, request.arguments, self._folder
+        )
+        return f"`{pattern}` {why}" if why else (request.tool, pattern)
+
+    def allow(self, tool: str, pattern: str) -> None:
+        """Allow what was said `always` to, for this session."""
+        self.allowed.add(wider_rule(tool, pattern))
+
+    def disallow(self, tool: str, pattern: str) -> None:
+        """Ask again about what was allowed for this session."""
+        self.allowed.remove(wider_rule(tool, pattern))
+
+    def is_mutating(self, tool: str) -> bool:
+        """Whether it may change something, so that it runs alone and in order."""
+        found = self._toolbox.get(tool)
+        return found is None or found.is_mutating
+
+    def is_idempotent(self, tool: str) -> bool:
+        """Whether it may be repeated after a crash."""
+        found = self._toolbox.get(tool)
+        return found is not None and found.is_idempotent

@@ -1,0 +1,329 @@
+"""Performs effects: asks models, runs tools, and sends what comes back to whoever asked.
+
+Lives on the asyncio loop, beside the actors, and is the only place where they meet the ports. A
+result for an actor that is gone is dropped here; the journal already says how its turn ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+from pykka import ActorRef
+
+from ...journal.workspace.restore import RestoreFailed
+from ...machines.delegation_messages import ChildLost, ChildOpened, CloseChild, OpenChild, SetTimer
+from ...machines.effects import (
+    CallModel,
+    CancelModel,
+    PortEffect,
+    RestoreFiles,
+    RunTool,
+    StopTool,
+    Summarise,
+)
+from ...machines.errors import SteersmanError
+from ...machines.internal_messages import TimerFired
+from ...machines.port_results import (
+    AnswerAgent,
+    ModelNoticed,
+    RestoreCounted,
+    RestoreEnded,
+    ToolPrinted,
+)
+from ...machines.workflow_messages import LookAfter, LookBefore, Looked
+from ...ports.agents.external import ExternalAgent
+from ...ports.judging import JudgeSeat
+from ...ports.models.model import Model
+from ...ports.tools.tool import Tool, ToolContext, ToolResult, ToolRun
+from ...ports.workspace import WatchedRun, WorkspacePort, written_path
+from ..mailbox import reply
+from .goal_work import GoalWork
+from .model_work import ModelWork
+from .resources import SessionResources, StartTask, fault_of
+from .tool_reports import OutputTail, ToolReports, finished
+
+# Looks at a session's folder around a step of a run, as the performer is asked to -----------------
+
+
+def look(
+    workspace: WorkspacePort | None,
+    effect: LookBefore | LookAfter,
+    reply_to: ActorRef[Any] | None,
+    start_task: StartTask,
+) -> None:
+    """Begin a look; the one before a step is answered, also if it could not be had."""
+    call = f"{effect.turn}.{effect.step}"
+    if isinstance(effect, LookAfter):
+        if workspace is not None:
+            workspace.end(call)
+        return
+
+    async def before() -> None:
+        notices = await workspace.begin(effect.turn, call, "run", None) if workspace else []
+        for text in notices:
+            reply(reply_to, ModelNoticed(turn=effect.turn, epoch=effect.epoch, text=text))
+        reply(reply_to, Looked(turn=effect.turn, step=effect.step))
+
+    def fault(error: BaseException) -> None:
+        text = f"Changes by step `{effect.step}` cannot be reverted: {error}"
+        reply(reply_to, ModelNoticed(turn=effect.turn, epoch=effect.epoch, text=text))
+        reply(reply_to, Looked(turn=effect.turn, step=effect.step))
+
+    start_task(before(), fault)
+
+
+async def restore_files(
+    workspace: WorkspacePort | None, effect: RestoreFiles, say: Callable[[Any], None]
+) -> None:
+    """Say how many files a revert is about, restore them, and say what came of it."""
+    if workspace is None:
+        say(RestoreEnded(id=effect.id, fault="nothing was kept of the files of this session"))
+        return
+    try:
+        say(RestoreCounted(id=effect.id, files=await workspace.count(effect)))
+        say(await workspace.revert(effect))
+    except (RestoreFailed, OSError) as error:
+        say(RestoreEnded(id=effect.id, fault=str(error)))
+
+
+class ChildOpener(Protocol):
+    """Opens and closes the sessions of one session's children; to open blocks, both may raise."""
+
+    def open(self, order: OpenChild, supervisor: ActorRef[Any]) -> ChildOpened:
+        """Open a child's session, new or known. Raises `SteersmanError`."""
+        ...
+
+    async def close(self, session: str) -> None:
+        """Let go of a child's session."""
+        ...
+
+
+class _RunningCall(Struct, kw_only=True):
+    """A tool call that runs, and what passes on what comes of it; `task` awaits its end."""
+
+    run: ToolRun
+    reports: ToolReports
+    latest: OutputTail
+    task: asyncio.Task[None] | None = None
+
+
+class EffectExecutor:
+    """One session's hands; `perform` never blocks.
+
+    `_doors`: a child's session is opened and closed one after another, in the order of the orders.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, scene: SessionResources, offspring: ChildOpener
+    ) -> None:
+        self.scene = scene
+        self.offspring = offspring
+        self._timers = set[asyncio.TimerHandle]()
+        self._loop = loop
+        self._model_work = ModelWork(loop, scene, self._task)
+        self._goal_work = GoalWork(loop, scene, self._task)
+        self._calls: dict[str, _RunningCall] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._doors: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    def change_model(self, model: Model, judge: Callable[[], JudgeSeat] | None) -> None:
+        """Ask another model from the next call on; on the loop."""
+        self.scene = replace(self.scene, model=model, judge=judge)
+        self._model_work.change_scene(self.scene)
+        self._goal_work.scene = self.scene
+
+    def __call__(self, effect: PortEffect, reply_to: ActorRef[Any] | None) -> None:
+        """Begin an effect; its result goes to `reply_to`."""
+        match effect:
+            case CallModel() | Summarise() | CancelModel():
+                self._model_work(effect, reply_to)
+            case RunTool():
+                self._run(effect, reply_to)
+            case AnswerAgent(inner=inner, is_allowed=is_allowed):
+                agent = self.scene.model
+                if isinstance(agent, ExternalAgent):
+                    agent.decide(inner, is_allowed)
+            case StopTool():
+                self._stop(effect, reply_to)
+            case OpenChild():
+                self._open_child(effect, reply_to)
+            case CloseChild(session=session):
+                self._close_child(session)
+            case SetTimer():
+                self._set_timer(effect, reply_to)
+            case RestoreFiles():
+                self._restore(effect, reply_to)
+            case LookBefore() | LookAfter():
+                look(self.scene.workspace, effect, reply_to, self._task)
+            case _:
+                self._goal_work(effect, reply_to)
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """Process ids of the commands that run now, by tool call."""
+        return {name: call.run.pid for name, call in tuple(self._calls.items()) if call.run.pid}
+
+    async def aclose(self) -> None:
+        """Stop everything that still runs, and wait for it."""
+        self._model_work.close()
+        for call in self._calls.values():
+            call.run.stop()
+        for timer in self._timers:
+            timer.cancel()
+        self._goal_work.close()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if isinstance(self.scene.model, ExternalAgent):  # it is this session's alone
+            await self.scene.model.aclose()
+        if self.scene.workspace is not None:
+            await self.scene.workspace.aclose()
+        if self.scene.sandbox is not None:
+            await asyncio.to_thread(self.scene.sandbox.clear)
+
+    # Tools ----------------------------------------------------------------------------------------
+
+    def _run(self, effect: RunTool, reply_to: ActorRef[Any] | None) -> None:
+        tool = self.scene.toolbox.get(effect.tool)
+        if tool is None:
+            result = ToolResult(status="failed", text=f"[there is no tool `{effect.tool}`]")
+            reply(reply_to, finished(effect, result))
+            return
+        reports = ToolReports(self._loop, effect.call, lambda said: reply(reply_to, said))
+        latest = OutputTail(
+            self._loop,
+            lambda text: reply(
+                reply_to, ToolPrinted(turn=effect.turn, call=effect.call, text=text)
+            ),
+        )
+        context = ToolContext(
+            folder=self.scene.folder,
+            call=effect.call,
+            spill_folder=self.scene.spill_folder,
+            environment=self.scene.environment,
+            on_output=latest.add,
+            may_leave_folder=effect.may_leave_folder,
+            hidden=self.scene.hidden,
+            wrap=self.scene.sandbox.wrap if self.scene.sandbox else tuple,
+            tell=reports.tell,
+        )
+        run = self._start(tool, effect, context, reply_to)
+        call = self._calls[effect.call] = _RunningCall(run=run, reports=reports, latest=latest)
+
+        def fault(error: BaseException) -> None:
+            text = f"[{fault_of(error)}]"
+            reply(reply_to, finished(effect, ToolResult(status="failed", text=text)))
+
+        call.task = self._task(self._await_run(run, effect, reply_to), fault)
+
+    def _start(
+        self, tool: Tool, effect: RunTool, context: ToolContext, reply_to: ActorRef[Any] | None
+    ) -> ToolRun:
+        """Start a tool; with a look at the folder around it if it may change something."""
+        scene = self.scene
+        if scene.workspace is None or not tool.is_mutating:
+            return tool.start(effect.arguments, context)
+        path = written_path(effect.tool, effect.arguments, scene.folder)
+        return WatchedRun(
+            scene.workspace,
+            (effect.turn, effect.call, effect.tool, path),
+            lambda: tool.start(effect.arguments, context),
+            lambda said: reply(
+                reply_to, ModelNoticed(turn=effect.turn, epoch=effect.epoch, text=said)
+            ),
+        )
+
+    def _restore(self, effect: RestoreFiles, reply_to: ActorRef[Any] | None) -> None:
+        def fault(error: BaseException) -> None:
+            reason = fault_of(error)
+            reply(reply_to, RestoreEnded(id=effect.id, fault=reason))
+
+        async def work() -> None:
+            if not effect.is_dry_run:  # a turn whose actor failed may have left some
+                tasks = [call.task for call in self._calls.values() if call.task is not None]
+                await asyncio.gather(*tasks, return_exceptions=True)
+            await restore_files(self.scene.workspace, effect, lambda said: reply(reply_to, said))
+
+        self._task(work(), fault)
+
+    async def _await_run(
+        self, run: ToolRun, effect: RunTool, reply_to: ActorRef[Any] | None
+    ) -> None:
+        try:
+            result = await run.wait()
+        finally:
+            call = self._calls.pop(effect.call)
+            call.reports.close()
+            call.latest.close()
+        reply(reply_to, finished(effect, result))
+
+    def _stop(self, effect: StopTool, reply_to: ActorRef[Any] | None) -> None:
+        call = self._calls.get(effect.call)
+        if call is not None:
+            call.run.stop()
+            return
+        result = ToolResult(status="killed", text="[stopped before it started]")
+        reply(reply_to, finished(effect, result))
+
+    # Children and time ----------------------------------------------------------------------------
+
+    def _close_child(self, session: str) -> None:
+        async def close_it() -> None:
+            async with self._doors[session]:
+                await self.offspring.close(session)
+
+        self._task(close_it(), _ignore)
+
+    def _open_child(self, effect: OpenChild, reply_to: ActorRef[Any] | None) -> None:
+        if reply_to is None:
+            return
+
+        def lost(reason: str, hint: str) -> None:
+            number, name = effect.number, effect.name
+            reply(reply_to, ChildLost(number=number, name=name, reason=reason, hint=hint))
+
+        async def open_it() -> None:
+            try:
+                async with self._doors[effect.session]:
+                    opened = await asyncio.to_thread(self.offspring.open, effect, reply_to)
+            except SteersmanError as error:
+                lost(error.message, error.hint)
+            else:
+                reply(reply_to, opened)
+
+        def fault(error: BaseException) -> None:
+            lost(fault_of(error), "please report it")
+
+        self._task(open_it(), fault)
+
+    def _set_timer(self, effect: SetTimer, reply_to: ActorRef[Any] | None) -> None:
+        def fire() -> None:
+            self._timers.discard(timer)
+            reply(reply_to, TimerFired(name=effect.name, epoch=effect.epoch))
+
+        timer = self._loop.call_later(effect.seconds, fire)
+        self._timers.add(timer)
+
+    # Tasks ----------------------------------------------------------------------------------------
+
+    def _task(
+        self, work: Coroutine[Any, Any, None], fault: Callable[[BaseException], None]
+    ) -> asyncio.Task[None]:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+
+        def done(ended: asyncio.Task[None]) -> None:
+            self._tasks.discard(ended)
+            error = None if ended.cancelled() else ended.exception()
+            if error is not None:
+                fault(error)
+
+        task.add_done_callback(done)
+        return task
+
+
+def _ignore(error: BaseException) -> None:
+    """Nobody waits for it: the next claim of the session says what is wrong with it."""

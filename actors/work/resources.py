@@ -1,0 +1,57 @@
+"""Where one session's effects take place."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from ...machines.context import CHARACTERS
+from ...machines.conversation import ToolSchema
+from ...ports.judging import JudgeSeat
+from ...ports.models.model import Model
+from ...ports.tools.sandbox import Sandbox
+from ...ports.tools.toolbox import Toolbox
+from ...ports.workspace import WorkspacePort
+
+# How the parts of a performer start what runs on the asyncio loop, and what is said when it breaks
+
+
+class StartTask(Protocol):
+    """Starts work as a task; what it raises is told to `fault`."""
+
+    def __call__(
+        self, work: Coroutine[Any, Any, None], fault: Callable[[BaseException], None]
+    ) -> asyncio.Task[None]:
+        """Start it."""
+        ...
+
+
+def fault_of(error: BaseException) -> str:
+    """Say that it is the program's own fault."""
+    return f"a fault in the program: {type(error).__name__}: {error}"
+
+
+class SessionResources(Struct, kw_only=True):
+    """Where one session's effects take place: its model, its tools, its folder."""
+
+    model: Model
+    system: str
+    tools: tuple[ToolSchema, ...]
+    toolbox: Toolbox
+    folder: Path
+    spill_folder: Path
+    environment: dict[str, str]
+    workspace: WorkspacePort | None = None
+    hidden: tuple[tuple[str, bool], ...] = ()
+    sandbox: Sandbox | None = None
+
+    @property
+    def overhead(self) -> int:
+        """Tokens that instructions and tools take, as estimated."""
+        return (len(self.system) + len(str(self.tools))) // CHARACTERS
+
+    judge: Callable[[], JudgeSeat] | None = None

@@ -1,0 +1,127 @@
+"""A conversation in a terminal that can only print: no cursor, no bar (`TERM=dumb`).
+
+The terminal itself edits and echoes the line; what the agent says is printed as it comes.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from types import FrameType
+
+from ..gateway.commands.talk import stop
+from ..gateway.conversation import Conversation
+from ..gateway.events.contract import Event, is_aside
+from ..gateway.host import Host
+from ..gateway.terminal import clean
+from .following import StartedTurns
+from .options import ChatOptions
+from .plain import PlainInterface
+from .printer import Printer
+from .question import Questions, answered, asked
+from .signals import SignalHandler, farewell
+from .stdin_lines import typed_lines
+
+AGAIN = 2.0
+"""Seconds within which a second Ctrl-C leaves."""
+
+
+class _Stop(BaseException):
+    """Ctrl-C during a turn: stop that, and stay."""
+
+
+class _Watch:
+    """What is asked, and whether a turn runs; prints the question."""
+
+    def __init__(self, printer: Printer) -> None:
+        self._printer = printer
+        self.questions = Questions()
+        self.is_busy = False
+        self._begun = StartedTurns()
+
+    def hear(self, event: Event) -> None:
+        """Take in an event; loop's thread."""
+        self.questions.hear(event)
+        if is_aside(event):
+            return
+        begun = self._begun.hear(event)
+        if event["type"] == "turn_started":
+            self.is_busy = True
+            if begun:
+                self._printer.write(clean(f"> {begun}\n"))
+        elif event["type"] in ("turn_ended", "session_started"):
+            self.is_busy = False
+        elif event["type"] == "question":
+            self._printer.write(asked(event))
+
+
+def talk_in_lines(host: Host, open_it: Callable[[], Conversation], options: ChatOptions) -> int:
+    """Talk until the person leaves."""
+    printer = Printer(sys.stdout)
+    watch = _Watch(printer)
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    host.hub.subscribe(PlainInterface(printer, printer, can_utf8=utf8).hear)
+    host.hub.subscribe(watch.hear)
+    try:
+        conversation = open_it()
+        if host.choice is not None:
+            printer.write(f"{host.choice.line}\n")
+        for notice in (*host.config.notices, *host.notices):
+            printer.write(f"{notice}\n")
+        printer.write("/help lists the commands. Ctrl-D leaves; everything is saved.\n")
+        code = 0
+        try:
+            _listen(conversation, watch, printer)
+        except SignalHandler as leaving:
+            code = 0 if leaving.exit_code == 128 + signal.SIGINT else leaving.exit_code
+        conversation.leave("signal" if code else "exit")
+        printer.write(f"{farewell(conversation, is_kept=host.is_kept)}\n")
+        return code
+    finally:
+        host.close()
+        printer.close()
+
+
+def _listen(conversation: Conversation, watch: _Watch, printer: Printer) -> None:
+    with _control_c(watch):
+        while True:
+            try:
+                for line in typed_lines():
+                    if line.strip() and _take(conversation, watch, line):
+                        return
+                return
+            except _Stop:
+                printer.write("\nCtrl-C again leaves.\n")
+                conversation.run(stop())
+
+
+def _take(conversation: Conversation, watch: _Watch, line: str) -> bool:
+    """Obey a line; True when it asked to leave."""
+    question = watch.questions.first
+    if question is not None and answered(conversation, question, line):
+        watch.questions.drop(question)
+        return False
+    waits = question is not None and not conversation.would_stop(line)
+    reply = conversation.say(line, "queue" if waits else "auto")
+    return reply is not None and reply.leaves
+
+
+@contextmanager
+def _control_c(watch: _Watch) -> Generator[None]:
+    """Let Ctrl-C stop a turn that runs; at any other time, and the second time, it leaves."""
+    last = -AGAIN
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        nonlocal last
+        now = time.monotonic()
+        is_again, last = now - last < AGAIN, now
+        raise _Stop if watch.is_busy and not is_again else SignalHandler(number)
+
+    before = signal.signal(signal.SIGINT, on_signal)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

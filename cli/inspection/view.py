@@ -1,0 +1,115 @@
+"""A session's dump: live, dead or at a moment, and in the form in which it is printed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from datetime import datetime
+from typing import Any
+
+from ...journal.sqlite import SqliteStore
+from ...journal.store import SessionRow
+from ...machines.errors import StoreError, UsageError
+from ...machines.value import Value
+from ...workflows.paths import Paths
+from ..output import can_colour, document, warn
+
+# What `steersman inspect` is asked for ------------------------------------------------------------
+
+
+FORMATS = ("tree", "toml", "json", "mermaid", "svg")
+
+
+class InspectOptions(Value):
+    """What to look at, and how: `diff` are two moments, `kinds` and what follows filter events."""
+
+    session: str
+    form: str = "tree"
+    at: str = ""
+    diff: tuple[str, str] | None = None
+    watches: bool = False
+    lists_events: bool = False
+    kinds: tuple[str, ...] = ()
+    since: str = ""
+    until: str = ""
+    turn: str = ""
+    item: str = ""
+    last: int = 0
+
+    def require_sense(self) -> None:
+        """Raise `UsageError` if what is asked for does not go together."""
+        if self.form not in FORMATS:
+            raise UsageError(f"there is no format `{self.form}`", f"formats: {', '.join(FORMATS)}")
+        ways = {
+            "--events": self.lists_events,
+            "--diff": self.diff,
+            "--at": self.at,
+            "--watch": self.watches and not self.lists_events,
+        }
+        asked = [name for name, value in ways.items() if value]
+        if len(asked) > 1:
+            raise UsageError(f"{' and '.join(asked)} exclude each other", "ask for one of them")
+        if asked and asked[0] != "--at" and self.form in ("mermaid", "svg"):
+            raise UsageError(f"{asked[0]} has no format `{self.form}`", "formats: tree, toml, json")
+        filters = (self.kinds, self.since, self.until, self.turn, self.item, self.last)
+        if any(filters) and not self.lists_events:
+            raise UsageError("this filters the journal", "add `--events`")
+
+
+def now() -> datetime:
+    """Return the person's time, with its zone."""
+    return datetime.now().astimezone()
+
+
+ANSWER = 2.0
+"""Seconds that a live owner has to answer, before the store is asked."""
+
+
+def dump_now(environ: Mapping[str, str], store: SqliteStore, row: SessionRow) -> dict[str, Any]:
+    """Ask the process that has the session open; without one, or without an answer, read the store."""
+    owner = store.owner(row.session)
+    if owner is not None and owner.pid != os.getpid():
+        from ...gateway.remote import Remote
+
+        try:
+            state = Paths.of(environ).state
+            with closing(Remote.connect(state, row.session, owner, ANSWER)) as remote:
+                live: dict[str, Any] = remote.call("inspect")
+                return live
+        except StoreError as error:
+            warn(f"steersman: {error.message}; showing what is stored")
+    from ...gateway.dumps.dump import dump_session
+
+    return dump_session(store, row)
+
+
+def dump_at(store: SqliteStore, row: SessionRow, moment: str) -> dict[str, Any]:
+    """Fold the session up to a moment. Raises `UsageError`."""
+    from ...gateway.dumps.dump import dump_session
+    from ...gateway.dumps.moment import seq_of
+
+    return dump_session(store, row, seq_of(store, row.session, row.seq, moment, now()))
+
+
+def printed(data: Mapping[str, Any], form: str, environ: Mapping[str, str]) -> str:
+    """Write a dump that is safe to show in a form."""
+    match form:
+        case "json":
+            return document(data)
+        case "toml":
+            from ..output import toml_document
+
+            return toml_document(data)
+        case "svg":
+            from ...gateway.dumps.tree import tree_of, tree_picture
+
+            return tree_picture(tree_of(dict(data))).rstrip("\n")
+        case _:
+            from ...gateway.dumps.tree import draw_dump
+
+            is_wide = not sys.stdout.isatty()
+            width = 0 if is_wide else shutil.get_terminal_size().columns
+            return draw_dump(dict(data), width, is_coloured=can_colour(sys.stdout, environ))

@@ -1,0 +1,65 @@
+"""`steersman why`: the story of one message, and why it stands where it does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...gateway.formats import clock
+from ...gateway.redaction import Redactor
+from ...machines.errors import UsageError
+from ..output import show, show_document
+from ..stored import stored
+
+FORMATS = ("text", "json", "toml", "mermaid")
+
+
+def tell_why(environ: Mapping[str, str], session: str, message: str, form: str) -> int:
+    """Print what became of a message: each entry, what it moved, and when. Raises `UsageError`."""
+    if form not in FORMATS:
+        raise UsageError(f"there is no format `{form}`", f"formats: {', '.join(FORMATS)}")
+    from ...gateway.dumps.story import story_of
+    from ...gateway.home import named_session
+
+    redactor = Redactor(environ)
+    with stored(environ) as store:
+        row = named_session(store, session)
+        story = story_of(store, row, message, is_owned=store.is_owned(row.session))
+    view = redactor.data(story.view())
+    match form:
+        case "json":
+            show_document(view)
+        case "toml":
+            from ..output import show_toml
+
+            show_toml(view)
+        case "mermaid":
+            from ...gateway.dumps.sequence import sequence
+
+            show(redactor.text(sequence(story.turn, story.entries)).rstrip("\n"))
+        case _:
+            show("\n".join(_lines(view)))
+    return 0
+
+
+def _lines(view: dict[str, Any]) -> list[str]:
+    message = view["message"]
+    number = f"#{message['number']} " if "number" in message else ""
+    sender = f", from {message['user']}" if message["user"] else ""
+    about = f"({message['id']}, {message['state']}{sender})"
+    text = " ".join(message["text"].split())
+    lines = [f"session {view['session']}, message {number}{about}"]
+    lines += [f'  "{text}"'] if text else []
+    lines.append("")
+    times = [
+        f"+{hop['after']:.3f} s" if hop["after"] else clock(hop["time"]) for hop in view["hops"]
+    ]
+    width = max(14, *map(len, times))
+    for time, hop in zip(times, view["hops"], strict=True):
+        lines.append(f"  {time:>{width}}  entry {hop['seq']:<5} {hop['text']}")
+        lines += [
+            f"{'':>{width + 16}}{move['what']}: {move['from'] or '(new)'} -> {move['to']}"
+            for move in hop["moved"]
+        ]
+    lines += ["", view["outlook"]]
+    return [*lines, f"  {view['hint']}"] if view.get("hint") else lines

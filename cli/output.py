@@ -1,0 +1,138 @@
+"""What commands print: one text or one JSON document, whatever the terminal can show.
+
+Nothing that is printed here can move the cursor or change colours, unless this program put it there;
+and a reader that has seen enough (`| head`) is no fault.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
+
+import tomli_w
+
+from ..workflows.document import is_list, is_table
+
+# Controls that JSON leaves as they are, line and direction marks, and halves of characters.
+_UNSAFE = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def show(text: str) -> None:
+    """Print a text and a newline; a character that the terminal's encoding lacks becomes `?`."""
+    _write(sys.stdout, text)
+
+
+def show_document(data: Mapping[str, Any]) -> None:
+    """Print JSON, indented; it reads back as the same data."""
+    show(document(data))
+
+
+def document(data: Mapping[str, Any], indent: int | None = 2) -> str:
+    """Write JSON in which nothing can move a cursor; without `indent` in one line."""
+    return escaped(json.dumps(data, ensure_ascii=False, indent=indent))
+
+
+def escaped(text: str) -> str:
+    """Escape what could move a cursor, as strings in JSON and TOML both have it."""
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def warn(text: str) -> None:
+    """Print a line for people to standard error."""
+    _write(sys.stderr, text)
+
+
+def can_colour(stream: TextIO, environ: Mapping[str, str]) -> bool:
+    """Whether colours are wanted: a terminal, and no NO_COLOR (https://no-color.org)."""
+    return stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+
+
+def _write(stream: TextIO, text: str) -> None:
+    encoding = stream.encoding or "utf-8"
+    try:
+        stream.write(text.encode(encoding, "replace").decode(encoding) + "\n")
+        stream.flush()
+    except OSError as error:
+        # What is left in the buffer goes nowhere, or the interpreter complains when it ends.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+        if not isinstance(error, BrokenPipeError) and stream is not sys.stderr:
+            os.write(2, f"steersman: the output cannot be written: {error.strerror}\n".encode())
+            raise SystemExit(1) from error
+
+
+# Columns for people: as wide as they need to be, and never wider than the terminal ----------------
+
+
+_GAP = "  "
+_LEAST = 12  # columns that the last one keeps, however narrow the terminal
+
+
+def draw_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], environ: Mapping[str, str]
+) -> str:
+    """Draw rows under a head; on a terminal the last column is cut at its left to fit.
+
+    Where it is not a terminal nothing is cut and nothing coloured.
+    """
+    widths = [max(map(_width, column)) for column in zip(head, *rows, strict=True)]
+    room = _room(widths[:-1]) if sys.stdout.isatty() else widths[-1]
+    lines = [_line([*row[:-1], _fit(row[-1], room)], widths) for row in (head, *rows)]
+    if can_colour(sys.stdout, environ):
+        lines[0] = f"\x1b[1m{lines[0]}\x1b[0m"
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = [
+        cell + " " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=True)
+    ]
+    return _GAP.join(padded).rstrip()
+
+
+def _room(others: Sequence[int]) -> int:
+    return max(_LEAST, shutil.get_terminal_size().columns - sum(others) - len(_GAP) * len(others))
+
+
+def _fit(cell: str, room: int) -> str:
+    """Cut at the left, since the end of a path says more than its begin."""
+    if _width(cell) <= room:
+        return cell
+    while _width(cell) > room - 1:
+        cell = cell[1:]
+    return f"…{cell}"
+
+
+def _width(text: str) -> int:
+    """Columns that a text takes: wide characters two, combining ones none."""
+    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)
+
+
+# Data as TOML, which has no null ------------------------------------------------------------------
+
+
+def show_toml(data: Mapping[str, Any]) -> None:
+    """Print TOML; it reads back as the same data, but for nulls."""
+    show(toml_document(data))
+
+
+def toml_document(data: Mapping[str, Any]) -> str:
+    """Write TOML in which nothing can move a cursor; what is null is left out."""
+    return escaped(tomli_w.dumps(without_nulls(data)).rstrip("\n"))
+
+
+def without_nulls(value: Any) -> Any:
+    """Return data without its nulls; in a list, where each place counts, they become a word."""
+    if is_table(value):
+        return {name: without_nulls(item) for name, item in value.items() if item is not None}
+    if is_list(value):
+        return ["null" if item is None else without_nulls(item) for item in value]
+    return value

@@ -1,0 +1,126 @@
+"""Signals: the first asks to leave in order, the second leaves at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from types import FrameType
+
+from ..gateway.attached import AttachedSession
+from ..gateway.conversation import Conversation
+from ..journal.store import SessionRow
+from ..machines.errors import StoreError
+
+# The line on leaving: what was saved, and how to go on --------------------------------------------
+
+
+def farewell(conversation: Conversation | AttachedSession, *, is_kept: bool = True) -> str:
+    """Say it of a session that was just let go of; `is_kept` is false where nothing is on disk."""
+    if isinstance(conversation, AttachedSession):  # its owner goes on
+        return f"Session {conversation.session} continues in its own program."
+    if not is_kept:
+        return "Nothing is saved: auto_queue.persistence.enabled is false."
+    try:
+        rows = conversation.store.sessions()
+    except StoreError:  # it was reported when it happened
+        return ""
+    row = next((row for row in rows if row.session == conversation.session), None)
+    if row is None:
+        return ""
+    if row.state == "finalized":
+        return f"Session {row.session} is finalized; `steersman sessions show` prints it."
+    return f"Saved{_left(row)}. Continue with: steersman chat --resume {row.session}"
+
+
+def _left(row: SessionRow) -> str:
+    parts = [
+        f"{count} {word}"
+        for count, word in ((row.interrupted, "interrupted"), (row.waiting, "waiting"))
+        if count
+    ]
+    return f", with {' and '.join(parts)}" if parts else ""
+
+
+TWICE = 0.05
+"""Seconds within which a second signal is the first again: some tell a process and its group."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+_ways: list[Callable[[SignalHandler], bool]] = []
+
+
+class SignalHandler(SystemExit):
+    """A signal asks the main thread to leave; everything is saved on the way out.
+
+    It is a `SystemExit` because the prompt runs an asyncio loop, which passes only that and
+    `KeyboardInterrupt` on: any other exception that a signal raises in a callback is logged and lost.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(128 + number)
+        self.exit_code = 128 + number
+
+
+@contextmanager
+def leave_on_signals() -> Generator[None]:
+    """Raise `SignalHandler` in the main thread at the first signal; a second Ctrl-C ends the process.
+
+    A closing terminal hangs up twice, and a service manager may repeat itself: only a person's
+    second Ctrl-C means that it can't wait. Tools die with the process in any case: their
+    supervisors see it go.
+    """
+    count, began = 0, 0.0
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        nonlocal count, began
+        count, now = count + 1, time.monotonic()
+        if count > 1 and now - began < TWICE:
+            return
+        began = now
+        if count > 1:
+            if number == signal.SIGINT:
+                os._exit(128 + number)
+            return
+        leaving = SignalHandler(number)
+        if not (_ways and _ways[-1](leaving)):
+            raise leaving
+
+    def on_lost(lost: sys.UnraisableHookArgs) -> None:
+        """Ask again soon: an exception raised in a finalizer does not propagate."""
+        nonlocal count
+        if not isinstance(lost.exc_value, SignalHandler):
+            unraisable(lost)
+            return
+        count = 0
+        number = lost.exc_value.exit_code - 128
+        threading.Timer(TWICE, os.kill, (os.getpid(), number)).start()
+
+    unraisable, sys.unraisablehook = sys.unraisablehook, on_lost
+    before = {
+        number: signal.signal(number, on_signal)
+        for number in SIGNALS
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN  # nohup
+    }
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, signal.SIG_IGN if count else former)
+        sys.unraisablehook = unraisable
+
+
+@contextmanager
+def leave_through(way: Callable[[SignalHandler], bool]) -> Generator[None]:
+    """Hand a signal to `way` instead of raising it wherever the main thread is.
+
+    `way` runs in the signal's handler and says whether it sees to the leaving; if not, it is raised.
+    """
+    _ways.append(way)
+    try:
+        yield
+    finally:
+        _ways.remove(way)

@@ -1,0 +1,341 @@
+"""The hooks of a process's sessions: heard, run in order, and journalled.
+
+A session is never held up: hooks hear of an entry when it is durable, wait in a line of their own for
+each session, and run one after another. After a restart nothing runs until a person has said
+something: the line stands still until an entry comes that only a person's word can bring. The end of a
+session that crashed, or whose hooks did not get to run, is due: it is found in the store, and told
+with the next such word. What became of each hook is an entry of its session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import shlex
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from ..actors.commits import row_of
+from ..actors.environment import Publication
+from ..actors.runtime import Runtime
+from ..journal import entries as e
+from ..journal.codec import decode_entry, encode_entry
+from ..journal.entries import HookRan
+from ..journal.record import SessionRecord, apply
+from ..journal.recovery import load_record
+from ..journal.restore import RestoreRecord
+from ..journal.store import Commit, SessionRow, StoredEntry
+from ..machines.errors import AdmissionRefused, StoreError, UnknownSession
+from ..machines.internal_messages import NoteEntry
+from ..machines.transient_events import Fact
+from ..ports.hooks import HookCall, HookResult, HookSpec, entry_point_hooks, run_hook
+from ..ports.process.host import ProcessHost
+from ..workflows.paths import make_private, write_private
+from .events.lifecycle import hook_call
+from .formats import iso
+from .redaction import Redactor
+from .restore_service import RestoreService, can_resume
+
+# Hooks also run for external agents: when a prompt stopped, a session began or a session was finalized.
+# The agent never waits for a hook: its event is on disk first, and a separate process runs the hooks.
+# A turn's end is reported at most once, a session's end until it was delivered, under the same id.
+
+
+def tell_hooks(
+    restorable: RestoreService, state: Path, specs: Sequence[HookSpec], environ: Mapping[str, str]
+) -> int:
+    """Run hooks for every event that no hook has received; returns how many were run."""
+    folder = make_private(state / "agents")
+    descriptor = os.open(folder / "hooks.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)  # the holder ends within its hooks' limits
+        return asyncio.run(_tell(restorable, [*specs, *entry_point_hooks()], environ))
+    finally:
+        os.close(descriptor)
+
+
+async def _tell(
+    restorable: RestoreService, specs: Sequence[HookSpec], environ: Mapping[str, str]
+) -> int:
+    processes = ProcessHost()
+    count = 0
+    try:
+        for record, call in _calls(restorable):
+            if not call.finalize:
+                restorable.ledger.write(record, "heard", float(call.payload["at"]))
+            for spec in specs:
+                if spec.on == call.event:
+                    await run_hook(spec, call, processes, environ)
+                    count += 1
+            if call.finalize:
+                restorable.ledger.write(record, "settle", time.time(), call.finalize)
+    finally:
+        await processes.aclose()
+    return count
+
+
+def _calls(restorable: RestoreService) -> list[tuple[RestoreRecord, HookCall]]:
+    book = restorable.ledger.read()
+    found: list[tuple[RestoreRecord, HookCall]] = []
+    for record in book.records.values():
+        if record.is_kept and record.opened > record.heard:
+            found.append((record, _call(restorable, record, "session_start", record.opened)))
+        if record.is_kept and record.last_boundary > record.heard:
+            found.append((record, _call(restorable, record, "turn_end", record.last_boundary)))
+    for record in book.ended:
+        if record.state == "finalizing":
+            found.append((record, _call(restorable, record, "session_finalize", record.updated)))
+    return found
+
+
+def _call(restorable: RestoreService, record: RestoreRecord, event: str, at: float) -> HookCall:
+    agent = restorable.agents[record.agent]
+    is_end = event == "session_finalize"
+    resumes = can_resume(record) and not is_end
+    payload = {
+        "session": record.session,
+        "agent": record.agent,
+        "external": True,
+        "time": iso(at),
+        "at": at,
+        "folder": record.cwd,
+        "transcript_path": record.transcript or None,
+        "command": list(agent.resume_command(record.session)) if resumes else None,
+        "notifies_itself": agent.publishes_stop_notification,
+        **({"cause": record.cause, "finalize": record.finalize} if is_end else {}),
+    }
+    return HookCall(
+        event=event,
+        payload=payload,
+        folder=Path(record.cwd or "/"),
+        about=0,
+        finalize=record.finalize if is_end else "",
+    )
+
+
+WAITING = 200
+"""Calls that may wait for a session; one more is skipped, and that is journalled."""
+LAST = ("session_suspend", "session_finalize")
+_RESTARTS = (e.Recovered, e.SessionResumed)
+
+
+class HookObserver:
+    """Hands a session's entries to `hooking`, with the calls of hooks that they lead to."""
+
+    def __init__(self, session: str, hooking: HookRunner) -> None:
+        self._session = session
+        self._hooking = hooking
+        self._is_ending = False
+
+    def observe_entry(
+        self, entry: e.Entry, seq: int, time: float, record: SessionRecord
+    ) -> Publication | None:
+        """Translate an entry into a call; one that leads to none may still be the word of a person."""
+        self._is_ending = self._is_ending or isinstance(entry, e.SessionFinalizing)
+        is_due = isinstance(entry, e.SessionFinalized) and not self._is_ending
+        if isinstance(entry, HookRan) or is_due:
+            return None
+        call = hook_call(entry, seq, time, record)
+        is_restart = isinstance(entry, _RESTARTS)
+        return partial(self._hooking.receive, self._session, call, is_restart=is_restart)
+
+    def observe_fact(self, fact: Fact) -> None:
+        """Hooks get nothing that is not journalled."""
+
+
+class HookRunner:
+    """All hooks of one process; `receive` belongs to the loop's thread, the rest to any other."""
+
+    def __init__(self, specs: Sequence[HookSpec], runtime: Runtime, state: Path) -> None:
+        self._specs = list(specs)
+        self._runtime = runtime
+        self._done = state / "hooks"
+        self._begun = time.time()
+        self._lines: dict[str, deque[HookCall]] = {}
+        self._workers: dict[str, asyncio.Task[None]] = {}
+        self._is_awake = False
+        self._is_over = False
+        self._has_points = False
+        self._left: list[tuple[str, HookRan]] = []
+
+    def receive(self, session: str, call: HookCall | None, *, is_restart: bool) -> None:
+        """Take a call; whatever is no restart wakes the line, and brings up what is due."""
+        line = self._lines.setdefault(session, deque())
+        if call is not None:
+            if len(line) < WAITING or call.event in LAST:
+                line.append(call)
+            else:
+                self._note(session, call, "", HookResult(status="skipped", output="too many wait"))
+        is_word = not is_restart and (call is None or call.event != "session_start")
+        if is_word and not self._is_awake:
+            self._is_awake = True
+            self._workers[""] = self._runtime.loop.create_task(self._run_due())
+        if not is_restart and session not in self._workers:
+            self._workers[session] = self._runtime.loop.create_task(self._work(session))
+
+    def drain(self) -> None:
+        """Wait for what runs, no longer than one hook may take; journal it. Not for the loop.
+
+        Idempotent: the second time nothing is left.
+        """
+        if self._is_over:
+            return
+        self._is_over = True
+        longest = max((spec.timeout for spec in self._specs), default=0.0)
+        self._runtime.run(self._finish(longest + 1.0), None)
+        self._keep_left()
+
+    async def _finish(self, seconds: float) -> None:
+        tasks = list(self._workers.values())
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=seconds)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    async def _work(self, session: str) -> None:
+        """Run what waits in a session's line, one hook after another."""
+        await self._find_points()
+        line = self._lines[session]
+        try:
+            while line:
+                await self._call(session, line.popleft())
+        finally:
+            self._workers.pop(session, None)
+
+    async def _call(self, session: str, call: HookCall) -> None:
+        """Run every hook of an event; of a session's end only if no other process does or did."""
+        if not call.finalize:
+            await self._run(session, call)
+            return
+        guard = await asyncio.to_thread(self._take, call.finalize)
+        if guard is None:
+            return
+        try:
+            await self._run(session, call)
+            await asyncio.to_thread(_mark, guard)
+        finally:
+            os.close(guard)
+
+    async def _run(self, session: str, call: HookCall) -> None:
+        for spec in self._specs:
+            if spec.on == call.event:
+                result = await run_hook(spec, call, self._runtime.equipment.processes, os.environ)
+                self._note(session, call, shlex.join(spec.run), result)
+
+    async def _find_points(self) -> None:
+        if not self._has_points:
+            self._has_points = True
+            self._specs += await asyncio.to_thread(entry_point_hooks)
+
+    def _note(self, session: str, call: HookCall, command: str, result: HookResult) -> None:
+        """Journal a run: by the session's own actor, or, after its end, when everything is left."""
+        ran = HookRan(
+            event=call.event,
+            command=command,
+            status=result.status,
+            exit_code=result.exit_code,
+            seconds=result.seconds,
+            output=Redactor(os.environ).text(result.output),
+            about=call.about,
+            finalize=call.finalize,
+        )
+        if call.event in LAST:
+            self._left.append((session, ran))
+            return
+        try:
+            self._runtime.tell(session, NoteEntry(entry=ran))
+        except (UnknownSession, AdmissionRefused):
+            self._left.append((session, ran))
+
+    # What is due ----------------------------------------------------------------------------------
+
+    async def _run_due(self) -> None:
+        try:
+            await self._find_points()
+            if any(spec.on == "session_finalize" for spec in self._specs):
+                for session, call in await asyncio.to_thread(self._due):
+                    await self._call(session, call)
+        finally:
+            self._workers.pop("", None)
+
+    def _due(self) -> list[tuple[str, HookCall]]:
+        """Find ends of sessions that no hook has heard of, since there are hooks in this home."""
+        since = self._done / "since"
+        if not since.exists():
+            write_private(since, f"{self._begun}\n".encode())
+        begun = float(since.read_text())
+        found: list[tuple[str, HookCall]] = []
+        for row in self._runtime.store.sessions():
+            is_open = self._runtime.is_open(row.session)
+            if row.state == "finalized" and row.updated >= begun and not is_open:
+                found += self._due_of(row)
+        return found
+
+    def _due_of(self, row: SessionRow) -> list[tuple[str, HookCall]]:
+        record = load_record(self._runtime.store, row.session)
+        for stored in self._runtime.store.entries(row.session, max(0, row.seq - 20)):
+            entry = decode_entry(stored.data)
+            if isinstance(entry, e.SessionFinalized):
+                is_done = self._is_done(entry.finalize)
+                call = hook_call(entry, stored.seq, stored.time, record)
+                if not is_done and call is not None:
+                    return [(row.session, call)]
+        return []
+
+    def _take(self, finalize: str) -> int | None:
+        """Lock a session's end for its report; none if it is reported already, or elsewhere now.
+
+        The locked file holds a word once every hook has run.
+        """
+        path = make_private(self._done) / finalize
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_free = not os.read(descriptor, 1)
+        except OSError:
+            is_free = False
+        if not is_free:
+            os.close(descriptor)
+        return descriptor if is_free else None
+
+    def _is_done(self, finalize: str) -> bool:
+        try:
+            return (self._done / finalize).stat().st_size > 0
+        except OSError:
+            return False
+
+    def _keep_left(self) -> None:
+        """Journal the runs of sessions that are left: each is taken for the moment of one commit."""
+        left, self._left = self._left, []
+        for session in dict.fromkeys(session for session, _ in left):
+            runs = [ran for other, ran in left if other == session]
+            with contextlib.suppress(StoreError):  # another process has resumed it and reports it
+                self._keep_runs(session, runs)
+
+    def _keep_runs(self, session: str, runs: Sequence[HookRan]) -> None:
+        store = self._runtime.store
+        lease = store.claim(session, self._runtime.node)
+        if lease is None:
+            return
+        try:
+            record = load_record(store, session)
+            kept: list[StoredEntry] = []
+            for ran in runs:
+                now = time.time()
+                apply(record, ran, record.seq + 1, now)
+                kept.append(StoredEntry(seq=record.seq, time=now, data=encode_entry(ran)))
+            store.commit([Commit(lease=lease, entries=kept, row=row_of(record))])
+        finally:
+            store.release(lease)
+
+
+def _mark(guard: int) -> None:
+    with contextlib.suppress(OSError):  # it is then reported again, under the same id
+        os.write(guard, b"told\n")
+        os.fsync(guard)

@@ -1,0 +1,243 @@
+"""Writes into the journal of a session that no process runs, holding its lease only for the write.
+
+It is for changes of the session itself (its name, a copy of it), not for its turns.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import secrets
+import threading
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..actors.commits import row_of
+from ..journal.codec import encode_entry
+from ..journal.entries import Entry
+from ..journal.record import SessionRecord, apply
+from ..journal.recovery import load_record, snapshot
+from ..journal.store import Commit, Lease, Store, StoredEntry
+from ..machines.errors import ConfigError, LeaseLost, StoreBusy
+from ..workflows.paths import Paths, make_private
+from .redaction import Redactor
+
+# Keeps `<path>/<session>.toml` like the queue it mirrors: soon after each commit, atomically
+# A thread of its own writes; of several changes in a row only the newest is written. A mirror that
+# cannot be written is reported once and never harms the session.
+
+
+class QueueMirror:
+    """Writes queue documents into a folder; `on_fault` receives the first fault as a sentence."""
+
+    def __init__(self, folder: Path, on_fault: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._on_fault = on_fault
+        self._waiting: dict[str, dict[str, Any]] = {}
+        self._changed = threading.Condition()
+        self._is_closing = False
+        self._has_failed = False
+        self._thread: threading.Thread | None = None
+
+    def put(self, session: str, document: dict[str, Any]) -> None:
+        """Have a document written; returns at once."""
+        with self._changed:
+            self._waiting[session] = document
+            if self._thread is None and not self._is_closing:
+                self._thread = threading.Thread(target=self._run, name="queue-mirror", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Write what waits, then end."""
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join(5.0)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._is_closing)
+                waiting, self._waiting = self._waiting, {}
+            for session, document in waiting.items():
+                self._write(session, document)
+            if self._is_closing and not self._waiting:
+                return
+
+    def _write(self, session: str, document: dict[str, Any]) -> None:
+        path = self._folder / f"{session}.toml"
+        try:
+            if document["items"] or path.is_symlink() or path.exists():
+                make_private(self._folder)
+                _replace(path, document)
+        except (OSError, ConfigError) as error:
+            if not self._has_failed:
+                self._has_failed = True
+                why = error.strerror if isinstance(error, OSError) else error.message
+                self._on_fault(f"the queue's copy `{path}` cannot be written: {why}")
+
+
+def _replace(path: Path, document: dict[str, Any]) -> None:
+    """Replace a file in one step; not synced, for it is a copy and must not slow the journal."""
+    from .queue_file import write
+
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
+        file.write(write(document))
+    temporary.replace(path)
+
+
+# The log of the program: what failed inside it, with its trace, and with `--debug` all that happens
+# Nothing is opened before there is something to write. Every line is cleaned of secrets before it is
+# written; the file is the user's own (0600), and its size is bounded.
+
+
+LOGGER = logging.getLogger("steersman")
+FORM = "%(asctime)s %(process)d %(levelname)s %(message)s"
+MOST = 1 << 20
+"""Bytes of one file."""
+OLD = 3
+"""Files that are kept besides the one that is written."""
+LINE = 2_000
+"""Characters of one event."""
+
+
+def log_path(paths: Paths) -> Path:
+    """Say where the log is, or would be."""
+    return paths.state / "log" / "steersman.log"
+
+
+class Logbook(logging.Handler):
+    """Writes this process's log; `complain` receives each fault of the program, as one line.
+
+    `secrets` are names of environment variables that hold keys, besides those that say so.
+    """
+
+    def __init__(
+        self,
+        paths: Paths,
+        environ: Mapping[str, str],
+        secrets: tuple[str, ...],
+        complain: Callable[[str], None],
+        *,
+        is_debug: bool = False,
+    ) -> None:
+        super().__init__(logging.DEBUG if is_debug else logging.WARNING)
+        self.path = log_path(paths)
+        self.is_debug = is_debug
+        self._redactor = Redactor(environ, secrets)
+        self._complain = complain
+        self._file: logging.Handler | None = None
+        self.setFormatter(logging.Formatter(FORM))
+        self._before = LOGGER.level, LOGGER.propagate
+        LOGGER.addHandler(self)
+        LOGGER.setLevel(self.level)
+        LOGGER.propagate = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line, and tell a person of a fault."""
+        text = self._redactor.text(self.format(record))
+        clean = logging.makeLogRecord({"msg": text, "levelno": record.levelno})
+        try:
+            self._opened().emit(clean)
+        except OSError as error:  # a full disk must not become a second fault
+            self._complain(f"the log cannot be written: {error}")
+        if record.levelno >= logging.ERROR:
+            said = self._redactor.line(record.getMessage())
+            self._complain(f"A fault in the program: {said} (details: {self.path})")
+
+    def hear(self, event: Mapping[str, Any]) -> None:
+        """Note an event of a session; only with `--debug`."""
+        if self.is_debug:
+            LOGGER.debug("%s", json.dumps(event, ensure_ascii=False, default=str)[:LINE])
+
+    def close(self) -> None:
+        """Stop logging. Idempotent."""
+        LOGGER.removeHandler(self)
+        level, LOGGER.propagate = self._before
+        LOGGER.setLevel(level)
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        super().close()
+
+    def _opened(self) -> logging.Handler:
+        if self._file is None:
+            from logging.handlers import RotatingFileHandler
+
+            class PrivateFile(RotatingFileHandler):
+                """A log that only its owner can read, whatever the umask is."""
+
+                def _open(self) -> Any:
+                    return open(
+                        self.baseFilename,
+                        self.mode,
+                        encoding=self.encoding,
+                        opener=lambda name, flags: os.open(name, flags, 0o600),
+                    )
+
+            make_private(self.path.parent)
+            self._file = PrivateFile(self.path, maxBytes=MOST, backupCount=OLD, encoding="utf-8")
+        return self._file
+
+
+class OfflineWriter:
+    """Appends entries to one session, whose `record` it keeps; each call is durable when it returns."""
+
+    def __init__(self, store: Store, lease: Lease, record: SessionRecord) -> None:
+        self._store, self._lease, self.record = store, lease, record
+
+    def write(self, time: float, *entries: Entry) -> None:
+        """Append what happened at a time, in seconds since the epoch."""
+        seq = self.record.seq
+        self.keep(
+            [
+                (StoredEntry(seq=seq + at, time=time, data=encode_entry(entry)), entry)
+                for at, entry in enumerate(entries, 1)
+            ]
+        )
+
+    def keep(
+        self, entries: Iterable[tuple[StoredEntry, Entry]], *, with_snapshot: bool = False
+    ) -> None:
+        """Append entries as they were stored elsewhere. Raises `LeaseLost`, `StoreDamaged`."""
+        kept: list[StoredEntry] = []
+        for stored, entry in entries:
+            apply(self.record, entry, stored.seq, stored.time)
+            kept.append(stored)
+        made = snapshot(self.record) if with_snapshot else None
+        (is_done,) = self._store.commit(
+            [Commit(lease=self._lease, entries=kept, row=row_of(self.record), snapshot=made)]
+        )
+        if not is_done:
+            raise LeaseLost(f"another program has taken over session `{self.record.id}`")
+
+
+@contextmanager
+def claimed(store: Store, session: str) -> Generator[Lease]:
+    """Take a session's lease. Raises `StoreBusy` when a live process has it."""
+    lease = store.claim(session, f"n{os.getpid()}-{secrets.token_hex(4)}")
+    if lease is None:
+        owner = store.owner(session)
+        who = f"process {owner.pid}" if owner else "another program"
+        raise StoreBusy(f"{who} has session `{session}` open", "leave it there first")
+    try:
+        yield lease
+    finally:
+        store.release(lease)
+
+
+@contextmanager
+def writing(store: Store, session: str) -> Generator[OfflineWriter]:
+    """Write into a session that no process has open."""
+    with claimed(store, session) as lease:
+        record = load_record(store, session)
+        record.id = session
+        yield OfflineWriter(store, lease, record)

@@ -1,0 +1,141 @@
+"""One message to a session from another process, whether or not a process has the session open.
+
+A live owner gets it through its control socket. Without an owner, this process owns the session's
+queue for a moment and does not resume the session. The owner may change meanwhile: a message that was
+not accepted is sent again under the same client id, so that none is delivered twice.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..journal.lock import Owner
+from ..journal.sqlite import SqliteStore
+from ..machines.errors import StoreBusy, UnknownSession
+from ..workflows.paths import Paths
+from .events.contract import Event, ReceiptEvent, is_receipt
+from .remote import Remote
+
+if TYPE_CHECKING:
+    from .commands.command import CommandCall
+    from .conversation import Conversation
+
+
+PATIENCE = 5.0
+"""Seconds that one owner may take to open its socket, or to let go."""
+LIMIT = 180.0
+"""Seconds after which owners that come and go are given up on."""
+PAUSE = 0.02
+
+
+class OneShotClient:
+    """Says one thing to one session of a home, as `user`, and brings back the receipt."""
+
+    def __init__(
+        self,
+        paths: Paths,
+        environ: Mapping[str, str],
+        store: SqliteStore,
+        session: str,
+        user: str = "",
+    ) -> None:
+        self._paths = paths
+        self._environ = environ
+        self._store = store
+        self._session = session
+        self._user = user
+        self._key = f"k-{secrets.token_hex(8)}"
+
+    def say(self, text: str, explicit: str = "auto") -> ReceiptEvent:
+        """Say it; return the `accepted`, `rejected` or `result` event.
+
+        Raises `StoreBusy` when a live owner does not answer.
+        """
+        said = {"text": text, "as": explicit}
+        return self._do("say", said, lambda here: here.say(text, explicit, self._key, self._user))
+
+    def run(self, call: CommandCall) -> ReceiptEvent:
+        """Carry out a command; return its `result` event. Raises as `say` does."""
+        asked = {"name": call.command.name, "arguments": dict(call.arguments)}
+        return self._do("command", asked, lambda here: here.run(call, self._key, self._user))
+
+    def _do(
+        self, method: str, params: dict[str, Any], do: Callable[[Conversation], object]
+    ) -> ReceiptEvent:
+        """Have a live owner do it, by a method of its socket, or do it here."""
+        node, limit = "", time.monotonic() + LIMIT
+        deadline = limit
+        while True:
+            owner = self._store.owner(self._session)
+            if owner is not None and owner.node != node:
+                node, deadline = owner.node, min(limit, time.monotonic() + PATIENCE)
+            try:
+                if owner is not None:
+                    return self._tell(owner, method, params)
+                if not self._store.is_owned(self._session):
+                    return self._keep(do)
+            except (_Unreachable, UnknownSession) as fault:
+                is_gone = owner is None and isinstance(fault, UnknownSession)
+                if is_gone or time.monotonic() > deadline:
+                    raise fault.__cause__ or fault from None
+            time.sleep(PAUSE)
+
+    def _tell(self, owner: Owner, method: str, params: dict[str, Any]) -> ReceiptEvent:
+        try:
+            remote = Remote.connect(self._paths.state, self._session, owner)
+        except StoreBusy as busy:
+            raise _Unreachable from busy
+        with closing(remote):
+            who = {"client_id": self._key, "user": self._user}
+            receipt: ReceiptEvent = remote.call(method, **params, **who)
+            return receipt
+
+    def _keep(self, do: Callable[[Conversation], object]) -> ReceiptEvent:
+        """Own the queue for a moment, and do it there."""
+        from ..workflows.config import load
+        from .host import Host
+        from .launch_options import LaunchOptions
+
+        folder = Path(self._store.load(self._session).row.folder)
+        config = load(self._paths, folder, self._environ)
+        host = Host(self._paths, config, self._environ, LaunchOptions())
+        with closing(host):
+            receipt = _Receipt(self._key)
+            host.hub.subscribe(receipt.hear)
+            try:
+                conversation = host.tend(self._session)
+            except StoreBusy as busy:
+                raise _Unreachable from busy  # another process was faster
+            do(conversation)
+            return receipt.wait()
+
+
+class _Unreachable(Exception):
+    """An owner came, or goes: look again."""
+
+
+class _Receipt:
+    """Waits for what a session answers to one client id."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._came = threading.Event()
+        self._event: ReceiptEvent | None = None
+
+    def hear(self, event: Event) -> None:
+        """Take note of an event; must not block."""
+        if is_receipt(event, self._key):
+            self._event = event
+            self._came.set()
+
+    def wait(self, seconds: float = 15.0) -> ReceiptEvent:
+        """Return the receipt. Raises `StoreBusy` when none comes."""
+        if not self._came.wait(seconds) or self._event is None:
+            raise StoreBusy("the session did not answer", "try again")
+        return self._event

@@ -1,0 +1,371 @@
+"""Who answers in the sessions of a process: agents with their models, workflows, judges."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from ..actors.agent_profile import AgentProfile
+from ..journal.record import SessionRecord
+from ..machines.errors import UsageError
+from ..machines.policy import (
+    CompactionPolicy,
+    DelegationPolicy,
+    GoalPolicy,
+    Limits,
+    Policy,
+    RoutesChoice,
+)
+from ..machines.port_results import AGENT_TOOL
+from ..ports import attachment
+from ..ports.agents.external import AgentSpec
+from ..ports.instructions import FEW, MOST, Instructions, has_changed, instructions_of
+from ..ports.instructions import read_instructions as read
+from ..ports.judging import INSTRUCTIONS, JudgeSeat
+from ..ports.models.choice import Choice, build, choose, probe_loopback
+from ..ports.models.model import Model
+from ..ports.models.provider import ModelConfig, model_configs
+from ..ports.tools.permission import Permissions, Rule
+from ..workflows.agent_definition import find_agent, load_agents
+from ..workflows.config import Config
+from ..workflows.paths import Paths
+from ..workflows.providers import PROVIDERS
+from ..workflows.settings import AgentSettings
+from .events.contract import Event
+from .launch_options import LaunchOptions
+from .permission import rules_of
+from .router import Router
+from .running import RunPlan, included_plan, plan_of, run_profile
+
+# Waits until a session has said that it is open, so that it is the first thing anybody hears
+
+
+class Opening:
+    """Listens on the event bus; `wait` returns when a session has started, or its store failed."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._open: set[str] = set()
+
+    def hear(self, event: Event) -> None:
+        """Take note of an event; loop's thread."""
+        if event["type"] in ("session_started", "error"):
+            with self._changed:
+                self._open.add(event["session"])
+                self._changed.notify_all()
+
+    def wait(self, session: str, seconds: float = 10.0) -> bool:
+        """Block until a session is open; not for the loop's own thread. False when it is not."""
+        with self._changed:
+            return self._changed.wait_for(lambda: session in self._open, seconds)
+
+
+# The instructions of AGENTS.md at a session's start, and how much of them its model can read
+
+
+def instructions_for(
+    choice: Choice | None, folder: Path, tools: tuple[str, ...], own: Path
+) -> Instructions:
+    """Read what people wrote for agents in a folder; one without tools does nothing in it."""
+    if not _works_here(tools):
+        return Instructions()
+    return read(folder, own, FEW if _is_small(choice) else MOST)
+
+
+def is_outdated(record: SessionRecord, own: Path) -> bool:
+    """Whether a session that begins now would be told something else."""
+    before = instructions_of(record.system)
+    return _works_here(record.tools) and has_changed(before, Path(record.folder), own)
+
+
+def attachable(choice: Choice | None) -> int:
+    """Return how many bytes a message may bring along."""
+    return attachment.FEW if _is_small(choice) else attachment.MOST
+
+
+def _works_here(tools: tuple[str, ...]) -> bool:
+    return bool(tools) and AGENT_TOOL not in tools
+
+
+def _is_small(choice: Choice | None) -> bool:
+    return choice is not None and PROVIDERS[choice.config.provider].is_small
+
+
+# Goals as they are configured: what they go by, and who judges them -------------------------------
+
+
+def goal_policy(config: Config, choice: Choice | None) -> GoalPolicy:
+    """Return what goals go by; `choice` is the model that a judge without one of its own uses."""
+    goals = config.goals
+    own = config.models.get(config.agent(goals.judge).model)
+    provider = own.provider if own is not None else choice.config.provider if choice else None
+    return GoalPolicy(
+        max_turns=goals.max_turns,
+        max_tokens=goals.max_tokens,
+        max_minutes=goals.max_minutes,
+        gates=goals.gates,
+        gates_decide=provider is not None and PROVIDERS[provider].is_small,
+        max_judge_failures=goals.max_judge_failures,
+        max_failed_turns=goals.max_failed_turns,
+        judge_timeout=goals.judge_timeout,
+        gate_timeout=goals.gate_timeout,
+        backoff=goals.backoff,
+        backoff_limit=goals.backoff_limit,
+        max_wait=goals.max_wait,
+    )
+
+
+def seat(config: Config, model: Model) -> JudgeSeat:
+    """Return the judge: the agent's own system prompt, then the instructions for the answer."""
+    system = config.agent(config.goals.judge).system
+    return JudgeSeat(model=model, system=f"{system}\n{INSTRUCTIONS}".strip())
+
+
+# Which agents of a session are other programs, and how they are started ---------------------------
+
+
+UNBOUNDED = 1_000_000
+"""Steps: an external agent counts its own."""
+
+
+def external_agent(
+    name: str, config: Config, paths: Paths, environ: Mapping[str, str]
+) -> AgentSpec | None:
+    """Say how to start an agent that is another program; none if it is one of ours, or none at all.
+
+    The configuration says it, or the definition of an agent of that name. Raises `UsageError` where
+    neither says how.
+    """
+    known = config.agents.get(name)
+    if known is not None and known.protocol != "acp":
+        return None
+    if known is not None and known.start:
+        return AgentSpec(name, known.start, environ)
+    agents = load_agents(paths)
+    names = {known_name for agent in agents.values() for known_name in (agent.name, *agent.aliases)}
+    if name in names and (start := find_agent(agents, name).acp):
+        return AgentSpec(name, start, environ)
+    if known is None:
+        return None
+    raise UsageError(
+        f"there is no start command for agent `{name}`",
+        f'set `agents.{name}.start`, for example start = ["{name}", "acp"]',
+    )
+
+
+def as_external(profile: AgentProfile) -> AgentProfile:
+    """Make the profile one of an agent that has instructions, tools and limits of its own."""
+    ours = profile.permissions
+    return replace(
+        profile,
+        system="",
+        tools=(AGENT_TOOL,),
+        max_steps=UNBOUNDED,
+        permissions=Permissions((Rule(AGENT_TOOL, "*", "allow"), *ours.rules), ours.default_yes),
+        policy=replace(profile.policy, steer_while_streaming="cut"),
+        compaction=replace(profile.compaction, is_auto=False),
+    )
+
+
+STEERING = """
+While you work, the person may add a message; it then appears as `[New message from NAME] TEXT`. They \
+said it without cancelling what you do: work it in if that is possible; otherwise {otherwise}, and it \
+will be taken up next."""
+
+
+class ProfileFactory:
+    """Makes profiles of what is configured and wished for; a model is built once, when it is needed.
+
+    `tools` are the names of all tools that there are; `note` is told what people should know. `choice`
+    is the model that was chosen last.
+    """
+
+    def __init__(
+        self,
+        *,
+        paths: Paths,
+        config: Config,
+        environ: Mapping[str, str],
+        wish: LaunchOptions,
+        router: Router,
+        tools: tuple[str, ...],
+        note: Callable[[str], None],
+    ) -> None:
+        self.choice: Choice | None = None
+        self._paths = paths
+        self._config = config
+        self._environ = environ
+        self._wish = wish
+        self._router = router
+        self._tools = tools
+        self._note = note
+        self._models: dict[str, Any] = {}
+
+    def profile(self, name: str) -> AgentProfile:
+        """Return an agent by its name. Raises `UsageError` or `ConfigError`."""
+        return self._profile(name, None, self._wish.model)
+
+    def idle(self, record: SessionRecord) -> AgentProfile:
+        """Return the profile that owns a queue in which nothing can run."""
+        policy = Policy(max_queue_size=self._config.auto_queue.max_queue_size)
+        rules = Permissions(rules_of(self._config))
+        return AgentProfile(
+            name=record.agent,
+            model=None,
+            system=record.system,
+            tools=(),
+            permissions=rules,
+            policy=policy,
+        )
+
+    def run(self, plan: RunPlan, routes: RoutesChoice | None = None) -> AgentProfile:
+        """Return what stands where an agent would: a workflow."""
+        bare = self._profile_with(plan.name, self._config.default_agent, None, routes, None)
+        return run_profile(bare, plan, self._config)
+
+    def included(self, name: str, above: AgentProfile, said: str) -> AgentProfile:
+        """Return a workflow that is a step of another."""
+        assert above.workflow is not None
+        plan = included_plan(name, above.workflow, said, self._paths)
+        return self.run(plan)
+
+    def of_record(self, record: SessionRecord) -> AgentProfile:
+        """Return who goes on with a session, with the words and tools that it was begun with."""
+        if record.run is not None:
+            return self.run(plan_of(record.run.workflow), record.routes)
+        chosen = record.chosen_model
+        profile = self._profile(record.agent, record.routes, self._wish.model, chosen)
+        known = tuple(name for name in record.tools if name in (*self._tools, AGENT_TOOL))
+        return replace(profile, system=record.system, tools=known)
+
+    def fitted(self, record: SessionRecord, model: str) -> tuple[AgentProfile, Choice | None]:
+        """Return what a session's agent is with another model. Raises `SteersmanError`."""
+        return self._profile(record.agent, record.routes, "", model), self.choice
+
+    def dismiss(self) -> list[Any]:
+        """Forget the models that were built, and return them: they are to be closed."""
+        built, self._models = list(self._models.values()), {}
+        return built
+
+    def _profile(
+        self, name: str, routes: RoutesChoice | None, wished: str, chosen: str = ""
+    ) -> AgentProfile:
+        external = external_agent(name, self._config, self._paths, self._environ)
+        if external is not None:
+            known = name if name in self._config.agents else self._config.default_agent
+            return as_external(self._profile_with(name, known, external, routes, None))
+        if name not in self._config.agents:
+            known = ", ".join(sorted(self._config.agents))
+            raise UsageError(f"there is no agent `{name}`", f"known agents: {known}")
+        model = self._model(self._config.agent(name).model, wished, chosen)
+        return self._profile_with(name, name, model, routes, self.choice)
+
+    def _profile_with(
+        self,
+        name: str,
+        settings: str,
+        model: Any,
+        chosen_routes: RoutesChoice | None,
+        choice: Choice | None,
+    ) -> AgentProfile:
+        """Make a profile of an agent's settings; `choice` is its model, none for who has none of ours."""
+        agent = self._config.agent(settings)
+        window = (choice.config.context_window if choice else None) or 0
+        tools = tuple(tool for tool in agent.tools if tool in self._tools)
+        compaction = self._config.compaction
+        routes, notice = self._router.routes(chosen_routes)
+        if notice:
+            self._note(notice)
+        return AgentProfile(
+            name=name,
+            model=model,
+            system=agent.system + STEERING.format(otherwise=_otherwise(tools)),
+            tools=tools,
+            max_steps=agent.max_steps,
+            permissions=Permissions(rules_of(self._config), self._wish.is_yes),
+            policy=self._policy(agent),
+            delegation=self._delegation(),
+            compaction=CompactionPolicy(
+                is_auto=compaction.auto, at=compaction.at, keep=compaction.keep, window=window
+            ),
+            limits=self._limits(agent),
+            price=choice.config.price if choice else None,
+            routes=routes,
+            goals=goal_policy(self._config, choice),
+            judge=partial(self._judge, model),
+        )
+
+    def _policy(self, agent: AgentSettings) -> Policy:
+        """Say how a session of an agent takes messages."""
+        queue = self._config.auto_queue
+        return Policy(
+            busy_mode=agent.busy_input_mode or "interrupt",
+            strategy=agent.interrupt_strategy or "keyword",
+            is_auto_queue=queue.enabled,
+            max_queue_size=queue.max_queue_size,
+            after_interrupt=queue.after_interrupt,
+            can_ask=self._wish.can_ask,
+            interrupt_at=agent.interrupt_at or "now",
+            steer_while_streaming=agent.steer_while_streaming or "wait",
+        )
+
+    def _limits(self, agent: AgentSettings) -> Limits:
+        """Say what a session of an agent may use: as the agent says, else as is said for all."""
+        given = agent.limits or self._config.limits
+        return Limits(
+            max_tokens=given.max_tokens, max_cost=given.max_cost, max_minutes=given.max_minutes
+        )
+
+    def _judge(self, worker: Any) -> JudgeSeat:
+        """Return the judge of goals, with the judge agent's own model or else the worker's."""
+        name = self._config.agent(self._config.goals.judge).model
+        config = model_configs(self._config.models).get(name)
+        if config is not None:
+            return seat(self._config, self._built(config))
+        worker = self._model(name, self._wish.model) if isinstance(worker, AgentSpec) else worker
+        return seat(self._config, worker)
+
+    def _delegation(self) -> DelegationPolicy:
+        """Say whom an agent may call, and how many."""
+        delegation, agents = self._config.delegation, self._config.agents
+        return DelegationPolicy(
+            agents=tuple(sorted(agents)),
+            max_depth=delegation.max_depth,
+            max_children=delegation.max_children,
+            when_full=delegation.when_full,
+            detached=tuple(
+                sorted(
+                    name for name, agent in agents.items() if agent.on_parent_interrupt == "detach"
+                )
+            ),
+            steer_deadline=delegation.steer_deadline,
+            wrap_up=delegation.wrap_up,
+            timeout=delegation.timeout,
+        )
+
+    def _model(self, agent_model: str, wished: str, chosen: str = "") -> Any:
+        choice = choose(
+            model_configs(self._config.models),
+            agent_model,
+            wished,
+            self._environ,
+            probe_loopback,
+            chosen,
+        )
+        self.choice = choice
+        return self._built(choice.config)
+
+    def _built(self, config: ModelConfig) -> Any:
+        if config.name not in self._models:
+            self._models[config.name] = build(config, self._paths.cache, self._environ)
+        return self._models[config.name]
+
+
+def _otherwise(tools: tuple[str, ...]) -> str:
+    """Say what an agent does with a message that it can't work in."""
+    return "hand it back with the tool `defer`" if "defer" in tools else "say so"

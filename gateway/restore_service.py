@@ -1,0 +1,170 @@
+"""The sessions of external agents that can be resumed: looked at, resumed, forgotten, outlived.
+
+Looking changes nothing. What ends a record is written down under the home's lock and then heard of
+once; see `journal/restore_store.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..journal.restore import RestoreBook, RestoreRecord
+from ..journal.restore_store import RestoreStore
+from ..machines.errors import SteersmanError, UsageError
+from ..machines.value import Value
+from ..ports.process.ancestry import is_alive, process
+from ..workflows.agent_definition import AgentDefinition, load_agents
+from ..workflows.paths import Paths
+from .formats import age, iso
+from .retention import known_age
+
+
+class Resumption(Value):
+    """How a session goes on: a command of its own agent, in a folder."""
+
+    command: tuple[str, ...]
+    folder: Path
+
+
+class RestoreService:
+    """What is kept of external agents' sessions in one home; `hours` without a sign make it stale."""
+
+    def __init__(self, paths: Paths, hours: float) -> None:
+        self.agents = load_agents(paths)
+        self.ledger = RestoreStore(paths.state, self.agents)
+        self._hours = hours
+
+    def kept(self, now: float) -> list[RestoreRecord]:
+        """List what is not finalized, newest sign first."""
+        book = self.ledger.read()
+        for record in self._outlived(book, now):
+            record.state = "stale"
+        return book.kept()
+
+    def find(self, name: str) -> RestoreRecord:
+        """Find a record by `last`, its id, or a unique begin of it. Raises `UsageError`."""
+        kept = self.kept(time.time())
+        if not kept:
+            raise UsageError(
+                "there is nothing to restore", "`steersman hooks list` shows the installed hooks"
+            )
+        if name == "last":
+            return kept[0]
+        known = [record for record in kept if name in (record.session, *record.previous)]
+        found = known or [record for record in kept if record.session.startswith(name)]
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise UsageError(f"nothing is kept of a session `{name}`", "`steersman restore list`")
+        ids = ", ".join(f"{record.session} ({record.agent})" for record in found[:5])
+        raise UsageError(f"`{name}` fits several sessions: {ids}", "type more of the id")
+
+    def resume(self, name: str) -> Resumption:
+        """Say how a session goes on, and note that it is about to, in this very process.
+
+        Raises `SteersmanError` if it cannot be resumed, or runs already: nothing is started then.
+        """
+        record = self.find(name)
+        if not can_resume(record):
+            raise SteersmanError(
+                f"{record.agent} never reported the id of this session, so it cannot be resumed",
+                f"start it yourself, in {record.cwd}; `steersman restore forget` drops the record",
+            )
+        folder = Path(record.cwd)
+        if not folder.is_dir():
+            raise SteersmanError(
+                f"the folder of session {record.session} is not there: {folder}",
+                "bring it back, or forget the record: `steersman restore forget`",
+            )
+        if lives(record) and record.is_sure and record.process is not None:
+            raise SteersmanError(
+                f"session {record.session} still runs, as process {record.process.pid}",
+                f"it has the terminal {record.terminal}" if record.terminal else "",
+            )
+        self.ledger.write(record, "resume", time.time(), told=process(os.getpid()))
+        return Resumption(
+            command=self.agents[record.agent].resume_command(record.session), folder=folder
+        )
+
+    def forget(self, name: str) -> RestoreRecord:
+        """Finalize a record because a person says so. Raises `UsageError`."""
+        found = self.find(name)
+        with self.ledger.changing() as book:
+            record = book.records.get((found.agent, found.session))
+            if record is not None and record.is_kept:
+                self.ledger.write(record, "forget", time.time(), "forgotten")
+        return found
+
+    def expire(self, now: float) -> Iterator[str]:
+        """Finalize what is stale, once; yields a sentence about each. Then tidy the files."""
+        if not any(self._outlived(self.ledger.read(), now)):
+            return
+        with self.ledger.changing() as book:
+            for record in list(self._outlived(book, now)):
+                self.ledger.write(record, "outlive", now)
+                self.ledger.write(record, "expire", now, "expired")
+                yield (
+                    f"Forgot session {record.session} of {record.agent}, last event "
+                    f"{age(now - record.updated)} (kept for {self._hours:g} hours): {record.cwd}"
+                )
+            self.ledger.tidy(now, self._hours * 3600.0)
+
+    def _outlived(self, book: RestoreBook, now: float) -> Iterator[RestoreRecord]:
+        """Pick what nothing was heard of for too long, by time that signs vouch for."""
+        moments = [
+            row for record in book.records.values() for row in (record.opened, record.updated)
+        ]
+        for record in book.kept():
+            if known_age(record.updated, moments, now) > self._hours * 3600.0:
+                yield record
+
+
+def outlived_elsewhere(paths: Paths, hours: float) -> list[str]:
+    """Finalize what other agents' sessions left too long ago; a sentence about each, for people.
+
+    Where no agent ever reported, nothing is read; what cannot be read keeps nobody from work.
+    """
+    if not (paths.state / "agents").is_dir():
+        return []
+    try:
+        return list(RestoreService(paths, hours).expire(time.time()))
+    except (SteersmanError, OSError) as fault:
+        return [f"the sessions of other agents cannot be read: {fault}"]
+
+
+def can_resume(record: RestoreRecord) -> bool:
+    """Whether its id is known."""
+    return not record.session.startswith("@")
+
+
+def lives(record: RestoreRecord) -> bool:
+    """Whether its process still runs."""
+    known = record.process
+    return known is not None and is_alive(known.pid, known.start)
+
+
+def restore_view(record: RestoreRecord, agents: Mapping[str, AgentDefinition]) -> dict[str, Any]:
+    """Show a record as programs see it."""
+    known = record.process
+    command = agents[record.agent].resume_command(record.session) if can_resume(record) else None
+    return {
+        "id": record.session,
+        "agent": record.agent,
+        "cwd": record.cwd,
+        "command": list(command) if command else None,
+        "last_boundary": iso(record.last_boundary) if record.last_boundary else None,
+        "alive": lives(record),
+        "state": record.state,
+        "opened": iso(record.opened),
+        "last_event": iso(record.updated),
+        "pid": known.pid if known else None,
+        "terminal": record.terminal or None,
+        "pane": record.pane or None,
+        "transcript_path": record.transcript or None,
+        "inside": record.inside or None,
+        "previous": list(record.previous),
+    }

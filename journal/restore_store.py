@@ -1,0 +1,204 @@
+"""The files behind the restore records: read, written to, kept small.
+
+Hooks append at any time (see below); what this program itself has to say about a record is one more
+line in the same file, so the file alone tells everything. Whoever changes something holds one lock
+for the home, reads again, and then decides: two programs never finalize a record twice.
+"""
+
+import fcntl
+import heapq
+import json
+import os
+import time
+from _blake2 import blake2b
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from msgspec import to_builtins
+
+from ..machines.errors import StoreBusy
+from ..workflows.agent_definition import AgentDefinition
+from ..workflows.paths import make_private, write_private
+from .restore import HookSignal, RestoreBook, RestoreRecord
+
+# What external agents said, as it came: an append-only file for each of their sessions ------------
+# Hooks of agents write here without asking anybody, so this is written in a millisecond with nothing
+# but the standard library, and folded into restore records by whoever reads (`restore.py`). A line is
+# one `write` to a file opened for appending, so lines of several processes never mix. What makes, moves
+# or ends a record is synced; a lost word about a prompt costs nothing. A shared lock tells whoever
+# compacts the file (`ledger.py`) that a line is under way; after a compaction the name leads elsewhere,
+# and the line is written there.
+
+
+UNNAMED = "unnamed"
+"""Stands for the id of a session that does not tell its id."""
+
+_TRIES = 20
+
+
+def file_of(state: str, agent: str, session: str) -> str:
+    """Name the file of a session: any id may be part of it, since only its hash is."""
+    known = session or UNNAMED
+    key = blake2b(known.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+    name = f"{key}.jsonl" if session else f"{UNNAMED}.jsonl"
+    return os.path.join(state, "agents", agent, name)
+
+
+def append(path: str, line: bytes, *, create: bool = False, sync: bool = False) -> bool:
+    """Add a line; False, and nothing is written, if there is no file and none is to be made.
+
+    Raises `OSError`.
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+    if create:
+        _make(os.path.dirname(path))
+        flags |= os.O_CREAT
+    for _ in range(_TRIES):
+        try:
+            descriptor = os.open(path, flags, 0o600)
+        except FileNotFoundError:
+            return False
+        try:
+            is_locked = _share(descriptor)
+            if is_locked and not os.fstat(descriptor).st_nlink:
+                continue  # it was compacted in between: the name leads to another file now
+            os.write(descriptor, line)
+            if sync:
+                os.fsync(descriptor)
+            return True
+        finally:
+            os.close(descriptor)
+    return False
+
+
+def _share(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)  # held elsewhere for the time of one small rewrite
+    except OSError:
+        return False
+    return True
+
+
+def _make(folder: str) -> None:
+    """Make the folder and its missing parents, each for its owner alone."""
+    if os.path.isdir(folder):
+        return
+    _make(os.path.dirname(folder))
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        return
+
+
+_PATIENCE = 10.0
+_PAUSE = 0.01
+_THIN_AT = 256 * 1024
+_NEWEST = 50
+_OF_TURNS = ("prompt-submit", "agent-response", "notification", "session-end", "heard")
+
+
+class RestoreStore:
+    """All that external agents said in one home."""
+
+    def __init__(self, state: Path, agents: Mapping[str, AgentDefinition]) -> None:
+        self._state = state
+        self._folder = state / "agents"
+        self._agents = agents
+
+    def read(self) -> RestoreBook:
+        """Fold everything; changes nothing. What is not readable is passed over."""
+        files = [path for path in self._files() if path.parent.name in self._agents]
+        return self._fold(_lines(path) for path in files)
+
+    @contextmanager
+    def changing(self) -> Generator[RestoreBook]:
+        """Hold the home's lock, and read under it. Raises `StoreBusy` when somebody else has it."""
+        make_private(self._folder)
+        descriptor = os.open(self._folder / "change.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            _lock(descriptor)
+            yield self.read()
+        finally:
+            os.close(descriptor)
+
+    def write(
+        self, record: RestoreRecord, event: str, now: float, why: str = "", told: Any = None
+    ) -> None:
+        """Add a line of our own, durable when this returns. Raises `OSError`."""
+        data = {"time": now, "event": event, "agent": record.agent, "session": record.session}
+        line = json.dumps({**data, "why": why, "told": told}).encode() + b"\n"
+        session = "" if record.session.startswith("@") else record.session
+        append(file_of(str(self._state), record.agent, session), line, create=True, sync=True)
+
+    def tidy(self, now: float, keep_seconds: float) -> None:
+        """Delete what ended long ago, thin what has grown; for whoever holds the lock."""
+        book = self.read()
+        for key, record in book.records.items():
+            if not record.is_kept and now - record.updated > keep_seconds:
+                Path(file_of(str(self._state), *key)).unlink(missing_ok=True)
+        for path in self._files():
+            if path.stat().st_size > _THIN_AT:
+                self._thin(path)
+
+    def _thin(self, path: Path) -> None:
+        """Drop old words about turns, if the records stay what they are."""
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # a hook's line is written before this, or elsewhere
+            lines = file.read().splitlines(keepends=True)
+            older = [line for line in lines[:-_NEWEST] if not _is_of_turns(line)]
+            left = [*older, *lines[-_NEWEST:]]
+            others = [file for file in self._files() if file != path]
+            before = self._fold([_signs(lines), *map(_lines, others)])
+            after = self._fold([_signs(left), *map(_lines, others)])
+            if _view(before) == _view(after):
+                write_private(path, b"".join(left))
+
+    def _fold(self, files: Iterable[Iterator[HookSignal]]) -> RestoreBook:
+        book = RestoreBook(self._agents)
+        for sign in heapq.merge(*files, key=lambda sign: sign.time):
+            book.hear(sign)
+        return book
+
+    def _files(self) -> list[Path]:
+        return sorted(self._folder.glob("*/*.jsonl"))
+
+
+def _lines(path: Path) -> Iterator[HookSignal]:
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return iter(())
+    return _signs(content.splitlines())
+
+
+def _signs(lines: Iterable[bytes]) -> Iterator[HookSignal]:
+    """Read what can be read: half a line is what a full disk leaves."""
+    for line in lines:
+        try:
+            yield HookSignal.read(json.loads(line))
+        except (ValueError, KeyError, TypeError):
+            continue
+
+
+def _is_of_turns(line: bytes) -> bool:
+    return any(f'"event":"{event}"'.encode() in line for event in _OF_TURNS)
+
+
+def _view(book: RestoreBook) -> list[dict[str, Any]]:
+    return [to_builtins(record) for record in book.records.values()]
+
+
+def _lock(descriptor: int) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                message = f"restore records were locked by another process for {_PATIENCE:g} s"
+                raise StoreBusy(message, "Try again.") from None
+            time.sleep(_PAUSE)
+        else:
+            return

@@ -1,0 +1,420 @@
+"""The tables, and how an older database becomes today's.
+
+`PRAGMA user_version` counts the migrations that were applied, from `NEVER_RELEASED` on; each is one step
+from version n to n+1 and runs in one transaction with the change of that number. Never edit a
+migration that was released: add one. `application_id` tells our file from any other SQLite database.
+
+`sessions.seq` is the last sequence number of the session, `epoch` the number of its claims,
+`node` the owner to ring. A consumed message keeps its row, emptied, when it has a client id:
+the same id must not run twice, however late it comes again. `AUTOINCREMENT` keeps message ids
+rising when rows go.
+"""
+
+import json
+from collections.abc import Sequence
+
+from ..machines.errors import LeaseLost, StoreDamaged, StoreError, StoreTooNew, StoreTooOld
+from .connection import Connection
+from .encoding import EncodedCommit, decode, decode_row, encode_row
+from .store import (
+    Posted,
+    SessionRow,
+    Snapshot,
+    StoredEntry,
+    missing_message,
+    session_exists,
+    unknown_session,
+)
+
+APPLICATION_ID = 0x53545253  # "STRS"
+
+NEVER_RELEASED = 1
+"""The newest version that nobody was given: such a journal says things that mean nothing any more."""
+
+MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE sessions (
+        session TEXT PRIMARY KEY NOT NULL,
+        epoch   INTEGER NOT NULL DEFAULT 0,
+        node    TEXT NOT NULL DEFAULT '',
+        seq     INTEGER NOT NULL DEFAULT 0,
+        updated REAL NOT NULL,
+        row     TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE entries (
+        session TEXT NOT NULL REFERENCES sessions,
+        seq     INTEGER NOT NULL,
+        time    REAL NOT NULL,
+        data    TEXT NOT NULL,
+        PRIMARY KEY (session, seq)
+    ) WITHOUT ROWID;
+    CREATE TABLE snapshots (
+        session TEXT NOT NULL REFERENCES sessions,
+        seq     INTEGER NOT NULL,
+        state   TEXT NOT NULL,
+        PRIMARY KEY (session, seq)
+    );
+    CREATE TABLE inbox (
+        id        INTEGER PRIMARY KEY AUTOINCREMENT,
+        session   TEXT NOT NULL REFERENCES sessions,
+        lane      INTEGER NOT NULL,
+        client_id TEXT NOT NULL,
+        time      REAL NOT NULL,
+        message   TEXT NOT NULL,
+        consumed  INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE UNIQUE INDEX inbox_client ON inbox (session, client_id) WHERE client_id <> '';
+    CREATE INDEX inbox_unread ON inbox (session, lane, id) WHERE consumed = 0;
+    """,
+)
+
+
+def check_version(connection: Connection, migrations: Sequence[str] = MIGRATIONS) -> int:
+    """Return how many migrations the database has had, 0 for an empty one. Changes nothing.
+
+    Raises `StoreTooNew` for a later version, `StoreTooOld` for one from before the first release, and
+    `StoreDamaged` for a file of another program.
+    """
+    found = connection.rows(
+        "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema)"
+        " FROM pragma_user_version, pragma_application_id"
+    )
+    version, application, tables = found[0]
+    if (version or tables) and application != APPLICATION_ID:
+        raise StoreDamaged(
+            f"`{connection.file}` is a database of another program",
+            "Move it away; nothing in it was changed.",
+        )
+    if 0 < version <= NEVER_RELEASED:
+        raise StoreTooOld(
+            f"`{connection.file}` is from before the first release, and can't be read any more",
+            "Move its folder away, or set STEERSMAN_HOME to another; nothing in it was changed.",
+        )
+    known = NEVER_RELEASED + len(migrations)
+    if version > known:
+        raise StoreTooNew(
+            f"`{connection.file}` has version {version}; this program knows versions up to {known}",
+            "Install the newest steersman, or set STEERSMAN_HOME to another folder.",
+        )
+    return max(0, int(version) - NEVER_RELEASED)
+
+
+def check_readable(connection: Connection, migrations: Sequence[str] = MIGRATIONS) -> bool:
+    """Whether there is anything to read; raises `StoreError` if it must be upgraded first."""
+    version = check_version(connection, migrations)
+    if 0 < version < len(migrations):
+        raise StoreError(
+            f"`{connection.file}` was written by an earlier version of this program",
+            "Run a command that writes, such as `steersman chat`, which upgrades it.",
+        )
+    return version > 0
+
+
+def migrate(connection: Connection, migrations: Sequence[str] = MIGRATIONS) -> None:
+    """Bring the database to today's version, all steps in one transaction, or change nothing."""
+    if check_version(connection, migrations) == len(migrations):
+        return
+    with connection.writing():
+        # Another process may have been faster: look again under the write lock.
+        for step in range(check_version(connection, migrations), len(migrations)):
+            connection.change(migrations[step])
+        connection.change(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.change(f"PRAGMA user_version = {NEVER_RELEASED + len(migrations)}")
+
+
+# What is read from the tables and written to them, one function for each kind of access -----------
+# All of them run inside a transaction of the caller (`database.py`); none commits.
+
+
+_OF_SESSION = ("entries", "snapshots", "inbox")
+_SNAPSHOTS_KEPT = 3
+_SNAPSHOT_GAP = 1000  # entries; of older snapshots the first in each stretch of so many is kept
+LAST = (1 << 63) - 1  # greater than any sequence number
+
+
+def insert_session(connection: Connection, row: SessionRow) -> None:
+    """Add a session with an empty journal; raises `StoreError` if the id is taken."""
+    added = connection.change(
+        "INSERT INTO sessions (session, updated, row) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        row.session,
+        row.updated,
+        encode_row(row),
+    )
+    if not added:
+        raise session_exists(row.session)
+
+
+def raise_epoch(connection: Connection, session: str, node: str) -> int:
+    """Make the node the owner under a new epoch, which is returned."""
+    found = connection.row(
+        "UPDATE sessions SET epoch = epoch + 1, node = ? WHERE session = ? RETURNING epoch",
+        node,
+        session,
+    )
+    if found is None:
+        raise unknown_session(session)
+    return int(found[0])
+
+
+def clear_owner(connection: Connection, session: str, epoch: int) -> None:
+    """Let nobody own the session, unless the epoch moved."""
+    connection.change(
+        "UPDATE sessions SET node = '' WHERE session = ? AND epoch = ?", session, epoch
+    )
+
+
+def write_commits(connection: Connection, commits: Sequence[EncodedCommit]) -> list[bool]:
+    """Write a group; False, and nothing written, for each whose lease is no longer the session's.
+
+    Raises `MachineError` if one does not follow its journal: then the transaction must not commit.
+    """
+    results = [_write_row(connection, commit) for commit in commits]
+    kept = [commit for commit, is_kept in zip(commits, results, strict=True) if is_kept]
+    connection.change_many(
+        "INSERT INTO entries (session, seq, time, data) VALUES (?, ?, ?, ?)",
+        [(commit.lease.session, *entry) for commit in kept for entry in commit.entries],
+    )
+    for commit in kept:
+        _consume(connection, commit.lease.session, commit.consumed)
+        if commit.snapshot is not None:
+            _write_snapshot(connection, commit.lease.session, commit.snapshot)
+    return results
+
+
+def insert_message(
+    connection: Connection,
+    session: str,
+    lane: int,
+    client_id: str,
+    time: float,
+    message: str,
+) -> tuple[int, str]:
+    """Put a message into the inbox, once for a client id; give its id and the node to ring."""
+    owner = connection.row("SELECT node FROM sessions WHERE session = ?", session)
+    if owner is None:
+        raise unknown_session(session)
+    known = connection.row(
+        "SELECT id FROM inbox WHERE session = ? AND client_id = ? AND client_id <> ''",
+        session,
+        client_id,
+    )
+    added = known or connection.row(
+        "INSERT INTO inbox (session, lane, client_id, time, message) VALUES (?, ?, ?, ?, ?)"
+        " RETURNING id",
+        session,
+        lane,
+        client_id,
+        time,
+        message,
+    )
+    assert added is not None
+    return added[0], owner[0]
+
+
+def read_row(connection: Connection, session: str) -> SessionRow:
+    """Read a session's row; raises `UnknownSession`."""
+    found = connection.row("SELECT row, seq FROM sessions WHERE session = ?", session)
+    if found is None:
+        raise unknown_session(session)
+    return decode_row(_what(connection, session, "the row"), *found)
+
+
+def read_rows(connection: Connection) -> list[SessionRow]:
+    """Read all rows, newest activity first."""
+    found = connection.rows("SELECT session, row, seq FROM sessions ORDER BY updated DESC, session")
+    return [
+        decode_row(_what(connection, session, "the row"), row, seq) for session, row, seq in found
+    ]
+
+
+def last_seq(connection: Connection, session: str) -> int:
+    """Give the last sequence number of a session; raises `UnknownSession`."""
+    found = connection.row("SELECT seq FROM sessions WHERE session = ?", session)
+    if found is None:
+        raise unknown_session(session)
+    return int(found[0])
+
+
+def read_epoch(connection: Connection, session: str) -> int:
+    """Give the epoch of a session's newest lease; raises `UnknownSession`."""
+    found = connection.row("SELECT epoch FROM sessions WHERE session = ?", session)
+    if found is None:
+        raise unknown_session(session)
+    return int(found[0])
+
+
+def read_snapshot(connection: Connection, session: str, upto: int | None = None) -> Snapshot | None:
+    """Read the newest snapshot, or the newest at or before entry `upto`."""
+    found = connection.row(
+        "SELECT seq, state FROM snapshots WHERE session = ? AND seq <= ? ORDER BY seq DESC LIMIT 1",
+        session,
+        LAST if upto is None else upto,
+    )
+    if found is None:
+        return None
+    return Snapshot(seq=found[0], state=decode(_what(connection, session, "a snapshot"), found[1]))
+
+
+def read_entries(
+    connection: Connection, session: str, after: int, upto: int
+) -> tuple[StoredEntry, ...]:
+    """Read `after` < seq <= `upto`; raises `StoreDamaged` if one is missing."""
+    found = connection.rows(
+        "SELECT seq, time, data FROM entries WHERE session = ? AND seq > ? AND seq <= ?"
+        " ORDER BY seq",
+        session,
+        after,
+        upto,
+    )
+    if [seq for seq, _, _ in found] != list(range(after + 1, upto + 1)):
+        raise StoreDamaged(
+            f"{_what(connection, session, 'the journal')} lacks entries of {after + 1} to {upto}",
+            "Restore the home from a copy; nothing was deleted.",
+        )
+    return tuple(
+        StoredEntry(
+            seq=seq, time=time, data=decode(_what(connection, session, f"entry {seq}"), data)
+        )
+        for seq, time, data in found
+    )
+
+
+def read_inbox(connection: Connection, session: str) -> tuple[Posted, ...]:
+    """Read the unread messages, by lane and then by id."""
+    found = connection.rows(
+        "SELECT id, lane, message, client_id, time FROM inbox"
+        " WHERE session = ? AND consumed = 0 ORDER BY lane, id",
+        session,
+    )
+    return tuple(
+        Posted(
+            id=id,
+            session=session,
+            lane=lane,
+            message=decode(_what(connection, session, f"message {id}"), message),
+            client_id=client_id,
+            time=time,
+        )
+        for id, lane, message, client_id, time in found
+    )
+
+
+def unread_sessions(connection: Connection, node: str) -> list[str]:
+    """List the sessions of a node that have unread messages."""
+    found = connection.rows(
+        "SELECT session FROM sessions WHERE node = ? AND EXISTS"
+        " (SELECT * FROM inbox WHERE inbox.session = sessions.session AND consumed = 0)"
+        " ORDER BY session",
+        node,
+    )
+    return [session for (session,) in found]
+
+
+def _write_row(connection: Connection, commit: EncodedCommit) -> bool:
+    """Count the entries and show the row; False if the lease is lost."""
+    lease, number = commit.lease, len(commit.entries)
+    found = connection.row(
+        "UPDATE sessions SET seq = seq + ?, updated = ?, row = ?"
+        " WHERE session = ? AND epoch = ? AND node = ? RETURNING seq",
+        number,
+        commit.updated,
+        commit.row,
+        lease.session,
+        lease.epoch,
+        lease.node,
+    )
+    if found is not None:
+        commit.check_follows(found[0] - number)
+    return found is not None
+
+
+def _consume(connection: Connection, session: str, ids: Sequence[int]) -> None:
+    """Mark messages as read; a message with a client id stays known, the others go."""
+    for id in ids:
+        changed = connection.change(
+            "UPDATE inbox SET consumed = 1, message = '' WHERE id = ? AND session = ?"
+            " AND consumed = 0",
+            id,
+            session,
+        )
+        if not changed:
+            raise missing_message(session, id)
+        connection.change("DELETE FROM inbox WHERE id = ? AND client_id = ''", id)
+
+
+def _write_snapshot(connection: Connection, session: str, snapshot: tuple[int, str]) -> None:
+    connection.change(
+        "INSERT OR REPLACE INTO snapshots (session, seq, state) VALUES (?, ?, ?)",
+        session,
+        *snapshot,
+    )
+    connection.change(
+        "DELETE FROM snapshots WHERE session = ?1 AND seq NOT IN"
+        " (SELECT seq FROM snapshots WHERE session = ?1 ORDER BY seq DESC LIMIT ?2) AND seq NOT IN"
+        " (SELECT min(seq) FROM snapshots WHERE session = ?1 GROUP BY seq / ?3)",
+        session,
+        _SNAPSHOTS_KEPT,
+        _SNAPSHOT_GAP,
+    )
+
+
+def _what(connection: Connection, session: str, part: str) -> str:
+    """Name a part of a session and its file, for an error."""
+    return f"`{connection.file}`: {part} of session `{session}`"
+
+
+# All sessions at once ----------------------------------------------------------------------------
+
+
+def read_nodes(connection: Connection) -> dict[str, list[str]]:
+    """List the sessions that each node claimed and did not give back."""
+    found: dict[str, list[str]] = {}
+    for session, node in connection.rows("SELECT session, node FROM sessions WHERE node <> ''"):
+        found.setdefault(node, []).append(session)
+    return found
+
+
+def read_sizes(connection: Connection) -> dict[str, int]:
+    """Add up what is stored of each session, in bytes of text."""
+    sizes: dict[str, int] = {}
+    for table, column in (("entries", "data"), ("snapshots", "state")):
+        rows = connection.rows(f"SELECT session, sum(length({column})) FROM {table} GROUP BY 1")
+        for session, size in rows:
+            sizes[session] = sizes.get(session, 0) + int(size)
+    return sizes
+
+
+def search_entries(connection: Connection, text: str) -> list[tuple[str, StoredEntry]]:
+    """Find the entries that hold a text as JSON writes it, newest session first."""
+    written = json.dumps(text, ensure_ascii=False)[1:-1]
+    for char in "\\%_":
+        written = written.replace(char, f"\\{char}")
+    found = connection.rows(
+        "SELECT entries.session, entries.seq, time, data FROM entries JOIN sessions USING (session)"
+        " WHERE data LIKE ? ESCAPE '\\' ORDER BY sessions.updated DESC, session, entries.seq",
+        f"%{written}%",
+    )
+    return [
+        (session, StoredEntry(seq=seq, time=time, data=decode(f"entry {seq} of `{session}`", data)))
+        for session, seq, time, data in found
+    ]
+
+
+def delete_session(connection: Connection, session: str, epoch: int) -> None:
+    """Delete every row of a session, and overwrite what they held. Raises `LeaseLost`."""
+    connection.change("PRAGMA secure_delete = on")
+    known = connection.row("SELECT epoch FROM sessions WHERE session = ?", session)
+    if known is None or known[0] != epoch:
+        raise LeaseLost(f"another program has taken over session `{session}`")
+    for table in _OF_SESSION:
+        connection.change(f"DELETE FROM {table} WHERE session = ?", session)
+    connection.change("DELETE FROM sessions WHERE session = ?", session)
+
+
+def thin_snapshots(connection: Connection, session: str) -> None:
+    """Drop all but the newest snapshot of a session."""
+    connection.change(
+        "DELETE FROM snapshots WHERE session = ?1"
+        " AND seq < (SELECT max(seq) FROM snapshots WHERE session = ?1)",
+        session,
+    )

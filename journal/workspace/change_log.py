@@ -1,0 +1,275 @@
+"""The ledger of a session: which call changed which path, from what to what. Lines are only added.
+
+A call is entered before it begins and again when its changes are known; calls may overlap, since the
+children of a session work beside it. A line that a crash cut off is as if it had not been written. What
+a revert gave back is taken out of force, and put back into force when the revert is undone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
+
+from ...machines.value import Value
+from .restore_plan import PathChange
+from .scan import PathState, from_data, to_data
+from .syncing import sync
+
+# What git's index does not hold: permission bits, bare folders, what is too large to copy ---------
+# Kept beside the index of a session, as JSON, and brought up to date with it.
+
+
+PLAIN, PROGRAM = 0o644, 0o755
+
+
+class SideRecord(Struct, kw_only=True):
+    """`modes` are the permission bits of files that differ from `plain` (of programs: `program`).
+
+    `folders` are those in which no file is known, `nested` those that are repositories of their own,
+    `loose` maps what is not copied to its signature. All paths are relative to the work tree.
+    """
+
+    plain: int = PLAIN
+    program: int = PROGRAM
+    modes: dict[str, int] = field(default_factory=dict[str, int])
+    folders: list[str] = field(default_factory=list[str])
+    nested: list[str] = field(default_factory=list[str])
+    loose: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+
+    def mode(self, path: str, is_program: bool) -> int:
+        """Return the permission bits of a file."""
+        return self.modes.get(path, self.program if is_program else self.plain)
+
+    def note_mode(self, path: str, mode: int) -> None:
+        """Remember a file's permission bits, if they are not what goes without saying."""
+        if mode == (self.program if mode & 0o100 else self.plain):
+            self.modes.pop(path, None)
+        else:
+            self.modes[path] = mode
+
+    def note_all(self, modes: dict[str, int]) -> None:
+        """Begin anew with all files: what most of them have goes without saying."""
+        for name, bit in (("plain", 0), ("program", 0o100)):
+            found = [mode for mode in modes.values() if mode & 0o100 == bit]
+            if found:
+                setattr(self, name, max(set(found), key=found.count))
+        self.modes = {}
+        for path, mode in modes.items():
+            self.note_mode(path, mode)
+
+
+def load_side(file: Path) -> SideRecord:
+    """Read a side record; an empty one if there is none."""
+    with suppress(FileNotFoundError):
+        data: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        data["loose"] = {path: (touch[0], touch[1]) for path, touch in data["loose"].items()}
+        return SideRecord(**data)
+    return SideRecord()
+
+
+def save_side(file: Path, side: SideRecord) -> None:
+    """Write a side record, at once or not at all. Raises `OSError`."""
+    save_json(file, asdict(side))
+
+
+def save_json(file: Path, data: Any, *, is_durable: bool = False) -> None:
+    """Replace a file by JSON; `is_durable`: it outlives a power loss from here on."""
+    draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    try:
+        with open(draft, "x", encoding="utf-8") as out:
+            json.dump(data, out)
+            out.flush()
+            if is_durable:
+                os.fsync(out.fileno())
+        os.replace(draft, file)
+        if is_durable:
+            sync([file.parent])
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+Names = list[tuple[str, str]]
+"""Touches by call and path."""
+
+
+class OpenCall(Value):
+    """A call whose changes are not known yet; `before` is what its own paths held, if it has any.
+
+    Calls with the same `window` overlapped, or others between them did with both.
+    """
+
+    turn: str
+    call: str
+    tool: str
+    is_command: bool
+    before: dict[str, PathState | None] = field(default_factory=dict[str, PathState | None])
+    window: int = 0
+
+
+class ChangeLog:
+    """One session's changes of files, oldest first.
+
+    `open` are the calls that run now, by name; `left` are those that a process left which died.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self.open: dict[str, OpenCall] = {}
+        self.blind: dict[str, str] = {}
+        self._touches: dict[tuple[str, str], PathChange] = {}
+        self._reverted: dict[str, set[tuple[str, str]]] = {}
+        self._window = 0
+        for line in self._lines():
+            self._fold(line)
+        self.left = tuple(self.open.values())
+        self.open.clear()
+
+    def _lines(self) -> list[dict[str, Any]]:
+        try:
+            whole = self._file.read_text("ascii", "replace").split("\n")
+        except FileNotFoundError:
+            return []
+        found: list[dict[str, Any]] = []
+        for line in whole:
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                continue  # cut off by a crash, or the end
+        return found
+
+    # What is in force -----------------------------------------------------------------------------
+
+    def touches(self) -> list[PathChange]:
+        """Return the changes that no revert gave back, oldest first."""
+        gone = set[tuple[str, str]]().union(*self._reverted.values())
+        return [touch for name, touch in self._touches.items() if name not in gone]
+
+    def since(self, turn: str) -> list[PathChange]:
+        """Return the changes in force of a turn and of all after it."""
+        first = number_of(turn)
+        return [touch for touch in self.touches() if number_of(touch.turn) >= first]
+
+    def of(self, turns: Iterable[str]) -> list[PathChange]:
+        """Return the changes in force of these turns."""
+        wanted = set(turns)
+        return [touch for touch in self.touches() if touch.turn in wanted]
+
+    def newest(self) -> list[PathChange]:
+        """Return the changes in force of the newest turn that has any."""
+        turns = [touch.turn for touch in self.touches()]
+        return self.of([max(turns, key=number_of)]) if turns else []
+
+    def last(self, turns: Iterable[str] = ()) -> list[PathChange]:
+        """Return the changes of the newest call that has any in force, in these turns or in all."""
+        wanted = set(turns)
+        touches = [touch for touch in self.touches() if not wanted or touch.turn in wanted]
+        return [touch for touch in touches if touch.call == touches[-1].call]
+
+    # What is added --------------------------------------------------------------------------------
+
+    def begin(self, call: OpenCall) -> None:
+        """Enter a call that is about to start."""
+        before = [[path, to_data(state)] for path, state in call.before.items()]
+        about = [call.turn, call.call, call.tool, call.is_command]
+        window = self._window if self.open else self._window + 1
+        self._add({"kind": "begun", "about": about, "before": before, "window": window})
+
+    def end(self, call: OpenCall, touches: Iterable[PathChange], blind: str = "") -> None:
+        """Enter what a call changed; `blind` says why that is not known."""
+        rows = [
+            [
+                touch.path,
+                to_data(touch.before),
+                to_data(touch.after),
+                touch.is_shared,
+                touch.is_unsure,
+            ]
+            for touch in touches
+        ]
+        about = [call.turn, call.call, call.tool, call.window]
+        self._add({"kind": "ended", "about": about, "touches": rows, "blind": blind})
+
+    def revert(self, name: str, given_back: Names) -> None:
+        """Take changes out of force; said twice, it is said once."""
+        self._add({"kind": "reverted", "id": name, "names": given_back})
+
+    def undo(self, name: str, paths: Iterable[str]) -> None:
+        """Put the changes of these paths into force again that a revert had given back."""
+        self._add({"kind": "undone", "id": name, "paths": list(paths)})
+
+    def _add(self, line: dict[str, Any]) -> None:
+        """Write a line, durably, then apply it. Raises `OSError`."""
+        data = json.dumps(line) + "\n"
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        with os.fdopen(os.open(self._file, flags, 0o600), "ab") as file:
+            if file.tell() and not self._ends_a_line():
+                data = "\n" + data
+            file.write(data.encode("ascii"))
+            file.flush()
+            os.fsync(file.fileno())
+        self._fold(json.loads(data))
+
+    def _ends_a_line(self) -> bool:
+        with open(self._file, "rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read() == b"\n"
+
+    def _fold(self, line: dict[str, Any]) -> None:
+        match line:
+            case {"kind": "begun", "about": [turn, call, tool, is_command], "before": before}:
+                states = {path: from_data(state) for path, state in before}
+                self._window = line.get("window", self._window + 1)
+                self.open[call] = OpenCall(
+                    turn=turn,
+                    call=call,
+                    tool=tool,
+                    is_command=is_command,
+                    before=states,
+                    window=self._window,
+                )
+            case {"kind": "ended", "about": [turn, call, tool, window], "touches": touches}:
+                self._end(
+                    OpenCall(turn=turn, call=call, tool=tool, is_command=False, window=window),
+                    touches,
+                    line["blind"],
+                )
+            case {"kind": "ended", "touches": touches} if self.open:  # of one call at a time
+                self._end(next(iter(self.open.values())), touches, line["blind"])
+            case {"kind": "reverted", "id": name, "names": names}:
+                self._reverted.setdefault(name, set()).update((pair[0], pair[1]) for pair in names)
+            case {"kind": "undone", "id": name, "paths": paths}:
+                left = self._reverted.get(name, set())
+                self._reverted[name] = {pair for pair in left if pair[1] not in paths}
+            case _:  # a line of a later version
+                return
+
+    def _end(self, call: OpenCall, touches: list[list[Any]], blind: str) -> None:
+        self.open.pop(call.call, None)
+        if blind:
+            self.blind[call.turn] = blind
+        for path, before, after, is_shared, is_unsure in touches:
+            self._touches[call.call, path] = PathChange(
+                turn=call.turn,
+                call=call.call,
+                tool=call.tool,
+                path=path,
+                before=from_data(before),
+                after=from_data(after),
+                is_shared=is_shared,
+                is_unsure=is_unsure,
+                window=call.window,
+            )
+
+
+def number_of(turn: str) -> int:
+    """Return a turn's number, from its id."""
+    return int(turn[1:]) if turn[1:].isdecimal() else 0

@@ -1,0 +1,341 @@
+"""The person's own git repository around a folder: found and read, never run, never written.
+
+Its files are read directly. To run git inside it would obey its configuration, which may name programs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ...machines.value import Value
+
+_CONVERTS = re.compile(r"autocrlf|\beol\b|attributesfile|\[include", re.IGNORECASE)
+
+
+class Repository(Value):
+    """A work tree (`top`), its own git folder, and the one that it shares with other work trees."""
+
+    top: Path
+    folder: Path
+    common: Path
+
+    @property
+    def index(self) -> Path:
+        """The index of this work tree."""
+        return self.folder / "index"
+
+    @property
+    def objects(self) -> Path:
+        """Where its objects lie."""
+        return self.common / "objects"
+
+    @property
+    def exclude(self) -> str:
+        """What it ignores without saying so in the work tree."""
+        return _text(self.common / "info" / "exclude")
+
+    @property
+    def can_be_borrowed_from(self) -> bool:
+        """Whether its index names objects as we do."""
+        is_sha256 = "sha256" in _text(self.common / "config").lower()
+        return self.index.is_file() and self.objects.is_dir() and not is_sha256
+
+    def may_convert(self) -> bool:
+        """Whether a setting may make files differ between work tree and repository."""
+        home = Path(os.path.expanduser("~"))
+        configs = (
+            self.common / "config",
+            self.folder / "config.worktree",
+            home / ".gitconfig",
+            home / ".config" / "git" / "config",
+            Path("/etc/gitconfig"),
+        )
+        attributes = self.common / "info" / "attributes", home / ".config" / "git" / "attributes"
+        has_attributes = any(
+            os.path.exists(path) for path in attributes
+        )  # false where we may not look
+        return has_attributes or any(_CONVERTS.search(_text(config)) for config in configs)
+
+
+def find_repository(folder: Path) -> Repository | None:
+    """Find the work tree that a folder lies in, if it lies in one."""
+    for top in (folder, *folder.parents):
+        mark = top / ".git"
+        if mark.is_dir():
+            return (
+                Repository(top=top, folder=mark, common=mark) if (mark / "HEAD").exists() else None
+            )
+        if mark.is_file():
+            return _linked(top, mark)
+    return None
+
+
+def _linked(top: Path, mark: Path) -> Repository | None:
+    """Read the file `.git` of a linked work tree or a submodule."""
+    said = _text(mark)
+    if not said.startswith("gitdir:"):
+        return None
+    folder = top / said.removeprefix("gitdir:").strip()
+    shared = _text(folder / "commondir").strip()
+    common = (folder / shared) if shared else folder
+    return (
+        Repository(top=top, folder=folder.resolve(), common=common.resolve())
+        if folder.is_dir()
+        else None
+    )
+
+
+def _text(file: Path) -> str:
+    with suppress(OSError):
+        return file.read_text("utf-8", "replace")
+    return ""
+
+
+# Git as a tool of ours: a repository that nobody else uses, and a configuration that nobody set ---
+# No hook, filter, attribute, file system monitor or configuration of the person or of the folder has a
+# say. The folder's own `.git` is never given to git at all, apart from its objects, which are read.
+
+
+CONFIG = """\
+[core]
+	repositoryformatversion = 0
+	bare = false
+	filemode = true
+	symlinks = true
+	ignorecase = {ignorecase}
+	autocrlf = false
+	safecrlf = false
+	fsmonitor = false
+	untrackedCache = false
+	preloadIndex = true
+	trustctime = true
+	sparseCheckout = true
+	protectHFS = false
+	protectNTFS = false
+	hooksPath = /dev/null
+	excludesFile = /dev/null
+	attributesFile = /dev/null
+	looseCompression = 0
+	bigFileThreshold = 4m
+[index]
+	threads = true
+[gc]
+	auto = 0
+[advice]
+	addEmbeddedRepo = false
+"""
+ATTRIBUTES = "* -text -eol -crlf -filter -ident -working-tree-encoding -diff -merge\n"
+EXCLUDE = ("node_modules/", ".venv/", "__pycache__/", ".steersman-*")
+"""What is made anew from other files, and too much to copy; in a repository only if not tracked."""
+TIMEOUT = 600.0
+
+
+class GitFault(Exception):
+    """Git failed; the text is its own first line."""
+
+
+def find_git(environ: Mapping[str, str]) -> str:
+    """Return git's place, empty if it is not installed."""
+    return shutil.which("git", path=environ.get("PATH")) or ""
+
+
+class ShadowGit:
+    """Runs git on a repository of ours (`folder`) over a work tree (`top`), with an `index`."""
+
+    def __init__(self, program: str, folder: Path, top: Path, index: Path) -> None:
+        self._program = program
+        self.folder, self.top, self.index = folder, top, index
+        self._environ = {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": str(folder),
+            "LC_ALL": "C",
+            "GIT_DIR": str(folder),
+            "GIT_WORK_TREE": str(top),
+            "GIT_INDEX_FILE": str(index),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_SYSTEM": os.devnull,
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_LITERAL_PATHSPECS": "1",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_NO_LAZY_FETCH": "1",
+        }
+
+    def create(self, *, ignores_case: bool, exclude: str, borrow: Path | None) -> None:
+        """Make the repository, or bring what it borrows up to date. Raises `OSError`."""
+        for name in ("info", "objects/info", "objects/pack", "refs/heads"):
+            (self.folder / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        ignored = "\n".join((*EXCLUDE, exclude))
+        config = CONFIG.format(ignorecase="true" if ignores_case else "false")
+        (self.folder / "HEAD").write_text("ref: refs/heads/none\n")
+        (self.folder / "config").write_text(config)
+        (self.folder / "info" / "attributes").write_text(ATTRIBUTES)
+        (self.folder / "info" / "exclude").write_text(f"{ignored}\n")
+        alternates = self.folder / "objects" / "info" / "alternates"
+        if borrow is None:
+            alternates.unlink(missing_ok=True)
+        else:
+            alternates.write_bytes(os.fsencode(borrow) + b"\n")
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start a command whose output is wanted."""
+        return self._popen(arguments, subprocess.DEVNULL)
+
+    def finish(self, process: subprocess.Popen[bytes], said: bytes | None = None) -> bytes:
+        """Wait for a command; return its output. Raises `GitFault`."""
+        with process:
+            try:
+                out, err = process.communicate(said, timeout=TIMEOUT)
+            except subprocess.TimeoutExpired as late:
+                process.kill()
+                raise GitFault(f"git took more than {TIMEOUT:g} seconds") from late
+        if process.returncode:
+            text = err.decode(errors="replace").strip().splitlines()
+            raise GitFault(text[0] if text else f"git ended with {process.returncode}")
+        return out
+
+    def run(self, *arguments: str, said: bytes | None = None) -> bytes:
+        """Run a command with `said` as its input; return its output. Raises `GitFault`."""
+        source = subprocess.DEVNULL if said is None else subprocess.PIPE
+        return self.finish(self._popen(arguments, source), said)
+
+    def _popen(self, arguments: Sequence[str], source: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            (self._program, *arguments),
+            cwd=self.top,
+            env=self._environ,
+            stdin=source,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0,  # a Ctrl-C in the terminal is not for it
+        )
+
+    # Blobs and the index --------------------------------------------------------------------------
+
+    def fetch(self, names: list[str]) -> dict[str, bytes]:
+        """Return the bytes of blobs, wherever they lie; those that are gone are missing."""
+        said = "".join(f"{name}\n" for name in names).encode()
+        try:
+            out = self.run("cat-file", "--batch", "--buffer", said=said)
+        except GitFault:
+            return {}
+        found: dict[str, bytes] = {}
+        at = 0
+        while at < len(out):
+            line = out.index(b"\n", at)
+            name, kind, *size = out[at:line].split()
+            at = line + 1
+            if kind == b"blob" and size:
+                end = at + int(size[0])
+                found[name.decode()] = out[at:end]
+                at = end + 1
+        return found
+
+    def sizes(self, names: Iterable[str]) -> dict[str, int]:
+        """Return the sizes of blobs; of those that are gone there is none."""
+        said = "".join(f"{name}\n" for name in names).encode()
+        form = "--batch-check=%(objectname) %(objectsize)"
+        rows = self.run("cat-file", form, "--buffer", said=said).split(b"\n")
+        return {row[:40].decode(): int(row[41:]) for row in rows if row[41:].isdigit()}
+
+    def hidden_by(self, rules: Mapping[str, bytes], paths: list[str], prefix: str) -> set[str]:
+        """Return which paths were ignored when the `.gitignore` files held these rules."""
+        with tempfile.TemporaryDirectory(dir=self.folder.parent) as name:
+            then = Path(name)
+            for rule in self._rules_over(paths, prefix):
+                said = rules.get(rule.removeprefix(prefix))
+                place = then / rule
+                place.parent.mkdir(parents=True, exist_ok=True)
+                with suppress(OSError):
+                    place.write_bytes((self.top / rule).read_bytes() if said is None else said)
+            hidden = self.ignored([f"{prefix}{path}" for path in paths], then)
+        return {path.removeprefix(prefix) for path in hidden}
+
+    def ignored(self, paths: Iterable[str], top: Path) -> set[str]:
+        """Return which of these paths below `top` are ignored, whether or not they are there."""
+        environ = self._environ | {"GIT_WORK_TREE": str(top)}
+        del environ["GIT_LITERAL_PATHSPECS"]  # this command takes no pathspecs, and says so
+        ran = subprocess.run(
+            (self._program, "check-ignore", "-z", "--stdin", "--no-index"),
+            cwd=top,
+            env=environ,
+            input=b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths),
+            capture_output=True,
+            timeout=TIMEOUT,
+            check=False,  # it says 1 where nothing is ignored
+        )
+        return {os.fsdecode(path)[2:] for path in ran.stdout.split(b"\0") if path}
+
+    def _rules_over(self, paths: list[str], prefix: str) -> set[str]:
+        """Return where the `.gitignore` files of these paths would lie."""
+        found = {".gitignore"}
+        for path in paths:
+            parts = f"{prefix}{path}".split("/")[:-1]
+            found |= {"/".join([*parts[: end + 1], ".gitignore"]) for end in range(len(parts))}
+        return found
+
+    def update(self, paths: Iterable[str], gone: Iterable[str] = ()) -> None:
+        """Bring these paths of the index up to date; drop those that are `gone`."""
+        self.index.with_name(f"{self.index.name}.lock").unlink(missing_ok=True)
+        if dropped := b"".join(os.fsencode(path) + b"\0" for path in gone):
+            self.run("update-index", "--force-remove", "-z", "--stdin", said=dropped)
+        if there := b"".join(os.fsencode(path) + b"\0" for path in paths):
+            way = ("--add", "--remove", "--replace", "-z", "--stdin")
+            self.run("update-index", *way, said=there)
+
+
+# The first index of a session: copied from one that is there, so that nothing is hashed again
+# The person's own index holds what git knows of each file, and the objects that it names lie in the
+# person's repository: they are borrowed until a file changes.
+
+
+Entry = tuple[str, str, str, str]
+"""Tag, mode, name of the blob, path."""
+
+
+def take_from(git: ShadowGit, repository: Repository) -> list[Entry]:
+    """Copy the person's index, and return its entries. Raises `OSError`, `GitFault`."""
+    copy_index(repository.index, git.index)
+    for shared in repository.folder.glob("sharedindex.*"):
+        copy_index(shared, git.folder / shared.name)
+    return entries(git)
+
+
+def entries(git: ShadowGit) -> list[Entry]:
+    """Return the entries of an index; the tag of a conflict is `M`."""
+    return list(_read(git.run("ls-files", "-z", "-s", "-v")))
+
+
+def copy_index(source: Path, target: Path) -> None:
+    """Copy an index with its time: by that git knows which entries may be out of date."""
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+    found = source.stat()
+    os.chmod(target, 0o600)
+    os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def is_whole(index: Path) -> bool:
+    """Whether an index is as git left it; a power cut may tear one. It ends with its own hash."""
+    data = index.read_bytes()
+    return (
+        data[:4] == b"DIRC"
+        and hashlib.sha1(data[:-20], usedforsecurity=False).digest() == data[-20:]
+    )
+
+
+def _read(out: bytes) -> Iterator[Entry]:
+    for row in out.split(b"\0"):
+        if row:
+            about, _, path = row.partition(b"\t")
+            tag, mode, name, stage = about.decode().split()
+            yield "M" if stage != "0" else tag, mode, name, os.fsdecode(path)

@@ -1,0 +1,168 @@
+"""The three-tree rule: which paths go back, which stay, and why. Pure.
+
+For each path three things are known: what it held before the agent changed it, what the agent left,
+and what it holds now. It goes back only if it still holds what the agent left. Where somebody else
+wrote between two changes of the agent, their version is what it goes back to, not the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from ...machines.value import Value
+from .scan import UNREADABLE, PathState
+
+CHANGED_SINCE = "it was changed since"
+TOO_LARGE = "no copy of it was kept: it is too large, or not readable"
+HIDDEN = "its folder may not be entered"
+UNSURE = "it changed around the time of a crash and cannot be attributed"
+
+
+class PathChange(Value):
+    """One change of a path by a call.
+
+    `is_shared`: a command ran meanwhile, so that it may have been somebody else's. `is_unsure`: the
+    program died before it could look. `window` numbers the time in which calls overlapped, or one ran.
+    """
+
+    turn: str
+    call: str
+    tool: str
+    path: str
+    before: PathState | None
+    after: PathState | None
+    is_shared: bool = False
+    is_unsure: bool = False
+    window: int = 0
+
+
+class PathWrite(Value):
+    """Give `path` its `target`, if it still is what it is `now`."""
+
+    path: str
+    now: PathState | None
+    target: PathState | None
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether this is about a folder alone, which counts as no file."""
+        return {state.kind for state in (self.now, self.target) if state is not None} == {"folder"}
+
+
+class KeptFile(Value):
+    """A path that stays as it is, and why."""
+
+    path: str
+    why: str
+
+
+class RestorePlan(Value):
+    """What to do. `shared` changed while a command ran; `yours` goes back to a person's version."""
+
+    puts: tuple[PathWrite, ...] = ()
+    kept: tuple[KeptFile, ...] = ()
+    shared: tuple[str, ...] = ()
+    yours: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The paths that go back, without bare folders."""
+        return tuple(put.path for put in self.puts if not put.is_folder)
+
+
+class _Chain(Struct, kw_only=True):
+    """The last unbroken row of an agent's changes of one path."""
+
+    first: PathState | None
+    base: PathState | None
+    left: PathState | None
+    is_shared: bool = False
+    is_unsure: bool = False
+    is_broken: bool = False
+    window: int = 0
+
+    def _is_continued_by(self, touch: PathChange) -> bool:
+        """Whether calls that overlapped changed it: a look among them can meet a file half written."""
+        return 0 < touch.window == self.window
+
+    def add(self, touch: PathChange) -> None:
+        """Join the next change of the path; if somebody came in between, the row begins anew."""
+        if touch.before != self.left:
+            if self._is_continued_by(touch):
+                self.is_shared = True
+            else:
+                self.base, self.is_broken = touch.before, True
+                self.is_shared = self.is_unsure = False
+        self.left, self.window = touch.after, touch.window
+        self.is_shared |= touch.is_shared
+        self.is_unsure |= touch.is_unsure
+
+
+def chains(touches: Iterable[PathChange]) -> dict[str, _Chain]:
+    """Join the touches of each path, oldest first, as far as nobody came in between."""
+    found: dict[str, _Chain] = {}
+    for touch in touches:
+        chain = found.get(touch.path)
+        if chain is None:
+            chain = found[touch.path] = _Chain(
+                first=touch.before, base=touch.before, left=touch.before
+            )
+        chain.add(touch)
+    return found
+
+
+def is_bare_folder(chain: _Chain) -> bool:
+    """Whether a chain is about a folder alone, which counts as no file."""
+    return {state.kind for state in (chain.base, chain.left) if state is not None} == {"folder"}
+
+
+def count_changed(touches: Iterable[PathChange]) -> int:
+    """Count the files that these changes left other than they were."""
+    return len(changed_chains(touches))
+
+
+def make_plan(
+    touches: Iterable[PathChange], now: Mapping[str, PathState | None], *, force: bool = False
+) -> RestorePlan:
+    """Plan how the paths of these touches go back; `now` has what each of them holds."""
+    puts: list[PathWrite] = []
+    kept: list[KeptFile] = []
+    shared: list[str] = []
+    yours: list[str] = []
+    for path, chain in chains(touches).items():
+        current = now[path]
+        base = chain.first if force else chain.base
+        why = _obstacle(chain, base, current, force=force)
+        if why:
+            kept.append(KeptFile(path=path, why=why))
+        elif current != base:
+            put = PathWrite(path=path, now=current, target=base)
+            puts.append(put)
+            if chain.is_shared and not put.is_folder:
+                shared.append(path)
+            if chain.is_broken and not force:
+                yours.append(path)
+    return RestorePlan(puts=tuple(puts), kept=tuple(kept), shared=tuple(shared), yours=tuple(yours))
+
+
+def _obstacle(
+    chain: _Chain, base: PathState | None, current: PathState | None, *, force: bool
+) -> str:
+    """Say why a path must stay; empty if it may go back, or has nothing to go back to."""
+    if current == base:
+        return ""
+    if current is not None and current.content == UNREADABLE:
+        return HIDDEN
+    if current != chain.left and not force:
+        return CHANGED_SINCE
+    if chain.is_unsure and not force:
+        return UNSURE
+    return "" if base is None or base.is_kept else TOO_LARGE
+
+
+def changed_chains(touches: Iterable[PathChange]) -> list[tuple[str, _Chain]]:
+    """Return what became of the paths that are not as they were, in order; bare folders left out."""
+    found = sorted(chains(touches).items())
+    return [(path, one) for path, one in found if one.first != one.left and not is_bare_folder(one)]

@@ -1,0 +1,174 @@
+"""What comes back from the ports: results as messages, each with its turn and epoch."""
+
+from msgspec import field
+
+from .conversation import Thought, ToolRequest, Usage
+from .messages import Message
+from .value import Value
+
+
+class ModelText(Message):
+    """A piece of streaming text."""
+
+    turn: str
+    epoch: int
+    step: int
+    delta: str
+
+
+class ModelThought(Message):
+    """A piece of what the model thinks before it answers."""
+
+    turn: str
+    epoch: int
+    step: int
+    delta: str
+
+
+class ToolPrinted(Message):
+    """A command that runs has printed more: its last lines so far."""
+
+    turn: str
+    call: str
+    text: str
+
+
+class ModelNoticed(Message):
+    """The model port waits for something, and says for what, and for how long if it knows."""
+
+    turn: str
+    epoch: int
+    text: str
+    seconds: float = 0.0
+
+
+class ModelAnswered(Message):
+    """A whole answer; `window` is how many tokens the model can look at, 0 where nobody says."""
+
+    turn: str
+    epoch: int
+    step: int
+    text: str
+    tool_calls: tuple[ToolRequest, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    stop_reason: str = "stop"
+    window: int = 0
+    thoughts: tuple[Thought, ...] = ()
+
+
+class ModelFailed(Message):
+    """No answer: why, and the next step; `is_too_long`: the conversation is, for the window."""
+
+    turn: str
+    epoch: int
+    step: int
+    reason: str
+    hint: str = ""
+    is_too_long: bool = False
+    window: int = 0
+
+
+class Summarised(Message):
+    """What the model made of the older turns; without `text`, `reason` says why."""
+
+    turn: str
+    epoch: int
+    step: int
+    text: str = ""
+    reason: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+class ToolFinished(Message):
+    """A tool call is over and everything it started is dead, or listed in `survivors`.
+
+    `status` is ok, failed, timed_out or killed; `progress` is (done, total, unit, note) or none.
+    `errors` is what a workflow's command wrote to its standard error, `is_cut` that `text` is not
+    all that it said.
+    """
+
+    turn: str
+    epoch: int
+    call: str
+    status: str
+    text: str
+    exit_code: int | None = None
+    bytes: int = 0
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
+    spilled: str = ""
+    progress: tuple[int, int, str, str] | None = None
+    errors: str = ""
+    is_cut: bool = False
+
+
+class RestoreCounted(Message):
+    """A revert is about to restore so many files."""
+
+    id: str
+    files: int
+
+
+class RestoreEnded(Message):
+    """A revert is over; `fault` says why nothing was changed, and is empty if all went well.
+
+    `kept` are pairs of a path and why it stays as it is. `shared` changed while a command of the turn
+    ran, `yours` went back to a person's own version. `notes` are sentences about what is not known.
+    """
+
+    id: str
+    fault: str = ""
+    restored: tuple[str, ...] = ()
+    kept: tuple[tuple[str, str], ...] = ()
+    shared: tuple[str, ...] = ()
+    yours: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+# What an external agent tells while it works on a prompt, and what it is told ---------------------
+# To the turn its work is one tool call, `agent`. What the agent does within it is reported as calls of
+# its own: journalled as those of any agent, but started by it and not by us. `call` is the turn's call.
+
+
+AGENT_TOOL = "agent"
+"""The tool of a session whose agent is another program."""
+
+
+class AgentBound(Message):
+    """The agent's own id of the session, under which it can be loaded again."""
+
+    call: str
+    session: str
+
+
+class AgentSaid(Message):
+    """A piece of its answer."""
+
+    call: str
+    text: str
+
+
+class AgentCalled(Message):
+    """It runs a tool of its own, or with `asks` wants to and waits for an answer."""
+
+    call: str
+    request: ToolRequest
+    asks: bool = False
+
+
+class AgentCallEnded(Message):
+    """A tool of its own has ended: `status` is ok or failed."""
+
+    call: str
+    inner: str
+    status: str
+
+
+class AnswerAgent(Value):
+    """Tell the agent whether its call `inner` may run."""
+
+    turn: str
+    epoch: int
+    inner: str
+    is_allowed: bool

@@ -1,0 +1,71 @@
+"""What is told but not journalled: it passes, and nothing is lost when it is not heard."""
+
+from .value import Value
+
+
+class TextStreamed(Value):
+    """A piece of the model's answer."""
+
+    turn: str
+    delta: str
+
+
+class ThoughtStreamed(Value):
+    """A piece of what the model thinks before it answers; no part of the conversation."""
+
+    turn: str
+    delta: str
+
+
+class Notice(Value):
+    """Something worth a line; `seconds` until what it tells of is over, 0 where that is not known."""
+
+    text: str
+    seconds: float = 0.0
+
+
+class OutputShown(Value):
+    """The last lines that a command has printed so far; its result tells the whole."""
+
+    turn: str
+    call: str
+    text: str
+
+
+class MessageRejected(Value):
+    """A message was not taken in; its text goes back to whoever sent it."""
+
+    reason: str
+    text: str
+    client_id: str = ""
+
+
+class MessageKnown(Value):
+    """A message with this key came before: `id` is the item or receipt it got then."""
+
+    id: str
+    said_as: str
+    number: int | None
+    client_id: str
+    matched: str = ""
+    rule: str = ""
+    ack: str = ""
+
+
+class StoreLost(Value):
+    """The journal cannot be written any more: nothing is accepted from here on."""
+
+    code: str
+    text: str
+    hint: str
+
+
+Fact = (
+    TextStreamed
+    | ThoughtStreamed
+    | Notice
+    | OutputShown
+    | MessageRejected
+    | MessageKnown
+    | StoreLost
+)

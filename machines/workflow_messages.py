@@ -1,0 +1,154 @@
+"""What a run's actors tell each other and ask of the world, apart from what any session does."""
+
+from typing import Any, ClassVar
+
+from msgspec import field
+
+from .delegation_messages import SetTimer
+from .machine import Machine, State, Transition
+from .messages import Lane, Message
+from .value import Value
+
+# The machines of a workflow's step and of its work: a step has one piece of work for each item
+# A step without `for_each` has one piece. Work is tried once or, with `retry`, several times; each try
+# is durable before it begins. What the program's death cut off is `unknown`: it may or may not have had
+# its effect, and is only done again if the step says that it may be, or a person does.
+#
+# When a failed run is tried again, a step that failed is reopened: what is done of it stays done. Steps
+# that followed from its end are reset, as if they had never begun.
+
+
+ENDED = ("done", "failed", "skipped", "blocked")
+"""The states of a step that has ended, as far as this attempt at the run goes."""
+
+STEP = Machine(
+    name="step",
+    doc="One step of a workflow's run.",
+    initial="waiting",
+    states=(
+        State(name="waiting", doc="A need has not ended yet."),
+        State(name="running", doc="Some of its work runs, or is about to."),
+        State(name="interrupted", doc="The run was interrupted; finished items stay done."),
+        State(name="done", doc="All its work is done."),
+        State(name="failed", doc="Some of its work failed, or it could not begin."),
+        State(name="skipped", doc="Its own condition did not hold."),
+        State(name="blocked", doc="A need failed."),
+    ),
+    transitions=(
+        Transition(event="start", source=("waiting", "interrupted"), dest="running"),
+        Transition(event="skip", source=("waiting",), dest="skipped"),
+        Transition(event="block", source=("waiting",), dest="blocked"),
+        Transition(event="finish", source=("running",), dest="done"),
+        Transition(event="fail", source=("waiting", "running", "interrupted"), dest="failed"),
+        Transition(event="interrupt", source=("running",), dest="interrupted"),
+        Transition(
+            event="interrupt", source=("waiting", "interrupted", *ENDED), ignored="it does not run"
+        ),
+        Transition(event="reopen", source=("failed",), dest="interrupted"),
+        Transition(event="reset", source=ENDED, dest="waiting"),
+    ),
+    control=("interrupt",),
+)
+
+WORK = Machine(
+    name="work",
+    doc="A step's work for one item, one attempt after another.",
+    initial="waiting",
+    states=(
+        State(name="waiting", doc="It begins when there is room."),
+        State(name="running", doc="An attempt is durable, and runs or is about to."),
+        State(name="resting", doc="An attempt failed; the next begins after a while."),
+        State(
+            name="interrupted", doc="It was stopped; it starts again, or its session is resumed."
+        ),
+        State(name="unknown", doc="The program died while it ran: its outcome is unknown."),
+        State(name="done", doc="It succeeded.", is_final=True),
+        State(name="failed", doc="Its last attempt failed."),
+    ),
+    transitions=(
+        Transition(event="start", source=("waiting", "resting", "interrupted"), dest="running"),
+        Transition(event="succeed", source=("running",), dest="done"),
+        Transition(event="retry", source=("running",), dest="resting"),
+        Transition(event="fail", source=("running", "waiting"), dest="failed"),
+        Transition(event="interrupt", source=("running",), dest="interrupted"),
+        Transition(event="interrupt", source=("resting",), dest="waiting"),
+        Transition(
+            event="interrupt",
+            source=("waiting", "interrupted", "unknown", "failed"),
+            ignored="it does not run",
+        ),
+        Transition(event="lose", source=("running",), dest="unknown"),
+        Transition(event="lose", source=("resting",), dest="waiting"),
+        Transition(event="again", source=("unknown", "failed"), dest="waiting"),
+        Transition(event="settle", source=("unknown",), dest="done"),
+    ),
+    control=("interrupt",),
+)
+
+
+class LookBefore(Value):
+    """Look at the folder before a step's commands begin; answered with `Looked`.
+
+    One look holds for all items of a step: thousands of looks would cost more than the work.
+    """
+
+    turn: str
+    epoch: int
+    step: str
+
+
+class LookAfter(Value):
+    """Look at what a step's commands have changed. Harmless when nobody looked before."""
+
+    turn: str
+    step: str
+
+
+class SetRunTimer(SetTimer):
+    """Send the run a `TimerFired` with this name, so many seconds later."""
+
+
+# Messages -----------------------------------------------------------------------------------------
+
+
+class Looked(Message):
+    """The look before a step's commands is over."""
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    turn: str
+    step: str
+
+
+class ChildCame(Message):
+    """The session that works for a step has ended or stopped: how, with what it said last.
+
+    `state` is a state of the subagent machine; `interrupted` ones can be taken up again. `more` is
+    what became of its goal.
+    """
+
+    lane: ClassVar[Lane] = Lane.SYSTEM
+    name: str
+    state: str
+    text: str = ""
+    reason: str = ""
+    session: str = ""
+    more: dict[str, Any] = field(default_factory=dict[str, Any])
+    killed: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
+
+
+class Reopen(Message):
+    """A person says of work whose outcome is unknown that it is to be done again, or `is_done`.
+
+    `work` are pairs of a step and an index.
+    """
+
+    lane: ClassVar[Lane] = Lane.CONTROL
+    work: tuple[tuple[str, int], ...]
+    is_done: bool = False
+
+
+class TryAgain(Message):
+    """A person says that a failed run goes on: its steps are made ready for another turn."""
+
+    lane: ClassVar[Lane] = Lane.CONTROL

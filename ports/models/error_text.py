@@ -1,0 +1,223 @@
+"""Messages about failures of a model server: the address, what it sent, and the next step.
+
+Everything here returns a `ServerFault` and raises nothing. What a server sent is shown as its first
+200 printable characters, with the key blacked out.
+"""
+
+import json
+import socket
+import ssl
+from collections.abc import Iterator
+from typing import Any, cast
+from urllib.parse import urlsplit, urlunsplit
+
+from ...machines.value import Value
+from .exchange import ServerFault
+from .loose_json import count, table
+
+_SHOWN = 200  # characters of a server's own words
+_BUSY = {
+    408: "server timed out (408)",
+    425: "server is not ready (425)",
+    429: "server is busy (429)",
+    500: "server failed (500)",
+    502: "gateway failed (502)",
+    503: "server is unavailable (503)",
+    504: "gateway timed out (504)",
+    529: "server is overloaded (529)",
+}
+_SPENT = ("insufficient_quota", "billing_hard_limit", "credit balance")
+_TOO_LONG = (
+    *("context_length", "context length", "context size", "context window", "too long"),
+    *("exceed_context", "maximum prompt length", "input is too large", "too many tokens"),
+)
+
+
+def excerpt(text: str, secret: str = "") -> str:
+    """Begin of a text on one line: printable characters only, the secret blacked out."""
+    if secret:
+        text = text.replace(secret, "[key]")
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return line if len(line) <= _SHOWN else line[:_SHOWN] + "…"
+
+
+def error_text(body: str) -> str:
+    """What a server itself says is wrong; the whole body where it says so in no known shape."""
+    try:
+        value: Any = json.loads(body)
+    except ValueError:
+        return body
+    error = table(value).get("error", value)
+    if isinstance(error, str):
+        return error
+    said = table(error).get("message") or table(error).get("detail")
+    return said if isinstance(said, str) else body
+
+
+class ServerErrorText(Value):
+    """The server that failed; `key` is kept only to black it out."""
+
+    url: str
+    model: str = ""
+    key: str = ""
+    key_env: str = ""
+
+    @property
+    def place(self) -> str:
+        """The address without user name and password, in backticks."""
+        parts = urlsplit(self.url)
+        return f"`{urlunsplit(parts._replace(netloc=parts.netloc.rpartition('@')[2]))}`"
+
+    def status(self, status: int, body: str, retry_after: float | None = None) -> ServerFault:
+        """An answer that is an HTTP error."""
+        said = excerpt(error_text(body), self.key)
+        message = f"{self.place} answered {status}" + (f": {said}" if said else "")
+        spent = any(word in body for word in _SPENT)
+        if spent:
+            return ServerFault(
+                message, "the account has no credit left: top it up or choose a model"
+            )
+        hint = self._hint(status, body)
+        if _is_too_long(status, body):
+            return ServerFault(message, hint, is_too_long=True)
+        brief = _BUSY.get(status, f"server failed ({status})" if status > 505 else "")
+        return ServerFault(message, hint, brief=brief, retry_after=retry_after)
+
+    def _hint(self, status: int, body: str) -> str:
+        lower = body.lower()
+        if _is_too_long(status, body):
+            return "the conversation is longer than the model's window: `/compact` shortens it"
+        match status:
+            case 401 | 403:
+                return self._key_hint()
+            case 404 if "model" in lower:
+                return f"the server does not know the model `{self.model}`: correct `model`"
+            case 404:
+                return "no such path: check `base_url`, it usually ends in `/v1`"
+            case 400 | 422:
+                return "the server refuses this request: check `model` and `tool_dialect`"
+            case 300 | 301 | 302 | 303 | 307 | 308:
+                return "the server has moved: correct `base_url`"
+            case _:
+                return "try again later, or choose another model with `--model`"
+
+    def _key_hint(self) -> str:
+        if self.key_env and self.key:
+            return f"the key in `{self.key_env}` is not accepted: check that it is current"
+        if self.key_env:
+            return f"set `{self.key_env}` in the environment to a key of this server"
+        return "the server wants a key: name its environment variable in `api_key_env`"
+
+    def transport(self, error: Exception) -> ServerFault:
+        """A failure to connect, or a connection that broke before the first byte of an answer."""
+        chain = list(_causes(error))
+        names = {type(cause).__name__ for cause in chain}
+        if any(isinstance(cause, ssl.SSLError) for cause in chain):
+            return ServerFault(
+                f"no trusted connection to {self.place}: {excerpt(str(error), self.key)}",
+                "check the certificate, and whether the server speaks `http://` or `https://`",
+            )
+        if any(isinstance(cause, socket.gaierror) for cause in chain):
+            host = urlsplit(self.url).hostname or ""
+            return ServerFault(
+                f"the name `{host}` of {self.place} cannot be resolved",
+                "check `base_url` and the network",
+                brief="name not found",
+            )
+        if any(isinstance(cause, ConnectionRefusedError) for cause in chain):
+            return ServerFault(
+                f"no server listens at {self.place}: connection refused",
+                "start the model server, or correct `base_url`",
+                brief="connection refused",
+            )
+        if "ConnectTimeout" in names:
+            return ServerFault(
+                f"{self.place} does not accept connections: timed out",
+                "check `base_url` and the network",
+                brief="no connection",
+            )
+        if "TimeoutException" in names or any(name.endswith("Timeout") for name in names):
+            return ServerFault(
+                f"{self.place} fell silent: nothing came within the time limit",
+                "the server may be overloaded: try again, or choose a smaller model",
+                retryable=True,
+            )
+        return self.broken(excerpt(str(error) or type(error).__name__, self.key))
+
+    def broken(self, why: str = "it ended without an answer") -> ServerFault:
+        """A connection that was lost before the first byte of an answer."""
+        return ServerFault(
+            f"the connection to {self.place} broke: {why}",
+            "check that the server is still running, then try again",
+            brief="connection lost",
+        )
+
+    def cut(self, came: str, why: ServerFault | None = None) -> ServerFault:
+        """A stream that ended in the middle; `came` says how much of it was there."""
+        reason = f": {why.message}" if why else ""
+        return ServerFault(
+            f"{self.place} stopped in the middle of its answer, after {came}{reason}",
+            "the received part is kept: send `continue`, or the message again",
+            retryable=True,
+        )
+
+    def nonsense(self, start: str) -> ServerFault:
+        """An answer that is neither an event stream nor JSON of the right shape."""
+        if start.lstrip().startswith("<"):
+            what = "a web page instead of a model's answer"
+        else:
+            what = "something that is no model's answer"
+        shown = excerpt(start, self.key) or "(nothing)"
+        return ServerFault(
+            f"{self.place} sent {what}: {shown}",
+            "check `base_url`: it names the API, and usually ends in `/v1`",
+        )
+
+    def said(self, body: str) -> ServerFault:
+        """An error that the server reports with status 200 or inside its stream; `body` is JSON."""
+        code = _code(body)
+        if code in _BUSY or 400 <= code < 500:
+            return self.status(code, body)
+        return ServerFault(
+            f"{self.place} reports an error: {excerpt(error_text(body), self.key)}",
+            self._hint(500, body),
+            retryable=True,
+            is_too_long=_is_too_long(500, body),
+        )
+
+    def refused(self, came: str) -> ServerFault:
+        """The model declines to answer, or to go on."""
+        return ServerFault(
+            f"the model at {self.place} refused to answer, after {came}",
+            "rephrase the message, or start again with `/new`: a repetition would be refused",
+        )
+
+    def empty(self, why: str) -> ServerFault:
+        """An answer without text and without tool calls; `why` is the server's reason to stop."""
+        reason = f" (it stopped because of `{excerpt(why, self.key)}`)" if why else ""
+        hint = "raise `max_tokens`" if why in ("length", "max_tokens") else "ask again"
+        return ServerFault(f"{self.place} gave an empty answer{reason}", hint, retryable=True)
+
+
+def _is_too_long(status: int, body: str) -> bool:
+    lower = body.lower()
+    return status in (400, 413, 500) and any(words in lower for words in _TOO_LONG)
+
+
+def _code(body: str) -> int:
+    return count(json.loads(body), "error", "code")
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error and all that led to it, members of exception groups included."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        cause = waiting.pop()
+        if cause is None or id(cause) in seen:
+            continue
+        seen.add(id(cause))
+        yield cause
+        waiting += [cause.__cause__, cause.__context__]
+        if isinstance(cause, BaseExceptionGroup):
+            waiting += cast(BaseExceptionGroup[BaseException], cause).exceptions

@@ -1,0 +1,135 @@
+"""One thing that is wrong in a file that people write, in their words.
+
+Validation is pydantic's; `faults_of` turns what it says into sentences about the file.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..machines.value import Value
+
+Where = tuple[str | int, ...]
+SECRET = re.compile(
+    r"\bkey\b|(api|access|private|secret)[_-]?key|(\b|_)token\b|secret|password", re.IGNORECASE
+)
+_KEY = "[key]"  # how pydantic ends the path of a table's name, in contrast to its value
+_EXPECTED = {
+    "bool_type": "true or false",
+    "dict_type": "a table",
+    "finite_number": "a number",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "model_type": "a table",
+    "string_type": "a text in quotes",
+    "tuple_type": "a list",
+}
+
+
+class Problem(Value):
+    """One thing that is wrong; `where` is its path and `hint` the next step.
+
+    `at_value` tells whether to point at the value or at the key. An unknown key brings its `value`.
+    """
+
+    where: Where
+    message: str
+    hint: str = ""
+    value: Any = None
+    at_value: bool = True
+    is_unknown: bool = False
+
+
+class UnknownWord(ValueError):
+    """A word that is none of the known ones; a validator raises it, and a fault names the nearest."""
+
+    def __init__(self, word: str, known: tuple[str, ...]) -> None:
+        super().__init__(f"`{word}` is not known")
+        self.known = known
+
+
+def faults_of(error: ValidationError) -> list[Problem]:
+    """Translate everything that pydantic found; a list with a wrong item is not called empty."""
+    found = error.errors(include_url=False)
+    begun = {fault["loc"][:length] for fault in found for length in range(len(fault["loc"]))}
+    return [
+        _translate(fault)
+        for fault in found
+        if fault["type"] != "too_short" or fault["loc"] not in begun
+    ]
+
+
+def dotted(where: Where) -> str:
+    """Write a path as people do: `permissions.rules[0].tool`."""
+    text = ""
+    for part in where:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            name = part if re.fullmatch(r"[A-Za-z0-9_*-]+", part) else json.dumps(part)
+            text += f".{name}" if text else name
+    return text
+
+
+def shown(value: object) -> str:
+    """Write a value as it might stand in the file, short and without control characters."""
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, bool | str):
+        text = json.dumps(value, ensure_ascii=False)
+        return text if len(text) <= 42 else f'{text[:40]}…"'
+    return str(value)
+
+
+def _translate(error: Mapping[str, Any]) -> Problem:
+    kind: str = error["type"]
+    where: Where = error["loc"]
+    value, context = error["input"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        message = f"unknown key `{dotted(where)}`"
+        return Problem(where=where, message=message, value=value, at_value=False, is_unknown=True)
+    if kind == "missing":
+        return Problem(where=where[:-1], message=f"`{dotted(where)}` is missing", at_value=False)
+    if is_name := where[-1:] == (_KEY,):
+        where = where[:-1]
+    hint = ""
+    match kind:
+        case "literal_error":
+            options = context["expected"].replace(" or ", ", ").replace("'", "").split(", ")
+            said = _must("one of " + ", ".join(f"`{option}`" for option in options), value, where)
+            hint = _near(value, options)
+        case "greater_than_equal":
+            said = _must(f"at least {context['ge']:g}", value, where)
+        case "value_error" if isinstance(context["error"], UnknownWord):
+            known = context["error"].known
+            said = _must("one of " + ", ".join(f"`{choice}`" for choice in known), value, where)
+            hint = _near(value, known)
+        case "too_short":
+            said = "must not be empty"
+        case "tuple_type" if isinstance(value, str):
+            said = _must(_EXPECTED[kind], value, where)
+            hint = "" if "what it is" in said else f"write it as a list: `[{shown(value)}]`"
+        case "value_error":
+            said = str(context["error"])
+        case _:
+            expected = _EXPECTED.get(kind)
+            said = _must(expected, value, where) if expected else f"is wrong: {error['msg']}"
+    message = f"`{dotted(where)}` {said}" if where else said
+    return Problem(where=where, message=message, hint=hint, at_value=not is_name)
+
+
+def _must(expected: str, value: object, where: Where) -> str:
+    leaf = next((part for part in reversed(where) if isinstance(part, str)), "")
+    return f"must be {expected}, not {'what it is' if SECRET.search(leaf) else shown(value)}"
+
+
+def _near(value: object, options: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(str(value).lower(), options, 1)
+    return f"did you mean `{close[0]}`?" if close else ""

@@ -1,0 +1,178 @@
+"""What a person probably meant by a key that does not exist."""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec.structs import replace
+from pydantic import (
+    AfterValidator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    WrapValidator,
+)
+
+from .document import is_table
+from .problem import Problem, UnknownWord, Where, dotted
+
+# Names that people give to what they declare ------------------------------------------------------
+
+
+def _check_name(name: str) -> str:
+    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", name):
+        return name
+    raise ValueError("is not a name: use letters, digits, `_`, `-` and `.`, at most 64 characters")
+
+
+UserName = Annotated[str, AfterValidator(_check_name)]
+
+
+# The names of the routing tables that are shipped; light, since every start checks one ------------
+
+
+DEFAULT_TABLE = "steersman"
+TABLES = Path(__file__).parent / "routes"
+"""Where the files of the others are."""
+
+
+def table_names() -> tuple[str, ...]:
+    """List the tables that are shipped, the default first."""
+    return (DEFAULT_TABLE, *sorted(path.stem for path in TABLES.glob("*.toml")))
+
+
+# Words of the routing tables as keys of a file take them: one, or one or more, each a known one
+# What is known comes from the tables themselves, so that it is written down once.
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Annotates a text that is one of the known words; `prefix` begins words that anybody makes.
+
+    `known` may grow: it is read when a word is checked.
+    """
+
+    known: Collection[str]
+    prefix: str = ""
+
+    def check(self, word: str) -> str:
+        """Return the word. Raises what becomes a fault that names the nearest one."""
+        if word in self.known or (self.prefix and word.startswith(self.prefix)):
+            return word
+        raise UnknownWord(word, tuple(self.known))
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        return handler.generate_schema(Annotated[str, AfterValidator(self.check)])
+
+    def __get_pydantic_json_schema__(
+        self, schema: Any, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"type": "string"} if self.prefix else {"type": "string", "enum": list(self.known)}
+
+
+@dataclass(frozen=True)
+class OneOrMany(OneOf):
+    """Annotates a tuple of known words; a single word may stand without brackets."""
+
+    def take(self, value: Any, take_list: Callable[[Any], tuple[str, ...]]) -> tuple[str, ...]:
+        """Return the one word, or what the list holds, as a tuple."""
+        if isinstance(value, str):
+            return (self.check(value),)
+        words = take_list(value)
+        if not words:
+            raise ValueError("is empty: name at least one")
+        return words
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        words = tuple[Annotated[str, AfterValidator(self.check)], ...]
+        return handler.generate_schema(
+            Annotated[words, Field(strict=False), WrapValidator(self.take)]
+        )
+
+    def __get_pydantic_json_schema__(
+        self, schema: Any, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        word = OneOf.__get_pydantic_json_schema__(self, schema, handler)
+        words = {"type": "array", "items": word, "minItems": 1}
+        return {"type": ["string", "array"], "anyOf": [word, words]}
+
+
+ALIASES = {
+    "api_key": "api_key_env",
+    "approval_policy": "permissions.rules",
+    "display.busy_text_mode": "busy_input_mode",
+    "display.busy_steer_ack_enabled": "auto_queue.show_queue_on_input",
+    "max_turns": "goals.max_turns",
+    "mode": "busy_input_mode",
+    "model": "agents.assistant.model",
+    "model_provider": "models.main.provider",
+    "permissions.allow": "permissions.rules",
+    "permissions.ask": "permissions.rules",
+    "permissions.deny": "permissions.rules",
+    "providers": "models",
+    "queue": "auto_queue",
+    "tool_output_limit": "tools.output_limit",
+}
+"""Spellings of other programs, and ours; a key whose name alone is listed is found in any table."""
+
+
+def suggest(fault: Problem, known: Sequence[Where]) -> list[Problem]:
+    """Say which known key an unknown one means; a strange table is taken apart if that helps."""
+    if not fault.is_unknown:
+        return [fault]
+    inner = [
+        (where, key) for where in _inside(fault.where, fault.value) if (key := _other(where, known))
+    ]
+    if inner:
+        return [
+            replace(fault, where=where, message=f"unknown key `{dotted(where)}`", hint=_here(key))
+            for where, key in inner
+        ]
+    return [replace(fault, hint=_hint(fault.where, known))]
+
+
+def _inside(where: Where, value: Any) -> Iterator[Where]:
+    """List the paths of a strange table's keys; none of a plain value."""
+    if is_table(value):
+        for name, item in value.items():
+            yield (*where, name)
+            yield from _inside((*where, name), item)
+
+
+def _other(where: Where, known: Sequence[Where]) -> str:
+    """Find a key that is ours under another program's roof: `display.busy_input_mode`."""
+    if alias := ALIASES.get(dotted(where)):
+        return alias
+    tails = [where[start:] for start in range(1, len(where))]
+    return next((dotted(tail) for tail in tails if tail in known), "")
+
+
+def _hint(where: Where, known: Sequence[Where]) -> str:
+    from difflib import get_close_matches
+
+    if other := _other(where, known) or ALIASES.get(str(where[-1]), ""):
+        return _here(other)
+    leaf, siblings = str(where[-1]), _siblings(where, known)
+    if close := get_close_matches(leaf, siblings, 1):
+        return _here(dotted((*where[:-1], close[0])))
+    if same := [key for key in known if key[-1] == leaf]:
+        return _here(dotted(same[0]))
+    anywhere = {dotted(key): key for key in known}
+    if close := get_close_matches(dotted(where), anywhere, 1, 0.75):
+        return _here(close[0])
+    return "known here: " + ", ".join(f"`{name}`" for name in siblings) if siblings else ""
+
+
+def _siblings(where: Where, known: Sequence[Where]) -> list[str]:
+    parent = where[:-1]
+    return [str(key[-1]) for key in known if len(key) == len(where) and _fits(parent, key[:-1])]
+
+
+def _fits(where: Where, pattern: Where) -> bool:
+    return all(want in ("*", part) for part, want in zip(where, pattern, strict=True))
+
+
+def _here(key: str) -> str:
+    return f"did you mean `{key}`?"
