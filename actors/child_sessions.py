@@ -26,7 +26,7 @@ from .child_report import ChildReporter, last_report
 from .decisions.queries import DELEGATE, DISMISS
 from .gate import Ancestors
 from .mailbox import tell
-from .runs.session_step import WORKFLOW
+from .runs.work import WORKFLOW
 
 if TYPE_CHECKING:
     from .agent_profile import AgentProfile
@@ -122,9 +122,9 @@ class ChildSessions:
             child = parent.record.children.get(name)
             return (child.turn if child is not None else "") or parent.record.turn
 
-        above = parent.performer.scene.workspace
+        above = parent.executor.resources.workspace
         if above is not None:
-            live.performer.scene.workspace = ChildWorkspace(above, live.id, turn)
+            live.executor.resources.workspace = ChildWorkspace(above, live.id, turn)
 
     def _profile(self, order: OpenChild, parent: LiveSession) -> AgentProfile:
         """Say what the child is: an agent of its own, or its parent with tools that only read."""
@@ -154,6 +154,6 @@ def _inherit(live: LiveSession, parent: LiveSession, order: OpenChild) -> None:
     own.account.share(above.account, f"agents.{order.agent}.limits")
     own.dispositions, own.deliveries = above.dispositions, above.deliveries
     own.returns = above.returns
-    own.lineage = Ancestors(lambda: parent.ledger, order.name, live.id, above.lineage)
+    own.ancestors = Ancestors(lambda: parent.ledger, order.name, live.id, above.ancestors)
     own.amend(can_ask=above.policy.can_ask)
-    live.toolbook.allowed.above = parent.toolbook.allowed
+    live.tool_policy.allowed.above = parent.tool_policy.allowed

@@ -212,7 +212,7 @@ class ChildSupervisor(Supervisor):
         record, environment = self.ledger.record, self.ledger.environment
         match message:
             case Delegate():
-                if not turn_may_act(record, environment.lineage, message.turn):
+                if not turn_may_act(record, environment.ancestors, message.turn):
                     self.ledger.decide(children.result(message, "killed", children.NOT_STARTED))
                     return
                 self._begin(children.delegate(record, message, self.slots, environment))
@@ -338,7 +338,7 @@ class ChildSupervisor(Supervisor):
             slot = self.slots.get(child.name)
             is_new = slot is None or slot.is_closing
             turn = message.turn or child.turn
-            above = self.ledger.environment.lineage.mandate()
+            above = self.ledger.environment.ancestors.mandate()
             resumed = e.ChildResumed(
                 child=child.name, turn=turn, epoch=self.ledger.record.epoch, above=above
             )

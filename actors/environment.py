@@ -119,7 +119,7 @@ class Environment(Struct, kw_only=True):
     journal: Journal
     perform: Perform
     observers: tuple[Observer, ...]
-    toolbook: ToolPolicy
+    tool_policy: ToolPolicy
     policy: Policy
     max_steps: int = 50
     dispositions: Table[Any] = DEFAULT_DISPOSITIONS
@@ -133,7 +133,7 @@ class Environment(Struct, kw_only=True):
     agent: str = ""
     path: str = ""
     workflow: WorkflowSpec | None = None
-    lineage: Ancestors = ROOT
+    ancestors: Ancestors = ROOT
     turn_type: type[Any] | None = None
     is_offline: bool = False
     helpers: tuple[str, str] = ("assistant", "judge")

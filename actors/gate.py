@@ -104,26 +104,26 @@ ROOT = Ancestors()
 """The lineage of a session that is nobody's child."""
 
 
-def admits(record: SessionRecord, lineage: Ancestors, effect: Effect) -> bool:
+def admits(record: SessionRecord, ancestors: Ancestors, effect: Effect) -> bool:
     """Whether an effect may begin now. What only stops, closes or gives back always may."""
     match effect:
         case CallModel() | Summarise():
-            return turn_may_act(record, lineage, effect.turn) and _is_awaited(record, effect)
+            return turn_may_act(record, ancestors, effect.turn) and _is_awaited(record, effect)
         case RunTool() | AnswerAgent() | Delegate() | Dismiss() | LookBefore():
-            return turn_may_act(record, lineage, effect.turn)
+            return turn_may_act(record, ancestors, effect.turn)
         case RunGate() | AskJudge() | CountChanges():
             goal = record.goals.goal
             is_judged = goal is not None and goal.judging == effect.turn
-            return is_judged and goal_may_act(record, lineage, effect.goal)
+            return is_judged and goal_may_act(record, ancestors, effect.goal)
         case AwaitCondition():
             goal = record.goals.goal
             is_waiting = goal is not None and goal.state == "waiting"
-            return is_waiting and goal_may_act(record, lineage, effect.goal)
+            return is_waiting and goal_may_act(record, ancestors, effect.goal)
         case RestoreFiles():
             revert = record.reverts.get(effect.id)
             return revert is not None and revert.is_open
         case GoalTimer():
-            return goal_may_act(record, lineage, effect.goal)
+            return goal_may_act(record, ancestors, effect.goal)
         case (
             CancelModel()
             | StopTool()
@@ -140,21 +140,21 @@ def admits(record: SessionRecord, lineage: Ancestors, effect: Effect) -> bool:
             assert_never(effect)
 
 
-def turn_may_act(record: SessionRecord, lineage: Ancestors, turn: str) -> bool:
+def turn_may_act(record: SessionRecord, ancestors: Ancestors, turn: str) -> bool:
     """Whether a turn runs, and no stop, here or above, is newer than the orders that began it."""
     running = record.running
     if running is None or running.id != turn:
         return False
     is_stopped = running.epoch < record.cancelled.get(Relation.SELF, 0)
-    return not is_stopped and not lineage.is_cancelled(running.lineage)
+    return not is_stopped and not ancestors.is_cancelled(running.ancestors)
 
 
-def goal_may_act(record: SessionRecord, lineage: Ancestors, name: str) -> bool:
+def goal_may_act(record: SessionRecord, ancestors: Ancestors, name: str) -> bool:
     """Whether a goal is pursued, and no stop, here or above, is newer than the order that set it."""
     goal = record.goals.goal
     if goal is None or goal.id != name or not goal.is_pursued:
         return False
-    return goal.epoch >= record.cancelled.get(Relation.GOAL, 0) and lineage.may_start()
+    return goal.epoch >= record.cancelled.get(Relation.GOAL, 0) and ancestors.may_start()
 
 
 def _is_awaited(record: SessionRecord, effect: CallModel | Summarise) -> bool:

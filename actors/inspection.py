@@ -56,7 +56,7 @@ class SessionDescription(Value):
 def describe_session(record: SessionRecord, environment: Environment) -> SessionDescription:
     """Describe a session as it is now."""
     account = environment.account
-    permissions, allowed = environment.toolbook.rules()
+    permissions, allowed = environment.tool_policy.rules()
     return SessionDescription(
         folder=Path(record.folder),
         policy=policy_of(record, environment.policy),

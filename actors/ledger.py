@@ -285,7 +285,7 @@ class Ledger:
                 self._perform(effect, held.reply_to)
 
     def _perform(self, effect: Effect, reply_to: ActorRef[Any] | None) -> None:
-        if not admits(self.record, self.environment.lineage, effect):
+        if not admits(self.record, self.environment.ancestors, effect):
             return
         match effect:
             case Delegate() | Dismiss() | StopChild() | PassSteer():

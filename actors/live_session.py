@@ -58,7 +58,7 @@ class SharedResources(Value):
     visible: tuple[str, ...]
     sandbox: SandboxPolicy
 
-    def scene(
+    def resources(
         self, session: str, record: SessionRecord, folder: Path, profile: AgentProfile
     ) -> SessionResources:
         """Say where the effects of a session take place."""
@@ -77,15 +77,19 @@ class SharedResources(Value):
             judge=profile.judge,
         )
 
-    def toolbook(
-        self, session: str, record: SessionRecord, scene: SessionResources, profile: AgentProfile
+    def tool_policy(
+        self,
+        session: str,
+        record: SessionRecord,
+        resources: SessionResources,
+        profile: AgentProfile,
     ) -> SessionToolPolicy:
         """Say what a session may do with its tools."""
         return SessionToolPolicy(
-            scene.toolbox,
+            resources.toolbox,
             profile.tools,
             profile.permissions,
-            scene.folder,
+            resources.folder,
             self.claims.of(session),
             record.allowed,
         )
@@ -108,10 +112,10 @@ class LiveSession(Struct, kw_only=True):
     lease: Lease
     ledger: Ledger
     environment: Environment
-    performer: EffectExecutor
-    departure: Termination
+    executor: EffectExecutor
+    termination: Termination
     profile: AgentProfile
-    toolbook: SessionToolPolicy
+    tool_policy: SessionToolPolicy
     parent: str = ""
     ref: ActorRef[Any] | None = None
     kind: type[Session | OfflineSession] = Session
@@ -126,10 +130,10 @@ class LiveSession(Struct, kw_only=True):
 
         A call that is on its way ends with the model that it was begun with.
         """
-        self.performer.change_model(profile.model, profile.judge)
+        self.executor.change_model(profile.model, profile.judge)
         environment = self.environment
         environment.price, environment.goals = profile.price, profile.goals
-        overhead = self.performer.scene.overhead
+        overhead = self.executor.resources.overhead
         environment.compaction = replace(profile.compaction, overhead=overhead)
         self.profile = replace(
             self.profile,
@@ -145,22 +149,22 @@ def environment_of(
     profile: AgentProfile,
     record: SessionRecord,
     journal: Journal,
-    performer: EffectExecutor,
+    executor: EffectExecutor,
     observers: tuple[Observer, ...],
-    toolbook: SessionToolPolicy,
+    tool_policy: SessionToolPolicy,
 ) -> Environment:
     """Return the surroundings of a session whose agent is `profile`."""
     return Environment(
         journal=journal,
-        perform=performer,
+        perform=executor,
         observers=observers,
-        toolbook=toolbook,
+        tool_policy=tool_policy,
         policy=profile.policy,
         max_steps=profile.max_steps,
         dispositions=profile.routes.dispositions,
         deliveries=profile.routes.deliveries,
         delegation=profile.delegation,
-        compaction=replace(profile.compaction, overhead=performer.scene.overhead),
+        compaction=replace(profile.compaction, overhead=executor.resources.overhead),
         account=account_of(record, profile.limits),
         price=profile.price,
         goals=profile.goals,

@@ -45,7 +45,7 @@ class OfflineSession(Actor):
     def __init__(self, system: ActorSystem, ledger: Ledger) -> None:
         super().__init__(system)
         self.ledger = LedgerHandle(ledger, self, "session")
-        self.askers = OutcomeWaiters()
+        self.waiters = OutcomeWaiters()
 
     def on_start(self) -> None:
         """What a dead owner left stays as it was left."""
@@ -62,7 +62,7 @@ class OfflineSession(Actor):
                 self.ledger.whole.break_off(message)
             case RestoreCounted() | RestoreEnded():
                 self.ledger.decide(reverting.restored(self.ledger.record, message))
-                self.askers.answer(self.ledger.record)
+                self.waiters.answer(self.ledger.record)
             case NoteEntry(entry=entry):
                 self.ledger.decide(Decision(entries=(entry,)))
             case Describe():
@@ -102,7 +102,7 @@ class OfflineSession(Actor):
             case Revert():
                 return self.ledger.decide(reverting.offline(self.ledger.record, message))
             case RevertOutcome(id=name):
-                return self.askers.outcome(self, self.ledger.record, name)
+                return self.waiters.outcome(self, self.ledger.record, name)
             case SetGoal() | ChangeGoal():
                 policy = self.ledger.environment.goals
                 return self.ledger.decide(goals.offline(self.ledger.record, message, policy))

@@ -106,7 +106,7 @@ class Runtime:
         self.sessions: dict[str, LiveSession] = {}
         processes = ProcessHost()
         toolbox = Toolbox(processes, grace=grace, output_limit=output_limit)
-        self.equipment = SharedResources(
+        self.shared = SharedResources(
             processes=processes,
             toolbox=toolbox,
             claims=Claims(self.sessions),
@@ -187,22 +187,22 @@ class Runtime:
     ) -> LiveSession:
         """Give a claimed session its surroundings; its actor is not started yet."""
         session = lease.session
-        scene = self.equipment.scene(session, record, folder, profile)
-        performer = EffectExecutor(self.loop, scene, ChildSessions(self, session))
-        departure = Termination()
-        observing = (*observers(session), departure)
-        book = self.equipment.toolbook(session, record, scene, profile)
-        environment = environment_of(profile, record, self.commits, performer, observing, book)
+        resources = self.shared.resources(session, record, folder, profile)
+        executor = EffectExecutor(self.loop, resources, ChildSessions(self, session))
+        termination = Termination()
+        observing = (*observers(session), termination)
+        book = self.shared.tool_policy(session, record, resources, profile)
+        environment = environment_of(profile, record, self.commits, executor, observing, book)
         ledger = Ledger(record, environment, time.time)
         live = LiveSession(
             id=session,
             lease=lease,
             ledger=ledger,
             environment=environment,
-            performer=performer,
-            departure=departure,
+            executor=executor,
+            termination=termination,
             profile=profile,
-            toolbook=book,
+            tool_policy=book,
         )
         if profile.workflow is not None:
             from .runs.run import Run  # templates take their time to import
@@ -302,12 +302,12 @@ class Runtime:
     def pids(self, session: str) -> dict[str, int]:
         """Return the process ids of a session's tools that run, by call."""
         live = self.sessions.get(session)
-        return live.performer.pids if live is not None else {}
+        return live.executor.pids if live is not None else {}
 
     def workspace(self, session: str) -> WorkspacePort | None:
         """Return what keeps the files that a session changed; its methods run on the loop."""
         live = self.sessions.get(session)
-        return live.performer.scene.workspace if live is not None else None
+        return live.executor.resources.workspace if live is not None else None
 
     def change_model(self, session: str, profile: AgentProfile) -> None:
         """Let another model, with all that depends on it, answer from the next call on."""
@@ -373,7 +373,7 @@ class Runtime:
         is_over = self.inspect(session).get("state", "idle") in states
         if not is_over:
             self.ask(session, order, timeout)
-            is_over = live.departure.wait(timeout)
+            is_over = live.termination.wait(timeout)
         self.writer.flush()
         self.release(live)
         if not is_over:
@@ -393,7 +393,7 @@ class Runtime:
         """
         for one in reversed(self.family(live.id)):
             if self.sessions.pop(one.id, None) is not None:
-                await one.performer.aclose()
+                await one.executor.aclose()
                 await asyncio.to_thread(self._part_with, one)
 
     def _part_with(self, live: LiveSession) -> None:
@@ -417,7 +417,7 @@ class Runtime:
         if not self._thread.is_running:
             return
         self.leave_all()
-        self.run(self.equipment.processes.aclose())
+        self.run(self.shared.processes.aclose())
         self.writer.close()
         self.store.close()
         self._thread.stop()

@@ -86,7 +86,7 @@ class Session(Supervisor):
     def __init__(self, system: ActorSystem, ledger: Ledger) -> None:
         super().__init__(system)
         self.ledger = LedgerHandle(ledger, self, "session")
-        self.askers = OutcomeWaiters()
+        self.waiters = OutcomeWaiters()
 
     def on_start(self) -> None:
         """Put in order what a dead owner left, and start the others. Nothing runs by itself."""
@@ -126,7 +126,7 @@ class Session(Supervisor):
                 self._close()
             case RestoreCounted() | RestoreEnded():
                 self.ledger.decide(reverting.restored(self.ledger.record, message))
-                self.askers.answer(self.ledger.record)
+                self.waiters.answer(self.ledger.record)
             case Describe():
                 return describe_session(self.ledger.record, self.ledger.environment)
             case Inspect(is_of_queue=False):
@@ -167,7 +167,7 @@ class Session(Supervisor):
             case Revert():
                 return self.ledger.decide(reverting.revert(record, message, environment))
             case RevertOutcome(id=name):
-                return self.askers.outcome(self, self.ledger.record, name)
+                return self.waiters.outcome(self, self.ledger.record, name)
             case SetGoal() | ChangeGoal():
                 return Forward(
                     ref=self._goal(), message=GoalOrder(order=message, epoch=record.epoch)

@@ -12,7 +12,14 @@ from ..journal.record import SessionRecord
 from ..machines.conversation import ToolRequest
 from ..machines.delivery import Relation
 from ..machines.errors import ToolError
-from ..ports.tools.permission import Allowances, Permissions, Rule, exact_rule, misfit, wider_rule
+from ..ports.tools.permission import (
+    Allowances,
+    Permissions,
+    Rule,
+    exact_rule,
+    invalid_route,
+    wider_rule,
+)
 from ..ports.tools.place import find_place
 from ..ports.tools.toolbox import Toolbox
 from ..workflows.tools import kind_of
@@ -153,7 +160,7 @@ class SessionToolPolicy:
         if not pattern:
             exact = exact_rule(request.tool, request.arguments, self._folder)
             return exact.tool, exact.match
-        why = misfit(
+        why = invalid_route(
             wider_rule(request.tool, pattern), request.tool, request.arguments, self._folder
         )
         return f"`{pattern}` {why}" if why else (request.tool, pattern)

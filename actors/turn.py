@@ -406,7 +406,7 @@ class Turn(Actor):
         decision = calls.answered(self.ledger.record, message, environment)
         if decision and self.ledger.accepts(decision):
             for tool, pattern in self.ledger.record.allowed:
-                environment.toolbook.allow(tool, pattern)
+                environment.tool_policy.allow(tool, pattern)
         return decision.reply
 
 

@@ -113,7 +113,7 @@ def begin_session(system: ActorSystem, name: str) -> Any:
         journal=nowhere,
         perform=nowhere,
         observers=(nowhere,),
-        toolbook=SimulatedToolPolicy(),
+        tool_policy=SimulatedToolPolicy(),
         policy=Policy(),
     )
     return Session.start(system, Ledger(SessionRecord(id=name), environment, time.time))

@@ -42,13 +42,13 @@ LIVE = (
 def fill(store: SqliteStore) -> None:
     """Write one session of 100,000 entries, and many that a live process owns."""
     store.create(SessionRow(session="long", folder="/project"))
-    with writing(store, "long") as scribe:
+    with writing(store, "long") as offline_writer:
         first = e.SessionOpened(
             session="long", folder="/project", agent="assistant", model="m", system="be good"
         )
         batch = [(StoredEntry(seq=1, time=1.0, data=encode_entry(first)), first)]
         for number in range(1, TURNS + 1):
-            turn, item, at = f"t{number}", f"m{number}", scribe.record.seq + len(batch)
+            turn, item, at = f"t{number}", f"m{number}", offline_writer.record.seq + len(batch)
             said = (ChatMessage(role="user", text=f"wish {number}"),)
             answer = (ChatMessage(role="assistant", text=f"answer {number}"),)
             made = (
@@ -63,10 +63,10 @@ def fill(store: SqliteStore) -> None:
                 for n, one in enumerate(made, 1)
             ]
             if len(batch) >= 100:
-                scribe.keep(batch, with_snapshot=True)
+                offline_writer.keep(batch, with_snapshot=True)
                 batch = []
         if batch:
-            scribe.keep(batch)
+            offline_writer.keep(batch)
     for number in range(SESSIONS):
         store.create(SessionRow(session=f"s{number:05}", folder="/project", updated=float(number)))
         store.claim(f"s{number:05}", "n1")

@@ -44,12 +44,12 @@ def serve_editor(environ: Mapping[str, str], *, agent: str = "", model: str = ""
             "`steersman acp` needs the package `agent-client-protocol`",
             "install it with `pip install 'steersman[acp]'`",
         )
-    wish = LaunchOptions(agent=agent, model=model, can_ask=True)
+    launch = LaunchOptions(agent=agent, model=model, can_ask=True)
     paths = Paths.of(environ)
     load(paths, Path.cwd(), environ)  # reports a faulty configuration at once
 
     def host_of(folder: Path) -> Host:
-        return Host(paths, load(paths, folder, environ), environ, wish)
+        return Host(paths, load(paths, folder, environ), environ, launch)
 
     output = _own_output()
     printer = Printer(output)

@@ -23,7 +23,7 @@ from .apps.routes import routes
 from .apps.run import run_file
 from .apps.sessions import sessions
 from .apps.workflow import workflow
-from .parameter import Json
+from .options import Json
 
 app = typer.Typer(
     name="steersman",

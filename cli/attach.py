@@ -45,10 +45,10 @@ class AttachedHost:
     is_kept = False
 
     def __init__(
-        self, paths: Paths, config: Config, wish: LaunchOptions, notices: list[str]
+        self, paths: Paths, config: Config, launch: LaunchOptions, notices: list[str]
     ) -> None:
-        self.paths, self.config, self.wish, self.notices = paths, config, wish, notices
-        self.hub = EventBus()
+        self.paths, self.config, self.launch, self.notices = paths, config, launch, notices
+        self.event_bus = EventBus()
         self.is_cut_off = False
         self.attached: AttachedSession | None = None
 
@@ -57,7 +57,7 @@ class AttachedHost:
         queue = self.config.auto_queue
         words = Keywords(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
         self.attached = AttachedSession(
-            self.paths.state, session, owner, words, self.hub, user, self._ended
+            self.paths.state, session, owner, words, self.event_bus, user, self._ended
         )
         self.attached.start()
         return self.attached

@@ -29,14 +29,14 @@ def chat(options: ChatOptions, environ: Mapping[str, str], given: Face | None = 
         folder = _folder_of(options.resume, environ)
     settings = load(paths, folder, environ)
     face, can_ask = face_of(options, environ)
-    wish = LaunchOptions(
+    launch = LaunchOptions(
         agent=options.agent,
         model=options.model,
         is_yes=options.is_yes,
         can_ask=can_ask,
         is_debug=options.is_debug,
     )
-    host = Host(paths, settings, environ, wish)
+    host = Host(paths, settings, environ, launch)
 
     def open_it() -> Conversation:
         conversation = _open(host, options, folder)

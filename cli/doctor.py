@@ -23,10 +23,9 @@ from ..machines.errors import SteersmanError
 from ..ports.models.provider import ModelConfig, ReachResult, provider_of
 from ..ports.process.leftover import Leftover, leftovers
 from ..workflows.paths import Paths
-from .disk import disk_use
 from .options import Finding, Verdict
 from .output import can_colour, show, show_document
-from .stored import state_word, stored
+from .stored import disk_use, state_word, stored
 
 # Whether the configured models can be reached: all at once, and none keeps the doctor waiting -----
 

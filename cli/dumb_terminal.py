@@ -63,8 +63,8 @@ def talk_in_lines(host: Host, open_it: Callable[[], Conversation], options: Chat
     printer = Printer(sys.stdout)
     watch = _Watch(printer)
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    host.hub.subscribe(PlainInterface(printer, printer, can_utf8=utf8).hear)
-    host.hub.subscribe(watch.hear)
+    host.event_bus.subscribe(PlainInterface(printer, printer, can_utf8=utf8).hear)
+    host.event_bus.subscribe(watch.hear)
     try:
         conversation = open_it()
         if host.choice is not None:

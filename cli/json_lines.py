@@ -47,7 +47,7 @@ class Lines:
             return self._run(said, client)
         if not said["text"].strip():
             hint = "a message has words: nothing was sent"
-            self.conversation.narrator.rejected("empty", said["text"], client, hint)
+            self.conversation.publisher.rejected("empty", said["text"], client, hint)
             return False
         reply = self.conversation.say(
             said["text"],
@@ -100,7 +100,7 @@ class Lines:
 
     def _error(self, code: str, text: str, hint: str, client: object = None) -> None:
         key = None if client is None else str(client)
-        self.conversation.narrator.error(code, text, hint, key)
+        self.conversation.publisher.error(code, text, hint, key)
 
 
 def _parse(line: str) -> dict[str, Any] | None:
@@ -135,12 +135,14 @@ def talk_json(host: Host, open_it: Callable[[], Conversation], options: ChatOpti
     speak_utf8()
     printer = Printer(sys.stdout)
     settling = IdleWaiter()
-    host.hub.subscribe(lambda event: printer.write(json.dumps(event, ensure_ascii=False) + "\n"))
-    host.hub.subscribe(settling.hear)
+    host.event_bus.subscribe(
+        lambda event: printer.write(json.dumps(event, ensure_ascii=False) + "\n")
+    )
+    host.event_bus.subscribe(settling.hear)
     try:
         conversation = open_it()
         lines = Lines(conversation)
-        host.hub.subscribe(lines.hear)
+        host.event_bus.subscribe(lines.hear)
         preface(host, conversation)
         try:
             _read(lines, settling, options)
@@ -164,9 +166,9 @@ def speak_utf8() -> None:
 def preface(host: Host, conversation: Conversation) -> None:
     """Say what the start has to say."""
     if host.choice is not None:
-        conversation.narrator.notice(host.choice.line)
+        conversation.publisher.notice(host.choice.line)
     for notice in (*host.config.notices, *host.notices):
-        conversation.narrator.notice(notice)
+        conversation.publisher.notice(notice)
 
 
 def _read(lines: Lines, settling: IdleWaiter, options: ChatOptions) -> None:

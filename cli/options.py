@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+import typer
 
 from ..gateway.conversation import Conversation
 from ..gateway.host import Host
@@ -54,3 +56,22 @@ class ChatOptions(Value):
 
 Face = Callable[[Host, Callable[[], Conversation], ChatOptions], int]
 """Opens the conversation, talks, and returns the exit code; `SignalHandler` may be raised in it."""
+
+
+# Options and arguments that several commands have -------------------------------------------------
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Session = Annotated[
+    str, typer.Argument(metavar="ID", help="A session's id, a unique prefix of one, or `last`.")
+]
+Of = Annotated[
+    str,
+    typer.Option(
+        "--session", metavar="ID", help="A session; if left out, the newest of this folder."
+    ),
+]
+Number = Annotated[int, typer.Argument(metavar="N", help="The number in the list.")]
+NumberOrLast = Annotated[
+    int, typer.Argument(metavar="N", help="Its number; if left out, the last.")
+]

@@ -141,8 +141,8 @@ def talk_plain(host: Host, open_it: Callable[[], Conversation], options: ChatOpt
     utf8 = (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
     shows_queued = host.config.auto_queue.show_queue_on_input
     face = PlainInterface(out, err, can_utf8=utf8, shows_queued=shows_queued)
-    host.hub.subscribe(face.hear)
-    host.hub.subscribe(settling.hear)
+    host.event_bus.subscribe(face.hear)
+    host.event_bus.subscribe(settling.hear)
     try:
         conversation = open_it()
         if host.choice is not None:

@@ -82,7 +82,7 @@ def talk_at_prompt(host: Host, open_it: Callable[[], Conversation], options: Cha
         stack.enter_context(in_order(host.paths.state / "terminals"))
         screen = _screen(host, look)
         screen.status.folder = options.folder.expanduser().resolve()
-        host.hub.subscribe(screen.hear)
+        host.event_bus.subscribe(screen.hear)
         stack.enter_context(_papers(screen))
         conversation = open_it()
         _greet(host, screen)
@@ -166,7 +166,7 @@ def _converse(
 
 
 def _greet(host: Host, screen: Screen) -> None:
-    screen.status.agent = host.wish.agent or host.config.default_agent
+    screen.status.agent = host.launch.agent or host.config.default_agent
     if host.choice is not None:
         screen.write(f"{host.choice.line}\n")
         screen.status.model = host.choice.name

@@ -32,7 +32,7 @@ def prune_sessions(environ: Mapping[str, str], *, with_finalized: bool, as_json:
     hours = config.auto_queue.persistence.retention_hours
     now = time.time()
     with closing(Host(paths, config, environ, LaunchOptions())) as host:
-        queues = list(host.shelf.expire(now, hours))
+        queues = list(host.saved_queues.expire(now, hours))
         pruned = prune(
             paths.state / "workspaces",
             needs_copies(host.store),

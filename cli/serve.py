@@ -166,10 +166,10 @@ def _serve(
 ) -> int:
     """Be a face like the others: open the session, talk, leave."""
     log, done, token = RequestLog(), threading.Event(), secrets.token_urlsafe(32)
-    host.hub.subscribe(log.hear)
+    host.event_bus.subscribe(log.hear)
     conversation = open_it()
     lines = Lines(conversation)
-    host.hub.subscribe(lines.hear)
+    host.event_bus.subscribe(lines.hear)
     preface(host, conversation)
     try:
         server = ThreadingHTTPServer(

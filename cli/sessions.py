@@ -30,9 +30,8 @@ from ..journal.store import SessionRow, StoredEntry
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths
-from .disk import disk_use
 from .output import document, draw_table, show, show_document, warn
-from .stored import state_word, stored
+from .stored import disk_use, state_word, stored
 
 if TYPE_CHECKING:
     from ..journal.record import SessionRecord
@@ -117,8 +116,8 @@ def rename_session(environ: Mapping[str, str], session: str, name: str, *, as_js
             if receipt["type"] != "result" or not receipt["ok"]:
                 raise SteersmanError(f"session `{row.session}` was not renamed", "try again")
         else:
-            with writing(store, row.session) as scribe:
-                scribe.write(time.time(), e.SessionRenamed(name=cleaned))
+            with writing(store, row.session) as offline_writer:
+                offline_writer.write(time.time(), e.SessionRenamed(name=cleaned))
     _tell({"session": row.session, "name": cleaned}, f"{row.session}: {cleaned}", as_json)
     return 0
 

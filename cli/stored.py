@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow
+from ..journal.workspace.prune import size_of, sizes_of
 from ..workflows.paths import Paths
 
 
@@ -30,3 +32,17 @@ def state_word(row: SessionRow, *, is_owned: bool) -> str:
     if row.state == "suspended" and row.run in ("succeeded", "failed", "interrupted"):
         return row.run
     return row.state if row.state in ("suspended", "finalized") else "crashed"
+
+
+# What sessions take on disk: their journal, their long outputs, their copies of files -------------
+
+
+def disk_use(store: SqliteStore, state: Path) -> dict[str, int]:
+    """Return the bytes of each session, by its id."""
+    sizes = store.sizes()
+    for session, size in sizes_of(state / "workspaces").items():
+        sizes[session] = sizes.get(session, 0) + size
+    outputs = state / "output"
+    for folder in outputs.iterdir() if outputs.is_dir() else ():
+        sizes[folder.name] = sizes.get(folder.name, 0) + size_of(folder)
+    return sizes

@@ -58,14 +58,14 @@ def _report(checked: Checked) -> dict[str, Any]:
     }
 
 
-def _places(complaints: Iterable[Diagnostic]) -> Iterable[dict[str, Any]]:
-    for complaint in complaints:
+def _places(diagnostics: Iterable[Diagnostic]) -> Iterable[dict[str, Any]]:
+    for diagnostic in diagnostics:
         yield {
-            "file": complaint.document.file,
-            "line": complaint.line,
-            "column": complaint.column,
-            "message": complaint.fault.message,
-            "hint": complaint.fault.hint,
+            "file": diagnostic.document.file,
+            "line": diagnostic.line,
+            "column": diagnostic.column,
+            "message": diagnostic.fault.message,
+            "hint": diagnostic.fault.hint,
         }
 
 

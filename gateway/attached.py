@@ -160,25 +160,25 @@ class AttachedSession:
         session: str,
         owner: Owner,
         words: Keywords,
-        hub: EventBus,
+        event_bus: EventBus,
         user: str,
         on_end: Callable[[], None],
     ) -> None:
         self.session = session
         self.user = user
-        self._words, self._hub, self._on_end = words, hub, on_end
+        self._words, self._event_bus, self._on_end = words, event_bus, on_end
         self._is_closing = False
         self._heard = Remote.connect(state, session, owner)
         self._spoken = Remote.connect(state, session, owner)
         self._requests = RequestSender(self._spoken, self._failed)
-        self.narrator = EventPublisher(session, hub.publish, time.time)
+        self.publisher = EventPublisher(session, event_bus.publish, time.time)
 
     def start(self) -> None:
         """Tell how the session is, then whatever happens in it. Raises `SteersmanError`."""
         events = self._heard.events()  # first, so that nothing happens in between unheard
         data: dict[str, Any] = self._spoken.call("inspect")
-        for event in how_it_is(data, time.time(), self.narrator.stamp()):
-            self.narrator.publish(event)
+        for event in how_it_is(data, time.time(), self.publisher.stamp()):
+            self.publisher.publish(event)
         threading.Thread(
             target=self._listen, args=(events, data["seq"]), name="attached-hear", daemon=True
         ).start()
@@ -248,7 +248,7 @@ class AttachedSession:
     # Threads ----------------------------------------------------------------------------------------
 
     def _failed(self, error: Exception) -> None:
-        self.narrator.error("not_said", str(error), getattr(error, "hint", ""))
+        self.publisher.error("not_said", str(error), getattr(error, "hint", ""))
 
     def _listen(self, events: Iterator[Event], told: int) -> None:
         """Pass events on; what is in the journal up to entry `told` is known."""
@@ -271,5 +271,5 @@ class AttachedSession:
         if event["type"] == "accepted" and event["as"] != "command":
             if event["text"] and not event["client_id"]:
                 who = event.get("user") or "there"
-                self.narrator.notice(f"{who}: {event['text']}")
-        self._hub.publish(event)
+                self.publisher.notice(f"{who}: {event['text']}")
+        self._event_bus.publish(event)

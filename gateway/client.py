@@ -65,7 +65,7 @@ class Services(Value):
     config: Config
     words: Keywords
     router: Router
-    shelf: SavedQueues
+    saved_queues: SavedQueues
     room: int
     narrator_of: Callable[[str], EventPublisher]
     profile_with: Callable[[SessionRecord, str], tuple[AgentProfile, Choice | None]]
@@ -122,7 +122,7 @@ class SessionClient:
 
     def reject(self, reason: str, text: str, client_id: str, hint: str = "") -> None:
         """Give a text back to its sender."""
-        self.narrator.rejected(reason, text, client_id, hint)
+        self.publisher.rejected(reason, text, client_id, hint)
 
     def ask(self, message: Message, timeout: float = PATIENCE) -> dict[str, Any]:
         """Send a message and return the session's reply; `timeout` in seconds."""
@@ -248,7 +248,7 @@ class SessionClient:
         self._runtime.settle()
 
     @property
-    def narrator(self) -> EventPublisher:
+    def publisher(self) -> EventPublisher:
         """What publishes events of this session that no actor knows of."""
         return self.services.narrator_of(self.session)
 

@@ -189,7 +189,7 @@ class Client:
         def say(key: str, user: str) -> None:
             if not text.startswith("/"):
                 who = user or "another terminal"
-                conversation.narrator.notice(f"{who}: {text}", key)
+                conversation.publisher.notice(f"{who}: {text}", key)
             conversation.say(text, explicit, key, user)
 
         return await self._receipt(params, say)
@@ -214,7 +214,7 @@ class Client:
             if is_receipt(event, key):
                 loop.call_soon_threadsafe(settle, event)
 
-        leave = self._host.hub.subscribe(hear)
+        leave = self._host.event_bus.subscribe(hear)
         try:
             await asyncio.to_thread(do, key, str(params.get("user") or ""))
             return await asyncio.wait_for(receipt, RECEIPT_SECONDS)
@@ -239,7 +239,7 @@ class Client:
 
         if self._leave is not None:
             self._leave()
-        self._leave = self._host.hub.subscribe(hear)
+        self._leave = self._host.event_bus.subscribe(hear)
 
     def _fail(self, request: Params, code: int, text: str, hint: str) -> None:
         error = {"code": code, "message": text, "data": {"hint": hint}}

@@ -67,7 +67,7 @@ class Conversation(SessionClient):
             self._commands += 1
             receipt = f"c{self._commands}"
         taken = accepted(
-            self.narrator.stamp(),
+            self.publisher.stamp(),
             id=receipt,
             said_as="command",
             client_id=client_id,
@@ -75,7 +75,7 @@ class Conversation(SessionClient):
             rule="command",
             has_words=False,
         )
-        self.narrator.publish(taken)
+        self.publisher.publish(taken)
         if isinstance(call, UsageError):
             data = {"ok": False, "reason": call.message}
             reply = Reply(ok=False, data=data, text=call.message)
@@ -83,7 +83,7 @@ class Conversation(SessionClient):
             reply = self._reply(call)
         result = ResultEvent(
             type="result",
-            **self.narrator.stamp(),
+            **self.publisher.stamp(),
             id=receipt,
             client_id=client_id or None,
             name=name,
@@ -91,7 +91,7 @@ class Conversation(SessionClient):
             data=reply.data,
             text=reply.text,
         )
-        self.narrator.publish(result)
+        self.publisher.publish(result)
         return reply
 
     def _reply(self, call: CommandCall) -> Reply:

@@ -225,7 +225,7 @@ class HookRunner:
     async def _run(self, session: str, call: HookCall) -> None:
         for spec in self._specs:
             if spec.on == call.event:
-                result = await run_hook(spec, call, self._runtime.equipment.processes, os.environ)
+                result = await run_hook(spec, call, self._runtime.shared.processes, os.environ)
                 self._note(session, call, shlex.join(spec.run), result)
 
     async def _find_points(self) -> None:

@@ -33,28 +33,28 @@ from .offline_writer import Logbook, QueueMirror
 from .profile_factory import Opening, ProfileFactory, attachable, instructions_for, is_outdated
 from .queue_file import document
 from .restore_service import outlived_elsewhere
+from .retention import StorageLimit
 from .router import EventBus, Router
 from .running import RunPlan
 from .saved_queues import SavedQueues, announce_other
-from .storage_limit import StorageLimit
 
 
 class Host:
     """One process's sessions, models and event bus."""
 
     def __init__(
-        self, paths: Paths, config: Config, environ: Mapping[str, str], wish: LaunchOptions
+        self, paths: Paths, config: Config, environ: Mapping[str, str], launch: LaunchOptions
     ) -> None:
         self.paths = paths
         self.config = config
-        self.wish = wish
-        self.hub = EventBus()
+        self.launch = launch
+        self.event_bus = EventBus()
         self._opening = Opening()
-        self.hub.subscribe(self._opening.hear)
+        self.event_bus.subscribe(self._opening.hear)
         secrets = tuple(model.api_key_env for model in config.models.values() if model.api_key_env)
-        is_debug = wish.is_debug or bool(environ.get("STEERSMAN_DEBUG"))
+        is_debug = launch.is_debug or bool(environ.get("STEERSMAN_DEBUG"))
         self.log = Logbook(paths, environ, secrets, self._complain, is_debug=is_debug)
-        self.hub.subscribe(self.log.hear)
+        self.event_bus.subscribe(self.log.hear)
         self.notices: list[str] = []
         self._control: ControlServer | None = None
         self._mirror: QueueMirror | None = None
@@ -77,11 +77,11 @@ class Host:
         self._hooking = HookRunner(specs, self.runtime, paths.state)
         self.runtime.child_setup.observers_of = self._child_observers
         queue = config.auto_queue
-        self.shelf = SavedQueues(self.runtime, queue.max_queue_size, self._quiet_narrator)
+        self.saved_queues = SavedQueues(self.runtime, queue.max_queue_size, self._quiet_narrator)
         if queue.persistence.enabled:
             folder = Path(queue.persistence.path or paths.state / "queues").expanduser()
             self._mirror = QueueMirror(folder, self._complain)
-            self.hub.subscribe(self._copy)
+            self.event_bus.subscribe(self._copy)
         self._budget = StorageLimit(paths.state, store, config.checkpoints.budget, self._complain)
         words = Keywords(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
         self._router = Router(config, words)
@@ -89,9 +89,9 @@ class Host:
             paths=paths,
             config=config,
             environ=environ,
-            wish=wish,
+            launch=launch,
             router=self._router,
-            tools=self.runtime.equipment.toolbox.names,
+            tools=self.runtime.shared.toolbox.names,
             note=self._note,
         )
         self.runtime.child_setup.profile_of = self._casting.profile
@@ -118,13 +118,13 @@ class Host:
         if plan is not None:
             profile = self._casting.run(plan)
         else:
-            profile = self._casting.profile(self.wish.agent or self.config.default_agent)
+            profile = self._casting.profile(self.launch.agent or self.config.default_agent)
         found = instructions_for(self.choice, folder, profile.tools, self.paths.config)
         profile = replace(profile, system=profile.system + found.text)
         session = self.runtime.open_new(folder, profile, self._observers)
         self._opening.wait(session)
         if said := found.told():
-            self.narrator(session).notice(said)
+            self.publisher(session).notice(said)
         return self._talk(session, folder)
 
     def resume(self, session: str) -> Conversation:
@@ -133,7 +133,7 @@ class Host:
         record = self.runtime.open_existing(session, self._casting.of_record, self._observers)
         self._opening.wait(session)
         if is_outdated(record, self.paths.config):
-            self.narrator(session).notice(CHANGED)
+            self.publisher(session).notice(CHANGED)
         return self._talk(session, Path(record.folder))
 
     def _talk(self, session: str, folder: Path) -> Conversation:
@@ -152,7 +152,7 @@ class Host:
     def tend(self, session: str) -> Conversation:
         """Own a session's queue without taking the session up: nothing in it can run here."""
         record = self.runtime.open_existing(
-            session, self._casting.idle, lambda name: (self.narrator(name),), is_offline=True
+            session, self._casting.idle, lambda name: (self.publisher(name),), is_offline=True
         )
         return self._conversation(session, Path(record.folder))
 
@@ -163,15 +163,15 @@ class Host:
             raise UnknownSession(f"session `{session}` is not open here", "try again")
         return found
 
-    def narrator(self, session: str, parent: str = "") -> EventPublisher:
+    def publisher(self, session: str, parent: str = "") -> EventPublisher:
         """Give a session its voice on the event bus; `parent` is whose child it is."""
-        return EventPublisher(session, self.hub.publish, time.time, parent)
+        return EventPublisher(session, self.event_bus.publish, time.time, parent)
 
     def _observers(self, session: str) -> tuple[Observer, ...]:
-        return self.narrator(session), HookObserver(session, self._hooking)
+        return self.publisher(session), HookObserver(session, self._hooking)
 
     def _child_observers(self, session: str, parent: str) -> tuple[Observer, ...]:
-        return (self.narrator(session, parent),)
+        return (self.publisher(session, parent),)
 
     def close(self) -> None:
         """Leave all sessions, end all processes, close the store. Idempotent."""
@@ -202,9 +202,9 @@ class Host:
             )
             return
         self._listen()
-        self.notices += self.shelf.expire(time.time(), persistence.retention_hours)
+        self.notices += self.saved_queues.expire(time.time(), persistence.retention_hours)
         self.notices += outlived_elsewhere(self.paths, self.config.restore.retention_hours)
-        if folder is not None and (other := announce_other(*self.shelf.newest(folder))):
+        if folder is not None and (other := announce_other(*self.saved_queues.newest(folder))):
             self.notices.append(other)
 
     def _listen(self) -> None:
@@ -233,7 +233,7 @@ class Host:
     def _complain(self, text: str) -> None:
         """Tell the listeners of every open session what goes wrong around them."""
         for session in tuple(self.conversations):
-            self.narrator(session).notice(text)
+            self.publisher(session).notice(text)
 
     def _quiet_narrator(self, session: str) -> EventPublisher:
         """Give a voice that only the readable copy hears."""
@@ -244,9 +244,9 @@ class Host:
             config=self.config,
             words=self._router.words,
             router=self._router,
-            shelf=self.shelf,
+            saved_queues=self.saved_queues,
             room=attachable(self.choice),
-            narrator_of=self.narrator,
+            narrator_of=self.publisher,
             profile_with=self._casting.fitted,
             begin_another=lambda: self.begin(folder).session,
             take_up=lambda other: self.resume(other).session,

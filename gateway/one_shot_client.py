@@ -107,7 +107,7 @@ class OneShotClient:
         host = Host(self._paths, config, self._environ, LaunchOptions())
         with closing(host):
             receipt = _Receipt(self._key)
-            host.hub.subscribe(receipt.hear)
+            host.event_bus.subscribe(receipt.hear)
             try:
                 conversation = host.tend(self._session)
             except StoreBusy as busy:

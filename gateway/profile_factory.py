@@ -191,7 +191,7 @@ class ProfileFactory:
         paths: Paths,
         config: Config,
         environ: Mapping[str, str],
-        wish: LaunchOptions,
+        launch: LaunchOptions,
         router: Router,
         tools: tuple[str, ...],
         note: Callable[[str], None],
@@ -200,7 +200,7 @@ class ProfileFactory:
         self._paths = paths
         self._config = config
         self._environ = environ
-        self._wish = wish
+        self._launch = launch
         self._router = router
         self._tools = tools
         self._note = note
@@ -208,7 +208,7 @@ class ProfileFactory:
 
     def profile(self, name: str) -> AgentProfile:
         """Return an agent by its name. Raises `UsageError` or `ConfigError`."""
-        return self._profile(name, None, self._wish.model)
+        return self._profile(name, None, self._launch.model)
 
     def idle(self, record: SessionRecord) -> AgentProfile:
         """Return the profile that owns a queue in which nothing can run."""
@@ -239,7 +239,7 @@ class ProfileFactory:
         if record.run is not None:
             return self.run(plan_of(record.run.workflow), record.routes)
         chosen = record.chosen_model
-        profile = self._profile(record.agent, record.routes, self._wish.model, chosen)
+        profile = self._profile(record.agent, record.routes, self._launch.model, chosen)
         known = tuple(name for name in record.tools if name in (*self._tools, AGENT_TOOL))
         return replace(profile, system=record.system, tools=known)
 
@@ -287,7 +287,7 @@ class ProfileFactory:
             system=agent.system + STEERING.format(otherwise=_otherwise(tools)),
             tools=tools,
             max_steps=agent.max_steps,
-            permissions=Permissions(rules_of(self._config), self._wish.is_yes),
+            permissions=Permissions(rules_of(self._config), self._launch.is_yes),
             policy=self._policy(agent),
             delegation=self._delegation(),
             compaction=CompactionPolicy(
@@ -309,7 +309,7 @@ class ProfileFactory:
             is_auto_queue=queue.enabled,
             max_queue_size=queue.max_queue_size,
             after_interrupt=queue.after_interrupt,
-            can_ask=self._wish.can_ask,
+            can_ask=self._launch.can_ask,
             interrupt_at=agent.interrupt_at or "now",
             steer_while_streaming=agent.steer_while_streaming or "wait",
         )
@@ -327,7 +327,7 @@ class ProfileFactory:
         config = model_configs(self._config.models).get(name)
         if config is not None:
             return seat(self._config, self._built(config))
-        worker = self._model(name, self._wish.model) if isinstance(worker, AgentSpec) else worker
+        worker = self._model(name, self._launch.model) if isinstance(worker, AgentSpec) else worker
         return seat(self._config, worker)
 
     def _delegation(self) -> DelegationPolicy:

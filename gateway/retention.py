@@ -8,14 +8,18 @@ between two things that happened counts as nothing.
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
+from threading import Thread
 
 from ..journal.sqlite import SqliteStore
 from ..journal.store import SessionRow, Store
-from ..journal.workspace.prune import forget, size_of
+from ..journal.workspace.prune import Pruned, forget, prune, size_of
+from ..machines.errors import StoreError
+from .formats import size_text
 from .offline_writer import claimed
 
 # Deletes a session: its journal, its output, its queue's copy, its copies of files
@@ -85,3 +89,65 @@ def needs_copies(store: Store) -> Callable[[str], bool]:
     """Say of which sessions the copies of files must stay: those that are open or can be resumed."""
     saved = {row.session for row in store.sessions() if is_saved(row)}
     return lambda session: session in saved or store.is_owned(session)
+
+
+# Keeps the copies of files within their budget, and says whose are gone ---------------------------
+
+
+NAMED = 5
+"""Sessions that are named; of more it is said how many."""
+
+
+class StorageLimit:
+    """What the copies of a home (`state`) may take, in bytes; `say` tells the people who are there."""
+
+    def __init__(self, state: Path, store: Store, limit: int, say: Callable[[str], None]) -> None:
+        self._state, self._store = state, store
+        self._limit, self._say = limit, say
+        self._keeping: Thread | None = None
+        self._is_closing = False
+
+    def keep(self) -> None:
+        """Look, once, in the background; delete the oldest copies if all take too much."""
+        if self._keeping is None:
+            # a daemon: if a signal arrives while it starts, no code would stop it
+            self._keeping = Thread(target=self._keep, name="steersman-budget", daemon=True)
+            self._keeping.start()
+
+    def close(self) -> None:
+        """Delete nothing more, and wait for what is being deleted; the next start goes on."""
+        self._is_closing = True
+        if self._keeping is not None and self._keeping.is_alive():
+            self._keeping.join()
+
+    def _keep(self) -> None:
+        if self._is_closing:
+            return
+        try:
+            needed = needs_copies(self._store)
+            done = prune(
+                self._state / "workspaces",
+                lambda session: self._is_closing or needed(session),
+                time.time(),
+                self._limit,
+            )
+        except (OSError, StoreError) as error:
+            self._say(f"copies of files cannot be kept within `checkpoints.budget`: {error}")
+        else:
+            self._tell(done)
+
+    def _tell(self, done: Pruned) -> None:
+        if done.sessions:
+            more = len(done.sessions) - NAMED
+            names = ", ".join(done.sessions[:NAMED]) + (f" and {more} more" if more > 0 else "")
+            self._say(
+                f"Copies of files took {size_text(done.left + done.freed)}, and `checkpoints.budget` "
+                f"is {size_text(self._limit)}: the changes of these sessions can no longer "
+                f"be reverted: {names}."
+            )
+        if done.left > self._limit and not self._is_closing:
+            self._say(
+                f"Copies of files take {size_text(done.left)}, and `checkpoints.budget` is "
+                f"{size_text(self._limit)}, but they are still needed. "
+                "`steersman sessions list --size` shows the sessions."
+            )

@@ -9,7 +9,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from ..actors.agent_profile import AgentProfile
-from ..actors.runs.session_step import WORKFLOW, given_in
+from ..actors.runs.work import WORKFLOW, given_in
 from ..journal.entries import WorkflowCopy
 from ..journal.record import SessionRecord
 from ..machines.errors import SteersmanError

@@ -48,11 +48,11 @@ class SavedQueues:
     """The saved queues of a runtime's home; not for the loop's own thread."""
 
     def __init__(
-        self, runtime: Runtime, max_queue_size: int, narrator: Callable[[str], EventPublisher]
+        self, runtime: Runtime, max_queue_size: int, publisher: Callable[[str], EventPublisher]
     ) -> None:
         self._runtime = runtime
         self._policy = Policy(max_queue_size=max_queue_size)
-        self._narrator = narrator
+        self._publisher = publisher
 
     @property
     def store(self) -> Store:
@@ -94,7 +94,7 @@ class SavedQueues:
         Raises `StoreBusy` when a live process has it.
         """
         self._runtime.open_existing(
-            session, self._profile, lambda name: (self._narrator(name),), is_offline=True
+            session, self._profile, lambda name: (self._publisher(name),), is_offline=True
         )
         try:
             yield lambda message: self._runtime.ask(session, message)

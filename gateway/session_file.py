@@ -43,7 +43,7 @@ def fork(store: Store, row: SessionRow, turn: str, now: float) -> str:
     store.create(
         SessionRow(session=session, folder=row.folder, agent=row.agent, created=now, updated=now)
     )
-    with writing(store, session) as scribe:
+    with writing(store, session) as offline_writer:
         opened = e.SessionOpened(
             session=session,
             folder=record.folder,
@@ -55,7 +55,7 @@ def fork(store: Store, row: SessionRow, turn: str, now: float) -> str:
             forked_from=f"{row.session}@{seq}",
         )
         left = (e.SessionLeaving(cause="fork"), e.SessionSuspended(cause="fork"))
-        scribe.write(now, opened, e.SessionRenamed(name=name), *left)
+        offline_writer.write(now, opened, e.SessionRenamed(name=name), *left)
     return session
 
 
@@ -170,9 +170,9 @@ def imported(store: Store, data: dict[str, Any], file: str, new_id: str = "") ->
     store.create(
         SessionRow(session=session, folder=row.folder, agent=row.agent, created=row.created)
     )
-    with writing(store, session) as scribe:
+    with writing(store, session) as offline_writer:
         for at in range(0, len(entries), _BATCH):
-            scribe.keep(entries[at : at + _BATCH], with_snapshot=True)
+            offline_writer.keep(entries[at : at + _BATCH], with_snapshot=True)
     return session, True
 
 

@@ -435,7 +435,7 @@ class TurnStarted(TurnEntry):
     epoch: int
     resumes: str = ""
     messages: tuple[ChatMessage, ...] = ()
-    lineage: tuple[int, ...] = ()
+    ancestors: tuple[int, ...] = ()
 
 
 class ModelCalled(TurnEntry):

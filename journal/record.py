@@ -360,7 +360,7 @@ def _start_turn(record: SessionRecord, entry: e.TurnStarted, time: float) -> Non
         since=time,
         resumes=entry.resumes,
         epoch=entry.epoch,
-        lineage=entry.lineage,
+        ancestors=entry.ancestors,
     )
     while len(turns) > REMEMBERED_TURNS:
         del turns[next(iter(turns))]

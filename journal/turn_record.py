@@ -68,7 +68,7 @@ class TurnRecord(Value):
     reason: str = ""
     is_over: bool = False
     epoch: int = 0
-    lineage: tuple[int, ...] = ()
+    ancestors: tuple[int, ...] = ()
     is_closing: bool = False
     was_cut: bool = False
     is_spent: bool = False

@@ -97,13 +97,13 @@ def put_in_front(
     Returns the tables as far as the routes could be translated, without rows that never decide
     anything any more, and whatever could not.
     """
-    misfits = [*_taken_names(routes, overrides)]
+    invalid_routes = [*_taken_names(routes, overrides)]
     for number, one in enumerate(overrides):
-        misfits += [
+        invalid_routes += [
             InvalidRoute(route=number, key=key, message=message) for key, message in _faults_of(one)
         ]
-    if misfits:
-        return routes, tuple(misfits)
+    if invalid_routes:
+        return routes, tuple(invalid_routes)
     given = [
         (number, row)
         for number, one in enumerate(overrides)

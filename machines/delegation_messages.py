@@ -29,7 +29,7 @@ class Delegate(Message):
     epoch: int
     call: str
     arguments: dict[str, Any]
-    lineage: tuple[int, ...] = ()
+    ancestors: tuple[int, ...] = ()
 
 
 class Dismiss(Message):

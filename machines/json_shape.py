@@ -18,7 +18,7 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 }
 
 
-def misfit(value: Any, schema: Mapping[str, Any], place: str = "the output") -> str:
+def invalid_route(value: Any, schema: Mapping[str, Any], place: str = "the output") -> str:
     """Say in a sentence what does not fit; empty when all does."""
     wanted = schema.get("type")
     kinds = [wanted] if isinstance(wanted, str) else list(wanted or ())
@@ -49,7 +49,9 @@ def _misfit_of_object(value: dict[str, Any], schema: Mapping[str, Any], place: s
         if name not in value:
             return f"{place} has no `{name}`"
     for name, inner in value.items():
-        if name in properties and (fault := misfit(inner, properties[name], f"{place}.{name}")):
+        if name in properties and (
+            fault := invalid_route(inner, properties[name], f"{place}.{name}")
+        ):
             return fault
         if name not in properties and schema.get("additionalProperties") is False:
             return f"{place} has `{name}`, which is not expected"
@@ -64,7 +66,7 @@ def _misfit_of_array(value: list[Any], schema: Mapping[str, Any], place: str) ->
     if not isinstance(items, Mapping):
         return ""
     faults = (
-        misfit(one, cast("Mapping[str, Any]", items), f"{place}[{at}]")
+        invalid_route(one, cast("Mapping[str, Any]", items), f"{place}[{at}]")
         for at, one in enumerate(value)
     )
     return next(filter(None, faults), "")

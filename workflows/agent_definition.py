@@ -176,24 +176,24 @@ class _File(Declaration, frozen=True):
 def load_agents(paths: Paths) -> dict[str, AgentDefinition]:
     """Read all definitions, by name. Raises one `ConfigError` with every fault of every file."""
     found: dict[str, AgentDefinition] = {}
-    complaints: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for folder in (BUILT_IN, paths.config / "agents"):
         for path in sorted(folder.glob("*.toml")):
             agent, document, wrong = read_agent(path)
-            complaints += wrong
+            diagnostics += wrong
             if agent is not None:
-                complaints += _check_aliases(agent, document, found)
+                diagnostics += _check_aliases(agent, document, found)
                 found[agent.name] = agent
-    if complaints:
-        raise config_error(complaints)
+    if diagnostics:
+        raise config_error(diagnostics)
     return dict(sorted(found.items()))
 
 
 def read_agent(path: Path) -> tuple[AgentDefinition | None, Document, list[Diagnostic]]:
     """Read one definition file; none, and complaints, if something is wrong in it."""
-    document, complaints = read_document(path)
-    if complaints:
-        return None, document, complaints
+    document, diagnostics = read_document(path)
+    if diagnostics:
+        return None, document, diagnostics
     try:
         agent = _File.model_validate(document.data).agent
     except ValidationError as error:

@@ -80,9 +80,9 @@ def load(
     `workflow` is what a workflow's file says for the configuration while it runs. Raises one
     `ConfigError` that tells every fault of every file.
     """
-    config, complaints = try_load(paths, folder, environ, overrides, workflow)
-    if config is None or complaints:
-        raise config_error(complaints)
+    config, diagnostics = try_load(paths, folder, environ, overrides, workflow)
+    if config is None or diagnostics:
+        raise config_error(diagnostics)
     return config
 
 
@@ -99,24 +99,24 @@ def try_load(
     files = [path for path in (paths.config_file, project, chosen) if path.exists()]
     if named := environ.get("STEERSMAN_CONFIG"):
         files.append(Path(named).expanduser())
-    layers, complaints = _read_layers(files, workflow, overrides or {})
-    if complaints:
-        return None, complaints
+    layers, diagnostics = _read_layers(files, workflow, overrides or {})
+    if diagnostics:
+        return None, diagnostics
     layers, notices = _without_untrusted(layers, paths, project)
     merged, setters = _merge_layers([_shipped_document(), *layers])
     if workflow:
         _share_model(merged, workflow)
     settings = _settings(merged)
-    complaints = [*_check_names(settings, setters), *_check_routes(settings, layers, setters)]
+    diagnostics = [*_check_names(settings, setters), *_check_routes(settings, layers, setters)]
     sources = [layer for layer in (*reversed(layers), _shipped_document()) for _ in _rules(layer)]
-    return _config(settings, merged, setters, notices, sources), complaints
+    return _config(settings, merged, setters, notices, sources), diagnostics
 
 
 def check_project(file: Path) -> Document:
     """Read a project's file alone and check it. Raises one `ConfigError` for all its faults."""
-    layers, complaints = _read_layers([file], None, {})
-    if complaints:
-        raise config_error(complaints)
+    layers, diagnostics = _read_layers([file], None, {})
+    if diagnostics:
+        raise config_error(diagnostics)
     return layers[0]
 
 
@@ -142,9 +142,9 @@ def shipped_text() -> str:
 
 @cache
 def _shipped_document() -> Document:
-    document, complaints = parse_document(SHIPPED, shipped_text().encode())
-    if complaints:
-        raise config_error(complaints)
+    document, diagnostics = parse_document(SHIPPED, shipped_text().encode())
+    if diagnostics:
+        raise config_error(diagnostics)
     return document
 
 
@@ -152,18 +152,18 @@ def _read_layers(
     files: list[Path], workflow: Document | None, overrides: Mapping[str, Any]
 ) -> tuple[list[Document], list[Diagnostic]]:
     layers: list[Document] = []
-    complaints: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for path in files:
         document, unreadable = read_document(path)
         layers.append(document)
-        complaints += unreadable
+        diagnostics += unreadable
     if workflow:
         layers.append(workflow)
     if overrides:
         layers.append(Document(file=COMMAND_LINE, data=_nest(overrides)))
     for layer in layers:
-        complaints += check_layer(layer)
-    return layers, complaints
+        diagnostics += check_layer(layer)
+    return layers, diagnostics
 
 
 def _without_untrusted(
@@ -254,15 +254,15 @@ def _check_names(settings: Settings, setters: dict[Where, Document]) -> list[Dia
     for name, agent in settings.agents.items():
         if agent.model:
             uses.append((("agents", name, "model"), agent.model, "model", settings.models))
-    complaints: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for where, used, noun, known in uses:
         if used not in known:
             hint = f"known: {', '.join(known)}" if known else f"add a table `[{noun}s.{used}]`"
             message = f"`{dotted(where)}` names the {noun} `{used}`, which is not there"
-            complaints += complain(
+            diagnostics += complain(
                 setters[where], [Problem(where=where, message=message, hint=hint)]
             )
-    return complaints
+    return diagnostics
 
 
 def _check_routes(
@@ -281,8 +281,8 @@ def _check_routes(
         for layer in reversed(layers)
         for number in range(len(layer.data.get("route", ())))
     ]
-    _, complaints = compose(routing.table, settings.route, origins, is_unsafe=routing.unsafe)
-    return complaints
+    _, diagnostics = compose(routing.table, settings.route, origins, is_unsafe=routing.unsafe)
+    return diagnostics
 
 
 def _rules(layer: Document) -> list[Any]:

@@ -123,20 +123,20 @@ def complain(document: Document, faults: Iterable[Problem]) -> list[Diagnostic]:
     for fault in faults:
         line, column = places.find(fault.where, fault.at_value)
         found.append(Diagnostic(document=document, fault=fault, line=line, column=column))
-    return sorted(found, key=lambda complaint: (complaint.line, complaint.column))
+    return sorted(found, key=lambda diagnostic: (diagnostic.line, diagnostic.column))
 
 
-def tell(complaint: Diagnostic, grade: str = "") -> str:
+def tell(diagnostic: Diagnostic, grade: str = "") -> str:
     """Write one as people read it: `FILE:LINE:COL: message`, the line, the hint.
 
     `grade` goes before the message, as in `warning: `.
     """
-    return f"{_place(complaint)}{grade}{_block(complaint)}"
+    return f"{_place(diagnostic)}{grade}{_block(diagnostic)}"
 
 
-def config_error(complaints: list[Diagnostic]) -> ConfigError:
+def config_error(diagnostics: list[Diagnostic]) -> ConfigError:
     """Make one error of all complaints; its place is that of the first."""
-    first, *others = complaints
+    first, *others = diagnostics
     blocks = [_block(first)]
     blocks += [tell(other) for other in others]
     return ConfigError(
@@ -144,19 +144,19 @@ def config_error(complaints: list[Diagnostic]) -> ConfigError:
     )
 
 
-def _place(complaint: Diagnostic) -> str:
-    file, line = complaint.document.file, complaint.line
-    return f"{file}:{line}:{complaint.column}: " if line else f"{file}: "
+def _place(diagnostic: Diagnostic) -> str:
+    file, line = diagnostic.document.file, diagnostic.line
+    return f"{file}:{line}:{diagnostic.column}: " if line else f"{file}: "
 
 
-def _block(complaint: Diagnostic) -> str:
-    lines = [complaint.fault.message]
-    if complaint.line and complaint.document.text:
-        source = complaint.document.text.split("\n")[complaint.line - 1]
-        lines.append(f"  {complaint.line:>4} | {_printable(source)}")
-        lines.append(f"       | {' ' * min(complaint.column - 1, 100)}^")
-    if complaint.fault.hint:
-        lines.append(f"       {complaint.fault.hint}")
+def _block(diagnostic: Diagnostic) -> str:
+    lines = [diagnostic.fault.message]
+    if diagnostic.line and diagnostic.document.text:
+        source = diagnostic.document.text.split("\n")[diagnostic.line - 1]
+        lines.append(f"  {diagnostic.line:>4} | {_printable(source)}")
+        lines.append(f"       | {' ' * min(diagnostic.column - 1, 100)}^")
+    if diagnostic.fault.hint:
+        lines.append(f"       {diagnostic.fault.hint}")
     return "\n".join(lines)
 
 

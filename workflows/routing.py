@@ -138,14 +138,16 @@ def compose(
     if not routes:
         return base, []
     overrides = _overrides(routes)
-    complaints = list(_misfits_of_each_file(base, overrides, origins))
-    if complaints:
-        return base, complaints
-    result, misfits = put_in_front(base, overrides)
+    diagnostics = list(_misfits_of_each_file(base, overrides, origins))
+    if diagnostics:
+        return base, diagnostics
+    result, invalid_routes = put_in_front(base, overrides)
     # A misfit without a key is a route hidden by a route of another file, which is allowed.
-    faults = [misfit for misfit in misfits if misfit.key]
-    for misfit in faults:
-        complaints += _complain(origins[misfit.route], misfit.key, misfit.message)
+    faults = [invalid_route for invalid_route in invalid_routes if invalid_route.key]
+    for invalid_route in faults:
+        diagnostics += _complain(
+            origins[invalid_route.route], invalid_route.key, invalid_route.message
+        )
     known = {
         (fault.kind, fault.where) for fault in check_routes(base.dispositions, base.deliveries)
     }
@@ -156,8 +158,8 @@ def compose(
         name = overrides[number].name
         place = "" if f"`{name}`" in fault.where else f" ({fault.where})"
         message = f"route `{name}`: {rule_broken(fault)}{place}"
-        complaints += _complain(origins[number], "name", message, _hint(fault))
-    return result, complaints
+        diagnostics += _complain(origins[number], "name", message, _hint(fault))
+    return result, diagnostics
 
 
 def _misfits_of_each_file(
@@ -165,9 +167,11 @@ def _misfits_of_each_file(
 ) -> Iterable[Diagnostic]:
     for document in dict.fromkeys(document for document, _ in origins):
         numbers = [n for n, origin in enumerate(origins) if origin[0] is document]
-        _, misfits = put_in_front(base, [overrides[n] for n in numbers])
-        for misfit in misfits:
-            yield from _complain(origins[numbers[misfit.route]], misfit.key, misfit.message)
+        _, invalid_routes = put_in_front(base, [overrides[n] for n in numbers])
+        for invalid_route in invalid_routes:
+            yield from _complain(
+                origins[numbers[invalid_route.route]], invalid_route.key, invalid_route.message
+            )
 
 
 def _complain(origin: Origin, key: str, message: str, hint: str = "") -> list[Diagnostic]:
@@ -245,11 +249,11 @@ def routes_for(config: Settings, choice: RoutesChoice | None) -> tuple[Routes, s
     origins = [(document, number) for number in range(len(config.route))]
     if not choice.may_be_unsafe and (faults := refusals(choice.table)):
         raise config_error(complain(document, faults))
-    routes, complaints = compose(
+    routes, diagnostics = compose(
         choice.table, config.route, origins, is_unsafe=choice.may_be_unsafe
     )
-    if complaints:
-        raise config_error(complaints)
+    if diagnostics:
+        raise config_error(diagnostics)
     return routes, unsafe_notice(routes)
 
 
@@ -265,9 +269,9 @@ def find_table(name: str) -> Routes:
         meant = f"did you mean `{near[0]}`? " if near else ""
         known = f"{meant}known: {', '.join(table_names())}; or give a file"
         raise UsageError(f"there is no routing table `{name}`", known)
-    document, complaints = read_document(Path(name))
-    if complaints:
-        raise config_error(complaints)
+    document, diagnostics = read_document(Path(name))
+    if diagnostics:
+        raise config_error(diagnostics)
     if is_list(document.data.get("route")):
         return _with_routes(document)
     return read_table(document)
@@ -275,13 +279,13 @@ def find_table(name: str) -> Routes:
 
 def _with_routes(document: Document) -> Routes:
     """Put a file's routes in front of the default table; whether that is safe is not asked."""
-    if complaints := check_words(document):
-        raise config_error(complaints)
+    if diagnostics := check_words(document):
+        raise config_error(diagnostics)
     declared: list[Declared] = document.data["route"]
     origins = [(document, number) for number in range(len(declared))]
-    routes, complaints = compose(DEFAULT_TABLE, declared, origins, is_unsafe=True)
-    if complaints:
-        raise config_error(complaints)
+    routes, diagnostics = compose(DEFAULT_TABLE, declared, origins, is_unsafe=True)
+    if diagnostics:
+        raise config_error(diagnostics)
     doc = f"{len(declared)} routes of {document.file}, before those of steersman."
     return Routes(
         name=document.file, doc=doc, dispositions=routes.dispositions, deliveries=routes.deliveries

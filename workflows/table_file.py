@@ -134,8 +134,8 @@ def read_table(document: Document) -> Routes:
         known = tuple(known_keys(TableFile))
         faults = [meant for fault in faults_of(error) for meant in suggest(fault, known)]
         raise config_error(complain(document, faults)) from error
-    if complaints := _check(document, declared):
-        raise config_error(complaints)
+    if diagnostics := _check(document, declared):
+        raise config_error(diagnostics)
     base = named_table(declared.base) if declared.base else None
     said = [line.row() for line in declared.disposition]
     given = [line.row() for line in declared.delivery]

@@ -34,9 +34,9 @@ def next_calls(turn: TurnRecord, environment: Environment) -> list[CallRecord]:
         return []
     todo = [call for call in own if call.state == "requested"]
     found = todo[:1]
-    if found and not environment.toolbook.is_mutating(found[0].tool):
+    if found and not environment.tool_policy.is_mutating(found[0].tool):
         for call in todo[1:]:
-            if environment.toolbook.is_mutating(call.tool):
+            if environment.tool_policy.is_mutating(call.tool):
                 break
             found.append(call)
     return found
@@ -44,7 +44,7 @@ def next_calls(turn: TurnRecord, environment: Environment) -> list[CallRecord]:
 
 def begin(record: SessionRecord, call: CallRecord, environment: Environment) -> Decision:
     """Run a call, ask a person about it, or refuse it."""
-    book, request = environment.toolbook, request_of(call)
+    book, request = environment.tool_policy, request_of(call)
     fault = request.fault or book.fault(request)
     if fault:
         return Decision(entries=(refused(record.turn, call, "failed", fault),))
@@ -79,7 +79,7 @@ def _intended(turn: TurnRecord, request: ToolRequest, *, is_idempotent: bool) ->
 def _intend(
     turn: TurnRecord, request: ToolRequest, environment: Environment, may_leave_folder: bool
 ) -> Decision:
-    is_idempotent = environment.toolbook.is_idempotent(request.tool)
+    is_idempotent = environment.tool_policy.is_idempotent(request.tool)
     intended = _intended(turn, request, is_idempotent=is_idempotent)
     return Decision(entries=(intended,), effects=(_start(turn, request, may_leave_folder),))
 
@@ -90,7 +90,7 @@ def _start(
     call, arguments = request.call, request.arguments
     if request.tool == DELEGATE:
         return Delegate(
-            turn=turn.id, epoch=turn.epoch, call=call, arguments=arguments, lineage=turn.lineage
+            turn=turn.id, epoch=turn.epoch, call=call, arguments=arguments, ancestors=turn.ancestors
         )
     if request.tool == DISMISS:
         return Dismiss(turn=turn.id, epoch=turn.epoch, call=call, arguments=arguments)
@@ -161,7 +161,7 @@ def _always(
     """Remember what is allowed from now on, or say why that does not fit."""
     if message.choice != "always":
         return ()
-    found = environment.toolbook.allowance(request_of(call), message.reason)
+    found = environment.tool_policy.allowance(request_of(call), message.reason)
     if isinstance(found, str):
         return found
     tool, pattern = found
@@ -200,7 +200,7 @@ def agent_called(turn: TurnRecord, message: AgentCalled, environment: Environmen
     begun = _intended(turn, request, is_idempotent=False)
     if not message.asks:
         return Decision(entries=(told, begun))
-    permit = environment.toolbook.permit(request)
+    permit = environment.tool_policy.permit(request)
     match permit.do:
         case "allow":
             word = AnswerAgent(turn=turn.id, epoch=turn.epoch, inner=call, is_allowed=True)

@@ -67,7 +67,7 @@ def delegate(
         is_waiting=is_full,
         user=environment.agent,
         goal=dict(wanted.get("goal") or {}),
-        above=order.lineage,
+        above=order.ancestors,
     )
     begun = Decision(entries=(started,), effects=() if is_full else (opening(record, started),))
     if not is_background:
@@ -98,7 +98,7 @@ def talk(record: SessionRecord, order: StartTalk, environment: Environment) -> D
         epoch=order.epoch,
         item=order.item,
         user=order.user,
-        above=environment.lineage.mandate(),
+        above=environment.ancestors.mandate(),
     )
     return Decision(entries=(started,), effects=(opening(record, started, order),))
 

@@ -211,7 +211,7 @@ def rest(record: SessionRecord, goal: GoalRecord, environment: Environment) -> G
     name = rest_turn(record)
     if not name:
         return GoalBoundary()
-    turn, book = record.turns[name], environment.toolbook
+    turn, book = record.turns[name], environment.tool_policy
     ran = [call.tool for call in turn.calls.values() if call.state in HAVE_RUN]
     is_unsure = turn.id != record.turn  # its calls are forgotten
     item = record.queue.items.get(turn.item)

@@ -474,7 +474,7 @@ def _next_turn(record: SessionRecord, environment: Environment) -> tuple[e.Entry
         epoch=record.epoch + 1,
         resumes=resumes,
         messages=() if item.purpose else (ChatMessage(role="user", text=said),),
-        lineage=environment.lineage.mandate(),
+        ancestors=environment.ancestors.mandate(),
     )
     names = tuple(steer.id for steer in steers)
     entered = (e.Steered(items=names, turn=started.turn, step=1),) if steers else ()
@@ -484,7 +484,7 @@ def _next_turn(record: SessionRecord, environment: Environment) -> tuple[e.Entry
 def _may_start(record: SessionRecord, environment: Environment) -> bool:
     """Whether a turn may begin: nothing runs or is being given back, and nobody above says no."""
     is_free = record.state == "idle" and record.unfinished is None and not is_reverting(record)
-    return is_free and not environment.is_offline and environment.lineage.may_start()
+    return is_free and not environment.is_offline and environment.ancestors.may_start()
 
 
 def _goal_may_act(record: SessionRecord, name: str) -> bool:

@@ -231,7 +231,7 @@ def preference(
         case Rename():
             entry = e.SessionRenamed(name=message.name)
         case Allow(tool=tool, pattern=pattern, is_given=is_given):
-            book = environment.toolbook
+            book = environment.tool_policy
             (book.allow if is_given else book.disallow)(tool, pattern)
             entry = (AllowanceGiven if is_given else AllowanceForgotten)(tool=tool, pattern=pattern)
     return Decision(entries=(entry,), reply=answer())

@@ -223,13 +223,13 @@ class Attempts:
         call = self._start(step, record, index, is_child=True)
         values = self._context.values_of(record, index)
         name = f"{step.id}-{index + 1}" if record.is_many else step.id
-        lineage = self._context.ledger.record.turns[self._context.id].lineage
+        ancestors = self._context.ledger.record.turns[self._context.id].ancestors
         bare = Delegate(
             turn=self._context.id,
             epoch=self._context.epoch,
             call=call,
             arguments={"name": name},
-            lineage=lineage,
+            ancestors=ancestors,
         )
         try:
             said = self._said if is_agent else ""

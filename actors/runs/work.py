@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final, cast
 
 from msgspec.structs import replace
 
@@ -12,8 +13,8 @@ from ...journal.entries import WorkResult
 from ...journal.run_record import RunRecord, StepRecord
 from ...machines.delegation_messages import Delegate
 from ...machines.effects import RunTool
-from ...machines.errors import TemplateError
-from ...machines.json_shape import misfit
+from ...machines.errors import TemplateError, UsageError
+from ...machines.json_shape import invalid_route
 from ...machines.port_results import ToolFinished
 from ...machines.verdict import Unusable, read_verdict
 from ...machines.workflow_messages import ENDED, ChildCame
@@ -30,7 +31,30 @@ from ...workflows.flow.spec import (
     WorkflowSpec,
 )
 from ...workflows.flow.template import render, render_value, render_words
-from .session_step import WORKFLOW, included
+
+# A step's work that is a session of its own: what it is told, and by which name it is called ------
+
+
+WORKFLOW: Final = "workflow "
+"""How the name of an agent begins that is no agent but another workflow."""
+
+
+def included(name: str, variables: Mapping[str, Any]) -> str:
+    """Write the task of a workflow that is a step of another; `given_in` reads it."""
+    said = json.dumps(dict(variables), ensure_ascii=False) if variables else ""
+    return f"run {name} {said}".rstrip()
+
+
+def given_in(name: str, task: str) -> dict[str, Any]:
+    """Read the variables out of a task. Raises `UsageError` for what is none."""
+    found: Any = None
+    said = task.removeprefix(f"run {name}").strip()
+    with suppress(ValueError):
+        found = json.loads(said) if said else {}
+    if not isinstance(found, dict):
+        raise UsageError(f"`{task[:80]}` does not run the workflow `{name}`")
+    return cast("dict[str, Any]", found)
+
 
 # What the templates of a run can use: variables, and what the steps that have ended came to
 
@@ -229,7 +253,7 @@ def _checked(step: StepSpec, result: WorkResult, is_cut: bool) -> Came:
         found = read_output(step.output, result.output)
     except ValueError as error:
         return "failed", _because(result, f"its output is no JSON: {error}")
-    fault = misfit(found, step.output.schema) if step.output.schema else ""
+    fault = invalid_route(found, step.output.schema) if step.output.schema else ""
     return ("failed", _because(result, fault)) if fault else ("ok", result)
 
 

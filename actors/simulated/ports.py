@@ -189,12 +189,12 @@ class SimulatedPorts:
         dice: Dice,
         chances: Chances,
         performed: Callable[[PortEffect], None],
-        offspring: SimulatedChildren,
+        child_opener: SimulatedChildren,
         has_room: Callable[[], bool],
     ) -> None:
         self.models: dict[str, ModelCall] = {}
         self.tools: dict[str, ToolCall] = {}
-        self._offspring, self._has_room = offspring, has_room
+        self._child_opener, self._has_room = child_opener, has_room
         self._doors: dict[str, float] = {}
         self.judging = SimulatedJudging(timeline, dice, chances.verdicts)
         self._timeline, self._dice, self._chances = timeline, dice, chances
@@ -222,7 +222,7 @@ class SimulatedPorts:
                 if reply_to is not None:
                     self._at_door(effect.session, lambda: self._open(effect, reply_to))
             case CloseChild(session=session):
-                self._at_door(session, lambda: self._offspring.close_child(session))
+                self._at_door(session, lambda: self._child_opener.close_child(session))
             case SetTimer():
                 fired = TimerFired(name=effect.name, epoch=effect.epoch)
                 self._later(effect.seconds, lambda: reply(reply_to, fired))
@@ -254,7 +254,7 @@ class SimulatedPorts:
         self._later(due - now, event)
 
     def _open(self, effect: OpenChild, supervisor: ActorRef[Any]) -> None:
-        reply(supervisor, self._offspring.open_child(effect, supervisor))
+        reply(supervisor, self._child_opener.open_child(effect, supervisor))
 
     # The model ------------------------------------------------------------------------------------
 

@@ -276,7 +276,7 @@ class SimulatedSession:
             journal=world.commits,
             perform=self.ports,
             observers=observers,
-            toolbook=SimulatedToolPolicy(),
+            tool_policy=SimulatedToolPolicy(),
             policy=plan.policy,
             max_steps=plan.max_steps,
             delegation=plan.delegation,
@@ -379,10 +379,10 @@ class SimulatedSession:
         here.account.share(above.account, "child")
         here.dispositions, here.deliveries = above.dispositions, above.deliveries
         here.returns = above.returns
-        here.lineage = Ancestors(lambda: self.ledger, order.name, order.session, above.lineage)
+        here.ancestors = Ancestors(lambda: self.ledger, order.name, order.session, above.ancestors)
         is_talk = order.relation == Relation.SIDE_TALK
         is_deepest = here.delegation.depth >= here.delegation.max_depth
-        here.toolbook = SimulatedToolPolicy(only_looks=is_talk, may_delegate=not is_deepest)
+        here.tool_policy = SimulatedToolPolicy(only_looks=is_talk, may_delegate=not is_deepest)
         return child
 
     def _opening(self, order: OpenChild) -> e.SessionOpened:

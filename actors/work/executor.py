@@ -28,11 +28,14 @@ from ...machines.effects import (
 )
 from ...machines.errors import SteersmanError
 from ...machines.internal_messages import TimerFired
+from ...machines.messages import Message
 from ...machines.port_results import (
+    AgentSaid,
     AnswerAgent,
     ModelNoticed,
     RestoreCounted,
     RestoreEnded,
+    ToolFinished,
     ToolPrinted,
 )
 from ...machines.workflow_messages import LookAfter, LookBefore, Looked
@@ -43,9 +46,95 @@ from ...ports.tools.tool import Tool, ToolContext, ToolResult, ToolRun
 from ...ports.workspace import WatchedRun, WorkspacePort, written_path
 from ..mailbox import reply
 from .goal_work import GoalWork
-from .model_work import ModelWork
+from .model_work import ModelWork, TextBatcher
 from .resources import SessionResources, StartTask, fault_of
-from .tool_reports import OutputTail, ToolReports, finished
+
+# What a tool's run reports while it goes on, on its way to the turn -------------------------------
+
+
+# The last lines of what a command prints, told while it goes on -----------------------------------
+
+
+PATIENCE = 0.5
+"""Seconds for which a command runs before anything is told: the result of a short one says it all."""
+INTERVAL = 0.25
+"""Seconds between two tellings."""
+LINES = 10
+LONGEST = 2_000
+"""Characters that are told at most."""
+
+
+class OutputTail:
+    """Keeps the end of an output, and tells its last lines now and then."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, send: Callable[[str], None]) -> None:
+        self._loop = loop
+        self._send = send
+        self._from = loop.time() + PATIENCE
+        self._text = ""
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, text: str) -> None:
+        """Take in what was printed next."""
+        self._text = (self._text + text)[-LONGEST:]
+        if self._timer is None:
+            wait = max(INTERVAL, self._from - self._loop.time())
+            self._timer = self._loop.call_later(wait, self._tell)
+
+    def close(self) -> None:
+        """Say no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _tell(self) -> None:
+        self._timer = None
+        lines = self._text.rstrip("\n").split("\n")[-LINES:]
+        self._send("\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines))
+
+
+class ToolReports:
+    """Passes reports on, in order, with pieces of text gathered to fewer and longer ones."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, call: str, send: Callable[[Message], None]
+    ) -> None:
+        self._pieces = TextBatcher(loop, lambda text: send(AgentSaid(call=call, text=text)))
+        self._send = send
+
+    def tell(self, said: Message) -> None:
+        """Pass one on."""
+        if isinstance(said, AgentSaid):
+            self._pieces.add(said.text)
+        else:
+            self._pieces.flush()
+            self._send(said)
+
+    def close(self) -> None:
+        """Pass on what is left."""
+        self._pieces.close()
+
+
+# What a tool call came to, as the message that its actor gets -------------------------------------
+
+
+def finished(effect: RunTool | StopTool, result: ToolResult) -> ToolFinished:
+    """Say how a call ended."""
+    return ToolFinished(
+        turn=effect.turn,
+        epoch=effect.epoch,
+        call=effect.call,
+        status=result.status,
+        text=result.text,
+        exit_code=result.exit_code,
+        bytes=result.bytes,
+        killed=result.killed,
+        survivors=result.survivors,
+        spilled=result.spilled,
+        progress=result.progress,
+        errors=result.errors,
+        is_cut=result.is_cut,
+    )
+
 
 # Looks at a session's folder around a step of a run, as the performer is asked to -----------------
 
@@ -119,23 +208,26 @@ class EffectExecutor:
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, scene: SessionResources, offspring: ChildOpener
+        self,
+        loop: asyncio.AbstractEventLoop,
+        resources: SessionResources,
+        child_opener: ChildOpener,
     ) -> None:
-        self.scene = scene
-        self.offspring = offspring
+        self.resources = resources
+        self.child_opener = child_opener
         self._timers = set[asyncio.TimerHandle]()
         self._loop = loop
-        self._model_work = ModelWork(loop, scene, self._task)
-        self._goal_work = GoalWork(loop, scene, self._task)
+        self._model_work = ModelWork(loop, resources, self._task)
+        self._goal_work = GoalWork(loop, resources, self._task)
         self._calls: dict[str, _RunningCall] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._doors: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def change_model(self, model: Model, judge: Callable[[], JudgeSeat] | None) -> None:
         """Ask another model from the next call on; on the loop."""
-        self.scene = replace(self.scene, model=model, judge=judge)
-        self._model_work.change_scene(self.scene)
-        self._goal_work.scene = self.scene
+        self.resources = replace(self.resources, model=model, judge=judge)
+        self._model_work.change_scene(self.resources)
+        self._goal_work.resources = self.resources
 
     def __call__(self, effect: PortEffect, reply_to: ActorRef[Any] | None) -> None:
         """Begin an effect; its result goes to `reply_to`."""
@@ -145,7 +237,7 @@ class EffectExecutor:
             case RunTool():
                 self._run(effect, reply_to)
             case AnswerAgent(inner=inner, is_allowed=is_allowed):
-                agent = self.scene.model
+                agent = self.resources.model
                 if isinstance(agent, ExternalAgent):
                     agent.decide(inner, is_allowed)
             case StopTool():
@@ -159,7 +251,7 @@ class EffectExecutor:
             case RestoreFiles():
                 self._restore(effect, reply_to)
             case LookBefore() | LookAfter():
-                look(self.scene.workspace, effect, reply_to, self._task)
+                look(self.resources.workspace, effect, reply_to, self._task)
             case _:
                 self._goal_work(effect, reply_to)
 
@@ -177,17 +269,17 @@ class EffectExecutor:
             timer.cancel()
         self._goal_work.close()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if isinstance(self.scene.model, ExternalAgent):  # it is this session's alone
-            await self.scene.model.aclose()
-        if self.scene.workspace is not None:
-            await self.scene.workspace.aclose()
-        if self.scene.sandbox is not None:
-            await asyncio.to_thread(self.scene.sandbox.clear)
+        if isinstance(self.resources.model, ExternalAgent):  # it is this session's alone
+            await self.resources.model.aclose()
+        if self.resources.workspace is not None:
+            await self.resources.workspace.aclose()
+        if self.resources.sandbox is not None:
+            await asyncio.to_thread(self.resources.sandbox.clear)
 
     # Tools ----------------------------------------------------------------------------------------
 
     def _run(self, effect: RunTool, reply_to: ActorRef[Any] | None) -> None:
-        tool = self.scene.toolbox.get(effect.tool)
+        tool = self.resources.toolbox.get(effect.tool)
         if tool is None:
             result = ToolResult(status="failed", text=f"[there is no tool `{effect.tool}`]")
             reply(reply_to, finished(effect, result))
@@ -200,14 +292,14 @@ class EffectExecutor:
             ),
         )
         context = ToolContext(
-            folder=self.scene.folder,
+            folder=self.resources.folder,
             call=effect.call,
-            spill_folder=self.scene.spill_folder,
-            environment=self.scene.environment,
+            spill_folder=self.resources.spill_folder,
+            environment=self.resources.environment,
             on_output=latest.add,
             may_leave_folder=effect.may_leave_folder,
-            hidden=self.scene.hidden,
-            wrap=self.scene.sandbox.wrap if self.scene.sandbox else tuple,
+            hidden=self.resources.hidden,
+            wrap=self.resources.sandbox.wrap if self.resources.sandbox else tuple,
             tell=reports.tell,
         )
         run = self._start(tool, effect, context, reply_to)
@@ -223,12 +315,12 @@ class EffectExecutor:
         self, tool: Tool, effect: RunTool, context: ToolContext, reply_to: ActorRef[Any] | None
     ) -> ToolRun:
         """Start a tool; with a look at the folder around it if it may change something."""
-        scene = self.scene
-        if scene.workspace is None or not tool.is_mutating:
+        resources = self.resources
+        if resources.workspace is None or not tool.is_mutating:
             return tool.start(effect.arguments, context)
-        path = written_path(effect.tool, effect.arguments, scene.folder)
+        path = written_path(effect.tool, effect.arguments, resources.folder)
         return WatchedRun(
-            scene.workspace,
+            resources.workspace,
             (effect.turn, effect.call, effect.tool, path),
             lambda: tool.start(effect.arguments, context),
             lambda said: reply(
@@ -245,7 +337,9 @@ class EffectExecutor:
             if not effect.is_dry_run:  # a turn whose actor failed may have left some
                 tasks = [call.task for call in self._calls.values() if call.task is not None]
                 await asyncio.gather(*tasks, return_exceptions=True)
-            await restore_files(self.scene.workspace, effect, lambda said: reply(reply_to, said))
+            await restore_files(
+                self.resources.workspace, effect, lambda said: reply(reply_to, said)
+            )
 
         self._task(work(), fault)
 
@@ -273,7 +367,7 @@ class EffectExecutor:
     def _close_child(self, session: str) -> None:
         async def close_it() -> None:
             async with self._doors[session]:
-                await self.offspring.close(session)
+                await self.child_opener.close(session)
 
         self._task(close_it(), _ignore)
 
@@ -288,7 +382,7 @@ class EffectExecutor:
         async def open_it() -> None:
             try:
                 async with self._doors[effect.session]:
-                    opened = await asyncio.to_thread(self.offspring.open, effect, reply_to)
+                    opened = await asyncio.to_thread(self.child_opener.open, effect, reply_to)
             except SteersmanError as error:
                 lost(error.message, error.hint)
             else:

@@ -38,9 +38,9 @@ class GoalWork:
     """One session's goals' hands; `perform` never blocks. `_gate` is the gate that runs."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, scene: SessionResources, start_task: StartTask
+        self, loop: asyncio.AbstractEventLoop, resources: SessionResources, start_task: StartTask
     ) -> None:
-        self._loop, self.scene, self._start_task = loop, scene, start_task
+        self._loop, self.resources, self._start_task = loop, resources, start_task
         self._tasks: set[asyncio.Task[None]] = set()
         self._gates: dict[asyncio.Task[None], Process | None] = {}
         self._timers = set[asyncio.TimerHandle]()
@@ -75,7 +75,7 @@ class GoalWork:
     # Gates ----------------------------------------------------------------------------------------
 
     def _run_gate(self, effect: RunGate, reply_to: ActorRef[Any] | None) -> None:
-        scene = self.scene
+        resources = self.resources
 
         def started(process: Process) -> None:
             task = asyncio.current_task()
@@ -88,10 +88,10 @@ class GoalWork:
         async def work() -> None:
             result, ended = await run_gate(
                 effect.argv,
-                scene.folder,
-                scene.environment,
+                resources.folder,
+                resources.environment,
                 effect.timeout,
-                scene.toolbox.processes,
+                resources.toolbox.processes,
                 started,
             )
             if ended is not None:
@@ -131,7 +131,7 @@ class GoalWork:
     # The judge ------------------------------------------------------------------------------------
 
     def _ask(self, effect: AskJudge, reply_to: ActorRef[Any] | None) -> None:
-        take_seat = self.scene.judge
+        take_seat = self.resources.judge
 
         async def work() -> None:
             if take_seat is None:
@@ -150,7 +150,7 @@ class GoalWork:
         )
 
     def _count(self, effect: CountChanges, reply_to: ActorRef[Any] | None) -> None:
-        workspace = self.scene.workspace
+        workspace = self.resources.workspace
 
         async def work() -> None:
             files, is_sure = 0, False
@@ -166,7 +166,7 @@ class GoalWork:
     def _await(self, effect: AwaitCondition, reply_to: ActorRef[Any] | None) -> None:
         async def work() -> None:
             has_happened = await await_condition(
-                effect.condition, self.scene.folder, effect.limit, effect.since
+                effect.condition, self.resources.folder, effect.limit, effect.since
             )
             reply(reply_to, ConditionMet(name=effect.name, is_late=not has_happened))
 

@@ -107,10 +107,10 @@ class ModelWork:
     """One session's calls of its model, at most one a turn; a call never blocks whoever begins it."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, scene: SessionResources, start_task: StartTask
+        self, loop: asyncio.AbstractEventLoop, resources: SessionResources, start_task: StartTask
     ) -> None:
-        self._loop, self._scene, self._start_task = loop, scene, start_task
-        self._window = WindowWatch(loop, scene.model)
+        self._loop, self._resources, self._start_task = loop, resources, start_task
+        self._window = WindowWatch(loop, resources.model)
         self._calls: dict[str, asyncio.Task[None]] = {}
 
     def __call__(
@@ -127,10 +127,10 @@ class ModelWork:
                 if task is not None:
                     task.cancel()
 
-    def change_scene(self, scene: SessionResources) -> None:
+    def change_scene(self, resources: SessionResources) -> None:
         """Ask the model of another scene, from the next call on."""
         self._window.close()
-        self._scene, self._window = scene, WindowWatch(self._loop, scene.model)
+        self._resources, self._window = resources, WindowWatch(self._loop, resources.model)
 
     def close(self) -> None:
         """Stop everything; whoever started the tasks waits for them."""
@@ -166,7 +166,7 @@ class ModelWork:
         turn, epoch, step = effect.turn, effect.epoch, effect.step
         try:
             listener = AnswerListener(on_notice=lambda said: _notice(reply_to, effect, said))
-            answer = await self._scene.model.answer(self._request(effect), listener)
+            answer = await self._resources.model.answer(self._request(effect), listener)
         except ModelError as error:
             reply(reply_to, Summarised(turn=turn, epoch=epoch, step=step, reason=error.message))
             return
@@ -206,7 +206,7 @@ class ModelWork:
                 on_notice=lambda said: _notice(reply_to, effect, said),
                 on_thought=thoughts.add,
             )
-            answer = await self._scene.model.answer(self._request(effect), listener)
+            answer = await self._resources.model.answer(self._request(effect), listener)
         except ModelError as error:
             text.flush()
             window = await self._window.known()
@@ -248,9 +248,9 @@ class ModelWork:
 
     def _request(self, effect: CallModel | Summarise) -> ModelRequest:
         return ModelRequest(
-            system=self._scene.system,
+            system=self._resources.system,
             messages=effect.messages,
-            tools=self._scene.tools,
+            tools=self._resources.tools,
             call_prefix=f"{effect.turn}.s{effect.step}.c",
             max_tokens=effect.max_tokens,
         )

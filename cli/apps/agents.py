@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..parameter import Json, Session
+from ..options import Json, Session
 
 agents = typer.Typer(
     help="Show and end a session's subagents.\n\nExample: steersman agents list last",

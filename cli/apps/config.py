@@ -6,7 +6,7 @@ import os
 
 import typer
 
-from ..parameter import Json
+from ..options import Json
 
 config = typer.Typer(
     help="Show and check the configuration.\n\nExample: steersman config show",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..parameter import Json, Of
+from ..options import Json, Of
 
 goal = typer.Typer(
     help="Show and change the goal of a session.\n\nExample: steersman goal status",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..parameter import Json
+from ..options import Json
 
 hooks = typer.Typer(
     help="Install hooks in other agents, so that their sessions can be restored.\n\n"

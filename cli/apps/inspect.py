@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..parameter import Json, Session
+from ..options import Json, Session
 
 
 def inspect(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..parameter import Json
+from ..options import Json
 
 machines = typer.Typer(
     help="Show and check the state machines.\n\nExample: steersman machines show turn",

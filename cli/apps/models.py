@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..parameter import Json
+from ..options import Json
 
 models = typer.Typer(
     help="List, check and fetch language models.\n\nExample: steersman models list",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..parameter import Json
+from ..options import Json
 
 permissions = typer.Typer(
     help="Show what tools may do here without asking, and try a call.\n\n"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...machines.errors import UsageError
-from ..parameter import Json, Number, NumberOrLast, Of, Session
+from ..options import Json, Number, NumberOrLast, Of, Session
 
 if TYPE_CHECKING:
     from ...gateway.commands.command import CommandCall

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..parameter import Json
+from ..options import Json
 
 restore = typer.Typer(
     help="Resume sessions of other agents.\n\nExample: steersman restore list",

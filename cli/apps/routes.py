@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..parameter import Json, Session
+from ..options import Json, Session
 
 routes = typer.Typer(
     help="Show, check, compare and choose the routing tables.\n\n"

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..parameter import Json, Session
+from ..options import Json, Session
 
 sessions = typer.Typer(
     help="List, read and resume sessions.\n\nExample: steersman sessions list",

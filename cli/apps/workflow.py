@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..parameter import Json
+from ..options import Json
 
 workflow = typer.Typer(
     help="Check, list and create workflows; `steersman run` runs one.\n\n"

@@ -25,8 +25,8 @@ def run_plain(host: Host, open_it: Callable[[], Conversation], options: RunOptio
     """Run to the end."""
     err = Printer(sys.stderr)
     watch = RunWatch()
-    host.hub.subscribe(watch.hear)
-    host.hub.subscribe(lambda event: _tell(event, err))
+    host.event_bus.subscribe(watch.hear)
+    host.event_bus.subscribe(lambda event: _tell(event, err))
     watch.on_stop = lambda: err.write("Stopping; Ctrl-C again ends it at once.\n")
     began = time.monotonic()
     out = Printer(sys.stdout)
@@ -73,12 +73,14 @@ def run_json(host: Host, open_it: Callable[[], Conversation], options: RunOption
     speak_utf8()
     printer = Printer(sys.stdout)
     watch = RunWatch()
-    host.hub.subscribe(lambda event: printer.write(json.dumps(event, ensure_ascii=False) + "\n"))
-    host.hub.subscribe(watch.hear)
+    host.event_bus.subscribe(
+        lambda event: printer.write(json.dumps(event, ensure_ascii=False) + "\n")
+    )
+    host.event_bus.subscribe(watch.hear)
     try:
         conversation = open_it()
         lines = Lines(conversation, takes_words=True)
-        host.hub.subscribe(lines.hear)
+        host.event_bus.subscribe(lines.hear)
         preface(host, conversation)
         watch.conversation = conversation
         threading.Thread(target=_take, args=(lines,), name="lines", daemon=True).start()
@@ -89,8 +91,8 @@ def run_json(host: Host, open_it: Callable[[], Conversation], options: RunOption
             conversation.leave("signal")
             return leaving.exit_code
         changed = changes_of(conversation)
-        narrator = conversation.narrator
-        narrator.publish(ChangedEvent(type="changed", **narrator.stamp(), files=changed))
+        publisher = conversation.publisher
+        publisher.publish(ChangedEvent(type="changed", **publisher.stamp(), files=changed))
         conversation.leave()
         return watch.exit_code
     finally:

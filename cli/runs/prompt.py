@@ -65,8 +65,8 @@ def run_at_prompt(host: Host, open_it: Callable[[], Conversation], options: RunO
     watch = RunWatch()
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     screen = RunScreen(_write, can_utf8=utf8)
-    host.hub.subscribe(watch.hear)
-    host.hub.subscribe(screen.hear)
+    host.event_bus.subscribe(watch.hear)
+    host.event_bus.subscribe(screen.hear)
     watch.on_stop = lambda: _write("Stopping; Ctrl-C again ends it at once.\n")
     proxy: Any = StdoutProxy(sleep_between_writes=BETWEEN_WRITES, raw=True)
     with proxy, redirect_stdout(proxy), redirect_stderr(proxy):
@@ -84,7 +84,7 @@ def run_at_prompt(host: Host, open_it: Callable[[], Conversation], options: RunO
         )
         session.app.ttimeoutlen = 0.05
         session.app.timeoutlen = 0.1
-        host.hub.subscribe(lambda event: session.app.invalidate())
+        host.event_bus.subscribe(lambda event: session.app.invalidate())
         leaving: list[SignalHandler] = []
 
         def leave(asked: SignalHandler) -> bool:

@@ -249,8 +249,8 @@ def _show(
     open_it: Callable[[Host], Conversation],
 ) -> int:
     face, can_ask = _face(options, environ)
-    wish = LaunchOptions(agent="", model=options.model, is_yes=options.is_yes, can_ask=can_ask)
-    host = Host(paths, config, environ, wish)
+    launch = LaunchOptions(agent="", model=options.model, is_yes=options.is_yes, can_ask=can_ask)
+    host = Host(paths, config, environ, launch)
     try:
         with leave_on_signals():
             return face(host, lambda: open_it(host), options)

@@ -250,7 +250,7 @@ class AcpAgent:
         async with self._opening:
             if folder not in self._hosts:
                 host = await _refusing(lambda: self._host_of(folder))
-                host.hub.subscribe(lambda event: self._hear(host, event))
+                host.event_bus.subscribe(lambda event: self._hear(host, event))
                 self._hosts[folder] = host
             return self._hosts[folder]
 

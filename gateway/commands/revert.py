@@ -81,7 +81,7 @@ def revert(
         ]
     )
     if not record.turns and (before := _before(client, record)):
-        client.narrator.notice(before)
+        client.publisher.notice(before)
     return Reply(ok=bool(data["ok"]), data=data, text=text)
 
 

@@ -40,7 +40,7 @@ def restore_queue(
 ) -> Reply:
     """List what is saved here, or everywhere (`--list`), or bring another session's queue here."""
     if everywhere:
-        return _list_all(client.services.shelf)
+        return _list_all(client.services.saved_queues)
     found = _named(client, session)
     if isinstance(found, Reply):
         return found
@@ -161,8 +161,8 @@ def _list_here(client: SessionClient) -> Reply:
     return Reply(ok=True, data=data, text="\n".join(lines))
 
 
-def _list_all(shelf: SavedQueues) -> Reply:
-    saved, now, lines = shelf.saved(), time.time(), list[str]()
+def _list_all(saved_queues: SavedQueues) -> Reply:
+    saved, now, lines = saved_queues.saved(), time.time(), list[str]()
     for queue in saved:
         ago = age(max(0.0, now - queue.row.updated))
         lines.append(
@@ -175,12 +175,12 @@ def _list_all(shelf: SavedQueues) -> Reply:
 
 def _named(client: SessionClient, name: str) -> Saved | Reply | None:
     """Find another session's saved queue; none when it is this one's, or none was named."""
-    shelf = client.services.shelf
+    saved_queues = client.services.saved_queues
     if not name:
         return None
     try:
-        row = find_session(shelf.store.sessions(), name)
-        return None if row.session == client.session else shelf.of(row)
+        row = find_session(saved_queues.store.sessions(), name)
+        return None if row.session == client.session else saved_queues.of(row)
     except SteersmanError as error:
         return _refused(error)
 
@@ -213,10 +213,10 @@ def _move(client: SessionClient, name: str, replaced: list[int], *, may_overfill
 
     One journal keeps both sessions in order, so nothing is gone before it is safe.
     """
-    shelf = client.services.shelf
+    saved_queues = client.services.saved_queues
     try:
-        with shelf.tended(name) as ask:
-            found = shelf.of(shelf.store.load(name).row)
+        with saved_queues.tended(name) as ask:
+            found = saved_queues.of(saved_queues.store.load(name).row)
             items = [
                 SavedItem(
                     content=item.text, status=item.state, user=item.user, attached=item.attached
@@ -250,7 +250,7 @@ def _go_there(client: SessionClient, found: Saved) -> Reply | None:
 def _throw_away(client: SessionClient, found: Saved) -> Reply:
     name = found.row.session
     try:
-        gone = client.services.shelf.discard(name)
+        gone = client.services.saved_queues.discard(name)
     except SteersmanError as error:
         return _refused(error)
     data = {"session": name, "withdrawn": [item.number for item in gone.items]}

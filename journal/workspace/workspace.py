@@ -59,17 +59,17 @@ def make_looker(
     blobs.fetch = git.fetch
     lender = borrowed.objects if borrowed else None
     side_file = place / f"side-{session}.json"
-    looker = WorkspaceScanner(git, blobs, prefix=prefix, side_file=side_file, lender=lender)
+    scanner = WorkspaceScanner(git, blobs, prefix=prefix, side_file=side_file, lender=lender)
     try:
-        looker.begin(borrowed, _earlier(place, index))
+        scanner.begin(borrowed, _earlier(place, index))
     except (
         GitFault,
         ValueError,
     ):  # an index that is torn, or of a kind we can't read: begin with none
         index.unlink(missing_ok=True)
-        looker = WorkspaceScanner(git, blobs, prefix=prefix, side_file=side_file)
-        looker.begin(None, None)
-    return looker
+        scanner = WorkspaceScanner(git, blobs, prefix=prefix, side_file=side_file)
+        scanner.begin(None, None)
+    return scanner
 
 
 def folds_case(names: Iterable[str], is_there: Callable[[str], bool]) -> bool:
@@ -136,7 +136,7 @@ class Workspace:
         self._git_folder = self._place / "git"
         self.heartbeat = Heartbeat(self._place / f"alive-{session}")
         self._blobs = BlobStore(self._git_folder / "objects")
-        self._looker: WorkspaceScanner | None = None
+        self._scanner: WorkspaceScanner | None = None
         self._is_ready = False
         self._why_blind = ""
         self._own: dict[str, PathState | None] = {}
@@ -168,22 +168,22 @@ class Workspace:
             self._tell(f"Changes by `{tool}` cannot be reverted: {reason_of(error)}")
 
     def _begin_command(self, call: OpenCall) -> None:
-        looker, others = self._ready_looker(), self._commands()
-        if looker is not None and others:
+        scanner, others = self._ready_looker(), self._commands()
+        if scanner is not None and others:
             newest = _newest(others)
             if number_of(call.turn) > number_of(
                 newest.turn
             ):  # what was until now is not its turn's
-                self._enter(looker, replace(newest, call=f"{newest.call}<{call.call}"))
-        elif looker is not None:
+                self._enter(scanner, replace(newest, call=f"{newest.call}<{call.call}"))
+        elif scanner is not None:
             try:
-                looker.catch_up()
+                scanner.catch_up()
                 self._own.clear()
-                self._tell_unreadable(looker)
+                self._tell_unreadable(scanner)
             except TooMuch as limit:
-                self._looker = looker = None
+                self._scanner = scanner = None
                 self._why_blind = f"the folder holds {limit}"
-        if looker is None:
+        if scanner is None:
             self._tell(
                 f"Changes by commands cannot be reverted here: {self._why_blind}. "
                 "Changes by `write` and `edit` can."
@@ -200,10 +200,10 @@ class Workspace:
                 touches = self._own_touches(call)
                 self._ledger.end(call, touches)
                 self._own |= {touch.path: touch.after for touch in touches}
-            elif self._looker is None:
+            elif self._scanner is None:
                 self._ledger.end(call, (), self._why_blind)
             else:
-                self._enter(self._looker, replace(call, turn=_newest(self._commands()).turn))
+                self._enter(self._scanner, replace(call, turn=_newest(self._commands()).turn))
         except (OSError, GitFault, TooMuch) as error:
             self._tell(f"Changes by `{call.tool}` cannot be reverted: {reason_of(error)}")
             with suppress(OSError):
@@ -212,10 +212,10 @@ class Workspace:
     def _commands(self) -> list[OpenCall]:
         return [call for call in self._ledger.open.values() if call.is_command]
 
-    def _enter(self, looker: WorkspaceScanner, call: OpenCall) -> None:
+    def _enter(self, scanner: WorkspaceScanner, call: OpenCall) -> None:
         """Look at the folder, and enter what changed since the last look, but for our own tools'."""
         touches: list[PathChange] = []
-        for path, was, after in looker.changes():
+        for path, was, after in scanner.changes():
             before = self._own.get(path, was)
             if before != after and not path.startswith(STAGING):
                 touches.append(
@@ -231,9 +231,9 @@ class Workspace:
                 )
         self._blobs.sync(state for touch in touches for state in (touch.before, touch.after))
         self._ledger.end(call, touches)
-        looker.settle()
+        scanner.settle()
         self._own.clear()
-        self.uncovered = tuple(looker.side.nested)
+        self.uncovered = tuple(scanner.side.nested)
 
     def _own_touches(self, call: OpenCall, *, is_unsure: bool = False) -> list[PathChange]:
         touches: list[PathChange] = []
@@ -262,13 +262,13 @@ class Workspace:
                 self._ledger.end(call, self._own_touches(call, is_unsure=True))
         if not commands:
             return
-        looker, newest = self._ready_looker(), _newest(commands)
-        changes = list(looker.changes()) if looker is not None and looker.has_looked else []
+        scanner, newest = self._ready_looker(), _newest(commands)
+        changes = list(scanner.changes()) if scanner is not None and scanner.has_looked else []
         touches = self.heartbeat.touches(self.folder, newest, changes)
         for call in commands:
             self._ledger.end(call, touches if call is newest else ())
-        if changes and looker is not None:
-            looker.settle()
+        if changes and scanner is not None:
+            scanner.settle()
 
     # Getting ready --------------------------------------------------------------------------------
 
@@ -296,16 +296,16 @@ class Workspace:
         if not self._is_ready:
             _ = self._ledger
             try:
-                self._looker = make_looker(
+                self._scanner = make_looker(
                     self._place, self.folder, self._session, self._blobs, self._environ
                 )
             except NotCovered as reason:
                 self._why_blind = str(reason)
             self._is_ready = True
-        return self._looker
+        return self._scanner
 
-    def _tell_unreadable(self, looker: WorkspaceScanner) -> None:
-        fresh = sorted(looker.unreadable - self._unread)
+    def _tell_unreadable(self, scanner: WorkspaceScanner) -> None:
+        fresh = sorted(scanner.unreadable - self._unread)
         if fresh:
             self._unread.update(fresh)
             more = f" and {len(fresh) - NAMED} more" if len(fresh) > NAMED else ""

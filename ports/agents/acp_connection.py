@@ -107,7 +107,7 @@ class AcpConnection:
         except ConnectionError:
             if self.pipe.result is not None:
                 await asyncio.wait([self.pipe.result], timeout=5.0)
-            why = f": {self.pipe.complaint}" if self.pipe.complaint else ""
+            why = f": {self.pipe.diagnostic}" if self.pipe.diagnostic else ""
             raise ModelError(f"the agent's process ended{why}") from None
         except TimeoutError:
             raise ModelError(

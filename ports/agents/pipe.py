@@ -41,7 +41,7 @@ class PipeProcess:
         )
         self._process: Process | None = None
         self.result: asyncio.Task[ProcessResult] | None = None
-        self.complaint = ""
+        self.diagnostic = ""
 
     async def start(
         self, processes: Processes, argv: tuple[str, ...], folder: Path, environ: dict[str, str]
@@ -130,7 +130,7 @@ class PipeProcess:
         for descriptor in (self._in, self._out):
             os.close(descriptor)
         self._in = self._out = -1
-        self.complaint = result.reason or _tail(self._folder / "err")
+        self.diagnostic = result.reason or _tail(self._folder / "err")
         shutil.rmtree(self._folder, ignore_errors=True)
         self._messages.put_nowait(None)
         return result

@@ -19,10 +19,11 @@ from ...machines.conversation import ChatMessage, Thought, Usage
 from .capacity import published_window
 from .endpoint import Endpoint, Patience, parse_base_url
 from .error_text import ServerErrorText
-from .exchange import Exchange, RetryPolicy, ServerFault
+from .exchange import Exchange
 from .loose_json import count, table, tables
 from .model import ModelRequest
 from .reply import AnswerBuilder
+from .retry import RetryPolicy, ServerFault
 from .served import ServedModel, ServedProvider
 
 _VERSION = "2023-06-01"
@@ -63,8 +64,8 @@ class AnthropicModel(ServedModel):
         url = f"{address.removesuffix('/v1')}/v1/messages"
         self._thinking = "" if thinking == "off" else thinking
         headers = {"anthropic-version": _VERSION, **({"x-api-key": key} if key else {})}
-        complaint = ServerErrorText(url=url, model=model, key=key, key_env=key_env)
-        endpoint = Endpoint(complaint, headers, patience or Patience())
+        diagnostic = ServerErrorText(url=url, model=model, key=key, key_env=key_env)
+        endpoint = Endpoint(diagnostic, headers, patience or Patience())
         exchange = Exchange(endpoint, retry or RetryPolicy(), _take_in)
         limit = max_tokens or _MAX_TOKENS
         super().__init__(exchange, model, host, name, temperature, limit)
@@ -157,7 +158,7 @@ def _wire_tool(name: str, description: str, schema: dict[str, Any]) -> dict[str,
     return {"name": name, "description": description, "input_schema": schema}
 
 
-def _take_in(event: dict[str, Any], reply: AnswerBuilder, complaint: ServerErrorText) -> None:
+def _take_in(event: dict[str, Any], reply: AnswerBuilder, diagnostic: ServerErrorText) -> None:
     """Take in one event of a stream; kinds that are not known are passed over, as the API asks."""
     index = count(event, "index")
     match event.get("type"):
@@ -177,11 +178,11 @@ def _take_in(event: dict[str, Any], reply: AnswerBuilder, complaint: ServerError
             used = _usage(table(event.get("usage")))
             reply.usage = used if used.input else replace(reply.usage, output=used.output)
         case "error":
-            raise _fault(event, complaint)
+            raise _fault(event, diagnostic)
         case str():
             return
         case _:
-            raise complaint.nonsense(json.dumps(event))
+            raise diagnostic.nonsense(json.dumps(event))
 
 
 def _stop(message: dict[str, Any], reply: AnswerBuilder) -> None:
@@ -221,10 +222,10 @@ def _take_in_delta(index: int, delta: dict[str, Any], reply: AnswerBuilder) -> N
             return
 
 
-def _fault(event: dict[str, Any], complaint: ServerErrorText) -> ServerFault:
+def _fault(event: dict[str, Any], diagnostic: ServerErrorText) -> ServerFault:
     status = _STATUS.get(str(table(event.get("error")).get("type")))
     body = json.dumps(event, ensure_ascii=False)
-    return complaint.status(status, body) if status else complaint.said(body)
+    return diagnostic.status(status, body) if status else diagnostic.said(body)
 
 
 def _usage(counts: dict[str, Any]) -> Usage:

@@ -13,10 +13,11 @@ from ...machines.conversation import ChatMessage, ToolSchema, Usage
 from .capacity import asked_window, published_window
 from .endpoint import Endpoint, Patience, is_loopback, parse_base_url
 from .error_text import ServerErrorText
-from .exchange import DONE, Exchange, RetryPolicy
+from .exchange import DONE, Exchange
 from .loose_json import count, table, tables
 from .model import ModelRequest
 from .reply import AnswerBuilder
+from .retry import RetryPolicy
 from .served import ServedModel, ServedProvider
 
 
@@ -51,8 +52,8 @@ class ChatModel(ServedModel):
         if thinking not in ("", "off"):
             self._extra["reasoning_effort"] = thinking
         headers = {"authorization": f"Bearer {key}"} if key else {}
-        complaint = ServerErrorText(url=url, model=model, key=key, key_env=key_env)
-        endpoint = Endpoint(complaint, headers, patience or Patience())
+        diagnostic = ServerErrorText(url=url, model=model, key=key, key_env=key_env)
+        endpoint = Endpoint(diagnostic, headers, patience or Patience())
         exchange = Exchange(endpoint, retry or RetryPolicy(), _take_in)
         super().__init__(exchange, model, host, name, temperature, max_tokens)
 
@@ -123,16 +124,16 @@ def _wire_tool(schema: ToolSchema) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _take_in(value: dict[str, Any], reply: AnswerBuilder, complaint: ServerErrorText) -> None:
+def _take_in(value: dict[str, Any], reply: AnswerBuilder, diagnostic: ServerErrorText) -> None:
     """Take in one chunk of a stream, or a whole answer, which differs only in a name."""
     if value is DONE:
         reply.stop_reason = reply.stop_reason or "stop"
         return
     if value.get("error"):
-        raise complaint.said(json.dumps(value, ensure_ascii=False))
+        raise diagnostic.said(json.dumps(value, ensure_ascii=False))
     usage = table(value.get("usage"))
     if not (isinstance(value.get("choices"), list) or usage or reply.is_begun):
-        raise complaint.nonsense(json.dumps(value))
+        raise diagnostic.nonsense(json.dumps(value))
     for choice in tables(value.get("choices")):
         if choice.get("index", 0) != 0:
             continue

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from ...machines.errors import ConfigError
 from ...machines.value import Value
 from .error_text import ServerErrorText
-from .exchange import parse_retry_after
+from .retry import parse_retry_after
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
@@ -69,9 +69,9 @@ class Endpoint:
     """Posts JSON to one URL and hands out the pieces of the answer; used on one asyncio loop."""
 
     def __init__(
-        self, complaint: ServerErrorText, headers: Mapping[str, str], patience: Patience
+        self, diagnostic: ServerErrorText, headers: Mapping[str, str], patience: Patience
     ) -> None:
-        self.complaint = complaint
+        self.diagnostic = diagnostic
         self._headers = dict(headers)
         self._patience = patience
         self._client: AsyncClient | None = None
@@ -84,9 +84,9 @@ class Endpoint:
 
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         try:
-            async with client.stream("POST", self.complaint.url, content=content) as response:
+            async with client.stream("POST", self.diagnostic.url, content=content) as response:
                 if response.status_code != 200:
-                    raise self.complaint.status(
+                    raise self.diagnostic.status(
                         response.status_code,
                         await _start_of(response),
                         parse_retry_after(response.headers.get("retry-after")),
@@ -98,7 +98,7 @@ class Endpoint:
                         async for _ in pieces:
                             continue
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise self.complaint.transport(error) from error
+            raise self.diagnostic.transport(error) from error
 
     async def get(self, url: str) -> Any:
         """Return the JSON at an address of the same server; none on any failure."""
@@ -127,7 +127,7 @@ class Endpoint:
     def _make_client(self) -> "AsyncClient":
         import httpx2
 
-        url = self.complaint.url
+        url = self.diagnostic.url
         return httpx2.AsyncClient(
             headers={"content-type": "application/json", **self._headers},
             timeout=httpx2.Timeout(

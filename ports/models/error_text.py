@@ -12,8 +12,8 @@ from typing import Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from ...machines.value import Value
-from .exchange import ServerFault
 from .loose_json import count, table
+from .retry import ServerFault
 
 _SHOWN = 200  # characters of a server's own words
 _BUSY = {

@@ -135,7 +135,7 @@ class Permissions:
         return hidden if any(is_hidden for _, is_hidden in hidden) else ()
 
 
-def misfit(rule: Rule, tool: str, arguments: dict[str, Any], folder: Path) -> str:
+def invalid_route(rule: Rule, tool: str, arguments: dict[str, Any], folder: Path) -> str:
     """Say why a rule does not cover a call; empty when it does."""
     subject = _subject(tool, arguments, folder)
     if not fnmatchcase(tool, rule.tool):

@@ -23,7 +23,7 @@ def place(tmp_path: Path) -> Generator[Place]:
     here = Place(tmp_path)
     yield here
     here.close()
-    said = "\n".join(chat.complaints for chat in here.chats)
+    said = "\n".join(chat.diagnostics for chat in here.chats)
     assert "Traceback" not in said, said
 
 

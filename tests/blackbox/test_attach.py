@@ -52,7 +52,7 @@ def test_a_second_terminal_takes_part(place: Place, serve, gate: Gate) -> None:
     assert bob.wait("result", name="inspect")["ok"]
     chat.kill()
     assert bob.ended() == 0
-    assert "resumes it" in bob.complaints
+    assert "resumes it" in bob.diagnostics
     ran = place.run("attach", "last")
     assert (ran.returncode, "steersman chat --resume" in ran.stderr) == (1, True)
 

@@ -35,7 +35,7 @@ def test_odd_lines_are_taken_as_well_as_can_be(place: Place, serve) -> None:
     assert errors.count("bad_line") == 3  # half an object, one without a text, one of a wrong kind
     assert "no_question" in errors
     assert chat.seen("rejected", reason="empty", text="")
-    assert chat.complaints == ""
+    assert chat.diagnostics == ""
     assert all(one["type"] != "not json" for one in chat.events)
 
 

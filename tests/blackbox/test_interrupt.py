@@ -175,7 +175,7 @@ def test_a_signal_leaves_in_order(place: Place, serve, gate: Gate, number, at: s
     assert chat.kinds()[-1] == "session_suspended"
     assert chat.kinds(*ORDER) == ([] if at == "idle" else ORDER)
     assert not wait_gone(tools, 1.0)
-    assert chat.complaints == ""
+    assert chat.diagnostics == ""
 
 
 @pytest.mark.parametrize(

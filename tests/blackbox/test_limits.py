@@ -72,7 +72,7 @@ def test_a_full_disk_is_told_and_loses_nothing(place: Place, serve) -> None:
     assert error["text"]
     assert error["hint"]
     assert chat.close() == 1
-    assert "Traceback" not in chat.complaints
+    assert "Traceback" not in chat.diagnostics
     accepted = {one["id"] for one in chat.seen("accepted")}
     assert accepted
     later = place.chat("--continue")

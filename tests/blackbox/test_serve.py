@@ -45,9 +45,9 @@ def test_a_session_over_http_needs_the_token(place: Place, serve) -> None:
         assert "text" in kinds
         stream.close()
         program.send_signal(signal.SIGTERM)
-        _, complaints = program.communicate(timeout=seconds(30))
+        _, diagnostics = program.communicate(timeout=seconds(30))
         assert program.returncode == 143
-        assert complaints == ""
+        assert diagnostics == ""
     finally:
         program.kill()
         program.communicate()

@@ -16,8 +16,8 @@ HEAD = 'name = "mine"\nbase = "steersman"\n'
 
 def read(text: str) -> Any:
     """Read a table from a text."""
-    document, complaints = parse_document("mine.toml", text.encode())
-    assert complaints == []
+    document, diagnostics = parse_document("mine.toml", text.encode())
+    assert diagnostics == []
     return read_table(document)
 
 

@@ -7,7 +7,7 @@ from queue import SimpleQueue
 from msgspec.structs import replace
 from support.patience import seconds
 
-from steersman.gateway.storage_limit import StorageLimit
+from steersman.gateway.retention import StorageLimit
 from steersman.journal.memory import MemoryStore
 from steersman.journal.store import Commit, SessionRow, StoredEntry
 

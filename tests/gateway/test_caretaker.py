@@ -28,7 +28,7 @@ def entries(host: Host, session: str) -> list[str]:
 def texts(host: Host, session: str) -> list[str]:
     """What a session's queue holds on disk."""
     row = host.store.load(session).row
-    return [one.text for one in host.shelf.of(row).items]
+    return [one.text for one in host.saved_queues.of(row).items]
 
 
 def test_only_changes_of_the_queue_are_journalled(left: tuple[Host, str]) -> None:
@@ -65,7 +65,7 @@ def test_the_limit_holds_and_a_key_counts_once(left: tuple[Host, str]) -> None:
     host, session = left
     conversation = host.tend(session)
     heard: list[str] = []
-    host.hub.subscribe(lambda event: heard.append(event["type"]))
+    host.event_bus.subscribe(lambda event: heard.append(event["type"]))
     for n in (1, 2, 2, 3, 4, 5):
         conversation.say(f"message {n}", client_id=f"key-{n}")
     host.runtime.leave(session)

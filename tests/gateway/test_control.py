@@ -121,7 +121,7 @@ def test_a_client_that_never_reads_is_cut_off(begin: Begin) -> None:
         with client.makefile("rb") as heard:
             assert b"ok" in heard.readline()
             for _ in range(number):
-                conversation.narrator.notice("x" * 1_000_000)
+                conversation.publisher.notice("x" * 1_000_000)
             other = remote_of(host, conversation)
             assert other.call("queue")["items"] == []
             other.close()

@@ -20,7 +20,7 @@ def test_a_session_that_is_about_to_be_let_go_is_not_open(
     talk = host.begin(tmp_path / "project")
     live = host.runtime.sessions[talk.session]
     heard: list[Event] = []
-    host.hub.subscribe(heard.append)
+    host.event_bus.subscribe(heard.append)
     actor, live.ref = live.ref, ThreadingActor.start()
     live.ref.stop(block=True)
 
@@ -54,7 +54,7 @@ def test_leaving_needs_no_thread_for_each_subagent(
         host.runtime.loop.set_default_executor, ThreadPoolExecutor(1)
     )
     ended = threading.Event()
-    host.hub.subscribe(lambda one: ended.set() if one["type"] == "child_ended" else None)
+    host.event_bus.subscribe(lambda one: ended.set() if one["type"] == "child_ended" else None)
     talk = host.begin(tmp_path / "project")
     talk.say("go")
     assert ended.wait(seconds(10))

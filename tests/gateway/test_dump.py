@@ -37,7 +37,7 @@ def test_live_and_stored_dumps_agree(begin: Begin, tmp_path: Path, moment: str) 
         (tmp_path / "answers.toml").write_text('[[answer]]\ntext = "never"\ndelay = inf\n')
     host = begin()
     came = {name: threading.Event() for name in ("turn_started", "turn_ended", "stopped")}
-    host.hub.subscribe(lambda event: came.get(event["type"], threading.Event()).set())
+    host.event_bus.subscribe(lambda event: came.get(event["type"], threading.Event()).set())
     conversation = host.begin(tmp_path)
     conversation.say("work")
     assert came["turn_started"].wait(seconds(20))

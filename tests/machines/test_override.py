@@ -23,15 +23,15 @@ STEER_CHILDREN = (RouteOutcome(to=("children.active",), what="steer"),)
 
 def in_front(*overrides: Override) -> Routes:
     """Put routes before the shipped ones; they must make sense."""
-    routes, misfits = put_in_front(STEERSMAN, overrides)
-    assert misfits == ()
+    routes, invalid_routes = put_in_front(STEERSMAN, overrides)
+    assert invalid_routes == ()
     return routes
 
 
 def misfits_of(*overrides: Override) -> list[tuple[int, str, str]]:
     """List what cannot be translated."""
-    _, misfits = put_in_front(STEERSMAN, overrides)
-    return [(one.route, one.key, one.message) for one in misfits]
+    _, invalid_routes = put_in_front(STEERSMAN, overrides)
+    return [(one.route, one.key, one.message) for one in invalid_routes]
 
 
 def said(routes: Routes, intent: str, situation: str) -> tuple[str, str, str, str]:
@@ -127,8 +127,8 @@ def test_a_route_that_nothing_carries_out_is_refused(
     route = Override(
         name="a", causes=(cause,), deliver=(RouteOutcome(to=(target,), what=what),), why="So."
     )
-    routes, misfits = put_in_front(STEERSMAN, [route])
-    assert misfits == ()
+    routes, invalid_routes = put_in_front(STEERSMAN, [route])
+    assert invalid_routes == ()
     faults = check_routes(routes.dispositions, routes.deliveries)
     told = [fault.message for fault in faults if fault.kind == "not-carried-out"]
     assert any(message.endswith(f"which nothing carries out: {reason}") for message in told)
@@ -306,8 +306,8 @@ def test_a_route_may_not_have_the_name_of_anothers_row() -> None:
 def test_all_misfits_are_told_at_once_and_nothing_is_changed() -> None:
     """Two wrong routes give two misfits, and the tables stay as they are."""
     good = Override(name="c", message=("converse",), deliver=STEER_CHILDREN)
-    routes, misfits = put_in_front(STEERSMAN, [Override(name="a"), good, Override(name="b")])
-    assert [one.route for one in misfits] == [0, 2]
+    routes, invalid_routes = put_in_front(STEERSMAN, [Override(name="a"), good, Override(name="b")])
+    assert [one.route for one in invalid_routes] == [0, 2]
     assert routes is STEERSMAN
 
 
@@ -317,9 +317,9 @@ def test_a_route_behind_one_that_takes_all_is_dead() -> None:
         name="a", message=("converse",), deliver=(RouteOutcome(to=("self",), what="queue"),)
     )
     second = Override(name="b", message=("converse",), deliver=STEER_CHILDREN)
-    _, misfits = put_in_front(STEERSMAN, [first, second])
+    _, invalid_routes = put_in_front(STEERSMAN, [first, second])
     message = "never decides anything: earlier routes match wherever it does"
-    assert misfits == (InvalidRoute(route=1, key="", message=message),)
+    assert invalid_routes == (InvalidRoute(route=1, key="", message=message),)
 
 
 @pytest.mark.parametrize(
@@ -389,8 +389,8 @@ def test_a_route_behind_one_that_takes_all_is_dead() -> None:
 )
 def test_an_unsafe_route_is_found_by_the_checker(route: Override, kind: str) -> None:
     """It can be translated, looked at and compared; the check of the result names the rule."""
-    routes, misfits = put_in_front(STEERSMAN, [route])
-    assert misfits == ()
+    routes, invalid_routes = put_in_front(STEERSMAN, [route])
+    assert invalid_routes == ()
     assert kind in {one.kind for one in check_routes(routes.dispositions, routes.deliveries)}
 
 
@@ -426,8 +426,8 @@ def test_whatever_is_accepted_is_safe(overrides: list[Override]) -> None:
 
     The look at the result is independent of the checker: every message, straight through both tables.
     """
-    routes, misfits = put_in_front(STEERSMAN, overrides)
-    if misfits or check_routes(routes.dispositions, routes.deliveries):
+    routes, invalid_routes = put_in_front(STEERSMAN, overrides)
+    if invalid_routes or check_routes(routes.dispositions, routes.deliveries):
         return
     for key in routes.dispositions.keys():
         row = routes.dispositions.decide(key)

@@ -10,8 +10,8 @@ from support.patience import seconds
 from steersman.machines.conversation import ChatMessage, ToolRequest, ToolSchema, Usage
 from steersman.machines.errors import ModelError
 from steersman.ports.models.anthropic import AnthropicModel, wire_turns
-from steersman.ports.models.exchange import RetryPolicy
 from steersman.ports.models.model import AnswerListener, ModelAnswer, ModelRequest
+from steersman.ports.models.retry import RetryPolicy
 
 USAGE = Usage(input=100, output=20, cache_read=60, cache_write=10)
 READ = ToolSchema(

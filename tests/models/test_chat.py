@@ -12,8 +12,8 @@ from steersman.machines.conversation import ChatMessage, ToolRequest, ToolSchema
 from steersman.machines.errors import ConfigError, ModelError
 from steersman.ports.models.chat import ChatModel, wire_messages
 from steersman.ports.models.endpoint import Patience
-from steersman.ports.models.exchange import RetryPolicy
 from steersman.ports.models.model import AnswerListener, ModelAnswer, ModelRequest
+from steersman.ports.models.retry import RetryPolicy
 
 USAGE = Usage(input=100, output=20, cache_read=60, reasoning=4)
 READ = ToolSchema(

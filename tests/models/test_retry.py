@@ -4,13 +4,8 @@ import asyncio
 
 import pytest
 
-from steersman.ports.models.exchange import (
-    RetryPolicy,
-    ServerFault,
-    parse_retry_after,
-    with_retries,
-)
 from steersman.ports.models.model import Pause
+from steersman.ports.models.retry import RetryPolicy, ServerFault, parse_retry_after, with_retries
 
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 

@@ -7,8 +7,8 @@ from support.patience import seconds
 from steersman.machines.errors import ModelError
 from steersman.ports.models.anthropic import AnthropicModel
 from steersman.ports.models.chat import ChatModel
-from steersman.ports.models.exchange import RetryPolicy
 from steersman.ports.models.model import Model
+from steersman.ports.models.retry import RetryPolicy
 from steersman.ports.models.trial import Trial, try_out
 
 CALL = {"tool": "report", "arguments": {"word": "ready"}}

@@ -42,7 +42,7 @@ _INTERRUPT, _TAKEN_BACK, _PERFORM = routing._interrupt, queueing.taken_back, led
 class Fault:
     """What is replaced by what, and a pattern of what the check says that must notice it."""
 
-    noticed: str
+    notice: str
     plants: tuple[Plant, ...]
 
 
@@ -199,5 +199,5 @@ def run_with(fault: Fault, seed: int, scenario: Callable[[int], Any] = Scenario)
         with planted_all(*fault.plants):
             scenario(seed).run()
     except AssertionError as found:
-        return re.search(fault.noticed, str(found)) is not None
+        return re.search(fault.notice, str(found)) is not None
     return False

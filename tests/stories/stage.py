@@ -80,7 +80,7 @@ class Stage:
         self.place.close()
         self.server.close()
         self.agent.close()
-        said = [chat.complaints for chat in self.place.chats]
+        said = [chat.diagnostics for chat in self.place.chats]
         said += ["\n".join(one.rows) for one in self.terminals]
         assert "Traceback" not in "\n".join(said), said
 

@@ -160,12 +160,12 @@ class Terminal:
     def _bar(self) -> str:
         return next((row for row in reversed(self.screen.display) if row.strip()), "")
 
-    def _wait(self, came: Callable[[], bool], complaint: str, timeout: float) -> None:
+    def _wait(self, came: Callable[[], bool], diagnostic: str, timeout: float) -> None:
         with self._change:
             is_there = self._change.wait_for(lambda: came() or self._is_over, seconds(timeout))
             if not (is_there and came()):
                 rows = "\n".join(self._rows())
-                raise AssertionError(f"{complaint} below row {self._mark}:\n{rows}")
+                raise AssertionError(f"{diagnostic} below row {self._mark}:\n{rows}")
 
     # The keys -------------------------------------------------------------------------------------
 

@@ -312,10 +312,10 @@ class Chat:
     def story(self) -> str:
         """Tell what happened, for a failed test."""
         said = "\n".join(json.dumps(one)[:400] for one in self.events)
-        return f"events:\n{said}\nstandard error:\n{self.complaints}"
+        return f"events:\n{said}\nstandard error:\n{self.diagnostics}"
 
     @property
-    def complaints(self) -> str:
+    def diagnostics(self) -> str:
         """What it wrote to standard error."""
         return "".join(self._complaints)
 

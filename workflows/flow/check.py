@@ -145,17 +145,17 @@ def check_file(path: Path, around: Surroundings) -> Checked:
             document=document, spec=None, config=None, faults=tuple(unreadable), warnings=()
         )
     reading = read_workflow(document)
-    spec, complaints = reading.spec, [*reading.complaints]
+    spec, diagnostics = reading.spec, [*reading.diagnostics]
     layer = with_included(settings_layer(document), spec, around.paths)
     config, of_config = try_load(around.paths, around.folder, around.environ, workflow=layer)
-    complaints += of_config
+    diagnostics += of_config
     faults = [*_agent_faults(spec, config), *inclusion_faults(spec, around.paths)]
-    complaints += complain(document, faults)
+    diagnostics += complain(document, faults)
     warnings = [*program_doubts(spec, around.folder, around.environ)]
     warnings += crowd_doubts(spec, config.delegation.max_children) if config is not None else ()
-    if not complaints:  # otherwise what is not used may well be what is misspelt
+    if not diagnostics:  # otherwise what is not used may well be what is misspelt
         warnings += doubts(spec, reading.uses)
-    found = _unique(complaints, document.file)
+    found = _unique(diagnostics, document.file)
     return Checked(
         document=document,
         spec=spec,
@@ -176,13 +176,18 @@ def checked_workflow(path: Path, around: Surroundings) -> tuple[WorkflowSpec, Co
     return checked.spec, checked.config
 
 
-def _unique(complaints: list[Diagnostic], file: str) -> tuple[Diagnostic, ...]:
+def _unique(diagnostics: list[Diagnostic], file: str) -> tuple[Diagnostic, ...]:
     """Tell each fault once, those of the workflow itself first, in the order of the text."""
     found: dict[tuple[str, int, int, str], Diagnostic] = {}
-    for complaint in complaints:
+    for diagnostic in diagnostics:
         found.setdefault(
-            (complaint.document.file, complaint.line, complaint.column, complaint.fault.message),
-            complaint,
+            (
+                diagnostic.document.file,
+                diagnostic.line,
+                diagnostic.column,
+                diagnostic.fault.message,
+            ),
+            diagnostic,
         )
     return tuple(
         sorted(found.values(), key=lambda one: (one.document.file != file, one.line, one.column))

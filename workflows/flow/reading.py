@@ -167,7 +167,7 @@ def _goal(line: GoalLine | None) -> GoalSpec | None:
     )
 
 
-def misfits(line: StepLine, number: int) -> Iterator[Problem]:
+def invalid_routes(line: StepLine, number: int) -> Iterator[Problem]:
     """Find what does not go together in a step."""
     where = ("step", number)
     kinds = _kinds(line)
@@ -469,8 +469,8 @@ _ABSENT = {
 
 def load_workflow(path: Path) -> WorkflowSpec:
     """Read a workflow's file. Raises one `ConfigError` that tells every fault of it."""
-    document, complaints = read_document(path)
-    return _whole(document, complaints)
+    document, diagnostics = read_document(path)
+    return _whole(document, diagnostics)
 
 
 def parse_workflow(file: str, source: str) -> WorkflowSpec:
@@ -478,12 +478,12 @@ def parse_workflow(file: str, source: str) -> WorkflowSpec:
     return _whole(*parse_document(file, source.encode()))
 
 
-def _whole(document: Document, complaints: list[Diagnostic]) -> WorkflowSpec:
-    if complaints:
-        raise config_error(complaints)
+def _whole(document: Document, diagnostics: list[Diagnostic]) -> WorkflowSpec:
+    if diagnostics:
+        raise config_error(diagnostics)
     reading = read_workflow(document)
-    if reading.complaints:
-        raise config_error(reading.complaints)
+    if reading.diagnostics:
+        raise config_error(reading.diagnostics)
     return reading.spec
 
 
@@ -492,7 +492,7 @@ class Reading(Value):
 
     spec: WorkflowSpec
     uses: list[TemplateUse]
-    complaints: list[Diagnostic]
+    diagnostics: list[Diagnostic]
 
 
 def read_workflow(document: Document) -> Reading:
@@ -503,11 +503,11 @@ def read_workflow(document: Document) -> Reading:
     uses = _template_uses(spec)
     faults += _faults_together(spec, uses, declared.broken)
     for line, number in zip(declared.file.step, declared.numbers, strict=True):
-        faults += misfits(line, number)
-    complaints = [_with_reason(complaint) for complaint in check_layer(layer, _KNOWN)]
-    complaints += complain(document, faults)
-    found = sorted(complaints, key=lambda one: (one.line, one.column))
-    return Reading(spec=_with_handles(spec, uses), uses=uses, complaints=found)
+        faults += invalid_routes(line, number)
+    diagnostics = [_with_reason(diagnostic) for diagnostic in check_layer(layer, _KNOWN)]
+    diagnostics += complain(document, faults)
+    found = sorted(diagnostics, key=lambda one: (one.line, one.column))
+    return Reading(spec=_with_handles(spec, uses), uses=uses, diagnostics=found)
 
 
 def _declared(document: Document) -> tuple[Salvaged, list[Problem]]:
@@ -523,12 +523,12 @@ def _declared(document: Document) -> tuple[Salvaged, list[Problem]]:
         return salvage(own, wrong), [translated(fault) for fault in faults]
 
 
-def _with_reason(complaint: Diagnostic) -> Diagnostic:
+def _with_reason(diagnostic: Diagnostic) -> Diagnostic:
     """Say why a table of another kind is not there, to those who look for it."""
-    hint = _ABSENT.get(dotted(complaint.fault.where), "")
-    if not (hint and complaint.fault.is_unknown):
-        return complaint
-    return replace(complaint, fault=replace(complaint.fault, hint=hint))
+    hint = _ABSENT.get(dotted(diagnostic.fault.where), "")
+    if not (hint and diagnostic.fault.is_unknown):
+        return diagnostic
+    return replace(diagnostic, fault=replace(diagnostic.fault, hint=hint))
 
 
 def settings_layer(document: Document) -> Document:
