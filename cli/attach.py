@@ -9,12 +9,9 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
 
 from ..gateway.attached import AttachedSession
-from ..gateway.conversation import Conversation
 from ..gateway.home import find_session
-from ..gateway.host import Host
 from ..gateway.launch_options import LaunchOptions
 from ..gateway.redaction import Redactor
 from ..gateway.router import EventBus
@@ -91,18 +88,13 @@ def attach(
     notices.append(
         f"Attached to session {row.session} of process {owner.pid}; /exit leaves it running."
     )
-    here: Any = AttachedHost(paths, config, LaunchOptions(agent=row.agent), notices)
+    here = AttachedHost(paths, config, LaunchOptions(agent=row.agent), notices)
     options = ChatOptions(folder=Path(row.folder), is_json=is_json, is_plain=is_plain)
     face = _face(options, environ)
     try:
         with leave_on_signals():
-            code = face(
-                cast(Host, here),
-                lambda: cast(
-                    Conversation, here.open(row.session, owner, user or getpass.getuser())
-                ),
-                options,
-            )
+            who = user or getpass.getuser()
+            code = face(here, lambda: here.open(row.session, owner, who), options)
     except SignalHandler as leaving:
         code = leaving.exit_code
     finally:

@@ -13,9 +13,8 @@ from contextlib import contextmanager
 from types import FrameType
 
 from ..gateway.commands.talk import stop
-from ..gateway.conversation import Conversation
 from ..gateway.events.contract import Event, is_aside
-from ..gateway.host import Host
+from ..gateway.interface import ChatHost, ChatSession
 from ..gateway.terminal import clean
 from .following import StartedTurns
 from .options import ChatOptions
@@ -58,7 +57,7 @@ class _Watch:
             self._printer.write(asked(event))
 
 
-def talk_in_lines(host: Host, open_it: Callable[[], Conversation], options: ChatOptions) -> int:
+def talk_in_lines(host: ChatHost, open_it: Callable[[], ChatSession], options: ChatOptions) -> int:
     """Talk until the person leaves."""
     printer = Printer(sys.stdout)
     watch = _Watch(printer)
@@ -85,7 +84,7 @@ def talk_in_lines(host: Host, open_it: Callable[[], Conversation], options: Chat
         printer.close()
 
 
-def _listen(conversation: Conversation, watch: _Watch, printer: Printer) -> None:
+def _listen(conversation: ChatSession, watch: _Watch, printer: Printer) -> None:
     with _control_c(watch):
         while True:
             try:
@@ -98,7 +97,7 @@ def _listen(conversation: Conversation, watch: _Watch, printer: Printer) -> None
                 conversation.run(stop())
 
 
-def _take(conversation: Conversation, watch: _Watch, line: str) -> bool:
+def _take(conversation: ChatSession, watch: _Watch, line: str) -> bool:
     """Obey a line; True when it asked to leave."""
     question = watch.questions.first
     if question is not None and answered(conversation, question, line):

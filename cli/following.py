@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from ..gateway.conversation import Conversation
 from ..gateway.events.contract import Event, QueueEvent, is_aside
+from ..gateway.interface import ChatSession
 
 
 class HeldNotice:
@@ -110,7 +110,7 @@ class IdleWaiter:
         if event["type"] in ENDINGS:
             self._changed.set()
 
-    def wait(self, conversation: Conversation) -> None:
+    def wait(self, conversation: ChatSession) -> None:
         """Block until nothing runs and no waiting message will start on its own."""
         while not self.is_broken and not conversation.is_quiet():
             self._changed.wait(self.pause)

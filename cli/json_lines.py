@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from ..gateway.commands.registry import call
-from ..gateway.conversation import Conversation
 from ..gateway.events.contract import Event
-from ..gateway.host import Host
+from ..gateway.interface import ChatHost, ChatSession
 from ..machines.messages import Answer
 from .following import IdleWaiter
 from .options import ChatOptions
@@ -27,7 +26,7 @@ class Lines:
     `takes_words`: some questions are answered with words of one's own.
     """
 
-    def __init__(self, conversation: Conversation, *, takes_words: bool = False) -> None:
+    def __init__(self, conversation: ChatSession, *, takes_words: bool = False) -> None:
         self.conversation = conversation
         self._takes_words = takes_words
         self._questions: set[str] = set()
@@ -130,7 +129,7 @@ def _object(line: str) -> dict[str, Any] | None:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def talk_json(host: Host, open_it: Callable[[], Conversation], options: ChatOptions) -> int:
+def talk_json(host: ChatHost, open_it: Callable[[], ChatSession], options: ChatOptions) -> int:
     """Talk until the input ends and everything is done."""
     speak_utf8()
     printer = Printer(sys.stdout)
@@ -163,7 +162,7 @@ def speak_utf8() -> None:
         reconfigure(encoding="utf-8", errors="replace")
 
 
-def preface(host: Host, conversation: Conversation) -> None:
+def preface(host: ChatHost, conversation: ChatSession) -> None:
     """Say what the start has to say."""
     if host.choice is not None:
         conversation.publisher.notice(host.choice.line)

@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ..gateway.conversation import Conversation
-from ..gateway.host import Host
+from ..gateway.interface import ChatHost, ChatSession
 from ..machines.errors import UsageError
 from ..machines.value import Value
 
@@ -54,7 +53,7 @@ class ChatOptions(Value):
     is_debug: bool = False
 
 
-Face = Callable[[Host, Callable[[], Conversation], ChatOptions], int]
+Face = Callable[[ChatHost, Callable[[], ChatSession], ChatOptions], int]
 """Opens the conversation, talks, and returns the exit code; `SignalHandler` may be raised in it."""
 
 

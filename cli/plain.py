@@ -14,10 +14,9 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from ..gateway.acknowledgement import reverted_text
-from ..gateway.conversation import Conversation
 from ..gateway.events.contract import Event, is_aside
 from ..gateway.formats import call_words, progress_text
-from ..gateway.host import Host
+from ..gateway.interface import ChatHost, ChatSession
 from ..gateway.saved_queues import announce
 from ..gateway.terminal import clean
 from ..machines.errors import UsageError
@@ -132,7 +131,7 @@ def _brief(arguments: Mapping[str, Any]) -> str:
     return line if len(line) <= 100 else f"{line[:97]}..."
 
 
-def talk_plain(host: Host, open_it: Callable[[], Conversation], options: ChatOptions) -> int:
+def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: ChatOptions) -> int:
     """Say it, or every line of the input, wait until all is done, leave."""
     if options.message:
         options = replace(options, message=with_piped(options.message))
@@ -199,7 +198,7 @@ def _is_watched() -> bool:
     return sys.stdout.isatty() or sys.stderr.isatty()
 
 
-def _say_all(conversation: Conversation, options: ChatOptions) -> None:
+def _say_all(conversation: ChatSession, options: ChatOptions) -> None:
     if options.message:
         conversation.say(options.message)
         return

@@ -17,8 +17,7 @@ from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.data_structures import Size
 
-from ..gateway.conversation import Conversation
-from ..gateway.host import Host
+from ..gateway.interface import ChatHost, ChatSession
 from .options import ChatOptions
 from .printer import forget
 from .screen.appearance import Appearance
@@ -75,7 +74,7 @@ class StdoutRedirect(TextIOBase):
         return len(text)
 
 
-def talk_at_prompt(host: Host, open_it: Callable[[], Conversation], options: ChatOptions) -> int:
+def talk_at_prompt(host: ChatHost, open_it: Callable[[], ChatSession], options: ChatOptions) -> int:
     """Talk until the person leaves."""
     look = Appearance.of(os.environ)
     with ExitStack() as stack:
@@ -95,7 +94,7 @@ def talk_at_prompt(host: Host, open_it: Callable[[], Conversation], options: Cha
         return code
 
 
-def _screen(host: Host, look: Appearance) -> Screen:
+def _screen(host: ChatHost, look: Appearance) -> Screen:
     stream = sys.stdout
 
     def size() -> Size:
@@ -122,9 +121,9 @@ def _papers(screen: Screen) -> Generator[None]:
 
 
 def _converse(
-    host: Host,
+    host: ChatHost,
     screen: Screen,
-    conversation: Conversation,
+    conversation: ChatSession,
     speaker: MessageSender,
     options: ChatOptions,
 ) -> int:
@@ -165,7 +164,7 @@ def _converse(
             screen.canvas.drain()
 
 
-def _greet(host: Host, screen: Screen) -> None:
+def _greet(host: ChatHost, screen: Screen) -> None:
     screen.status.agent = host.launch.agent or host.config.default_agent
     if host.choice is not None:
         screen.write(f"{host.choice.line}\n")

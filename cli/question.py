@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..gateway.conversation import Conversation
 from ..gateway.events.contract import Event, QuestionEvent
 from ..gateway.formats import call_words
+from ..gateway.interface import ChatSession
 from ..gateway.terminal import clean
 
 CHOICES = {
@@ -86,7 +86,7 @@ def answering(question: QuestionEvent, text: str) -> tuple[str, str] | None:
     return (choice, "") if is_choice else None
 
 
-def answered(conversation: Conversation, question: QuestionEvent, text: str) -> bool:
+def answered(conversation: ChatSession, question: QuestionEvent, text: str) -> bool:
     """Take a text that answers the open question; anything else is a message."""
     answer = answering(question, text)
     if answer is not None:

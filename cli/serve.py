@@ -16,7 +16,7 @@ from typing import Any
 
 from ..gateway.conversation import Conversation
 from ..gateway.events.contract import Event
-from ..gateway.host import Host
+from ..gateway.interface import ChatHost, ChatSession
 from ..machines.errors import UsageError
 from .chat import chat
 from .json_lines import Lines, preface
@@ -67,9 +67,16 @@ class RequestHandler(BaseHTTPRequestHandler):
     timeout = 60.0
 
     def __init__(
-        self, token: str, log: RequestLog, lines: Lines, done: threading.Event, *rest: Any
+        self,
+        *rest: Any,
+        token: str,
+        log: RequestLog,
+        lines: Lines,
+        inspect: Callable[[], dict[str, Any]],
+        done: threading.Event,
     ) -> None:
         self._token, self._log, self._lines, self._done = token, log, lines, done
+        self._inspect = inspect
         super().__init__(*rest)
 
     def do_GET(self) -> None:
@@ -80,7 +87,7 @@ class RequestHandler(BaseHTTPRequestHandler):
             case "/events":
                 self._stream()
             case "/inspect":
-                self._answer(200, self._lines.conversation.inspect())
+                self._answer(200, self._inspect())
             case _:
                 self._answer(404, {"error": "there are /events, /inspect and /messages"})
 
@@ -162,19 +169,26 @@ def serve(options: ChatOptions, environ: Mapping[str, str], host: str, port: int
 
 
 def _serve(
-    host: Host, open_it: Callable[[], Conversation], options: ChatOptions, *, port: int
+    host: ChatHost, open_it: Callable[[], ChatSession], options: ChatOptions, *, port: int
 ) -> int:
     """Be a face like the others: open the session, talk, leave."""
     log, done, token = RequestLog(), threading.Event(), secrets.token_urlsafe(32)
     host.event_bus.subscribe(log.hear)
     conversation = open_it()
+    assert isinstance(conversation, Conversation)  # only sessions of this process are served
     lines = Lines(conversation)
     host.event_bus.subscribe(lines.hear)
     preface(host, conversation)
+    handler = partial(
+        RequestHandler,
+        token=token,
+        log=log,
+        lines=lines,
+        inspect=conversation.inspect,
+        done=done,
+    )
     try:
-        server = ThreadingHTTPServer(
-            ("127.0.0.1", port), partial(RequestHandler, token, log, lines, done)
-        )
+        server = ThreadingHTTPServer(("127.0.0.1", port), handler)
     except OSError as error:
         raise UsageError(f"port {port}: {error.strerror}", "choose another --port") from None
     server.daemon_threads = True

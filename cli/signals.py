@@ -11,17 +11,17 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 
-from ..gateway.attached import AttachedSession
 from ..gateway.conversation import Conversation
+from ..gateway.interface import ChatSession
 from ..journal.store import SessionRow
 from ..machines.errors import StoreError
 
 # The line on leaving: what was saved, and how to go on --------------------------------------------
 
 
-def farewell(conversation: Conversation | AttachedSession, *, is_kept: bool = True) -> str:
+def farewell(conversation: ChatSession, *, is_kept: bool = True) -> str:
     """Say it of a session that was just let go of; `is_kept` is false where nothing is on disk."""
-    if isinstance(conversation, AttachedSession):  # its owner goes on
+    if not isinstance(conversation, Conversation):  # its owner goes on
         return f"Session {conversation.session} continues in its own program."
     if not is_kept:
         return "Nothing is saved: auto_queue.persistence.enabled is false."

@@ -14,8 +14,8 @@ from ...gateway.commands.command import Reply
 from ...gateway.commands.queue import edit_queue, pop_queue
 from ...gateway.commands.registry import NAMES
 from ...gateway.commands.talk import stop
-from ...gateway.conversation import Conversation
 from ...gateway.events.contract import QuestionEvent, QueueItem
+from ...gateway.interface import ChatSession
 from ...machines.disposition import Intent
 from ...machines.value import Value
 from ..question import answering
@@ -138,7 +138,7 @@ class InputLine:
         self,
         buffer: Buffer,
         screen: Screen,
-        conversation: Conversation,
+        conversation: ChatSession,
         speaker: MessageSender,
         leave: Callable[[], None],
         on_loop: Callable[[Callable[[], None]], None],

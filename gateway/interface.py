@@ -1,0 +1,93 @@
+"""What an interface talks to: a session and its program, in this process or in another one."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from ..machines.classification import Classification
+from ..machines.messages import Answer
+from ..ports.models.choice import Choice
+from ..workflows.config import Config
+from ..workflows.paths import Paths
+from .commands.command import CommandCall, Reply
+from .events.translation import EventPublisher
+from .launch_options import LaunchOptions
+from .router import EventBus
+
+
+class ChatSession(Protocol):
+    """A session as an interface has it: `Conversation` here, `AttachedSession` for one elsewhere."""
+
+    session: str
+    user: str
+
+    @property
+    def publisher(self) -> EventPublisher:
+        """What publishes events of this session that no actor knows of."""
+        ...
+
+    def say(
+        self, text: str, explicit: str = "auto", client_id: str = "", user: str = ""
+    ) -> Reply | None:
+        """Say something; returns a reply for a slash command, else nothing: events tell the rest."""
+        ...
+
+    def run(self, call: CommandCall, client_id: str = "", user: str = "") -> Reply | None:
+        """Carry out a command; none where events tell what became of it."""
+        ...
+
+    def classify(self, text: str) -> Classification:
+        """Classify a text without sending it."""
+        ...
+
+    def would_stop(self, text: str) -> bool:
+        """Whether a text is a command, or says to stop, rather than something to talk about."""
+        ...
+
+    def answer(self, question: str, choice: str, reason: str = "") -> bool:
+        """Answer a question: `choice` is allow, always or deny. False when it is not open."""
+        ...
+
+    def ask(self, message: Answer) -> dict[str, Any]:
+        """Send an answer and return what the session replies."""
+        ...
+
+    def is_quiet(self) -> bool:
+        """Whether nothing runs and no queued item will start automatically."""
+        ...
+
+    def can_ask(self) -> bool:
+        """Whether a person can answer questions."""
+        ...
+
+    def stop_asking(self) -> None:
+        """Stop asking: from now on, every call that needs a question is denied."""
+        ...
+
+    def leave(self, cause: str = "exit") -> None:
+        """End the interface's part: a session of this process is left, one elsewhere goes on."""
+        ...
+
+
+class ChatHost(Protocol):
+    """The program around an interface: `Host`, or `AttachedHost` for a session elsewhere."""
+
+    paths: Paths
+    config: Config
+    launch: LaunchOptions
+    notices: list[str]
+    event_bus: EventBus
+
+    @property
+    def choice(self) -> Choice | None:
+        """The model that was chosen last, and why; none where that is not known."""
+        ...
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether what happens here is on disk, and there at the next start."""
+        ...
+
+    def close(self) -> None:
+        """Leave all sessions, or hang up. Idempotent."""
+        ...
