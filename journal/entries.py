@@ -21,43 +21,39 @@ from ..machines.policy import RoutesChoice
 from ..machines.value import Value
 
 
-class BaseEntry(Value):
-    """Base of all journal entries."""
-
-
-class SessionEntry(BaseEntry):
+class SessionEntry(Value):
     """Something about the session as a whole: its life, what people chose in it, stops."""
 
 
-class QueueEntry(BaseEntry):
+class QueueEntry(Value):
     """Something about the queue: its messages, and what becomes of them until a turn takes them."""
 
 
-class TurnEntry(BaseEntry):
+class TurnEntry(Value):
     """Something about a turn, its model calls or its tool calls."""
 
     turn: str
 
 
-class ChildEntry(BaseEntry):
+class ChildEntry(Value):
     """Something about a child, in its parent's journal; the child has its own journal, too."""
 
     child: str
 
 
-class GoalEntry(BaseEntry):
+class GoalEntry(Value):
     """Something about a goal."""
 
     goal: str
 
 
-class RevertEntry(BaseEntry):
+class RevertEntry(Value):
     """Something about a revert, which restores files."""
 
     id: str
 
 
-class RunEntry(BaseEntry):
+class RunEntry(Value):
     """Something about a workflow's run.
 
     `turn` is the turn of the session that the run is. `index` counts a step's items from 0; a step
