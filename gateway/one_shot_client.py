@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .conversation import Conversation
 
 
-PATIENCE = 5.0
+PATIENCE = 15.0
 """Seconds that one owner may take to open its socket, or to let go."""
 LIMIT = 180.0
 """Seconds after which owners that come and go are given up on."""
@@ -73,7 +73,9 @@ class OneShotClient:
         deadline = limit
         while True:
             owner = self._store.owner(self._session)
-            if owner is not None and owner.node != node:
+            if owner is None:  # the next owner gets its full time
+                node, deadline = "", limit
+            elif owner.node != node:
                 node, deadline = owner.node, min(limit, time.monotonic() + PATIENCE)
             try:
                 if owner is not None:
