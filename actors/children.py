@@ -82,7 +82,7 @@ class ChildSlot(Struct, kw_only=True):
             self.is_closing = self.tell(Finalize(cause=child.state))
         elif child.state == "stopping":
             self.tell(Interrupt(cause="parent", epoch=child.cancelled))
-        else:
+        elif child.is_at_work:
             self.tell(ResumeQueue())
 
 

@@ -45,6 +45,7 @@ FOUND = {
     1002477: "a session's actor dies because two copies of its queue differ",
     72000216: "a child is opened again before its first opening has been answered",
     1377723505: "a child is resumed whose session had ended before a crash that its parent forgot it in",
+    1190415042: "a stopped child whose actor fails resumes its own children",
     1002135: "a finalized child is resumed after a crash, and stays owned",
 }
 CHUNK = 100
