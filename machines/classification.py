@@ -2,8 +2,10 @@
 
 An explicit choice by the sender decides at once, then a slash command. Otherwise the words do: an
 interrupt word anywhere in the prose makes an interrupt, whatever surrounds it; beside nothing but
-filler it is a bare one. A message asks for a revert only where the words leave no doubt. What
-counts as a word of prose is `classification.py`'s business, which words count is `classification.py`'s.
+filler it is a bare one. A message asks for a revert only where the words leave no doubt.
+
+The module has three parts: the text is cut into tokens, configured words are found among them, and
+these decide the intent. Each is a handful of passes over the text, linear in its length.
 """
 
 import re
@@ -19,13 +21,11 @@ from msgspec import Struct
 from .disposition import Intent
 from .value import Value
 
-# Which words of a text a person says, as opposed to shows -----------------------------------------
+# Tokens -------------------------------------------------------------------------------------------
 # A word counts only as prose. What stands in code marks, quotes, tags, web addresses, paths, dotted
 # or hyphenated names, identifiers, calls and flags is shown, not said: it becomes a token that
 # equals no word. Letters are compared after NFKC and case folding, so full-width, ligature and
 # capital forms are the same; any punctuation separates words.
-#
-# Everything is a handful of passes over the text, each linear in its length, whatever the text.
 
 
 _SHOWN: Final = "\0"
@@ -38,8 +38,6 @@ class Token(NamedTuple):
     text: str
     before_colon: bool = False
 
-
-# Letter forms -------------------------------------------------------------------------------------
 
 # Invisible characters inside a word, and variation selectors, which follow emoji.
 _INVISIBLE: Final = "\u00ad\u200c\u200d\u2060\ufeff" + "".join(map(chr, range(0xFE00, 0xFE10)))
@@ -71,8 +69,6 @@ def _composed(piece: str) -> str:
     composed = unicodedata.normalize("NFKC", piece)
     return composed if len(composed) <= 4 * len(piece) else piece
 
-
-# Passages that are shown --------------------------------------------------------------------------
 
 _FENCE: Final = re.compile(
     r"```.*?(?:```|\Z)|^ {0,3}~~~.*?(?:^ {0,3}~~~|\Z)", re.DOTALL | re.MULTILINE
@@ -128,18 +124,11 @@ def _without_quoted(text: str, pattern: re.Pattern[str]) -> str:
                 start = mark.start()
         elif mark.lastgroup == "end":
             start = -1
-        elif mark.lastgroup == "close" or _also_closes(mark):
+        elif mark.lastgroup == "close" or mark.group() == '"':  # which is its own partner
             kept += (text[done:start], f" {_SHOWN} ")
             done, start = mark.end(), -1
     return "".join((*kept, text[done:])) if done else text
 
-
-def _also_closes(mark: re.Match[str]) -> bool:
-    """Tell whether a mark that could open also closes: the double quote, its own partner."""
-    return mark.group() == '"'
-
-
-# Words --------------------------------------------------------------------------------------------
 
 # Scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, kana, Han.
 _UNSPACED: Final = (
@@ -214,7 +203,7 @@ def _word(part: str, before_colon: bool) -> Iterator[Token]:
         yield Token(core, before_colon)
 
 
-# The words that decide: interrupt, steer and filler words, ready to be looked up ------------------
+# Keywords -----------------------------------------------------------------------------------------
 # An entry may be a phrase ("no wait"); the longest phrase that fits wins, and among equally long
 # ones an interrupt word before a steer word before filler. An entry that ends in a colon
 # ("correction:") counts only before a colon. Steer words count as filler, too.
@@ -284,7 +273,10 @@ class Keywords:
     def _unspaced(self) -> re.Pattern[str] | None:
         """Find entries in scripts without spaces, the longest first; none if there are none."""
         entries = (*self.interrupt, *self.steer, *self.filler)
-        parts = sorted({part for entry in entries for part in unspaced(entry)}, key=_longest)
+        parts = sorted(
+            {part for entry in entries for part in unspaced(entry)},
+            key=lambda part: (-len(part), part),
+        )
         return re.compile("|".join(map(re.escape, parts))) if parts else None
 
     @cached_property
@@ -314,9 +306,7 @@ class Keywords:
         return by_first
 
 
-def _longest(part: str) -> tuple[int, str]:
-    """Sort longest first, then by spelling so that the order is stable."""
-    return -len(part), part
+# Classification -----------------------------------------------------------------------------------
 
 
 Revert = Literal["", "turn", "last"]
@@ -361,7 +351,7 @@ class _Reading(Struct, kw_only=True):
 
     @property
     def revert(self) -> Revert:
-        """Say what to restore: nothing if more is said, the lesser thing where both are named."""
+        """What to restore: nothing if more is said, the lesser thing where both are named."""
         if self.says_more:
             return ""
         return "last" if self.reverts_last else "turn" if self.reverts_turn else ""
@@ -390,7 +380,7 @@ def classify(
 
 
 def addressee(text: str) -> tuple[str, str]:
-    """Part the `@NAME TEXT` of a steer into name and text; without a name the first is empty."""
+    """Split the `@NAME TEXT` of a steer into name and text; without a name the first is empty."""
     found = _ADDRESS.match(text)
     return (found[1], text[found.end() :]) if found else ("", text)
 

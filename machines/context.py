@@ -1,6 +1,6 @@
 """How full a model's window is, and what can be spared of a conversation that no longer fits.
 
-Tokens are counted by whoever has a tokenizer, the server; between two answers they are estimated,
+The server, which has the tokenizer, counts tokens; between two answers they are estimated,
 four characters each. Pure.
 """
 
@@ -78,7 +78,7 @@ def pruned(
     The newest ones are spared, and only shortened if that is not enough. Returns the messages up to
     the last that changed, and how many results were left out or shortened.
     """
-    results = [index for index, one in enumerate(conversation) if one.role == "tool"]
+    results = [index for index, message in enumerate(conversation) if message.role == "tool"]
     changed = list(conversation)
     wanted = tokens * CHARACTERS
     last = count = 0

@@ -1,4 +1,4 @@
-"""What a model sees and says: messages, requested tool calls, usage.
+"""A conversation as a model sees it: messages, attached files, requested tool calls, usage.
 
 A conversation is a tuple of `ChatMessage`, oldest first, and is only ever appended to.
 Names of the usage fields follow OpenTelemetry's `gen_ai.usage.*` attributes.
@@ -15,6 +15,8 @@ from msgspec import field
 from .value import Value
 
 Role = Literal["user", "assistant", "tool"]
+
+_TICKS = re.compile(r"`+")
 
 
 class ToolRequest(Value):
@@ -34,7 +36,7 @@ class ToolRequest(Value):
 class Thought(Value):
     """What a model thought before it answered, as its API wants it back: word for word, with its seal.
 
-    `sealed` is what nobody but the API can read, in place of a text.
+    `sealed` is what only the API can read, in place of a text.
     """
 
     text: str = ""
@@ -98,23 +100,21 @@ class Usage(Value):
 
 
 class ToolSchema(Value):
-    """What a model is told about a tool; `parameters` is a JSON Schema of type object."""
+    """A tool as a model sees it; `parameters` is a JSON Schema of type object."""
 
     name: str
     description: str
     parameters: dict[str, Any]
 
 
-# What a person attached to a message by `@path`, as it was when they said it ----------------------
-
-
-_TICKS = re.compile(r"`+")
+# Attachments --------------------------------------------------------------------------------------
 
 
 class Attachment(Value):
-    """One file or folder; `text` is what the model reads of it, empty if it was not attached.
+    """A file or folder that a person attached by `@path`, as it was when the message was sent.
 
-    `size` is in words (`1.2 kB`); `note` says what was left out, or why it was not attached.
+    `text` is what the model reads of it, empty if it was not attached; `size` is in words (`1.2 kB`);
+    `note` says what was left out, or why it was not attached.
     """
 
     path: str
@@ -132,13 +132,13 @@ def rendered(attached: Sequence[Attachment]) -> str:
     return "".join(f"\n\n{_block(file)}" for file in attached)
 
 
-def _block(one: Attachment) -> str:
-    if one.is_refused:
-        return f"[Not attached: {one.path}: {one.note}]"
-    note = f", {one.note}" if one.note else ""
-    longest = max((len(ticks) for ticks in _TICKS.findall(one.text)), default=0)
+def _block(file: Attachment) -> str:
+    if file.is_refused:
+        return f"[Not attached: {file.path}: {file.note}]"
+    note = f", {file.note}" if file.note else ""
+    longest = max((len(ticks) for ticks in _TICKS.findall(file.text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"[Attached: {one.path}{note}]\n{fence}\n{one.text}\n{fence}"
+    return f"[Attached: {file.path}{note}]\n{fence}\n{file.text}\n{fence}"
 
 
 def told(attached: Sequence[Attachment]) -> str:
@@ -149,5 +149,5 @@ def told(attached: Sequence[Attachment]) -> str:
     return "\n".join(lines)
 
 
-def _brief(one: Attachment) -> str:
-    return f"{one.path} ({', '.join(filter(None, (one.size, one.note)))})"
+def _brief(file: Attachment) -> str:
+    return f"{file.path} ({', '.join(filter(None, (file.size, file.note)))})"

@@ -1,4 +1,4 @@
-"""Routes of one's own: what people write as `[[route]]`, put in front of a pair of tables.
+"""Custom routes: what people write as `[[route]]`, put in front of a pair of tables.
 
 A route is for a message, or for a cause. One for a message says when it applies and who then gets
 what; it becomes a row of the first table. Where a cause of the second table has just this reach, the
@@ -6,7 +6,7 @@ row names it; otherwise the route brings a cause of its own, with rows for it. A
 becomes rows of the second table.
 
 A route without `when.session` applies wherever what it asks for is possible. Everything that cannot
-be translated is told at once, with the place in the route; whether the result is safe is for
+be translated is reported at once, with the place in the route; whether the result is safe is for
 `route_check.py` to say.
 """
 
@@ -257,7 +257,7 @@ def _ack(route: Override, action: Action) -> str:
 
 
 def _reach(route: Override) -> dict[Relation, Delivery]:
-    """Say who gets what; the first that names somebody wins."""
+    """Map each relation to what it gets; the first delivery that names it wins."""
     reach: dict[Relation, Delivery] = {}
     for gift in route.deliver:
         for target in gift.to:

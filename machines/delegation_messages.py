@@ -1,7 +1,7 @@
-"""Messages and effects of delegation: between a session, its child supervisor, and its children.
+"""Messages and effects of delegation, between a session, its child supervisor and its children.
 
 The child supervisor is the one authority on a session's children, as the queue is on messages. A
-child is a session; what it does is heard through its journal, once that is durable.
+child is a session; what it does is reported through its journal, once that is durable.
 """
 
 from typing import Any, ClassVar, Literal
@@ -21,7 +21,7 @@ ReportKind = Literal["ended", "stopped", "closed", "steered", "missed"]
 class Delegate(Message):
     """A tool call of turn `turn` gives a task to a child; its result is the call's.
 
-    `lineage` are the epochs of the session's ancestors under which the turn began, nearest first.
+    `ancestors` are the epochs of the session's ancestors under which the turn began, nearest first.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM
@@ -68,7 +68,7 @@ class OpenChild(Value):
 
 
 class CloseChild(Value):
-    """Let go of a child's session: nobody owns it any more."""
+    """Close a child's session, and release its lease."""
 
     session: str
 
@@ -182,10 +182,10 @@ class AnswerOffer(Message):
 
 
 class ChildOpened(Message):
-    """A child's session is open: `start` starts its actor, `entry` is what a new one is told first.
+    """A child's session is open: `start` starts its actor, `entry` is the first of a new journal.
 
     For a session that was opened before: `has_task` says whether its task reached it, `is_over`
-    whether it has ended for good, `last` what it said last, if it has nothing more to do.
+    whether it has ended permanently, `last` its last report, if it has nothing more to do.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM

@@ -9,8 +9,8 @@ Each cause is raised by the program, and asks for the relations of the session: 
 places. A cell that nothing asks is in `NEVER_ASKED`, with the reason; a row may not promise anything
 there (`route_check.py`).
 
-A row that spares somebody says why. A turn that is cancelled ends, which is a cause of its own
-(`turn_end`), and not one by which anybody else is stopped.
+A row that spares a recipient says why. A turn that is cancelled ends, which is a cause of its own
+(`turn_end`), and not one that stops another session.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from .routing import Row, Table, when
 
 
 class Cause(StrEnum):
-    """Why something is to be told."""
+    """What raises a delivery."""
 
     STOP = "stop"  # /stop, Esc, an explicit interrupt
     NEW = "new"  # /new
@@ -32,7 +32,7 @@ class Cause(StrEnum):
     TIMEOUT = "timeout"  # a child's time limit, at the child itself
     BUDGET = "budget"  # a session's limit of tokens, cost or time
     PARENT = "parent"  # the parent cancels this session
-    FINALIZE = "finalize"  # the session ends for good
+    FINALIZE = "finalize"  # the session ends permanently
     TURN_END = "turn_end"  # a turn ended, for whatever reason
     STEER = "steer"  # a steer for the turn itself
     STEER_THROUGH = "steer_through"  # a steer for those the turn waits for
@@ -40,7 +40,7 @@ class Cause(StrEnum):
 
 
 class Relation(StrEnum):
-    """Who somebody is to the session at which a cause arises."""
+    """What a recipient is to the session at which a cause arises."""
 
     SELF = "self"
     PARENT = "parent"
@@ -52,16 +52,16 @@ class Relation(StrEnum):
 
 
 class Delivery(StrEnum):
-    """What somebody gets."""
+    """What a recipient gets."""
 
     CANCEL = "cancel"  # the running turn ends now and can be resumed
-    FINALIZE = "finalize"  # the session ends for good
+    FINALIZE = "finalize"  # the session ends permanently
     STEER = "steer"  # the text, at the next boundary
     NONE = "none"
 
 
 class DeliveryRow(Row):
-    """One rule; `why` explains it, and must not be empty where somebody is spared."""
+    """One rule; `why` explains it, and must not be empty where a recipient is spared."""
 
     action: Delivery
     why: str
@@ -71,7 +71,7 @@ ENDS: Final = (Delivery.CANCEL, Delivery.FINALIZE)
 """What ends a turn or a child."""
 
 FINAL: Final = (Cause.NEW, Cause.FINALIZE)
-"""Causes by which the session itself ends for good."""
+"""Causes by which the session itself ends permanently."""
 
 STEERS: Final = (Cause.STEER, Cause.STEER_THROUGH, Cause.STEER_NAMED)
 """The causes that carry a text; so does the cause that a route for a message brings."""

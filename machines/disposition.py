@@ -1,13 +1,13 @@
 """What becomes of a message: the first routing table.
 
-What was said (`Intent`) meets what the session does (`Situation`) and what it was told to do with
-messages (`BusyMode`, `Strategy`, `AutoQueue`), and becomes an `Action`. The rows stand in the order
+A message's `Intent`, what the session does (`Situation`) and its settings for messages (`BusyMode`,
+`Strategy`, `AutoQueue`) decide the message's `Action`. The rows stand in the order
 of precedence: an explicit choice, a slash command, the strategy `always`, an interrupt word (unless
 the strategy is `never`), auto-queue, the busy mode. An action that stops or steers names a `Cause`;
 whom that reaches is the second table's business (`delivery.py`).
 
 Two rules carry the rest. Talk never stops a child: while a child works in the foreground, talk
-does not even stop the turn that waits for it. And whoever wants work to stop is heard, whatever
+does not even stop the turn that waits for it. And a message that wants work to stop stops it, whatever
 the mode.
 """
 
@@ -45,7 +45,7 @@ class Situation(StrEnum):
     DELEGATING = "delegating"  # a turn waits for a child in the foreground
     INTERRUPTING = "interrupting"  # a turn is being stopped
     OVERTAKEN = "overtaken"  # said before a stop that was served first, whatever runs now
-    FINALIZING = "finalizing"  # the session ends for good
+    FINALIZING = "finalizing"  # the session ends permanently
 
 
 class BusyMode(StrEnum):
@@ -114,7 +114,7 @@ LATE_ACK: Final = "next_turn"
 """Instead of a row's own: what the row said had become impossible when the message arrived."""
 
 ACKNOWLEDGED: Final = (Action.QUEUE, Action.STEER, Action.INTERRUPT, Action.REFUSE)
-"""Actions after which the sender is told something; a turn that starts and a command show themselves."""
+"""Actions that are acknowledged to the sender; a turn that starts and a command are visible anyway."""
 
 _TALK: Final = (Intent.CONVERSE, Intent.STEER_WORD)
 _CANCEL: Final = (Intent.INTERRUPT_BARE, Intent.REVERT)

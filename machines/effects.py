@@ -1,6 +1,6 @@
 """Effects: what actors ask of the outside world, as values.
 
-An actor never performs them. The session hands them to the performer after the entries that ask for
+An actor never performs them. The session hands them to the effect executor after the entries that ask for
 them are durable, and only if `epoch` is still the turn's; results come back as messages.
 """
 

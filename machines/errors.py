@@ -12,7 +12,7 @@
     │   ├── StoreTooOld                          written before the first release
     │   ├── StoreFailed                          an I/O error: the store accepts nothing until reopened
     │   ├── UnknownSession                       no session has this id
-    │   └── LeaseLost                            somebody else took the session over
+    │   └── LeaseLost                            another process took the session over
     ├── ModelError                      exit 1   a model did not answer usefully
     ├── TemplateError                   exit 1   a template of a workflow cannot be filled in
     └── ToolError                       exit 1   a tool cannot do what it was asked
@@ -98,7 +98,7 @@ class UnknownSession(StoreError):
 
 
 class LeaseLost(StoreError):
-    """Somebody else took the session over; this owner's commits are refused."""
+    """Another process took the session over; this owner's commits are refused."""
 
 
 class ModelError(SteersmanError):

@@ -1,8 +1,8 @@
 """What would become of a message, and why: both tables asked without anything being done.
 
 The same answer serves the dry run (`steersman routes explain`), the comparison of two tables and the
-replay of a session under another one. `Company` says who is around a session; where it is not
-known, a relation stands for whoever there may be.
+replay of a session under another one. A `Recipient` is a session or goal that a cause may reach; where
+the recipients are not known, each relation stands for those that there may be.
 """
 
 from collections.abc import Iterable, Mapping
@@ -55,28 +55,28 @@ SITUATIONS: Final[Mapping[str, str]] = {
 
 
 class Recipient(Value):
-    """Somebody around a session."""
+    """What a cause at a session may reach: the session, a child, a side talk, a goal."""
 
     name: str
     relation: Relation
 
 
 class Receipt(Value):
-    """What one of them gets, and the row that says so."""
+    """What one recipient gets, and the row that says so."""
 
     who: Recipient
     row: DeliveryRow
 
 
 class Explanation(Value):
-    """The row that decides about a message, and what its cause gives to whom; empty without one."""
+    """The row that decides about a message, and what each recipient gets; empty without a cause."""
 
     row: DispositionRow
     receipts: tuple[Receipt, ...] = ()
 
     @property
     def given(self) -> tuple[Receipt, ...]:
-        """Return what is really given to somebody."""
+        """Return the receipts of those that get something."""
         return tuple(receipt for receipt in self.receipts if receipt.row.action != Delivery.NONE)
 
     @property
@@ -87,7 +87,7 @@ class Explanation(Value):
 
 
 def everybody(situation: str) -> tuple[Recipient, ...]:
-    """Return a companion for each relation that there may be in a situation, the session first."""
+    """Return a recipient for each relation that there may be in a situation, the session first."""
     there = {
         "delegating": (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD),
         "accompanied": (Relation.BACKGROUND_CHILD,),
@@ -100,7 +100,7 @@ def everybody(situation: str) -> tuple[Recipient, ...]:
 
 
 def explain(routes: Routes, key: tuple[str, ...], company: Iterable[Recipient]) -> Explanation:
-    """Ask the first table about a message, then the second about everybody around.
+    """Ask the first table about a message, then the second about each recipient.
 
     `key` is a combination of the first table: intent, situation, busy, strategy, auto_queue. Raises
     `MachineError` where a table has no answer.

@@ -1,10 +1,10 @@
 """Messages and effects of goals: between people, a session, its goal, and the judge.
 
-Who wants a session to work for a goal tells it `SetGoal`, and is answered with a dictionary: `ok`, and
+A client that wants a session to work for a goal sends it `SetGoal`. The reply is a dictionary: `ok`, and
 the goal's id or the `reason` why not. From then on the goal's state is `SessionRecord.goals`, whose
 `current` ends up achieved, impossible, cleared or paused in every case.
 
-The message that goes on with a goal is the queue's to decide (`orders.GoalMessage`); it is taken back
+The queue decides about the message that continues a goal (`GoalMessage`); it is taken back
 there as soon as the goal is not pursued any more.
 """
 

@@ -1,7 +1,7 @@
-"""What the actors of one session tell each other: frozen values, each with its lane.
+"""Messages between the actors of one session: frozen values, each with its lane.
 
 They share one record (`actors/ledger.py`), so no message carries a copy of state. A message says what
-somebody wants; whoever receives it looks at the record as it is then.
+its sender wants; the receiver looks at the record as it is then.
 """
 
 from typing import Any, ClassVar

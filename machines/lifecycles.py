@@ -14,7 +14,7 @@ CHILD = Machine(
     initial="running",
     states=(
         State(name="running", doc="It takes messages."),
-        State(name="stopping", doc="It was told to end, alone or because a sibling failed."),
+        State(name="stopping", doc="It was asked to end, alone or because a sibling failed."),
         State(name="suspended", doc="It has failed; its mailbox is kept for the restart."),
         State(name="ended", doc="It has ended.", is_final=True),
         State(
@@ -190,7 +190,7 @@ JUDGE = Machine(
 
 # The machine of a queue item: one message that a person sent, from arrival to its end -------------
 # A steer is an item, too: it waits, pending, for a boundary of the turn that it names, or of the
-# children that it was handed on to. What is offered never runs by itself.
+# children that it was handed on to. An offered item never runs automatically.
 
 
 ITEM = Machine(
@@ -240,7 +240,7 @@ ITEM = Machine(
 )
 
 
-# The queue's machine: whether what waits may run by itself ----------------------------------------
+# The queue's machine: whether waiting messages may run automatically ------------------------------
 
 
 QUEUE = Machine(
@@ -269,7 +269,7 @@ QUEUE = Machine(
 
 
 # The machine of a tool call: an intent that is durable before anything starts, and one result
-# A crash between the two leaves `unknown`: shown, told to the model, and never run again by itself.
+# A crash between the two leaves `unknown`: shown, reported to the model, and never run again unasked.
 
 
 CALL = Machine(
@@ -442,9 +442,9 @@ SESSION = Machine(
 
 
 # The goal's machine: work that goes on over many turns, until a judge says that it is done --------
-# A goal ends in every case: it is achieved, it is found impossible, it is cleared, or it pauses, by
-# itself or because somebody said so. Whatever pauses it is a reason that people are told. Only a person
-# lets a paused goal go on, and that grants its budget anew.
+# A goal ends in every case: it is achieved, it is found impossible, it is cleared, or it pauses,
+# automatically or because a person asked for it. The reason of each pause is shown. Only a person
+# resumes a paused goal, and that grants its budget once more.
 
 
 GOAL = Machine(

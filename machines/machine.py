@@ -1,10 +1,12 @@
-"""The data of a state machine, and nothing else.
+"""State machines: how one is declared, and what an event does in it.
 
 A machine is declared once, as data. The shared `transitions.Machine`, the diagram, the static checks,
-the tests and the docs are all made from it. See `machine.py` for what it does with an event.
+the tests and the docs are all made from it. The shape is the field's (David Harel, "Statecharts", 1987;
+OTP's gen_statem; xstate): states, events, guards, and effects that a step names and its owner performs.
 
-The shape is the field's (David Harel, "Statecharts", 1987; OTP's gen_statem; xstate): states, events,
-guards, and effects that are asked for by name and performed by somebody else.
+A step is pure. An event that is not accepted is a `Refusal`, which is an answer and changes nothing.
+Since the space of states, events and facts is finite, each answer is worked out once, through
+`transitions`, and then looked up.
 """
 
 from collections.abc import Callable, Mapping
@@ -69,14 +71,10 @@ class Machine(Value):
         return tuple(state.name for state in self.states if not state.is_final)
 
 
-# One step of a machine: what an event does in a state, as a value ---------------------------------
+# Steps --------------------------------------------------------------------------------------------
 # The rows of a `Machine` become a flat `transitions.Machine`, built once for each machine and
 # shared by all that are in one of its states. Nothing is ever attached to it (`add_model` costs
 # kilobytes a model): an event is fired on a throw-away slotted model that holds the state.
-#
-# A step is pure. It performs nothing, it only names the effects that its owner carries out. An event
-# that is not accepted is a `Refusal`, which is an answer and changes nothing. Since it is pure over a
-# finite space, each answer is worked out once, through `transitions`, and then looked up.
 #
 # The shared machine keeps no state between steps, so steps of different threads do not meet; two
 # threads that build the same machine at once build it twice, and one copy stays.
@@ -85,8 +83,7 @@ class Machine(Value):
 class Step(Value):
     """An accepted event: the state afterwards and the effects asked for, in order.
 
-    `ignored` is non-empty where the machine declares that the event does nothing there, and says
-    why.
+    `ignored` says why, where the machine declares that the event does nothing there.
     """
 
     state: str

@@ -104,7 +104,7 @@ class QueueChange(Message):
     """A change of the queue that a person asked for: `op` with its number, text or position.
 
     `position` counts from 1 among what waits or was interrupted. `to`: the child to steer, `parent`,
-    or whoever works; the session finds out `for_children`.
+    or empty for what is at work; the session finds out `for_children`.
     """
 
     lane: ClassVar[Lane] = Lane.CONTROL
@@ -170,7 +170,7 @@ class Suspend(Message):
 
 
 class Finalize(Message):
-    """End the session for good; happens once."""
+    """End the session permanently; happens once."""
 
     lane: ClassVar[Lane] = Lane.CONTROL
     cause: str = "user"

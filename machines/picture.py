@@ -120,11 +120,11 @@ def lay_out(machine: Machine) -> Layout:
         chain: list[Spot] = [arrow.source, *_passed(arrow, row_of), arrow.dest]
         for spot in chain[1:-1]:
             layers[spot[1] if isinstance(spot, tuple) else 0].append(spot)
-        for one, other in itertools.pairwise(chain):
-            near.setdefault(one, []).append(other)
-            near.setdefault(other, []).append(one)
+        for end, other in itertools.pairwise(chain):
+            near.setdefault(end, []).append(other)
+            near.setdefault(other, []).append(end)
     at, columns = _columns(layers, near)
-    ways = {one: tuple(at[spot] for spot in _passed(one, row_of)) for one in arrows}
+    ways = {arrow: tuple(at[spot] for spot in _passed(arrow, row_of)) for arrow in arrows}
     places = {name: (at[name], row) for name, row in row_of.items()}
     return Layout(places=places, arrows=arrows, ways=ways, columns=columns, rows=len(layers))
 
@@ -145,7 +145,7 @@ def _columns(
     for sweep in range(_SWEEPS + 1):
         for layer in layers if sweep % 2 == 0 else reversed(layers):
             if sweep:
-                layer.sort(key=lambda spot: _middle([at[one] for one in near[spot]], at[spot]))
+                layer.sort(key=lambda spot: _middle([at[other] for other in near[spot]], at[spot]))
             left = (widest - sum(map(_width, layer))) / 2
             for spot in layer:
                 at[spot] = left + _width(spot) / 2
@@ -213,15 +213,15 @@ def picture(machine: Machine, *current: str) -> str:
     """Draw a machine as an SVG document, with the states in `current` lit."""
     layout = lay_out(machine)
     ports = _ports(layout)
-    drawn = [_arrow_of_picture(one, layout, ports) for one in layout.arrows]
+    drawn = [_arrow_of_picture(arrow, layout, ports) for arrow in layout.arrows]
     lines = [path for path, _, _ in drawn]
     lines += _start(machine, layout)
     for state in machine.states:
         is_final = state.name in machine.final
         lines += _box(state.name, layout, state.name in current, is_final, state.doc)
     taken: list[Area] = [(*_center(name, layout), BOX, HEIGHT + 4) for name in layout.places]
-    for one, (_, x, y) in zip(layout.arrows, drawn, strict=True):
-        lines += _labels(one.labels, x, y, taken)
+    for arrow, (_, x, y) in zip(layout.arrows, drawn, strict=True):
+        lines += _labels(arrow.labels, x, y, taken)
     width = math.ceil(layout.columns * (BOX + GAP)) + 2 * PAD
     height = math.ceil(max(y + high / 2 for _, y, _, high in taken)) + PAD // 2
     head = [
@@ -246,10 +246,10 @@ def _at(column: float, row: float, layout: Layout) -> Point:
 def _step(layout: Layout) -> float:
     """Return how far one layer is below the other: what stands between them must fit."""
     lines: dict[int, int] = {}
-    for one in layout.arrows:
-        if not layout.ways[one]:
-            gap = min(layout.places[one.source][1], layout.places[one.dest][1])
-            lines[gap] = lines.get(gap, 0) + len(one.labels)
+    for arrow in layout.arrows:
+        if not layout.ways[arrow]:
+            gap = min(layout.places[arrow.source][1], layout.places[arrow.dest][1])
+            lines[gap] = lines.get(gap, 0) + len(arrow.labels)
     return max(STEP, HEIGHT + 40 + LINE * max(lines.values(), default=0))
 
 
@@ -287,17 +287,17 @@ def _ports(layout: Layout) -> dict[tuple[Arrow, str], float]:
     Returns by how many pixels each end, named by its state, is off the middle.
     """
     sides: dict[tuple[str, bool], list[tuple[float, Arrow]]] = {}
-    for one in layout.arrows:
-        way = layout.ways[one]
-        for here, there, toward in ((one.source, one.dest, 0), (one.dest, one.source, -1)):
+    for arrow in layout.arrows:
+        way = layout.ways[arrow]
+        for here, there, toward in ((arrow.source, arrow.dest, 0), (arrow.dest, arrow.source, -1)):
             x = way[toward] if way else layout.places[there][0]
             is_below = layout.places[there][1] >= layout.places[here][1]
-            sides.setdefault((here, is_below), []).append((x, one))
+            sides.setdefault((here, is_below), []).append((x, arrow))
     found: dict[tuple[Arrow, str], float] = {}
     for (state, _), ends in sides.items():
         gap = BOX * 0.8 / (len(ends) + 1)
-        for at, (_, one) in enumerate(sorted(ends, key=lambda end: end[0]), 1):
-            found[one, state] = at * gap - BOX * 0.4
+        for at, (_, arrow) in enumerate(sorted(ends, key=lambda end: end[0]), 1):
+            found[arrow, state] = at * gap - BOX * 0.4
     return found
 
 
@@ -351,7 +351,7 @@ def _labels(labels: tuple[str, ...], x: float, y: float, taken: list[Area]) -> I
     high = len(labels) * LINE
     for far in itertools.count(0, 4):
         tries = (y + far, y - far)
-        free = [one for one in tries if not _covers((x, one, wide, high), taken)]
+        free = [middle for middle in tries if not _covers((x, middle, wide, high), taken)]
         if free:
             y = free[0]
             break

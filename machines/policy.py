@@ -1,4 +1,4 @@
-"""What a session goes by: the settings that decide what a message does."""
+"""Settings of a session: what a message does, what may be delegated, and how much may be used. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .value import Value
 class CompactionPolicy(Value):
     """When older turns are summed up: from `at` of the window on, keeping `keep` of it as it is.
 
-    Both are shares, 0 to 1; `is_auto`: without being asked. `window` counts tokens, 0 if nobody knows;
+    Both are shares, 0 to 1; `is_auto`: without being asked. `window` counts tokens, 0 if it is not known;
     `overhead` those of instructions and tools.
     """
 
@@ -47,7 +47,7 @@ class DelegationPolicy(Value):
 class GoalPolicy(Value):
     """What goals go by. Budgets: turns, tokens and minutes, none for no limit; in seconds the rest.
 
-    `gates_decide`: when the gates succeed the goal is achieved, and nobody is asked. A pause after so
+    `gates_decide`: when the gates succeed the goal is achieved, and no judge is asked. A pause after so
     many failures in a row, of the judge and of turns; 0: never. `backoff` is the pause after the second
     idle turn in a row; it doubles up to `backoff_limit`. `max_wait` bounds what a judge waits for.
     """
@@ -74,7 +74,7 @@ class RoutesChoice(Value):
 
 
 class Policy(Value):
-    """One session's settings, from config and flags; `can_ask`: somebody can answer questions."""
+    """One session's settings, from config and flags; `can_ask`: a person can answer questions."""
 
     busy_mode: Literal["interrupt", "steer", "queue"] = "interrupt"
     strategy: Literal["keyword", "always", "never"] = "keyword"
@@ -86,16 +86,16 @@ class Policy(Value):
     steer_while_streaming: Literal["wait", "cut"] = "wait"
 
 
-# How much may be used: limits, and the account that is kept of what was. Pure ---------------------
+# Limits and usage ---------------------------------------------------------------------------------
 # An account belongs to a session, or to one of its turns, and has the account above it: what a child
 # uses is used by its parent, too. A call is reserved before it is made, here and above, and settled when
 # it is known what it took; so several children at work cannot use the same rest.
 
 
-# What a model call costs. Prices are configured; nothing here knows any ---------------------------
-
-
 MILLION = 1_000_000
+
+ANSWER = 1_000
+"""Tokens that are reserved for an answer, at least."""
 
 
 class Price(Value):
@@ -118,10 +118,6 @@ class Price(Value):
             + usage.output * self.output
         )
         return whole / MILLION
-
-
-ANSWER = 1_000
-"""Tokens that are reserved for an answer, at least."""
 
 
 class Limits(Value):

@@ -1,4 +1,8 @@
-"""What comes back from the ports: results as messages, each with its turn and epoch."""
+"""Results of the ports as messages: of models, tools, restores and external agents.
+
+An external agent's work is to the turn one tool call, `AGENT_TOOL`. The calls of the agent within it
+are journalled as those of any agent, but started by it and not by us.
+"""
 
 from msgspec import field
 
@@ -43,7 +47,7 @@ class ModelNoticed(Message):
 
 
 class ModelAnswered(Message):
-    """A whole answer; `window` is how many tokens the model can look at, 0 where nobody says."""
+    """A whole answer; `window` is how many tokens the model can look at, 0 where it is not known."""
 
     turn: str
     epoch: int
@@ -84,7 +88,7 @@ class ToolFinished(Message):
 
     `status` is ok, failed, timed_out or killed; `progress` is (done, total, unit, note) or none.
     `errors` is what a workflow's command wrote to its standard error, `is_cut` that `text` is not
-    all that it said.
+    all of its output.
     """
 
     turn: str
@@ -126,9 +130,8 @@ class RestoreEnded(Message):
     notes: tuple[str, ...] = ()
 
 
-# What an external agent tells while it works on a prompt, and what it is told ---------------------
-# To the turn its work is one tool call, `agent`. What the agent does within it is reported as calls of
-# its own: journalled as those of any agent, but started by it and not by us. `call` is the turn's call.
+# External agents ----------------------------------------------------------------------------------
+# `call` is the turn's call of `AGENT_TOOL`, `inner` a call of the agent within it.
 
 
 AGENT_TOOL = "agent"

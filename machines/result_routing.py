@@ -2,7 +2,7 @@
 
 A child ends when it likes, and its parent may by then wait for it, do something else, be stopping, or
 be gone. A result never starts anything that a person did not ask for: where nothing runs it is
-offered, and waits until somebody steers, keeps or drops it.
+offered, and waits until a person steers, keeps or drops it.
 """
 
 from enum import StrEnum
@@ -19,14 +19,14 @@ class Awaited(StrEnum):
     BUSY = "busy"  # a turn runs that takes in what comes at its boundaries
     ENDING = "ending"  # a turn is being stopped
     IDLE = "idle"  # nothing runs
-    OVER = "over"  # the parent ends for good
+    OVER = "over"  # the parent ends permanently
 
 
 class SessionOwner(StrEnum):
     """Whose session the parent is."""
 
     PERSON = "person"
-    AGENT = "agent"  # itself a child: nobody is there to be offered anything
+    AGENT = "agent"  # itself a child: there is no person to offer anything to
 
 
 class Return(StrEnum):
@@ -34,7 +34,7 @@ class Return(StrEnum):
 
     ANSWER = "answer"  # it is the tool call's result
     BOUNDARY = "boundary"  # it enters the running turn at its next boundary
-    OFFER = "offer"  # it waits in the queue, and never runs by itself
+    OFFER = "offer"  # it waits in the queue, and never runs automatically
     RUN = "run"  # it is the parent's next message
     KEEP = "keep"  # it stays with the child's record
 
@@ -57,7 +57,7 @@ DEFAULT_RETURNS: Final = Table(
     },
     (
         ReturnRow(
-            name="nobody-left",
+            name="parent-over",
             when=when(parent=Awaited.OVER),
             action=Return.KEEP,
             why="The session that asked for it has ended.",

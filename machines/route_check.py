@@ -1,8 +1,8 @@
 """Proofs about the two routing tables, by looking at every combination.
 
 - Totality: each combination has a row; no row is dead, that is, decides nothing.
-- Talk kills nobody: no chain that starts with a conversational message ends in the cancel or
-  finalize of anybody but the turn it was said to. A chain runs through both tables: a message has a
+- Talk stops no other session: no chain that starts with a conversational message ends in the cancel or
+  finalize of anything but the turn it was sent to. A chain runs through both tables: a message has a
   cause, the cause reaches relations, a cancelled turn ends, and that is the next cause; a child
   that is steered has its own deliveries.
 - Cancels reach all: where a person wants work to stop (`CANCELS`), it ends for the session and for
@@ -12,8 +12,8 @@
 - Control is never dropped: a message that wants to stop or command something is refused only while
   the session is being finalized, and then with a reason. While anything runs it stops it, unless the
   strategy is `never` and only words ask for it.
-- No steer is lost: somebody who is there takes it in.
-- Rows do what they say: an interrupt stops the turn, a steer steers somebody, and no row asks for
+- No steer is lost: a recipient that exists takes it in.
+- Rows do what they say: an interrupt stops the turn, a steer has a recipient, and no row asks for
   what cannot be: to run a message beside a running turn, or to steer where none runs.
 - What the table promises is what runs: no delivery that nothing carries out (`NEVER_ASKED`), and no
   row that decides only what never arises.
@@ -23,7 +23,7 @@ The rules look at every cause that the program raises (`ASKED_BY`), also at thos
 a steer that names a child, limits of time and tokens, the end of a turn.
 
 Every fault names a counterexample and a hint. Faults of a kind in `SAFETY` break a promise to people,
-so a table that has them may be looked at and compared, and used by whoever says that it is meant; all
+so a table that has them may be looked at and compared, and used by a person who confirms it; all
 others are mistakes.
 """
 
@@ -48,16 +48,72 @@ from .disposition import (
 from .machine_check import MachineFault
 from .routing import Key, Table
 
-# What the routing tables promise, against what runs; a part of `route_check.py` -------------------
-# A delivery that nothing at run time carries out, a row that no cause or message reaches, and an
-# acknowledgement that contradicts what is done are mistakes, whether or not anybody is harmed.
-
-
 Dispositions = Table[DispositionRow]
 Deliveries = Table[DeliveryRow]
 
 BELOW: Final = (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD, Relation.SIDE_TALK)
 """The relations that are sessions below this one."""
+
+CONVERSATIONAL: Final = (
+    Intent.CONVERSE,
+    Intent.STEER_WORD,
+    Intent.INTERRUPT_MORE,
+    Intent.EXPLICIT_QUEUE,
+    Intent.EXPLICIT_STEER,
+)
+"""Intents that may stop the turn itself and pause the session's own goal, and nothing else."""
+
+CONTROL: Final = (
+    Intent.INTERRUPT_BARE,
+    Intent.REVERT,
+    Intent.EXPLICIT_INTERRUPT,
+    Intent.COMMAND,
+)
+"""Intents that are never dropped."""
+
+CANCELS: Final = (
+    Cause.STOP,
+    Cause.NEW,
+    Cause.BARE_WORD,
+    Cause.SIGNAL,
+    Cause.PARENT,
+    Cause.FINALIZE,
+)
+"""Causes by which a person wants work to stop, here or further up."""
+
+LIMITS: Final = (Cause.TIMEOUT, Cause.BUDGET)
+"""Causes without a message: a limit is reached."""
+
+_ANYWAY: Final = (Action.QUEUE, Action.REFUSE)
+
+POSSIBLE: Final = {
+    Situation.IDLE: (*_ANYWAY, Action.RUN),
+    Situation.HELD: (*_ANYWAY, Action.RUN),
+    Situation.UNATTENDED: (*_ANYWAY, Action.RUN, Action.INTERRUPT),
+    Situation.BUSY: (*_ANYWAY, Action.STEER, Action.INTERRUPT),
+    Situation.ACCOMPANIED: (*_ANYWAY, Action.STEER, Action.INTERRUPT),
+    Situation.DELEGATING: (*_ANYWAY, Action.STEER, Action.INTERRUPT),
+    Situation.INTERRUPTING: (*_ANYWAY, Action.INTERRUPT),
+    Situation.OVERTAKEN: _ANYWAY,
+    Situation.FINALIZING: (Action.REFUSE,),
+}
+"""What can be done with a message, by what the session does; a slash command is carried out."""
+
+_AT_WORK: Final = (
+    Situation.UNATTENDED,
+    Situation.BUSY,
+    Situation.ACCOMPANIED,
+    Situation.DELEGATING,
+)
+
+SAFETY: Final = {
+    "kills-child": "a converse message never stops a child",
+    "spared": "a limit that does not stop a child gives the reason",
+    "unheard": "a stop reaches every descendant",
+    "dropped-control": "a control message is never dropped, and a refusal gives the reason",
+    "lost": "no steer is lost",
+}
+"""The kinds of faults that break a promise, in contrast to mere mistakes, and the promises."""
 
 HINTS: Final = {
     "dead-row": "Remove the row, or put it before those that match the same cases.",
@@ -77,16 +133,32 @@ HINTS: Final = {
 """The next step for each kind of fault, where the fault itself has no better one."""
 
 
-def check_promises(dispositions: Dispositions, deliveries: Deliveries) -> tuple[MachineFault, ...]:
-    """Find what the two tables promise and nothing does, and what they say and do not do."""
+def check_routes(dispositions: Dispositions, deliveries: Deliveries) -> tuple[MachineFault, ...]:
+    """Find everything that is wrong with the two tables together."""
     return tuple(
         chain(
+            check_table(dispositions),
+            check_table(deliveries),
+            _talk_that_kills(dispositions, deliveries),
+            _cancels_that_spare(deliveries),
+            _unheard_cancels(deliveries),
+            _unheard_messages(dispositions, deliveries),
+            _dropped_control(dispositions),
+            _empty_words(dispositions, deliveries),
+            _impossible(dispositions),
+            _lost_steers(dispositions, deliveries),
+            _lost_named_steers(deliveries),
             _not_carried_out(deliveries),
             _never_raised(dispositions, deliveries),
             _never_said(dispositions),
             _untrue_acks(dispositions, deliveries),
         )
     )
+
+
+def check_table(table: Table[Any]) -> tuple[MachineFault, ...]:
+    """Find holes and dead rows of one table, whatever it decides."""
+    return (*_holes(table), *_dead_rows(table))
 
 
 def fault(table: str, kind: str, where: str, message: str, hint: str = "") -> MachineFault:
@@ -102,7 +174,9 @@ def given(deliveries: Deliveries, cause: str) -> dict[str, Delivery]:
     return {str(relation): row.action for relation, row in rows.items() if row is not None}
 
 
-# What runs is what the table promises -------------------------------------------------------------
+# Promises that nothing keeps ----------------------------------------------------------------------
+# A delivery that nothing at run time carries out, and a row that no cause or message reaches, are
+# mistakes, whether or not they do harm.
 
 
 def _not_carried_out(deliveries: Deliveries) -> Iterator[MachineFault]:
@@ -212,7 +286,7 @@ def _untrue_acks(dispositions: Dispositions, deliveries: Deliveries) -> Iterator
         if row.ack:
             kind, problem = "untrue-ack", _contradiction(row.ack, row, key, reach[row.name])
         elif row.action in ACKNOWLEDGED and row.action != Action.REFUSE:
-            kind, problem = "missing-ack", f"{row.action}, and the sender is told nothing"
+            kind, problem = "missing-ack", f"{row.action}, and the sender gets no acknowledgement"
         else:
             continue
         if problem:
@@ -252,91 +326,7 @@ def _contradicted_reach(use: AckUse, cause: str, reach: Mapping[str, Delivery]) 
     return ""
 
 
-SAFETY: Final = {
-    "kills-child": "a converse message never stops a child",
-    "spared": "a limit that does not stop a child gives the reason",
-    "unheard": "a stop reaches every descendant",
-    "dropped-control": "a control message is never dropped, and a refusal gives the reason",
-    "lost": "no steer is lost",
-}
-"""The kinds of faults that break a promise, in contrast to mere mistakes, and the promises."""
-
-CONVERSATIONAL: Final = (
-    Intent.CONVERSE,
-    Intent.STEER_WORD,
-    Intent.INTERRUPT_MORE,
-    Intent.EXPLICIT_QUEUE,
-    Intent.EXPLICIT_STEER,
-)
-"""Intents by which nobody but the turn itself may be stopped, and the session's own goal paused."""
-
-CONTROL: Final = (
-    Intent.INTERRUPT_BARE,
-    Intent.REVERT,
-    Intent.EXPLICIT_INTERRUPT,
-    Intent.COMMAND,
-)
-"""Intents that are never dropped."""
-
-CANCELS: Final = (
-    Cause.STOP,
-    Cause.NEW,
-    Cause.BARE_WORD,
-    Cause.SIGNAL,
-    Cause.PARENT,
-    Cause.FINALIZE,
-)
-"""Causes by which a person wants work to stop, here or further up."""
-
-LIMITS: Final = (Cause.TIMEOUT, Cause.BUDGET)
-"""Causes that nobody says: a limit is reached."""
-
-_ANYWAY: Final = (Action.QUEUE, Action.REFUSE)
-
-POSSIBLE: Final = {
-    Situation.IDLE: (*_ANYWAY, Action.RUN),
-    Situation.HELD: (*_ANYWAY, Action.RUN),
-    Situation.UNATTENDED: (*_ANYWAY, Action.RUN, Action.INTERRUPT),
-    Situation.BUSY: (*_ANYWAY, Action.STEER, Action.INTERRUPT),
-    Situation.ACCOMPANIED: (*_ANYWAY, Action.STEER, Action.INTERRUPT),
-    Situation.DELEGATING: (*_ANYWAY, Action.STEER, Action.INTERRUPT),
-    Situation.INTERRUPTING: (*_ANYWAY, Action.INTERRUPT),
-    Situation.OVERTAKEN: _ANYWAY,
-    Situation.FINALIZING: (Action.REFUSE,),
-}
-"""What can be done with a message, by what the session does; a slash command is carried out."""
-
-_AT_WORK: Final = (
-    Situation.UNATTENDED,
-    Situation.BUSY,
-    Situation.ACCOMPANIED,
-    Situation.DELEGATING,
-)
-
-
-def check_routes(dispositions: Dispositions, deliveries: Deliveries) -> tuple[MachineFault, ...]:
-    """Find everything that is wrong with the two tables together."""
-    return tuple(
-        chain(
-            check_table(dispositions),
-            check_table(deliveries),
-            _talk_that_kills(dispositions, deliveries),
-            _cancels_that_spare(deliveries),
-            _unheard_cancels(deliveries),
-            _unheard_messages(dispositions, deliveries),
-            _dropped_control(dispositions),
-            _empty_words(dispositions, deliveries),
-            _impossible(dispositions),
-            _lost_steers(dispositions, deliveries),
-            _lost_named_steers(deliveries),
-            check_promises(dispositions, deliveries),
-        )
-    )
-
-
-def check_table(table: Table[Any]) -> tuple[MachineFault, ...]:
-    """Find holes and dead rows of one table, whatever it decides."""
-    return (*_holes(table), *_dead_rows(table))
+# Holes and dead rows ------------------------------------------------------------------------------
 
 
 def _holes(table: Table[Any]) -> Iterator[MachineFault]:
@@ -357,6 +347,9 @@ def _dead_rows(table: Table[Any]) -> Iterator[MachineFault]:
             if row.name not in alive:
                 message = "never decides anything: earlier rows match wherever it does"
                 yield fault(table.name, "dead-row", f"row `{row.name}`", message)
+
+
+# Talk, stops and steers ---------------------------------------------------------------------------
 
 
 def _talk_that_kills(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[MachineFault]:
@@ -443,7 +436,7 @@ def _cancels_that_spare(deliveries: Deliveries) -> Iterator[MachineFault]:
 
 
 def _unheard_cancels(deliveries: Deliveries) -> Iterator[MachineFault]:
-    """Report whoever goes on although a person wants work to stop; no reason excuses that."""
+    """Report the sessions and goals that a stop does not end; no reason excuses that."""
     for cause in CANCELS:
         for relation in (Relation.SELF, *BELOW, Relation.GOAL):
             row = deliveries.find((cause, relation))
@@ -480,7 +473,7 @@ def _must_stop(key: Key) -> bool:
 
 
 def _left_alone(deliveries: Deliveries, cause: str) -> str:
-    """Name the first of the session and those below it that a cause does not end, or nobody."""
+    """Name the first of the session and those below it that a cause does not end; empty if none."""
     for relation in (Relation.SELF, *BELOW):
         row = deliveries.find((cause, relation))
         if row is not None and row.action not in ENDS:
@@ -550,7 +543,7 @@ def _impossible(dispositions: Dispositions) -> Iterator[MachineFault]:
 
 
 def is_heard(situation: str, reach: Collection[str]) -> bool:
-    """Whether somebody whom a steer reaches is sure to be there."""
+    """Whether a recipient of a steer is sure to exist."""
     there = {
         Situation.ACCOMPANIED: Relation.BACKGROUND_CHILD,
         Situation.DELEGATING: Relation.FOREGROUND_CHILD,
@@ -559,7 +552,7 @@ def is_heard(situation: str, reach: Collection[str]) -> bool:
 
 
 def _lost_steers(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[MachineFault]:
-    """Report steers that nobody may be there to take in; one fault for each row."""
+    """Report steers whose recipients may not exist; one fault for each row."""
     reported = set[str]()
     for key in dispositions.keys():
         row = dispositions.find(key)
@@ -587,6 +580,6 @@ def _lost_named_steers(deliveries: Deliveries) -> Iterator[MachineFault]:
 
 
 def _other(action: Action, reach: Mapping[str, Delivery]) -> str:
-    """Name somebody who gets what the action of a message does not carry out; empty if nobody."""
+    """Name a recipient of what the action of a message does not carry out; empty if there is none."""
     unfit = ENDS if action == Action.STEER else (Delivery.STEER,)
     return next((f"{what} to {who}" for who, what in reach.items() if what in unfit), "")

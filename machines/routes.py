@@ -1,7 +1,7 @@
 """The two routing tables under one name: everything that decides what a message does.
 
-`STEERSMAN` is what is in force unless somebody chose otherwise. Other tables are files
-(`workflows/table_file.py`); rows of one's own go in front of any of them (`custom_routes.py`).
+`STEERSMAN` is in force unless another table was chosen. Other tables are files
+(`workflows/table_file.py`); custom routes go in front of any of them (`custom_routes.py`).
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What is told but not journalled: it passes, and nothing is lost when it is not heard."""
+"""Events that are shown but not journalled: nothing is lost when a client misses one."""
 
 from .value import Value
 
@@ -18,14 +18,14 @@ class ThoughtStreamed(Value):
 
 
 class Notice(Value):
-    """Something worth a line; `seconds` until what it tells of is over, 0 where that is not known."""
+    """A line for people; `seconds` until what it reports is over, 0 where that is not known."""
 
     text: str
     seconds: float = 0.0
 
 
 class OutputShown(Value):
-    """The last lines that a command has printed so far; its result tells the whole."""
+    """The last lines that a command has printed so far; its result has the whole."""
 
     turn: str
     call: str
@@ -33,7 +33,7 @@ class OutputShown(Value):
 
 
 class MessageRejected(Value):
-    """A message was not taken in; its text goes back to whoever sent it."""
+    """A message was not taken in; its text goes back to the sender."""
 
     reason: str
     text: str

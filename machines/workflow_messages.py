@@ -1,4 +1,4 @@
-"""What a run's actors tell each other and ask of the world, apart from what any session does."""
+"""Messages and effects of a run's actors, apart from those of any session."""
 
 from typing import Any, ClassVar
 
@@ -98,7 +98,7 @@ class LookBefore(Value):
 
 
 class LookAfter(Value):
-    """Look at what a step's commands have changed. Harmless when nobody looked before."""
+    """Look at what a step's commands have changed. Harmless without a look before."""
 
     turn: str
     step: str

@@ -601,7 +601,7 @@ def test_a_message_that_waits_in_silence_is_found() -> None:
     row = DispositionRow(name="mute", when=TALK, action=Action.QUEUE)
     (fault,) = check_routes(DEFAULT_DISPOSITIONS.override([row]), DEFAULT_DELIVERIES)
     assert fault.kind == "missing-ack"
-    assert fault.message.endswith("auto_queue on: queue, and the sender is told nothing")
+    assert fault.message.endswith("auto_queue on: queue, and the sender gets no acknowledgement")
     assert fault.hint == "True there: `queued`."
 
 
