@@ -76,7 +76,7 @@ def _content(file: str) -> bytes:
 
 
 def _take(agent: str, event: str, payload: dict[str, Any], heard: float) -> bool:
-    from ..journal.restore_store import append, file_of
+    from ..journal.hook_log import append, file_of
 
     agent = _name_of(agent)
     names: tuple[str, ...] = ("session_id", "sessionId", "sessionID")

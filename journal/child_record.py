@@ -214,7 +214,7 @@ def _is_returned(
 
 
 def _lose(children: Children, entry: e.Recovered | e.SessionFinalized, time: float) -> Children:
-    """Nobody runs them any more: they can be resumed, unless their parent is over."""
+    """Their owner is gone: they can be resumed, unless their parent is over."""
     event = "stopped" if isinstance(entry, e.SessionFinalized) else "interrupted"
     lost = {
         name: _moved(child, event, since=time, cause=child.cause or entry.cause)

@@ -116,7 +116,7 @@ class Database:
             return int(free * size)
 
     def close(self) -> None:
-        """Empty the log if nobody else is here, and close. Idempotent."""
+        """Empty the log if no other process has the database open, and close. Idempotent."""
         with self._mutex:
             connection, self._connection = self._connection, None
         if connection is None:
@@ -128,7 +128,7 @@ class Database:
             connection.raw.set_busy_timeout(0)
             connection.raw.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         except (apsw.BusyError, apsw.LockedError):
-            return  # somebody else works on: the log is theirs to fold
+            return  # another process works on, and will fold the log
         except apsw.Error as fault:
             raise self._stopped(fault) from fault
         finally:
@@ -228,7 +228,7 @@ class Database:
 
 
 def _abandon(connection: Connection) -> None:
-    """Close without touching the log, which belongs to whoever opens the database next."""
+    """Close without touching the log, which belongs to the next process that opens the database."""
     connection.raw.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     connection.raw.close()
 

@@ -1,6 +1,6 @@
-"""How what is remembered becomes text, and back: JSON in UTF-8, the same for every store.
+"""Rows, entries and messages as text, and back: JSON in UTF-8, the same for every store.
 
-A commit is encoded before the store is locked, so that a value which is no JSON stops nobody else.
+A commit is encoded before the store is locked, so that a value which is no JSON stops no other commit.
 """
 
 import json

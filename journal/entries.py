@@ -132,14 +132,14 @@ class SessionSuspended(SessionEntry):
 
 
 class SessionFinalizing(SessionEntry):
-    """The session is to end for good; the work that `reaches` names is stopped first."""
+    """The session is to end permanently; the work that `reaches` names is stopped first."""
 
     cause: str
     reaches: tuple[str, ...] = ()
 
 
 class SessionFinalized(SessionEntry):
-    """The session is over for good; `finalize` is a stable id for hooks."""
+    """The session has ended permanently; `finalize` is a stable id for hooks."""
 
     finalize: str
     cause: str
@@ -423,7 +423,7 @@ class QueueReleased(QueueEntry):
 class TurnStarted(TurnEntry):
     """An item's turn began; `resumes` names the interrupted turn that it goes on from.
 
-    `lineage` are the epochs of the session's ancestors under which it began, nearest first.
+    `ancestors` are the epochs of the session's ancestors under which it began, nearest first.
     """
 
     item: str

@@ -1,7 +1,7 @@
 """A folder that only its owner can enter, opened once and then reached through its descriptor.
 
 Everything the journal writes lies in such a folder: folders 0700, files 0600, whatever the
-umask. A name inside is never followed when it is a symbolic link, and a folder of somebody else
+umask. A name inside is never followed when it is a symbolic link, and a folder of another user
 is refused for writing. Names are single path components, checked by `identifier.py` or fixed in
 the code.
 """
@@ -64,7 +64,7 @@ class PrivateFolder:
         try:
             return os.open(name, flags, 0o600, dir_fd=self._descriptor)
         except OSError as fault:
-            fault.filename = str(self.path / name)  # whole, for who reads the error
+            fault.filename = str(self.path / name)  # whole, for the message
             raise
 
     def check_file(self, name: str) -> int | None:

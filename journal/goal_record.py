@@ -103,7 +103,7 @@ class GoalRecord(Value):
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended for good."""
+        """Whether it has ended permanently."""
         return self.state in GOAL.final
 
     @property

@@ -1,7 +1,7 @@
 """How a session was at any of its entries: the newest snapshot before it, and the entries after that.
 
-Nothing is changed. Whoever looks back gets the record without its conversation, whose texts only a
-whole read of the journal would give; `SessionRecord.spoken` says how long it was.
+Nothing is changed. The record comes without its conversation, whose texts only a whole read of the
+journal would give; `SessionRecord.spoken` says how long it was.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Who is alive: one `flock` per session, which the kernel drops however its owner dies.
+"""Locks of live owners: one `flock` per session, which the kernel drops however its owner dies.
 
 Never a pid file: a pid is reused, a crash leaves the file. What stands in the lock file is for
 display only. Lock files are never removed, for a removed one could be locked by two. A probe
-takes the lock shared for a moment, an owner takes it exclusive for good; `take` can therefore
+takes the lock shared for a moment, an owner takes it exclusive until it ends; `take` can therefore
 tell a probe from an owner and does not mistake the one for the other. `flock` is local: not for
 network file systems.
 """
@@ -24,7 +24,7 @@ _PATIENCE = 2.0  # seconds; a probe holds the lock for microseconds
 
 
 class Owner(Value):
-    """Who wrote its name into a lock file: for people, never for a decision."""
+    """The process that wrote its name into a lock file: for people, never for a decision."""
 
     pid: int
     node: str
@@ -40,7 +40,7 @@ class Lock:
         self._descriptor: int | None = None
 
     def take(self) -> bool:
-        """Lock it, or False at once if somebody alive holds it. Raises `OSError`."""
+        """Lock it, or False at once if a live process holds it. Raises `OSError`."""
         descriptor = self._folder.open_file(self._name, create=True)
         with ExitStack() as undo:
             undo.callback(os.close, descriptor)
@@ -63,14 +63,14 @@ class Lock:
             time.sleep(5 * _PAUSE)
 
     def sign(self, owner: Owner) -> None:
-        """Write who holds it, for display; the lock must be held."""
+        """Write its owner, for display; the lock must be held."""
         assert self._descriptor is not None
         text = json.dumps(asdict(owner)).encode()
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, text, 0)
 
     def is_held(self) -> bool:
-        """Whether somebody alive holds it, this object included. Changes nothing."""
+        """Whether a live process holds it, this object included. Changes nothing."""
         try:
             descriptor = self._folder.open_file(self._name, create=False)
         except FileNotFoundError:
@@ -81,7 +81,7 @@ class Lock:
             os.close(descriptor)
 
     def owner(self) -> Owner | None:
-        """Read who holds it, if somebody alive does and has signed."""
+        """Read its owner, if a live process holds it and has signed."""
         if not self.is_held():
             return None
         descriptor = self._folder.open_file(self._name, create=False)

@@ -79,7 +79,7 @@ class MemoryStore:
         self._clock = clock
         self._disk = _Disk()
         self._owned: dict[str, Lease] = {}
-        self._heard: dict[str, bool] = {}  # node -> whether its bell rang; the key: it has a bell
+        self._woken: dict[str, bool] = {}  # node -> whether it was woken; the key: it has waited
         self._changed = threading.Condition()
         self._is_crashed = False
         self._is_closed = False
@@ -124,13 +124,13 @@ class MemoryStore:
                 del self._owned[lease.session]
 
     def is_owned(self, session: str) -> bool:
-        """Whether somebody holds the session in this store."""
+        """Whether a session is held in this store."""
         check_identifier("session", session)
         with self._used():
             return session in self._owned
 
     def owner(self, session: str) -> Owner | None:
-        """Nobody is named: whoever holds a session in this store is this process."""
+        """Name no owner: a session in this store is held by this process, if at all."""
         check_identifier("session", session)
         return None
 
@@ -210,20 +210,20 @@ class MemoryStore:
             return _inbox(session, self._session(session))
 
     def wait(self, node: str, timeout: float) -> list[str]:
-        """Block until somebody posts to a session of the node; the first call only if none did."""
+        """Block until a message is posted to a session of the node; at first only if none is unread."""
         check_identifier("node", node)
         with self._used():
-            if node not in self._heard:
-                self._heard[node] = bool(self._unread(node))
-            self._changed.wait_for(lambda: self._heard[node] or self._is_closed, timeout)
-            self._heard[node] = False
+            if node not in self._woken:
+                self._woken[node] = bool(self._unread(node))
+            self._changed.wait_for(lambda: self._woken[node] or self._is_closed, timeout)
+            self._woken[node] = False
             return [] if self._is_closed else self._unread(node)
 
     def settle(self) -> None:
         """Do nothing: there is no housekeeping."""
 
     def close(self) -> None:
-        """Release all leases and wake who waits. Idempotent."""
+        """Release all leases and wake the threads that wait. Idempotent."""
         with self._changed:
             if not self._is_crashed:
                 for session in self._owned:
@@ -284,8 +284,8 @@ class MemoryStore:
         return results
 
     def _ring(self, node: str) -> None:
-        if node in self._heard:
-            self._heard[node] = True
+        if node in self._woken:
+            self._woken[node] = True
             self._changed.notify_all()
 
     def _unread(self, node: str) -> list[str]:

@@ -1,7 +1,7 @@
-"""Who is there on this host: the session locks and doorbells that one open store holds.
+"""Live owners on this host: the session locks and wake-up sockets that one open store holds.
 
 locks/ID.lock     held while session ID has an owner
-bells/NODE.sock   rung when something was posted to a session that NODE owns
+bells/NODE.sock   rung when a message was posted to a session that NODE owns
 """
 
 import errno
@@ -15,9 +15,9 @@ from .folder import PrivateFolder
 from .lock import Lock, Owner
 from .store import Lease
 
-# A doorbell per node: a Unix datagram socket that says "look at your inboxes", and nothing else
-# What was said lies in the store, so a lost or doubled ring does no harm: who waits looks after each
-# ring and after each timeout. A socket whose owner died is removed by the first who rings in vain.
+# A wake-up socket per node: a Unix datagram socket that says "read your inboxes", and nothing else.
+# The messages lie in the store, so a lost or doubled ring does no harm: the waiting thread reads the
+# inboxes after each ring and after each timeout. A dead owner's socket is removed at the next ring.
 
 
 class WakeSocket:
@@ -46,7 +46,7 @@ class WakeSocket:
         self._is_closed = False
 
     def wait(self, timeout: float) -> None:
-        """Block until somebody rings, this bell is closed, or `timeout` seconds have passed."""
+        """Block until the socket is rung or closed, or `timeout` seconds have passed."""
         with self._use:
             if self._is_closed:
                 return
@@ -56,7 +56,7 @@ class WakeSocket:
             self._drain()
 
     def close(self) -> None:
-        """Wake who waits, remove the socket. From any thread; idempotent."""
+        """Wake the thread that waits, remove the socket. From any thread; idempotent."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -75,7 +75,7 @@ class WakeSocket:
 
 
 def ring(folder: PrivateFolder, node: str) -> bool:
-    """Ring the node; False if nobody alive is there. A dead node's socket is removed."""
+    """Ring the node; False if it is not alive. A dead node's socket is removed."""
     name = f"{node}.sock"
     if not folder.is_socket(name):
         return False
@@ -102,13 +102,13 @@ _LOOKS = 3
 
 
 class Presence:
-    """Locks and bells beneath a home's folder, which need not exist for looking. Thread-safe."""
+    """Locks and wake-up sockets beneath a home's folder, which need not exist to read. Thread-safe."""
 
     def __init__(self, folder: PrivateFolder) -> None:
         self._folder = folder
         self._subfolders: dict[str, PrivateFolder] = {}
         self._held: dict[str, tuple[Lease, Lock]] = {}
-        self._bells: dict[str, WakeSocket] = {}
+        self._sockets: dict[str, WakeSocket] = {}
         self._mutex = threading.Lock()  # of the dictionaries
 
     def take(self, session: str, owner: Owner) -> Lock | None:
@@ -142,19 +142,19 @@ class Presence:
             return [lease for lease, _ in self._held.values()]
 
     def is_held(self, session: str) -> bool:
-        """Whether anybody alive, here or elsewhere, holds the session. Changes nothing."""
+        """Whether a live process, this or another, holds the session. Changes nothing."""
         return self.owner_lock(session).is_held() if self._has("locks") else False
 
     def owner(self, session: str) -> Owner | None:
-        """Who holds the session, as signed; none if nobody alive does."""
+        """Return the session's owner, as signed; none if no live process holds it."""
         return self.owner_lock(session).owner() if self._has("locks") else None
 
     def owners(self, claimed: dict[str, list[str]]) -> dict[str, Owner]:
-        """Return who holds which of the sessions that each node claimed, for display."""
+        """Map the sessions that each node claimed to their owners, for display."""
         found: dict[str, Owner] = {}
         for node, sessions in claimed.items():
-            looks = (self.owner(session) for session in sessions[:_LOOKS])
-            owner = next((look for look in looks if look is not None and look.node == node), None)
+            signed = (self.owner(session) for session in sessions[:_LOOKS])
+            owner = next((known for known in signed if known and known.node == node), None)
             if owner is not None:
                 found |= dict.fromkeys(sessions, owner)
         return found
@@ -163,14 +163,14 @@ class Presence:
         """Give the session's lock for looking at it."""
         return Lock(self._subfolder("locks", create=False), session)
 
-    def bell(self, node: str) -> tuple[WakeSocket, bool]:
-        """Give the node's doorbell, and whether it was hung up just now."""
+    def wake_socket(self, node: str) -> tuple[WakeSocket, bool]:
+        """Return the node's wake-up socket, and whether it was bound just now."""
         folder = self._subfolder("bells", create=True)
         with self._mutex:
-            is_new = node not in self._bells
+            is_new = node not in self._sockets
             if is_new:
-                self._bells[node] = WakeSocket(folder, node)
-            return self._bells[node], is_new
+                self._sockets[node] = WakeSocket(folder, node)
+            return self._sockets[node], is_new
 
     def ring(self, node: str) -> None:
         """Ring a node, here or elsewhere; nothing happens if it is gone."""
@@ -178,14 +178,14 @@ class Presence:
             ring(self._subfolder("bells", create=False), node)
 
     def silence(self) -> None:
-        """Take down the bells, which wakes who waits on them."""
+        """Close the wake-up sockets, which wakes the threads that wait on them."""
         with self._mutex:
-            bells = list(self._bells.values())
-        for bell in bells:
-            bell.close()
+            opened = list(self._sockets.values())
+        for wake_socket in opened:
+            wake_socket.close()
 
     def close(self) -> None:
-        """Close bells and folders; locks were handed out by `drop` before. Idempotent."""
+        """Close sockets and folders; locks were handed out by `drop` before. Idempotent."""
         self.silence()
         with self._mutex:
             for folder in self._subfolders.values():

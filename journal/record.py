@@ -1,8 +1,8 @@
 """The state of a session as data, and the fold that makes it from the journal.
 
 `apply` is the only thing that changes a record, whose parts are immutable. It is pure apart from the
-record it is given: the same entries give the same record, in the live program, in recovery and when
-somebody asks how things were last Tuesday. Every change of state goes through a machine; an entry that
+record it is given: the same entries give the same record, in the live program, in recovery and in a
+look at an earlier state. Every change of state goes through a machine; an entry that
 a machine refuses raises `StoreDamaged`: the ledger then refuses the decision that it is part of, and a
 journal that has such an entry is damaged.
 """
@@ -37,13 +37,13 @@ CANCEL_ENDS = INTERRUPT.final
 Stop = (
     e.InterruptPlanned | e.InterruptRequested | e.StopNoted | e.SessionLeaving | e.SessionFinalizing
 )
-"""The entries that stop somebody."""
+"""The entries that stop work."""
 
 
 class CancelRecord(Value):
-    """What became of an interrupt: the receipt of whoever asked for it.
+    """What became of an interrupt: the receipt of the client that asked for it.
 
-    `told` are the tool calls and the children that were told to stop, `killed` and `survivors` pids,
+    `told` are the tool calls and the children that were asked to stop, `killed` and `survivors` pids,
     `kept` the items that were there when the turn had ended. `epoch` is the one that it raised the
     session to; `reaches`, `order` and `is_replaced` are those of the entry.
     """
@@ -76,9 +76,9 @@ class SessionRecord(Struct, kw_only=True):
     said before the newest stop.
     `cancels` maps the newest clients' own keys to the receipts that their interrupts got, and
     `interrupts` the newest receipts to what became of them. `busy_mode`, `is_auto_queue`, `routes` and
-    `chosen_model` are what a person chose here; empty or none, if nobody did. `allowed` are tool
+    `chosen_model` are what a person chose here; empty or none, if nothing was chosen. `allowed` are tool
     and pattern of what is not asked about any more. `usage` is what its own model calls took, `below`
-    what those of its children did, as far as they have told; `seconds` is how long its turns ran.
+    what those of its children did, as far as they have reported it; `seconds` is how long its turns ran.
     `spoken` counts all messages of the conversation, ever; `lost` are tokens that were sent for answers
     which never came, as estimated; `grants` is how often a person granted as much again. `fill` is what
     the newest answer says of the window, of so many messages as were `spoken` then. `run` is there in a
@@ -141,7 +141,7 @@ class SessionRecord(Struct, kw_only=True):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing runs, here or beneath, and nothing that waits will run by itself."""
+        """Whether nothing runs, here or beneath, and nothing that waits will run automatically."""
         if self.state in ("suspended", "finalized"):
             return True
         works = any(child.is_at_work for child in self.children.values())
@@ -278,7 +278,7 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
         case e.AgentSessionKnown():
             record.agent_session = entry.session
         case e.HookRan():
-            pass  # for people who ask what became of it; it changes no state
+            pass  # for people that ask what became of it; it changes no state
         case e.InterruptPlanned():
             _take_cancel(record, entry, time)
         case e.InterruptRequested():
@@ -565,7 +565,7 @@ def _tell_of_dead_child(record: SessionRecord, entry: e.ChildInterrupted | e.Chi
 
 
 def _tell_of_child(record: SessionRecord, entry: e.ChildCancelled) -> None:
-    """Add to a receipt a child that was told to end."""
+    """Add to a receipt a child that was asked to end."""
     cancel = record.interrupts.get(entry.receipt)
     if cancel is not None:
         cancel = replace(cancel, told=(*cancel.told, entry.child))

@@ -1,7 +1,7 @@
 """From a store back to a session: load the newest snapshot, fold the tail, say what was cut off.
 
-Loading changes nothing. Whoever takes the session over journals what `recovered` returns; then the
-session waits for a person.
+Loading changes nothing. The process that takes the session over journals what `recovered` returns; then
+the session waits for a person.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ UNKNOWN = (
     "It was not run again.]"
 )
 NEAR = 100
-"""Entries that are rather read over than looked up anew."""
+"""Entries that are read over, where a new query would take longer."""
 SKIPPED = "[Not run: the turn was interrupted before this call could start.]"
 INTERRUPTED = "[Interrupted before an answer was given.]"
 
@@ -79,7 +79,7 @@ def _spans(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 
 def is_cut_off(record: SessionRecord) -> bool:
-    """Whether the last owner died at work: nobody suspended or finalized the session."""
+    """Whether the last owner died at work: the session was neither suspended nor finalized."""
     return record.seq > 0 and record.state not in ("suspended", "finalized")
 
 
@@ -94,7 +94,7 @@ def recovered(record: SessionRecord) -> Recovered:
 
 
 def closing_messages(record: SessionRecord) -> tuple[ChatMessage, ...]:
-    """Return what ends a turn that nobody will finish.
+    """Return what ends a turn that will not be finished.
 
     Each call without a result gets one, and the agent has the last word, so that the next message of
     a person finds the conversation as a model expects it: user and assistant by turns.

@@ -1,8 +1,8 @@
 """The files behind the restore records: read, written to, kept small.
 
-Hooks append at any time (see below); what this program itself has to say about a record is one more
-line in the same file, so the file alone tells everything. Whoever changes something holds one lock
-for the home, reads again, and then decides: two programs never finalize a record twice.
+Hooks append at any time (`hook_log.py`); what this program itself notes about a record is one more line
+in the same file, so the file alone is enough. A program that changes something holds one lock for the
+home, reads again, and then decides: two programs never finalize a record twice.
 """
 
 import fcntl
@@ -10,7 +10,6 @@ import heapq
 import json
 import os
 import time
-from _blake2 import blake2b
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,76 +20,8 @@ from msgspec import to_builtins
 from ..machines.errors import StoreBusy
 from ..workflows.agent_definition import AgentDefinition
 from ..workflows.paths import make_private, write_private
+from .hook_log import append, file_of
 from .restore import HookSignal, RestoreBook, RestoreRecord
-
-# What external agents said, as it came: an append-only file for each of their sessions ------------
-# Hooks of agents write here without asking anybody, so this is written in a millisecond with nothing
-# but the standard library, and folded into restore records by whoever reads (`restore.py`). A line is
-# one `write` to a file opened for appending, so lines of several processes never mix. What makes, moves
-# or ends a record is synced; a lost word about a prompt costs nothing. A shared lock tells whoever
-# compacts the file (`ledger.py`) that a line is under way; after a compaction the name leads elsewhere,
-# and the line is written there.
-
-
-UNNAMED = "unnamed"
-"""Stands for the id of a session that does not tell its id."""
-
-_TRIES = 20
-
-
-def file_of(state: str, agent: str, session: str) -> str:
-    """Name the file of a session: any id may be part of it, since only its hash is."""
-    known = session or UNNAMED
-    key = blake2b(known.encode(errors="surrogatepass"), digest_size=16).hexdigest()
-    name = f"{key}.jsonl" if session else f"{UNNAMED}.jsonl"
-    return os.path.join(state, "agents", agent, name)
-
-
-def append(path: str, line: bytes, *, create: bool = False, sync: bool = False) -> bool:
-    """Add a line; False, and nothing is written, if there is no file and none is to be made.
-
-    Raises `OSError`.
-    """
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-    if create:
-        _make(os.path.dirname(path))
-        flags |= os.O_CREAT
-    for _ in range(_TRIES):
-        try:
-            descriptor = os.open(path, flags, 0o600)
-        except FileNotFoundError:
-            return False
-        try:
-            is_locked = _share(descriptor)
-            if is_locked and not os.fstat(descriptor).st_nlink:
-                continue  # it was compacted in between: the name leads to another file now
-            os.write(descriptor, line)
-            if sync:
-                os.fsync(descriptor)
-            return True
-        finally:
-            os.close(descriptor)
-    return False
-
-
-def _share(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH)  # held elsewhere for the time of one small rewrite
-    except OSError:
-        return False
-    return True
-
-
-def _make(folder: str) -> None:
-    """Make the folder and its missing parents, each for its owner alone."""
-    if os.path.isdir(folder):
-        return
-    _make(os.path.dirname(folder))
-    try:
-        os.mkdir(folder, 0o700)
-    except FileExistsError:
-        return
-
 
 _PATIENCE = 10.0
 _PAUSE = 0.01
@@ -100,7 +31,7 @@ _OF_TURNS = ("prompt-submit", "agent-response", "notification", "session-end", "
 
 
 class RestoreStore:
-    """All that external agents said in one home."""
+    """All that the hooks of external agents reported in one home."""
 
     def __init__(self, state: Path, agents: Mapping[str, AgentDefinition]) -> None:
         self._state = state
@@ -114,7 +45,7 @@ class RestoreStore:
 
     @contextmanager
     def changing(self) -> Generator[RestoreBook]:
-        """Hold the home's lock, and read under it. Raises `StoreBusy` when somebody else has it."""
+        """Hold the home's lock, and read under it. Raises `StoreBusy` when another process has it."""
         make_private(self._folder)
         descriptor = os.open(self._folder / "change.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -133,7 +64,7 @@ class RestoreStore:
         append(file_of(str(self._state), record.agent, session), line, create=True, sync=True)
 
     def tidy(self, now: float, keep_seconds: float) -> None:
-        """Delete what ended long ago, thin what has grown; for whoever holds the lock."""
+        """Delete what ended long ago, thin what has grown; the caller holds the lock."""
         book = self.read()
         for key, record in book.records.items():
             if not record.is_kept and now - record.updated > keep_seconds:
@@ -143,22 +74,22 @@ class RestoreStore:
                 self._thin(path)
 
     def _thin(self, path: Path) -> None:
-        """Drop old words about turns, if the records stay what they are."""
+        """Drop old lines about turns, if the records stay what they are."""
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)  # a hook's line is written before this, or elsewhere
             lines = file.read().splitlines(keepends=True)
             older = [line for line in lines[:-_NEWEST] if not _is_of_turns(line)]
             left = [*older, *lines[-_NEWEST:]]
             others = [file for file in self._files() if file != path]
-            before = self._fold([_signs(lines), *map(_lines, others)])
-            after = self._fold([_signs(left), *map(_lines, others)])
+            before = self._fold([_signals(lines), *map(_lines, others)])
+            after = self._fold([_signals(left), *map(_lines, others)])
             if _view(before) == _view(after):
                 write_private(path, b"".join(left))
 
     def _fold(self, files: Iterable[Iterator[HookSignal]]) -> RestoreBook:
         book = RestoreBook(self._agents)
-        for sign in heapq.merge(*files, key=lambda sign: sign.time):
-            book.hear(sign)
+        for signal in heapq.merge(*files, key=lambda signal: signal.time):
+            book.apply(signal)
         return book
 
     def _files(self) -> list[Path]:
@@ -170,10 +101,10 @@ def _lines(path: Path) -> Iterator[HookSignal]:
         content = path.read_bytes()
     except OSError:
         return iter(())
-    return _signs(content.splitlines())
+    return _signals(content.splitlines())
 
 
-def _signs(lines: Iterable[bytes]) -> Iterator[HookSignal]:
+def _signals(lines: Iterable[bytes]) -> Iterator[HookSignal]:
     """Read what can be read: half a line is what a full disk leaves."""
     for line in lines:
         try:

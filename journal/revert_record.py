@@ -86,4 +86,4 @@ def news_of(entry: e.Reverted) -> str:
         if entry.scope == "undo"
         else f"reverted your changes of {files}, which are as they were before"
     )
-    return f"[The user {what}: {names}. Read them anew before you go on.]"
+    return f"[The user {what}: {names}. Read them again before you go on.]"

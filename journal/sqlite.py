@@ -2,7 +2,7 @@
 
     journal.db        everything that is remembered (see `schema.py`, `table.py`, `database.py`)
     journal.lock      held while a process opens the database
-    locks/, bells/    who is alive and how to wake it (see `presence.py`)
+    locks/, bells/    live owners and their wake-up sockets (see `presence.py`)
 
 A lease is both: the file lock says that its owner lives, the epoch that it still is the owner. Only
 the epoch protects the journal; it is compared in the transaction that writes.
@@ -45,7 +45,7 @@ class SqliteStore:
     """A home's sessions in one SQLite database; see `store.Store` for each method.
 
     Safe from several threads; each call waits for the one before it. After a `StoreFailed` every
-    call raises it again: close the store and open it anew.
+    call raises it again: close the store and open it once more.
     """
 
     def __init__(self, path: Path, patience: float, clock: Callable[[], float]) -> None:
@@ -131,7 +131,7 @@ class SqliteStore:
             return self._presence is not None and self._presence.is_held(session)
 
     def owner(self, session: str) -> Owner | None:
-        """Who owns the session, for display; none if nobody alive does."""
+        """Return the session's owner, for display; none if no live process owns it."""
         check_identifier("session", session)
         with self._telling():
             self._look()
@@ -189,7 +189,7 @@ class SqliteStore:
             return tables.read_rows(connection)
 
     def owners(self) -> dict[str, Owner]:
-        """Return who owns what, for a list: one look at a lock for each process, not each session.
+        """Map sessions to their owners, with one look at a lock for each process, not each session.
 
         A process that lives holds the locks of all sessions that are its own.
         """
@@ -219,7 +219,7 @@ class SqliteStore:
             return tables.read_sizes(connection)
 
     def delete(self, lease: Lease) -> None:
-        """Delete a session for good: its journal, its snapshots, its inbox; its lease ends, too."""
+        """Delete a session: its journal, its snapshots, its inbox; its lease ends, too."""
         with self._writing() as connection:
             tables.delete_session(connection, lease.session, lease.epoch)
         self.release(lease)
@@ -235,7 +235,7 @@ class SqliteStore:
         return self._writable().compact()
 
     def post(self, session: str, lane: int, message: dict[str, Any], client_id: str = "") -> int:
-        """Put a message into the inbox, durably, and ring the owner's doorbell."""
+        """Put a message into the inbox, durably, and ring the owner's wake-up socket."""
         check_identifier("session", session)
         check_client_id(client_id)
         presence = self._present()
@@ -244,7 +244,7 @@ class SqliteStore:
             posted, node = tables.insert_message(
                 connection, session, lane, client_id, self._clock(), text
             )
-        # The message is durable: that nobody could be woken is no reason to call it refused.
+        # The message is durable, also where its owner could not be woken: it is not refused.
         with contextlib.suppress(OSError, StoreError):
             presence.ring(node)
         return posted
@@ -256,18 +256,18 @@ class SqliteStore:
             return tables.read_inbox(connection, session)
 
     def wait(self, node: str, timeout: float) -> list[str]:
-        """Block until the node's doorbell rings; one thread a node.
+        """Block until the node's wake-up socket is rung; one thread a node.
 
         The first call answers at once if something is unread. Later ones wait for a new ring or
         the timeout, and then list all that is unread, also what was listed before.
         """
         check_identifier("node", node)
         with self._telling():
-            bell, is_new = self._present().bell(node)
+            wake_socket, is_new = self._present().wake_socket(node)
         unread = self._unread(node) if is_new else []
         if unread:
             return unread
-        bell.wait(timeout)
+        wake_socket.wait(timeout)
         return [] if self._is_closed else self._unread(node)
 
     def settle(self) -> None:
@@ -275,7 +275,7 @@ class SqliteStore:
         self._writable().checkpoint()
 
     def close(self) -> None:
-        """Release all leases, wake who waits, empty the log, close. Idempotent."""
+        """Release all leases, wake the threads that wait, empty the log, close. Idempotent."""
         with self._mutex:
             if self._is_closed:
                 return

@@ -116,7 +116,7 @@ class Store(Protocol):
         ...
 
     def owner(self, session: str) -> Owner | None:
-        """Who owns the session, for display; none if nobody alive does, or it cannot be told."""
+        """Return the session's owner, for display; none if no live one is known."""
         ...
 
     def commit(self, commits: Sequence[Commit]) -> list[bool]:
@@ -157,7 +157,7 @@ class Store(Protocol):
         ...
 
     def wait(self, node: str, timeout: float) -> list[str]:
-        """Block until somebody posts to a session that `node` owns; `timeout` in seconds.
+        """Block until a message is posted to a session that `node` owns; `timeout` in seconds.
 
         Returns the sessions that have unread messages, which may be none.
         """

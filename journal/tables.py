@@ -1,4 +1,6 @@
-"""The tables, and how an older database becomes today's.
+"""The tables of the database: their migrations, and one function for each kind of access.
+
+The functions of access run inside a transaction of the caller (`database.py`); none commits.
 
 `PRAGMA user_version` counts the migrations that were applied, from `NEVER_RELEASED` on; each is one step
 from version n to n+1 and runs in one transaction with the change of that number. Never edit a
@@ -29,7 +31,7 @@ from .store import (
 APPLICATION_ID = 0x53545253  # "STRS"
 
 NEVER_RELEASED = 1
-"""The newest version that nobody was given: such a journal says things that mean nothing any more."""
+"""The newest version that was never released: journals of it cannot be read any more."""
 
 MIGRATIONS: tuple[str, ...] = (
     """
@@ -122,8 +124,7 @@ def migrate(connection: Connection, migrations: Sequence[str] = MIGRATIONS) -> N
         connection.change(f"PRAGMA user_version = {NEVER_RELEASED + len(migrations)}")
 
 
-# What is read from the tables and written to them, one function for each kind of access -----------
-# All of them run inside a transaction of the caller (`database.py`); none commits.
+# Access to one session ----------------------------------------------------------------------------
 
 
 _OF_SESSION = ("entries", "snapshots", "inbox")
@@ -157,7 +158,7 @@ def raise_epoch(connection: Connection, session: str, node: str) -> int:
 
 
 def clear_owner(connection: Connection, session: str, epoch: int) -> None:
-    """Let nobody own the session, unless the epoch moved."""
+    """Take the session from its owner, unless the epoch moved."""
     connection.change(
         "UPDATE sessions SET node = '' WHERE session = ? AND epoch = ?", session, epoch
     )
@@ -189,7 +190,7 @@ def insert_message(
     time: float,
     message: str,
 ) -> tuple[int, str]:
-    """Put a message into the inbox, once for a client id; give its id and the node to ring."""
+    """Put a message into the inbox, once for a client id; return its id and the node to ring."""
     owner = connection.row("SELECT node FROM sessions WHERE session = ?", session)
     if owner is None:
         raise unknown_session(session)
@@ -363,7 +364,7 @@ def _what(connection: Connection, session: str, part: str) -> str:
     return f"`{connection.file}`: {part} of session `{session}`"
 
 
-# All sessions at once ----------------------------------------------------------------------------
+# Access to all sessions, deletion -----------------------------------------------------------------
 
 
 def read_nodes(connection: Connection) -> dict[str, list[str]]:

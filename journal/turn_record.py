@@ -48,7 +48,7 @@ class TurnRecord(Value):
     """One turn; `calls` are kept for the newest turn only.
 
     `sent` are the tokens of a call that is not answered. `is_over`: it has ended, and everything that
-    it started is dead. `epoch` is the session's when it began, `lineage` those of its ancestors.
+    it started is dead. `epoch` is the session's when it began, `ancestors` those of its ancestors.
     `is_closing`: the last answer asked for no tool.
     `was_cut`: it was cut off for a steer. `is_spent`: a limit is reached, and the turn is to be stopped.
     `compacted_at` is the step after which older turns were summed up last, `dropped` how many messages

@@ -122,7 +122,7 @@ class Writer(Generic[Token]):
             self._fault = fault  # the next commit's answer
 
     def _stop(self) -> None:
-        """Answer what is left after an error of our own ended the thread: nobody waits for ever."""
+        """Answer what is left after an error of our own ended the thread: no caller waits for ever."""
         with self._changed:
             self._is_closing = True
             rest = [token for _, token in self._waiting]

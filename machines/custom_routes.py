@@ -1,6 +1,6 @@
 """Custom routes: what people write as `[[route]]`, put in front of a pair of tables.
 
-A route is for a message, or for a cause. One for a message says when it applies and who then gets
+A route is for a message, or for a cause. One for a message says when it applies and which relation gets
 what; it becomes a row of the first table. Where a cause of the second table has just this reach, the
 row names it; otherwise the route brings a cause of its own, with rows for it. A route for a cause
 becomes rows of the second table.
@@ -35,7 +35,7 @@ TARGETS: Final[Mapping[str, tuple[Relation, ...]]] = {
     "goal": (Relation.GOAL,),
     "everybody": (Relation.SELF, *_CHILDREN, Relation.SIDE_TALK, Relation.GOAL),
 }
-"""Who can be named. `children.active` are those the turn waits for."""
+"""The targets that can be named. `children.active` are those the turn waits for."""
 
 _EVERYTHING: Final = (Relation.SELF, *_CHILDREN, Relation.SIDE_TALK)
 
@@ -60,7 +60,7 @@ _BY_INTENT: Final = {
 
 
 class RouteOutcome(Value):
-    """Who gets what: keys of `TARGETS`, one of `GIFTS`."""
+    """What some targets get: keys of `TARGETS`, one of `GIFTS`."""
 
     to: tuple[str, ...]
     what: str

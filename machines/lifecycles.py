@@ -92,7 +92,7 @@ AT_WORK = ("waiting", "working", "stopping")
 
 
 def meant(names: Iterable[str], name: str) -> tuple[str, ...]:
-    """Return who of those at work is meant by a name.
+    """Return which of those at work a name means.
 
     A name that an interrupted child still bears is given on with a number: `kid-2` is meant by
     `kid`, too, while no `kid` works.

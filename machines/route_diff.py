@@ -1,7 +1,7 @@
 """Where two pairs of tables differ: combinations with another outcome, gathered into sentences.
 
 Two tables are compared by what comes of a message, not by how their rows are written: what is done,
-the acknowledgement, and who gets what. Combinations that differ in the same way are covered by boxes,
+the acknowledgement, and what each recipient gets. Combinations that differ alike are covered by boxes,
 the widest that are found first, and each box is one difference.
 """
 
@@ -137,7 +137,7 @@ def apart(here: Explanation, there: Explanation) -> tuple[str, str]:
 
 
 def _in_words(explanation: Explanation, given: Iterable[Receipt], ack: str) -> str:
-    """Say what is done, and who gets what."""
+    """Say what is done, and what each recipient gets."""
     action = explanation.row.action
     done = _DONE[action] if action else ""
     told = f" (`{ack}`)" if ack else ""

@@ -22,7 +22,7 @@ class Routes(Value):
     deliveries: Table[DeliveryRow]
 
     def reach(self, cause: str) -> Mapping[str, Delivery]:
-        """Say what a cause gives to whom; who gets nothing is left out, and so is a hole."""
+        """Map each relation to what a cause gives it; without those that get nothing or have no row."""
         rows = ((relation, self.deliveries.find((cause, relation))) for relation in Relation)
         return {
             relation: row.action

@@ -96,7 +96,7 @@ class BlobStore:
             self._write(name, zlib.compress(whole, LEVEL))
         else:
             with suppress(OSError):
-                os.utime(self._file(name))  # as good as new: whoever prunes leaves it alone
+                os.utime(self._file(name))  # as good as new: `prune` leaves it alone
         return name
 
     def capture(self, root: Path, path: str, limit: int) -> PathState | None:
@@ -122,7 +122,7 @@ class BlobStore:
                 return PathState(kind="large", content=signature(found))
             after = look_at(root, path)
             if after is not None and signature(after) == signature(found):
-                break  # nobody wrote while we read
+                break  # it was not written while we read
         else:
             return PathState(kind="odd", content="it keeps changing")
         kind: Kind = "link" if stat.S_ISLNK(found.st_mode) else "file"

@@ -1,4 +1,4 @@
-"""The ledger of a session: which call changed which path, from what to what. Lines are only added.
+"""The change log of a session: which call changed which path, from what to what. Lines are only added.
 
 A call is entered before it begins and again when its changes are known; calls may overlap, since the
 children of a session work beside it. A line that a crash cut off is as if it had not been written. What
@@ -23,7 +23,7 @@ from .restore_plan import PathChange
 from .scan import PathState, from_data, to_data
 from .syncing import sync
 
-# What git's index does not hold: permission bits, bare folders, what is too large to copy ---------
+# The side record: what git's index does not hold --------------------------------------------------
 # Kept beside the index of a session, as JSON, and brought up to date with it.
 
 
@@ -49,14 +49,14 @@ class SideRecord(Struct, kw_only=True):
         return self.modes.get(path, self.program if is_program else self.plain)
 
     def note_mode(self, path: str, mode: int) -> None:
-        """Remember a file's permission bits, if they are not what goes without saying."""
+        """Remember a file's permission bits, if they are not the default."""
         if mode == (self.program if mode & 0o100 else self.plain):
             self.modes.pop(path, None)
         else:
             self.modes[path] = mode
 
     def note_all(self, modes: dict[str, int]) -> None:
-        """Begin anew with all files: what most of them have goes without saying."""
+        """Replace the modes of all files: what most of them have becomes the default."""
         for name, bit in (("plain", 0), ("program", 0o100)):
             found = [mode for mode in modes.values() if mode & 0o100 == bit]
             if found:
@@ -199,7 +199,7 @@ class ChangeLog:
         self._add({"kind": "ended", "about": about, "touches": rows, "blind": blind})
 
     def revert(self, name: str, given_back: Names) -> None:
-        """Take changes out of force; said twice, it is said once."""
+        """Take changes out of force; twice is as once."""
         self._add({"kind": "reverted", "id": name, "names": given_back})
 
     def undo(self, name: str, paths: Iterable[str]) -> None:

@@ -1,6 +1,9 @@
-"""The person's own git repository around a folder: found and read, never run, never written.
+"""Git for checkpoints: the person's repository, read only, and a shadow repository of our own.
 
-Its files are read directly. To run git inside it would obey its configuration, which may name programs.
+The files of the person's repository are read directly: to run git inside it would obey its
+configuration, which may name programs. `ShadowGit` runs git on a repository that only this program uses,
+with a configuration that it sets itself: no hook, filter, attribute, file system monitor or configuration
+of the person or of the folder has a say. Of the folder's own `.git` it gets the objects, which are read.
 """
 
 from __future__ import annotations
@@ -59,9 +62,7 @@ class Repository(Value):
             Path("/etc/gitconfig"),
         )
         attributes = self.common / "info" / "attributes", home / ".config" / "git" / "attributes"
-        has_attributes = any(
-            os.path.exists(path) for path in attributes
-        )  # false where we may not look
+        has_attributes = any(map(os.path.exists, attributes))  # false where we may not look
         return has_attributes or any(_CONVERTS.search(_text(config)) for config in configs)
 
 
@@ -99,9 +100,7 @@ def _text(file: Path) -> str:
     return ""
 
 
-# Git as a tool of ours: a repository that nobody else uses, and a configuration that nobody set ---
-# No hook, filter, attribute, file system monitor or configuration of the person or of the folder has a
-# say. The folder's own `.git` is never given to git at all, apart from its objects, which are read.
+# The shadow repository ----------------------------------------------------------------------------
 
 
 CONFIG = """\
@@ -134,7 +133,7 @@ CONFIG = """\
 """
 ATTRIBUTES = "* -text -eol -crlf -filter -ident -working-tree-encoding -diff -merge\n"
 EXCLUDE = ("node_modules/", ".venv/", "__pycache__/", ".steersman-*")
-"""What is made anew from other files, and too much to copy; in a repository only if not tracked."""
+"""What can be made again from other files, and is too much to copy; ignored unless it is tracked."""
 TIMEOUT = 600.0
 
 
@@ -219,8 +218,6 @@ class ShadowGit:
             process_group=0,  # a Ctrl-C in the terminal is not for it
         )
 
-    # Blobs and the index --------------------------------------------------------------------------
-
     def fetch(self, names: list[str]) -> dict[str, bytes]:
         """Return the bytes of blobs, wherever they lie; those that are gone are missing."""
         said = "".join(f"{name}\n" for name in names).encode()
@@ -293,9 +290,9 @@ class ShadowGit:
             self.run("update-index", *way, said=there)
 
 
-# The first index of a session: copied from one that is there, so that nothing is hashed again
-# The person's own index holds what git knows of each file, and the objects that it names lie in the
-# person's repository: they are borrowed until a file changes.
+# Indexes ------------------------------------------------------------------------------------------
+# A session's first index is copied from the person's, if there is one, so that nothing is hashed again.
+# The objects that it names lie in the person's repository: they are borrowed until a file changes.
 
 
 Entry = tuple[str, str, str, str]

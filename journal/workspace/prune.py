@@ -16,7 +16,7 @@ from .git import GitFault, ShadowGit, entries, find_git
 from .restore import load_restore
 
 FRESH = 3600.0
-"""Seconds in which a copy may be on its way into a ledger that does not name it yet."""
+"""Seconds in which a copy may be on its way into a change log that does not name it yet."""
 NEVER = float("inf")
 
 
@@ -76,7 +76,7 @@ def forget(place: Path, sessions: Sequence[str]) -> int:
 
 
 def sizes_of(place: Path) -> dict[str, int]:
-    """Return the bytes of each session's own files; copies that sessions share are nobody's."""
+    """Return the bytes of each session's own files; copies that sessions share count for none."""
     sizes: dict[str, int] = {}
     for kept in _sessions(place):
         own = sum(file.stat().st_size for file in kept.store.glob(f"*{kept.session}*"))
@@ -95,18 +95,18 @@ def size_of(place: Path) -> int:
 
 
 def _sessions(place: Path) -> Iterator[_Kept]:
-    for ledger in place.glob("*/ledger-*.jsonl"):
-        session = ledger.stem.removeprefix("ledger-")
+    for file in place.glob("*/ledger-*.jsonl"):
+        session = file.stem.removeprefix("ledger-")
         try:
-            can_undo = session == _last_reverter(ledger.parent)
-            changed = ledger.stat().st_mtime
+            can_undo = session == _last_reverter(file.parent)
+            changed = file.stat().st_mtime
         except FileNotFoundError:
             continue  # another process prunes, too
-        yield _Kept(store=ledger.parent, session=session, time=changed, can_undo=can_undo)
+        yield _Kept(store=file.parent, session=session, time=changed, can_undo=can_undo)
 
 
 def _last_reverter(store: Path) -> str:
-    """Return the session that reverted last in a folder; none if it has been undone, or nobody did."""
+    """Return the session that reverted last in a folder; empty if that was undone, or there was none."""
     files = sorted(store.glob("restore-*-*.json"), key=lambda file: file.stat().st_mtime_ns)
     for file in files[-1:]:
         with suppress(OSError, ValueError):
@@ -115,11 +115,11 @@ def _last_reverter(store: Path) -> str:
     return ""
 
 
-def _forget(one: _Kept) -> None:
-    """Delete a session's own files; of its copies those go that nobody else needs."""
+def _forget(kept: _Kept) -> None:
+    """Delete a session's own files; its copies are left for `_sweep`."""
     for pattern in ("ledger-{}.jsonl", "index-{}", "index-{}.lock", "side-{}.json"):
-        (one.store / pattern.format(one.session)).unlink(missing_ok=True)
-    for file in one.store.glob(f"restore-{one.session}-*.json"):
+        (kept.store / pattern.format(kept.session)).unlink(missing_ok=True)
+    for file in kept.store.glob(f"restore-{kept.session}-*.json"):
         file.unlink(missing_ok=True)
 
 

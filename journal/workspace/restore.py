@@ -2,7 +2,7 @@
 
 First everything that is to come is written into a folder of ours beside the files, while nothing has
 changed yet: a full disk shows here. Then a line says that it begins, and from there on there are only
-renames and removals, which need no room. A crash before that line is as if nobody had asked; after
+renames and removals, which need no room. A crash before that line is as if nothing had been asked; after
 it, the next start finishes. What the next step relies on is synced before it, so a power cut is a
 crash like any other. Each path is looked at once more right before it is replaced.
 """
@@ -40,9 +40,9 @@ class RestoreFailed(Exception):
 
 
 class Restore(Struct, kw_only=True):
-    """One restore and its file; `about` is what whoever asked for it wants to find again.
+    """One restore and its file; `about` is data of the caller, kept with it.
 
-    `rescue` holds, for each path, what it held before, so that it can be had back.
+    `rescue` holds, for each path, what it held before, so that the restore can be undone.
     """
 
     name: str

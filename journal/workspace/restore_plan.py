@@ -1,8 +1,8 @@
 """The three-tree rule: which paths go back, which stay, and why. Pure.
 
 For each path three things are known: what it held before the agent changed it, what the agent left,
-and what it holds now. It goes back only if it still holds what the agent left. Where somebody else
-wrote between two changes of the agent, their version is what it goes back to, not the one before.
+and what it holds now. It goes back only if it still holds what the agent left. Where a person or another
+program wrote between two changes of the agent, it goes back to that version, not to the one before.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNSURE = "it changed around the time of a crash and cannot be attributed"
 class PathChange(Value):
     """One change of a path by a call.
 
-    `is_shared`: a command ran meanwhile, so that it may have been somebody else's. `is_unsure`: the
+    `is_shared`: a command ran meanwhile, so that it may have been another program's. `is_unsure`: the
     program died before it could look. `window` numbers the time in which calls overlapped, or one ran.
     """
 
@@ -73,7 +73,7 @@ class RestorePlan(Value):
 
 
 class _Chain(Struct, kw_only=True):
-    """The last unbroken row of an agent's changes of one path."""
+    """The last unbroken chain of an agent's changes of one path."""
 
     first: PathState | None
     base: PathState | None
@@ -88,7 +88,7 @@ class _Chain(Struct, kw_only=True):
         return 0 < touch.window == self.window
 
     def add(self, touch: PathChange) -> None:
-        """Join the next change of the path; if somebody came in between, the row begins anew."""
+        """Join the next change of the path; after a change by others the chain starts over."""
         if touch.before != self.left:
             if self._is_continued_by(touch):
                 self.is_shared = True
@@ -101,7 +101,7 @@ class _Chain(Struct, kw_only=True):
 
 
 def chains(touches: Iterable[PathChange]) -> dict[str, _Chain]:
-    """Join the touches of each path, oldest first, as far as nobody came in between."""
+    """Join the changes of each path, oldest first, as far as no others came in between."""
     found: dict[str, _Chain] = {}
     for touch in touches:
         chain = found.get(touch.path)
@@ -165,4 +165,8 @@ def _obstacle(
 def changed_chains(touches: Iterable[PathChange]) -> list[tuple[str, _Chain]]:
     """Return what became of the paths that are not as they were, in order; bare folders left out."""
     found = sorted(chains(touches).items())
-    return [(path, one) for path, one in found if one.first != one.left and not is_bare_folder(one)]
+    return [
+        (path, chain)
+        for path, chain in found
+        if chain.first != chain.left and not is_bare_folder(chain)
+    ]

@@ -1,4 +1,4 @@
-"""Giving back what a session's calls changed, and taking that back: orders, and what came of them."""
+"""Reverts of what a session's calls changed, and their undoing: orders, and what came of them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from .scan import PathState, missing_parents
 
 
 class Reversal:
-    """One session's `ledger`, and the restores that go by it; their files lie in `place`.
+    """One session's change log, and the restores that go by it; their files lie in `place`.
 
     To open it finishes what a crash cut off. Raises `OSError`. `is_entered`: what was carried out
-    outlives anything; if not, it is finished when this is opened anew.
+    outlives anything; if not, it is finished when this is opened again.
     """
 
     def __init__(self, place: Path, session: str, folder: Path, blobs: BlobStore) -> None:
@@ -144,7 +144,7 @@ class Reversal:
         return replace(plan, puts=(*plan.puts, *self._homes(plan.puts)))
 
     def _homes(self, puts: Iterable[PathWrite]) -> list[PathWrite]:
-        """Plan the folders that these paths need and that nobody else gives back."""
+        """Plan the folders that these paths need and that no other write restores."""
         paths = [put.path for put in puts if put.target is not None]
         missing = {folder for path in paths for folder in missing_parents(self._folder, path)}
         missing -= {put.path for put in puts}
@@ -180,7 +180,7 @@ class Reversal:
             self.is_entered = False
 
     def _close(self, restore: Restore) -> None:
-        """Enter into the ledger what was given back, then close the restore."""
+        """Enter into the change log what was given back, then close the restore."""
         done = {put.path for put in restore.done}
         kept = {file.path for file in restore.kept}
         about = restore.about

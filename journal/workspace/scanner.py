@@ -2,7 +2,7 @@
 
 Git's index is the memory between two looks: its stat cache makes one of ten thousand unchanged files
 cost some hundredths of a second, and what it holds of a path is what the path held. So there is one
-index for each session, seeded from the person's own where there is one, and it is never read anew
+index for each session, seeded from the person's own where there is one, and it is never read again
 from a tree: that would throw the cache away and hash everything again.
 """
 
@@ -150,7 +150,7 @@ class WorkspaceScanner:
     # Looks ----------------------------------------------------------------------------------------
 
     def catch_up(self) -> None:
-        """Take note of the folder as it is, whoever made it so. Raises `TooMuch`, `GitFault`."""
+        """Take note of the folder as it is, by whatever change. Raises `TooMuch`, `GitFault`."""
         found = scan(self._git, self._prefix)
         self._keep_lent(found)
         self._forget_recent(found)
@@ -189,7 +189,7 @@ class WorkspaceScanner:
     def changes(self) -> list[Change]:
         """Say what changed since the last look, with copies kept, but do not take note of it yet.
 
-        `settle` does that, when whoever asked has written down the answer. Raises `GitFault`.
+        `settle` does that, once the caller has written down the answer. Raises `GitFault`.
         """
         found = scan(self._git, self._prefix)
         pending = self._pending = _Pending(found=found)
@@ -210,9 +210,9 @@ class WorkspaceScanner:
         return changes
 
     def _without_unhidden(self, changes: list[Change]) -> list[Change]:
-        """Where the rules of what is ignored changed, tell what was made from what came to light.
+        """Where the rules of what is ignored changed, part what was made from what came to light.
 
-        What the old rules ignored was not looked at: whether it was there, nobody knows.
+        What the old rules ignored was not looked at: whether it was there is not known.
         """
         rules = [change for change in changes if change[0].rpartition("/")[2] == ".gitignore"]
         fresh = [path for path, before, _ in changes if before is None]
