@@ -1,8 +1,8 @@
-"""How it reads that a message was taken, and as what: one text for each acknowledgement.
+"""The texts that acknowledge what a person asked for: how a message was routed, what was reverted.
 
-The routing table names the acknowledgement (`ACKS` in `machines/disposition.py`), a row at a time;
-here are the words. The screen shows them, and `accepted` events carry them, so that every interface
-says the same.
+Each row of the routing table names its acknowledgement (`ACKS` in `machines/disposition.py`); this
+module has the texts. The screen shows them, and `accepted` events carry them, so that every interface
+shows the same.
 """
 
 from __future__ import annotations
@@ -16,11 +16,15 @@ from .events.contract import AcceptedEvent, Stamp
 
 CUT = 40
 SIGNS = {"📥 ": "", "🤖 ": "", "⚠️ ": "", "⏳ ": "", "—": "-"}
-"""What our own texts have beyond ASCII, and what stands for it where there is no UTF-8."""
+"""The signs beyond ASCII in the texts, with their replacements for terminals without UTF-8."""
+NAMED = 10
+"""Reverted paths that are listed where their number says enough."""
+MOST = 100
+"""Reverted paths that are listed where a person may look for one: a run may change thousands."""
 
 
 class Acknowledged(NamedTuple):
-    """What an acknowledgement speaks of: a message, its number, the word that decided, for whom."""
+    """The facts of an acknowledgement: the message, its number, the deciding word, its recipients."""
 
     text: str
     number: int | None = None
@@ -48,7 +52,7 @@ def accepted(
     children: Iterable[str] = (),
     has_words: bool = True,
 ) -> AcceptedEvent:
-    """Return the event of a message that was accepted; `has_words`: with its acknowledgement's text."""
+    """Return the `accepted` event of a message; `has_words`: with the text of the acknowledgement."""
     event: AcceptedEvent = {
         "type": "accepted",
         **at,
@@ -72,7 +76,7 @@ def accepted(
 
 
 def accepted_text(event: AcceptedEvent, *, can_utf8: bool = True) -> str:
-    """Return what an `accepted` event says of its `ack`; empty when it has none."""
+    """Return the acknowledgement of an `accepted` event as text; empty if the event has none."""
     message = Acknowledged(
         event["text"], event["number"], event["matched"], event.get("children", ())
     )
@@ -80,13 +84,13 @@ def accepted_text(event: AcceptedEvent, *, can_utf8: bool = True) -> str:
 
 
 def acknowledgement_text(ack: str | None, message: Acknowledged, *, can_utf8: bool = True) -> str:
-    """Return the text of an acknowledgement; empty when there is none of this name."""
+    """Return the text of an acknowledgement; empty if there is none of this name."""
     write = TEXTS.get(ack or "")
     return write(message, can_utf8) if write is not None else ""
 
 
 def plain(text: str, can_utf8: bool) -> str:
-    """Put a text of ours into plain words, unless the terminal has UTF-8."""
+    """Replace the signs of a text by ASCII, unless the terminal has UTF-8."""
     for sign, instead in SIGNS.items() if not can_utf8 else ():
         text = text.replace(sign, instead)
     return text
@@ -111,12 +115,12 @@ def _quoting(lead: str) -> _Writer:
 
 
 def _saying(text: str) -> _Writer:
-    """Write the same whatever was said."""
+    """Write a text that does not depend on the message."""
     return lambda message, can_utf8: plain(text, can_utf8)
 
 
 def _warned(lead: str, after: str) -> _Writer:
-    """Write how it was taken, and by a line of its own which word did not stop everything."""
+    """Write how the message was routed, and on a second line which word did not stop everything."""
     quote = _quoting(lead)
 
     def write(message: Acknowledged, can_utf8: bool) -> str:
@@ -126,13 +130,13 @@ def _warned(lead: str, after: str) -> _Writer:
 
 
 def _steered(message: Acknowledged, can_utf8: bool) -> str:
-    """Write that it steers, and by which word, where a word decided."""
+    """Write that the message steers, and by which word if a word decided."""
     said = _quoting("Steering with #: ")(message, can_utf8)
     return f'{said}\n"{message.matched}" steers.' if message.matched else said
 
 
 def _detected(after: str = "") -> _Writer:
-    """Write by which word it interrupts."""
+    """Write by which word the message interrupts."""
 
     def write(message: Acknowledged, can_utf8: bool) -> str:
         return plain(f'⚠️ Interrupt detected: "{message.matched}"{after}', can_utf8)
@@ -180,20 +184,14 @@ TEXTS: dict[str, _Writer] = {
     "word_queued": _warned("📥 Queued #: ", "stopped nothing: /stop stops everything."),
     "word_steered": _warned("Steering with #: ", "stopped nothing: /stop stops everything."),
 }
-"""The words for each name in `ACKS`."""
+"""The text of each name in `ACKS`."""
 
 
-# How it reads that files were given back ----------------------------------------------------------
-
-
-NAMED = 10
-"""Paths that are listed where their number says enough."""
-MOST = 100
-"""Paths that are listed where a person may look for one: a run's commands may change thousands."""
+# Reverts ------------------------------------------------------------------------------------------
 
 
 def reverted_text(about: Mapping[str, Any]) -> str:
-    """Write a `reverted` event, or what `/revert` answers, for people."""
+    """Return the text of a `reverted` event or of an answer to `/revert`."""
     if about.get("reason"):
         return f"Not reverted: {about['reason']}."
     lines = [_head(about)]
@@ -231,7 +229,7 @@ def _head(about: Mapping[str, Any]) -> str:
 
 
 def _kept(about: Mapping[str, Any]) -> list[str]:
-    """Name what was kept, by the reason."""
+    """List the paths that were not reverted, by the reason."""
     reasons: dict[str, list[str]] = {}
     for path in about["kept"]:
         reasons.setdefault(about["why"][path], []).append(path)

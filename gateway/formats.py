@@ -1,19 +1,22 @@
-"""How times, sizes and calls are written for people."""
+"""Texts for people and programs: ages, sizes, times, the arguments of tool calls, queue items."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-# How long ago, in words ---------------------------------------------------------------------------
-
-
 UNITS = ((86_400.0, "day"), (3_600.0, "hour"), (60.0, "minute"))
 
 
-def age(seconds: float) -> str:
-    """Say a duration as people do: `just now`, `23 minutes ago`, `2 days ago`.
+def one_line(text: str, most: int, mark: str = "…") -> str:
+    """Write a text on one line of at most `most` characters; `mark` ends a text that was cut."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - len(mark)] + mark
 
-    What a clock stamped that was ahead of ours, `seconds` below zero, is `2 days ahead`.
+
+def age(seconds: float) -> str:
+    """Write an age: `just now`, `23 minutes ago`, `2 days ago`.
+
+    `seconds` below zero, of a time stamp from a clock that was ahead, is `2 days ahead`.
     """
     for size, unit in UNITS:
         count = int(abs(seconds) // size)
@@ -22,11 +25,8 @@ def age(seconds: float) -> str:
     return "just now"
 
 
-# How many bytes something takes, as people read it ------------------------------------------------
-
-
 def size_text(size: float) -> str:
-    """Write bytes as people read them: `98 MB` (powers of ten, as disks and downloads do)."""
+    """Write a number of bytes: `98 MB` (powers of ten, as disks and downloads have)."""
     for unit in ("B", "kB", "MB"):
         if size < 1000:
             return f"{size:.0f} {unit}"
@@ -34,18 +34,15 @@ def size_text(size: float) -> str:
     return f"{size:.1f} GB"
 
 
-# Times, as machine interfaces write them and as people read them ----------------------------------
-
-
 def iso(time: float) -> str:
-    """Write seconds since the epoch as ISO 8601 in UTC, to the millisecond."""
+    """Write seconds since the epoch for programs: ISO 8601 in UTC, to the millisecond."""
     return (
         datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     )
 
 
 def clock(time: str, precision: str = "seconds") -> str:
-    """Show an ISO time as the person's clock does, with the day where it is not today's.
+    """Write an ISO time in local time, with the date if it is not today's.
 
     `precision` is seconds or milliseconds.
     """
@@ -54,32 +51,24 @@ def clock(time: str, precision: str = "seconds") -> str:
     return shown if moment.date() == datetime.now().date() else f"{moment.date()} {shown}"
 
 
-# What a tool call was given, as words on a line ---------------------------------------------------
-
-
 def call_words(arguments: Mapping[str, Any]) -> list[str]:
-    """Return each argument as one line; a switch by its name where it is on, and else not at all."""
-    told = (key if value is True else str(value) for key, value in _given(arguments).items())
-    return [line for line in (" ".join(text.split()) for text in told) if line]
-
-
-def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: value for key, value in arguments.items() if value is not None and value is not False
-    }
-
-
-# How a queue item and its progress read: `#1 [RUNNING]: TEXT (file 23/50)` ------------------------
+    """Write each argument of a tool call on one line; `true` as its name, `false` and `null` not."""
+    texts = (
+        name if value is True else str(value)
+        for name, value in arguments.items()
+        if value is not None and value is not False
+    )
+    return [line for line in (" ".join(text.split()) for text in texts) if line]
 
 
 def item_line(item: Mapping[str, Any]) -> str:
-    """Write an item on one line, whatever lines its words have: number, state, words, progress."""
+    """Write a queue item on one line: `#1 [RUNNING]: TEXT (file 23/50)`."""
     text = " ".join(item["text"].split())
     return f"#{item['number']} [{item['state'].upper()}]: {text}{progress_text(item['progress'])}"
 
 
 def progress_text(progress: Mapping[str, Any] | None) -> str:
-    """Write progress in brackets with a space before it; empty when there is none."""
+    """Write progress in brackets after a space; empty if there is none."""
     if not progress:
         return ""
     unit = f"{progress['unit']} " if progress.get("unit") else ""

@@ -1,4 +1,4 @@
-"""A session that another process runs, as this one reaches it: through its control socket."""
+"""The client of the control socket: reaches a session that another process runs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,10 @@ if TYPE_CHECKING:
     from .events.contract import Event
 
 
-# What both ends of the control socket know: where it lies, and its error codes (JSON-RPC 2.0) -----
-
-
 SOCKETS = "sockets"
-"""The folder, in the state folder of a home."""
+"""The folder of the control sockets, in the state folder of a home."""
 INVALID, REFUSED, NOT_HERE, NO_ANSWER = -32600, -32000, -32001, -32002
+"""Error codes of the control socket (JSON-RPC 2.0)."""
 
 
 class Remote:
@@ -36,7 +34,7 @@ class Remote:
 
     @classmethod
     def connect(cls, state: Path, session: str, owner: Owner, timeout: float = 15.0) -> Remote:
-        """Connect to a session's owner. Raises `StoreBusy` when it cannot be reached."""
+        """Connect to a session's owner. Raises `StoreBusy` if the owner cannot be reached."""
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(timeout)
         try:
@@ -55,7 +53,7 @@ class Remote:
         return cls(session, connection)
 
     def call(self, method: str, **params: Any) -> Any:
-        """Call a method of the owner. Raises `SteersmanError` with what it says."""
+        """Call a method of the owner. Raises `SteersmanError` with the message of an error answer."""
         self._made += 1
         request = {
             "jsonrpc": "2.0",
@@ -75,7 +73,7 @@ class Remote:
         return answer["result"]
 
     def events(self) -> Iterator[Event]:
-        """Subscribe, and return the session's events from now on, until the owner goes."""
+        """Subscribe, and return the session's events from now on, until the owner closes."""
         self.call("subscribe")
         self._socket.settimeout(None)
         return self._events()
@@ -91,7 +89,7 @@ class Remote:
 
     def close(self) -> None:
         """Close the connection; a reader in another thread returns."""
-        with suppress(OSError):  # it is gone already
+        with suppress(OSError):  # the owner has closed its end
             self._socket.shutdown(socket.SHUT_RDWR)
         self._file.close()
         self._socket.close()

@@ -1,8 +1,8 @@
-"""How long saved queues are kept: by the clock, and by what the home remembers of it.
+"""What a home keeps, and for how long: saved queues by age, copies of files by size, until a deletion.
 
-A clock alone can't be trusted with deleting: one that jumped a year ahead would make everything old.
-So only time that the home's own activity vouches for counts: a gap of more than `LEAP` seconds
-between two things that happened counts as nothing.
+Ages are measured so that a wrong clock deletes nothing: a clock that jumped a year ahead would make
+everything old. Only time between recorded activity counts, and a gap of more than `LEAP` seconds
+between two recorded moments counts as zero.
 """
 
 from __future__ import annotations
@@ -22,12 +22,16 @@ from ..machines.errors import StoreError
 from .formats import size_text
 from .offline_writer import claimed
 
-# Deletes a session: its journal, its output, its queue's copy, its copies of files
-# Its subagents' sessions go with it. What a live process has open is not deleted.
+LEAP = 60 * 86_400.0
+NAMED = 5
+"""Sessions that a message names; of the others it gives the number."""
+
+
+# Deletion of a session ----------------------------------------------------------------------------
 
 
 def family(rows: list[SessionRow], session: str) -> list[str]:
-    """Return a session and all that are beneath it, parents first."""
+    """Return a session and all its descendants, parents first."""
     found = [session]
     for parent in found:
         found += [row.session for row in rows if row.parent == parent and row.session not in found]
@@ -35,14 +39,15 @@ def family(rows: list[SessionRow], session: str) -> list[str]:
 
 
 def delete(store: SqliteStore, state: Path, queues: Path, session: str) -> tuple[list[str], int]:
-    """Delete a session and those beneath it; returns their ids, and the bytes of the files that went.
+    """Delete a session and its descendants; returns their ids, and the bytes of the deleted files.
 
-    Raises `StoreBusy` when a live process has one of them open: then nothing is deleted.
+    Deletes the journals, the outputs, the copies of the queues and the copies of files. Raises
+    `StoreBusy` if a live process has one of the sessions open: then nothing is deleted.
     """
     ids = family(store.sessions(), session)
     with ExitStack() as held:
         leases = [held.enter_context(claimed(store, member)) for member in ids]
-        for lease in reversed(leases):  # a parent that is left can be deleted again
+        for lease in reversed(leases):  # children first: a parent that remains can be deleted again
             store.delete(lease)
     freed = 0
     for member in ids:
@@ -58,25 +63,25 @@ def output_of(state: Path, session: str) -> Path:
     return state / "output" / session
 
 
-LEAP = 60 * 86_400.0
+# Age of saved queues ------------------------------------------------------------------------------
 
 
 def is_saved(row: SessionRow) -> bool:
-    """Whether something waits or was cut off in a session, as far as its row tells."""
+    """Whether a session has waiting or interrupted items, as far as its row tells."""
     if row.seq == 0 or row.parent or row.state in ("finalizing", "finalized"):
         return False
     return bool(row.waiting or row.interrupted) or row.state in ("busy", "leaving")
 
 
 def known_age(updated: float, moments: Sequence[float], now: float) -> float:
-    """Return the seconds that have passed since `updated`, without leaps of the clock."""
+    """Return the seconds since `updated`, without leaps of the clock; `moments` are of any session."""
     later = sorted(moment for moment in moments if updated < moment < now)
     gaps = [after - before for before, after in pairwise((updated, *later, now))]
     return sum(gap for gap in gaps if 0.0 < gap <= LEAP)
 
 
 def outlived(rows: Sequence[SessionRow], now: float, hours: float) -> list[SessionRow]:
-    """Pick the sessions whose saved queue nothing has touched for more than `hours`."""
+    """Return the sessions whose saved queue has not changed for more than `hours`."""
     moments = [moment for row in rows for moment in (row.created, row.updated)]
     return [
         row
@@ -85,40 +90,36 @@ def outlived(rows: Sequence[SessionRow], now: float, hours: float) -> list[Sessi
     ]
 
 
+# Size of the copies of files ----------------------------------------------------------------------
+
+
 def needs_copies(store: Store) -> Callable[[str], bool]:
-    """Say of which sessions the copies of files must stay: those that are open or can be resumed."""
+    """Return whether a session's copies of files must stay: if it is open or can be resumed."""
     saved = {row.session for row in store.sessions() if is_saved(row)}
     return lambda session: session in saved or store.is_owned(session)
 
 
-# Keeps the copies of files within their budget, and says whose are gone ---------------------------
-
-
-NAMED = 5
-"""Sessions that are named; of more it is said how many."""
-
-
 class StorageLimit:
-    """What the copies of a home (`state`) may take, in bytes; `say` tells the people who are there."""
+    """Keeps the copies of files of a home (`state`) under `limit` bytes; `say` informs the user."""
 
     def __init__(self, state: Path, store: Store, limit: int, say: Callable[[str], None]) -> None:
         self._state, self._store = state, store
         self._limit, self._say = limit, say
-        self._keeping: Thread | None = None
+        self._thread: Thread | None = None
         self._is_closing = False
 
     def keep(self) -> None:
-        """Look, once, in the background; delete the oldest copies if all take too much."""
-        if self._keeping is None:
+        """Check the size once, in a thread, and delete the oldest copies if they exceed the limit."""
+        if self._thread is None:
             # a daemon: if a signal arrives while it starts, no code would stop it
-            self._keeping = Thread(target=self._keep, name="steersman-budget", daemon=True)
-            self._keeping.start()
+            self._thread = Thread(target=self._keep, name="steersman-storage-limit", daemon=True)
+            self._thread.start()
 
     def close(self) -> None:
-        """Delete nothing more, and wait for what is being deleted; the next start goes on."""
+        """Delete no further copies, and wait for a deletion in progress; the next start continues."""
         self._is_closing = True
-        if self._keeping is not None and self._keeping.is_alive():
-            self._keeping.join()
+        if self._thread is not None and self._thread.is_alive():
+            self._thread.join()
 
     def _keep(self) -> None:
         if self._is_closing:
@@ -134,9 +135,9 @@ class StorageLimit:
         except (OSError, StoreError) as error:
             self._say(f"copies of files cannot be kept within `checkpoints.budget`: {error}")
         else:
-            self._tell(done)
+            self._report(done)
 
-    def _tell(self, done: Pruned) -> None:
+    def _report(self, done: Pruned) -> None:
         if done.sessions:
             more = len(done.sessions) - NAMED
             names = ", ".join(done.sessions[:NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,4 +1,8 @@
-"""How a saved queue is announced."""
+"""The queues that ended sessions of a home left: read, discarded, expired, and announced to people.
+
+A change of a saved queue does not resume its session: nothing in it runs, and how it ended stays as
+it was.
+"""
 
 from __future__ import annotations
 
@@ -22,24 +26,20 @@ from ..machines.messages import QueueChange
 from ..machines.policy import Policy
 from ..machines.value import Value
 from .events.translation import EventPublisher, item_view
-from .formats import age, call_words, item_line
+from .formats import age, call_words, item_line, one_line
 from .retention import is_saved, outlived
 
-# The queues that ended sessions of this home left: looked at, emptied, thrown away when outlived --
-# A session that is changed here is not taken up: nothing in it runs, and how it ended stays as it was.
-
-
-CUT = 40
+CUT = 40  # columns of an item's text in a sentence
 
 
 class Saved(Value):
-    """What one session left: its row, and what has not ended, in order."""
+    """The saved queue of one session: the session's row, and the items that have not ended, in order."""
 
     row: SessionRow
     items: tuple[ItemRecord, ...]
 
     def view(self) -> dict[str, Any]:
-        """Show it as programs see it."""
+        """Return the saved queue as programs see it."""
         items = [item_view(item, is_held=item.state == "pending") for item in self.items]
         return {"session": self.row.session, "folder": self.row.folder, "items": items}
 
@@ -60,7 +60,7 @@ class SavedQueues:
         return self._runtime.store
 
     def saved(self) -> list[Saved]:
-        """List the saved queues that no live process has, newest activity first."""
+        """List the saved queues of sessions that no live process owns, newest activity first."""
         return [
             found
             for row in self.store.sessions()
@@ -69,29 +69,29 @@ class SavedQueues:
         ]
 
     def newest(self, folder: Path) -> tuple[Saved | None, int]:
-        """Return the newest saved queue of a folder, and how many more there seem to be.
+        """Return the newest saved queue of a folder, and how many more there may be.
 
-        Only what is needed is read: a chat starts with this.
+        Reads as few sessions as possible, since every chat starts with this call.
         """
         rows = [
             row
             for row in self.store.sessions()
             if is_saved(row) and row.folder == str(folder) and not self.store.is_owned(row.session)
         ]
-        for behind, row in enumerate(rows, 1):
+        for number, row in enumerate(rows, 1):
             if (found := self.of(row)).items:
-                return found, len(rows) - behind
+                return found, len(rows) - number
         return None, 0
 
     def of(self, row: SessionRow) -> Saved:
-        """Read what one session left."""
+        """Read the saved queue of one session."""
         return Saved(row=row, items=tuple(saved_queue(self.store, row.session)))
 
     @contextmanager
     def tended(self, session: str) -> Generator[Callable[[Any], dict[str, Any]]]:
-        """Own a session's queue, without taking the session up; yields how to ask it something.
+        """Own a session's queue without resuming the session; yields a function that asks the session.
 
-        Raises `StoreBusy` when a live process has it.
+        Raises `StoreBusy` if a live process owns the session.
         """
         self._runtime.open_existing(
             session, self._profile, lambda name: (self._publisher(name),), is_offline=True
@@ -102,7 +102,7 @@ class SavedQueues:
             self._runtime.leave(session)
 
     def discard(self, session: str) -> Saved:
-        """Withdraw everything that a session left, and return it."""
+        """Withdraw every item of a session's saved queue, and return the saved queue."""
         with self.tended(session) as ask:
             row = self.store.load(session).row
             found = self.of(row)
@@ -110,13 +110,13 @@ class SavedQueues:
         return found
 
     def expire(self, now: float, hours: float) -> Iterator[str]:
-        """Withdraw what has been left for more than `hours`; yields a sentence about each."""
+        """Discard the saved queues that are older than `hours`; yields a sentence about each."""
         for row in outlived(self.store.sessions(), now, hours):
             if self.store.is_owned(row.session):
                 continue
-            with contextlib.suppress(StoreBusy, StoreDamaged):  # its new owner reports it
+            with contextlib.suppress(StoreBusy, StoreDamaged):  # the new owner reports the queue
                 gone = self.discard(row.session)
-                texts = "; ".join(f'"{_short(item.text)}"' for item in gone.items)
+                texts = "; ".join(f'"{one_line(item.text, CUT, "...")}"' for item in gone.items)
                 if gone.items:
                     yield (
                         f"Deleted the saved queue of session {row.session}, last active "
@@ -130,7 +130,7 @@ class SavedQueues:
 
 
 def saved_queue(store: Store, session: str) -> list[ItemRecord]:
-    """Read a session's queue as a resume would find it; nothing is changed."""
+    """Read a session's queue as a resume would find it, without changing it."""
     items = [
         replace(item, state="interrupted") if item.state == "running" else item
         for item in load_record(store, session).queue.live()
@@ -138,16 +138,11 @@ def saved_queue(store: Store, session: str) -> list[ItemRecord]:
     return sorted(items, key=lambda item: item.state != "interrupted")
 
 
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= CUT else f"{line[: CUT - 3]}..."
-
-
 # Announcements ------------------------------------------------------------------------------------
 
 
 def announce(event: Mapping[str, Any], now: float, *, can_utf8: bool = True) -> str:
-    """Return the lines that say what a `recovered` event found."""
+    """Return the lines that announce the queue of a `recovered` event."""
     items, count = event["items"], len(event["items"])
     found = (
         f"Found saved queue from crashed session ({item_count(count)}, not auto-resuming)"
@@ -163,13 +158,13 @@ def announce(event: Mapping[str, Any], now: float, *, can_utf8: bool = True) -> 
             "Saved items:",
             *(item_line(item) for item in items),
             "Use `/queue restore` to list, `/queue resume` to continue, or `/queue discard` to delete",
-            *(_lost(call) for call in event.get("unknown", ())),
+            *(_unknown(call) for call in event.get("unknown", ())),
         )
     )
 
 
 def announce_other(newest: Saved | None, more: int) -> str:
-    """Return the line that says that earlier sessions of a folder left something; empty if none."""
+    """Return the line that announces the saved queues of a folder; empty if there is none."""
     if newest is None:
         return ""
     others = f" (and {more} more: `/queue restore --list`)" if more else ""
@@ -191,6 +186,6 @@ def item_count(count: int) -> str:
     return f"{count} item{'s' if count != 1 else ''}"
 
 
-def _lost(call: Mapping[str, Any]) -> str:
-    what = " ".join(call_words(call["arguments"]))[:60]
-    return f"Outcome unknown, not run again: {call['tool']} {what}"
+def _unknown(call: Mapping[str, Any]) -> str:
+    arguments = " ".join(call_words(call["arguments"]))[:60]
+    return f"Outcome unknown, not run again: {call['tool']} {arguments}"

@@ -1,10 +1,10 @@
-"""A session as data: its record, its actors, and how it came to be as it is.
+"""A session as data: its record, its actors, and its state transitions.
 
-One builder, whether the session lives in this process, lies in the store, or is looked at as it was:
-field by field the same for the same entry, but for what only a living one can say: what its actors say
-of themselves, dead letters and process ids. Where nobody can say it, it is null or left out; who had
-the session at an earlier entry is not known either. A stored session is folded up to one entry, so that
-the parts agree even while another process writes on. Subagents at work are dumps within the dump.
+A dump of a live session, of a stored one, and of an earlier entry have the same fields, built by the
+same code. Only a live session has the reports of its actors, dead letters and process ids; elsewhere
+they are null or left out. The owner at an earlier entry is not known either. A stored session is folded
+up to one entry, so that the parts agree while another process writes. The dumps of subagents at work
+are parts of the dump.
 """
 
 from __future__ import annotations
@@ -31,83 +31,21 @@ if TYPE_CHECKING:
     from ...actors.runtime import Runtime
 
 
-# A session's actors as data: what the journal says of each, and what those that live say themselves
-
+VERSION = 2
+"""Version of the dump's fields: rises when a field changes its meaning or is removed."""
 
 Live = Mapping[str, Mapping[str, Any]]
-"""What actors that live say of themselves, by name; see `actors/inspection.py`."""
+"""The reports of live actors, by the actor's name; see `actors/inspection.py`."""
+
+Traces = dict[str, Trace]
+"""The traces of earlier dumps of live sessions, so that the next dump folds only the new entries."""
 
 _UNKNOWN = dict.fromkeys(("waiting_for", "rule", "mailbox", "last_message", "restarts"))
 """State that only the actor itself knows."""
 
 
-def actors_of(trace: Trace, live: Live, absent: str | None) -> dict[str, Any]:
-    """Return every actor of a session by its name, supervisors first.
-
-    `absent` says of those that said nothing whether they are `stopped`; none where that is not known.
-    Where an actor says another state than the journal, `differs` has the journal's, empty for none.
-    """
-    actors = _journalled(trace.record)
-    for name in live:
-        if name not in actors:  # how far a judge is, the journal never knows
-            actors[name] = _actor(name, None if name == "judge" else "", None)
-    for name, actor in actors.items():
-        actor |= {**_UNKNOWN, "last_messages": list(trace.last.get(name, ())), "supervised": absent}
-        journalled = actor["state"]
-        actor |= live.get(name, {})
-        if journalled not in (None, actor["state"]):
-            actor["differs"] = journalled
-    return actors
-
-
-def _journalled(record: SessionRecord) -> dict[str, Any]:
-    turn, goal = record.turns.get(record.turn), record.goals.goal
-    busy = [child.session for child in at_work(record.children)]
-    beneath = [
-        *("children", "queue"),
-        *(["goal"] if record.goals.goals else []),
-        *(["turn"] if turn else []),
-    ]
-    queue = record.queue
-    actors = {
-        "session": _actor("session", record.state, record.since or record.created, beneath),
-        "children": {
-            **_actor("subagent", "working" if busy else "idle", record.created, busy),
-            "kind": "children",
-        },
-        "queue": _actor("queue", queue.state, queue.since or record.created),
-    }
-    if goal is not None:
-        actors["goal"] = {**_actor("goal", goal.state, goal.since), "id": goal.id}
-    if turn and record.run is not None:
-        run = _actor("run", record.run.state, turn.since)
-        actors["turn"] = {**run, "kind": "turn", "id": turn.id}
-    elif turn:
-        actors["turn"] = {**_actor("turn", turn.state, turn.since), "id": turn.id}
-    return actors
-
-
-def _actor(
-    machine: str, state: str | None, since: float | None, children: Sequence[str] = ()
-) -> dict[str, Any]:
-    return {
-        "kind": machine,
-        "machine": machine,
-        "state": state,
-        "since": None if since is None else iso(since),
-        "children": list(children),
-    }
-
-
-VERSION = 2
-"""Of the dump's shape: rises when a field changes its meaning or goes."""
-
-Traces = dict[str, Trace]
-"""What was folded for earlier dumps of living sessions, so that the next folds only what is new."""
-
-
 class _Living(Value):
-    """What only a living session has; `pids` by tool call."""
+    """What only a live session has; `pids` by tool call."""
 
     actors: Live
     pids: dict[str, int]
@@ -115,10 +53,10 @@ class _Living(Value):
 
 
 def dump_session(store: Store, row: SessionRow, seq: int | None = None) -> dict[str, Any]:
-    """Return everything that is known of a stored session but its conversation; changes nothing.
+    """Return everything that is known of a stored session except its conversation; changes nothing.
 
-    `seq` is an earlier entry, up to which it is told; its subagents are then as they were until the
-    next one.
+    `seq` is an earlier entry: the dump is of the session after it, with the subagents as they were
+    until the next entry.
     """
     if seq is None:
         return _dump_at(store, row.session, row.seq, None)
@@ -128,10 +66,10 @@ def dump_session(store: Store, row: SessionRow, seq: int | None = None) -> dict[
 
 
 def dump_live(runtime: Runtime, session: str, traces: Traces | None = None) -> dict[str, Any]:
-    """Return the same of a session that lives in this process; not for the loop's own thread."""
+    """Return the same of a live session of this process; not for the loop's own thread."""
     traces = {} if traces is None else traces
     live = runtime.inspect(session)
-    runtime.settle()  # what made it so is in the store
+    runtime.settle()  # the entries that led to this state are in the store
     record = decode(SessionRecord, live)
     trace = traces.get(session)
     if trace is None or trace.record.seq > record.seq:
@@ -154,7 +92,7 @@ def dump_live(runtime: Runtime, session: str, traces: Traces | None = None) -> d
 
 
 def _dump_at(store: Store, session: str, seq: int, before: float | None) -> dict[str, Any]:
-    """Fold a session up to an entry; `before` is when the next one came, none for how it is now."""
+    """Fold a session up to an entry; `before` is the time of the next entry, none if it is the last."""
 
     def of_child(child: str) -> dict[str, Any]:
         last = store.load(child).row.seq
@@ -202,7 +140,7 @@ def _dump(
 
 
 def _show_pids(data: dict[str, Any], pids: dict[str, int]) -> None:
-    """Say of each call, of a turn or of a run's step, which process it is."""
+    """Add the process id to each call of a turn and of a run's step."""
     for turn in data["turns"].values():
         for call in turn["calls"].keys() & pids:
             turn["calls"][call]["pid"] = pids[call]
@@ -214,5 +152,63 @@ def _subagents(
     record: SessionRecord, of_child: Callable[[str], dict[str, Any]]
 ) -> Iterable[tuple[str, dict[str, Any]]]:
     for child in at_work(record.children):
-        with suppress(UnknownSession):  # it waits for room, or lives in another home
+        with suppress(UnknownSession):  # the child is not admitted yet, or belongs to another home
             yield child.name, of_child(child.session)
+
+
+def actors_of(trace: Trace, live: Live, absent: str | None) -> dict[str, Any]:
+    """Return every actor of a session by its name, supervisors first.
+
+    `absent` is the `supervised` of actors that did not report: `stopped`, or none if unknown. If an
+    actor reports another state than the journal, `differs` has the journal's, empty for none.
+    """
+    actors = _journalled(trace.record)
+    for name in live:
+        if name not in actors:  # the state of a judge is not journalled
+            actors[name] = _actor(name, None if name == "judge" else "", None)
+    for name, actor in actors.items():
+        actor |= {**_UNKNOWN, "last_messages": list(trace.last.get(name, ())), "supervised": absent}
+        journalled = actor["state"]
+        actor |= live.get(name, {})
+        if journalled not in (None, actor["state"]):
+            actor["differs"] = journalled
+    return actors
+
+
+def _journalled(record: SessionRecord) -> dict[str, Any]:
+    turn, goal = record.turns.get(record.turn), record.goals.goal
+    busy = [child.session for child in at_work(record.children)]
+    supervised = [
+        *("children", "queue"),
+        *(["goal"] if record.goals.goals else []),
+        *(["turn"] if turn else []),
+    ]
+    queue = record.queue
+    actors = {
+        "session": _actor("session", record.state, record.since or record.created, supervised),
+        "children": {
+            **_actor("subagent", "working" if busy else "idle", record.created, busy),
+            "kind": "children",
+        },
+        "queue": _actor("queue", queue.state, queue.since or record.created),
+    }
+    if goal is not None:
+        actors["goal"] = {**_actor("goal", goal.state, goal.since), "id": goal.id}
+    if turn and record.run is not None:
+        run = _actor("run", record.run.state, turn.since)
+        actors["turn"] = {**run, "kind": "turn", "id": turn.id}
+    elif turn:
+        actors["turn"] = {**_actor("turn", turn.state, turn.since), "id": turn.id}
+    return actors
+
+
+def _actor(
+    machine: str, state: str | None, since: float | None, children: Sequence[str] = ()
+) -> dict[str, Any]:
+    return {
+        "kind": machine,
+        "machine": machine,
+        "state": state,
+        "since": None if since is None else iso(since),
+        "children": list(children),
+    }

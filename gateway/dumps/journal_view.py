@@ -1,4 +1,4 @@
-"""A session's journal, listed and filtered: each entry as data, and as a line for people."""
+"""A session's journal for people and programs: its entries, filtered, and the changes between dumps."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from typing import Any
 from ...journal.store import Store, StoredEntry
 from ...machines.value import Value
 from ...workflows.document import is_list, is_table
-from ..formats import clock, iso
+from ..formats import clock, iso, one_line
 
 _SHOWN = 200  # characters of a value
+_PASSING = ("transitions", "hooks", "last_messages", "last_message", "order")
+"""Fields that grow with every entry, or that repeat other fields."""
 
 
 class EntryFilter(Value):
-    """Which entries are wanted. `kinds` are names or patterns (`tool_*`), none for all.
+    """Selects entries of a journal. `kinds` are names or patterns (`tool_*`), none for all.
 
     `turn`, `item` and `call` are ids that an entry must name. `after` < seq <= `upto`.
     """
@@ -29,7 +31,7 @@ class EntryFilter(Value):
     upto: int | None = None
 
     def wants(self, stored: StoredEntry) -> bool:
-        """Whether an entry is among them."""
+        """Whether an entry is selected."""
         data = stored.data
         kind = data.get("kind", "")
         if self.kinds and not any(fnmatchcase(kind, pattern) for pattern in self.kinds):
@@ -44,46 +46,41 @@ class EntryFilter(Value):
 
 
 def listed(store: Store, session: str, wanted: EntryFilter) -> Iterator[dict[str, Any]]:
-    """Yield the entries that are wanted, oldest first."""
+    """Yield the selected entries, oldest first."""
     for stored in store.entries(session, wanted.after, wanted.upto):
         if wanted.wants(stored):
             yield entry_view(stored)
 
 
 def entry_view(stored: StoredEntry) -> dict[str, Any]:
-    """Show an entry as programs see it: its number, its time, its kind, its own fields."""
+    """Return an entry as programs see it: its number, its time, its kind, its own fields."""
     kind = stored.data.get("kind", "")
     fields = {name: value for name, value in stored.data.items() if name != "kind"}
     return {"seq": stored.seq, "time": iso(stored.time), "kind": kind, **fields}
 
 
 def entry_line(view: dict[str, Any]) -> str:
-    """Write an entry as one line; what its messages say is left to the conversation."""
+    """Write an entry as one line, with the number of its messages instead of their texts."""
     fields = (
         f"{name}={_short(value)}"
         for name, value in view.items()
         if name not in ("seq", "time", "kind", "messages", "system", "tools")
     )
     time = clock(view["time"], "milliseconds")
-    said = [f"+{len(view['messages'])} messages"] if view.get("messages") else []
-    return "  ".join([f"{view['seq']:>6}", time, view["kind"], *fields, *said])
+    messages = [f"+{len(view['messages'])} messages"] if view.get("messages") else []
+    return "  ".join([f"{view['seq']:>6}", time, view["kind"], *fields, *messages])
 
 
 def _short(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
-
-
-# What changed between two dumps of a session: field by field, by the path that leads there --------
-
-
-_PASSING = ("transitions", "hooks", "last_messages", "last_message", "order")
-"""What grows with every entry, or is said by other fields."""
+    return one_line(text, _SHOWN)
 
 
 def changes(before: Any, after: Any, path: str = "") -> Iterator[dict[str, Any]]:
-    """Yield `{path, before, after}` for each field that differs; what was not there is left out."""
+    """Compare two dumps of a session: yield `{path, before, after}` for each field that differs.
+
+    `before` or `after` is left out if the field was not there.
+    """
     if is_table(before) and is_table(after):
         for name in [*before, *(added for added in after if added not in before)]:
             if name not in _PASSING:
@@ -100,7 +97,5 @@ def changes(before: Any, after: Any, path: str = "") -> Iterator[dict[str, Any]]
 
 
 def _plain(value: Any) -> Any:
-    """Say a list of plain values in a line; leave the rest."""
-    if is_list(value):
-        return ", ".join(str(part) for part in value)
-    return value
+    """Write a list as a line; return any other value unchanged."""
+    return ", ".join(str(part) for part in value) if is_list(value) else value

@@ -14,7 +14,7 @@ from ...journal.record import messages_of
 from ...journal.store import Store, StoredEntry
 from ...machines.errors import UsageError
 from ...machines.picture import label
-from ..formats import iso
+from ..formats import iso, one_line
 
 _PAGE = 500  # entries read at once, from the newest back
 _CUT = 60  # characters of a text
@@ -131,8 +131,7 @@ def _id(name: str) -> str:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _CUT else f"{line[: _CUT - 1]}…"
+    return one_line(text, _CUT)
 
 
 def _backwards(store: Store, session: str, seq: int) -> Iterator[StoredEntry]:

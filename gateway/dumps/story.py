@@ -20,7 +20,7 @@ from ...journal.turn_record import TurnRecord
 from ...machines.disposition import DEFAULT_DISPOSITIONS
 from ...machines.errors import UsageError
 from ...machines.lifecycles import ITEM, TURN
-from ..formats import iso
+from ..formats import iso, one_line
 from .trace import Trace
 
 # What an entry says of a message, as a sentence for people ----------------------------------------
@@ -136,8 +136,7 @@ def _answered(data: dict[str, Any]) -> str:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 100 else f"{line[:99]}…"
+    return one_line(text, 100)
 
 
 # Where a message stands and why, in a sentence; and what a person can do about it -----------------

