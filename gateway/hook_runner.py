@@ -1,10 +1,14 @@
-"""The hooks of a process's sessions: heard, run in order, and journalled.
+"""Runs hooks: those of a process's sessions, and those of external agents' sessions.
 
-A session is never held up: hooks hear of an entry when it is durable, wait in a line of their own for
-each session, and run one after another. After a restart nothing runs until a person has said
-something: the line stands still until an entry comes that only a person's word can bring. The end of a
-session that crashed, or whose hooks did not get to run, is due: it is found in the store, and told
-with the next such word. What became of each hook is an entry of its session.
+A session never waits for its hooks. `HookRunner` receives an entry's hook call when the entry is
+durable; each session has a line of calls that run one after another, and each result is journalled. A
+restart starts no hook: the calls wait until an entry that only a person's message or command can
+cause. The end of a session that crashed, or whose hooks were not run, is due: `HookRunner` finds it in
+the store, and runs its hooks after the next such entry.
+
+`tell_hooks` does the same for external agents. The agent never waits for a hook: its event is on disk
+first, and a separate process runs the hooks. A turn's end is reported at most once, a session's end
+until it was delivered, under the same id.
 """
 
 from __future__ import annotations
@@ -41,60 +45,64 @@ from .formats import iso
 from .redaction import Redactor
 from .restore_service import RestoreService, can_resume
 
-# Hooks also run for external agents: when a prompt stopped, a session began or a session was finalized.
-# The agent never waits for a hook: its event is on disk first, and a separate process runs the hooks.
-# A turn's end is reported at most once, a session's end until it was delivered, under the same id.
+WAITING = 200
+"""Calls that may wait for a session; each further call is skipped, and that is journalled."""
+LAST = ("session_suspend", "session_finalize")
+_RESTARTS = (e.Recovered, e.SessionResumed)
+
+
+# External agents ----------------------------------------------------------------------------------
 
 
 def tell_hooks(
-    restorable: RestoreService, state: Path, specs: Sequence[HookSpec], environ: Mapping[str, str]
+    service: RestoreService, state: Path, specs: Sequence[HookSpec], environ: Mapping[str, str]
 ) -> int:
-    """Run hooks for every event that no hook has received; returns how many were run."""
+    """Run the hooks of every event that no hook has received; returns how many were run."""
     folder = make_private(state / "agents")
     descriptor = os.open(folder / "hooks.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)  # the holder ends within its hooks' limits
-        return asyncio.run(_tell(restorable, [*specs, *entry_point_hooks()], environ))
+        return asyncio.run(_run_calls(service, [*specs, *entry_point_hooks()], environ))
     finally:
         os.close(descriptor)
 
 
-async def _tell(
-    restorable: RestoreService, specs: Sequence[HookSpec], environ: Mapping[str, str]
+async def _run_calls(
+    service: RestoreService, specs: Sequence[HookSpec], environ: Mapping[str, str]
 ) -> int:
     processes = ProcessHost()
     count = 0
     try:
-        for record, call in _calls(restorable):
+        for record, call in _calls(service):
             if not call.finalize:
-                restorable.ledger.write(record, "heard", float(call.payload["at"]))
+                service.ledger.write(record, "heard", float(call.payload["at"]))
             for spec in specs:
                 if spec.on == call.event:
                     await run_hook(spec, call, processes, environ)
                     count += 1
             if call.finalize:
-                restorable.ledger.write(record, "settle", time.time(), call.finalize)
+                service.ledger.write(record, "settle", time.time(), call.finalize)
     finally:
         await processes.aclose()
     return count
 
 
-def _calls(restorable: RestoreService) -> list[tuple[RestoreRecord, HookCall]]:
-    book = restorable.ledger.read()
+def _calls(service: RestoreService) -> list[tuple[RestoreRecord, HookCall]]:
+    book = service.ledger.read()
     found: list[tuple[RestoreRecord, HookCall]] = []
     for record in book.records.values():
         if record.is_kept and record.opened > record.heard:
-            found.append((record, _call(restorable, record, "session_start", record.opened)))
+            found.append((record, _call(service, record, "session_start", record.opened)))
         if record.is_kept and record.last_boundary > record.heard:
-            found.append((record, _call(restorable, record, "turn_end", record.last_boundary)))
+            found.append((record, _call(service, record, "turn_end", record.last_boundary)))
     for record in book.ended:
         if record.state == "finalizing":
-            found.append((record, _call(restorable, record, "session_finalize", record.updated)))
+            found.append((record, _call(service, record, "session_finalize", record.updated)))
     return found
 
 
-def _call(restorable: RestoreService, record: RestoreRecord, event: str, at: float) -> HookCall:
-    agent = restorable.agents[record.agent]
+def _call(service: RestoreService, record: RestoreRecord, event: str, at: float) -> HookCall:
+    agent = service.agents[record.agent]
     is_end = event == "session_finalize"
     resumes = can_resume(record) and not is_end
     payload = {
@@ -118,38 +126,35 @@ def _call(restorable: RestoreService, record: RestoreRecord, event: str, at: flo
     )
 
 
-WAITING = 200
-"""Calls that may wait for a session; one more is skipped, and that is journalled."""
-LAST = ("session_suspend", "session_finalize")
-_RESTARTS = (e.Recovered, e.SessionResumed)
+# Sessions of this process -------------------------------------------------------------------------
 
 
 class HookObserver:
-    """Hands a session's entries to `hooking`, with the calls of hooks that they lead to."""
+    """Observes one session's entries, and passes their hook calls to `hooks`."""
 
-    def __init__(self, session: str, hooking: HookRunner) -> None:
+    def __init__(self, session: str, hooks: HookRunner) -> None:
         self._session = session
-        self._hooking = hooking
+        self._hooks = hooks
         self._is_ending = False
 
     def observe_entry(
         self, entry: e.Entry, seq: int, time: float, record: SessionRecord
     ) -> Publication | None:
-        """Translate an entry into a call; one that leads to none may still be the word of a person."""
+        """Translate an entry into a hook call, or none; any entry may start the waiting calls."""
         self._is_ending = self._is_ending or isinstance(entry, e.SessionFinalizing)
         is_due = isinstance(entry, e.SessionFinalized) and not self._is_ending
         if isinstance(entry, HookRan) or is_due:
             return None
         call = hook_call(entry, seq, time, record)
         is_restart = isinstance(entry, _RESTARTS)
-        return partial(self._hooking.receive, self._session, call, is_restart=is_restart)
+        return partial(self._hooks.receive, self._session, call, is_restart=is_restart)
 
     def observe_fact(self, fact: Fact) -> None:
-        """Hooks get nothing that is not journalled."""
+        """Ignore a transient event: hooks receive only what is journalled."""
 
 
 class HookRunner:
-    """All hooks of one process; `receive` belongs to the loop's thread, the rest to any other."""
+    """Runs all hooks of one process; `receive` is for the loop's thread, the rest for any other."""
 
     def __init__(self, specs: Sequence[HookSpec], runtime: Runtime, state: Path) -> None:
         self._specs = list(specs)
@@ -164,24 +169,24 @@ class HookRunner:
         self._left: list[tuple[str, HookRan]] = []
 
     def receive(self, session: str, call: HookCall | None, *, is_restart: bool) -> None:
-        """Take a call; whatever is no restart wakes the line, and brings up what is due."""
+        """Add a call to the session's line; anything but a restart starts the line and the due calls."""
         line = self._lines.setdefault(session, deque())
         if call is not None:
             if len(line) < WAITING or call.event in LAST:
                 line.append(call)
             else:
                 self._note(session, call, "", HookResult(status="skipped", output="too many wait"))
-        is_word = not is_restart and (call is None or call.event != "session_start")
-        if is_word and not self._is_awake:
+        is_from_person = not is_restart and (call is None or call.event != "session_start")
+        if is_from_person and not self._is_awake:
             self._is_awake = True
             self._workers[""] = self._runtime.loop.create_task(self._run_due())
         if not is_restart and session not in self._workers:
             self._workers[session] = self._runtime.loop.create_task(self._work(session))
 
     def drain(self) -> None:
-        """Wait for what runs, no longer than one hook may take; journal it. Not for the loop.
+        """Wait for the running hooks, at most the longest hook's timeout, and journal the results.
 
-        Idempotent: the second time nothing is left.
+        Not for the loop's thread. Idempotent.
         """
         if self._is_over:
             return
@@ -199,7 +204,7 @@ class HookRunner:
             await asyncio.gather(*late, return_exceptions=True)
 
     async def _work(self, session: str) -> None:
-        """Run what waits in a session's line, one hook after another."""
+        """Run the calls of a session's line, one hook after another."""
         await self._find_points()
         line = self._lines[session]
         try:
@@ -209,7 +214,7 @@ class HookRunner:
             self._workers.pop(session, None)
 
     async def _call(self, session: str, call: HookCall) -> None:
-        """Run every hook of an event; of a session's end only if no other process does or did."""
+        """Run every hook of an event; of a session's end only if no other process runs or ran them."""
         if not call.finalize:
             await self._run(session, call)
             return
@@ -234,7 +239,7 @@ class HookRunner:
             self._specs += await asyncio.to_thread(entry_point_hooks)
 
     def _note(self, session: str, call: HookCall, command: str, result: HookResult) -> None:
-        """Journal a run: by the session's own actor, or, after its end, when everything is left."""
+        """Journal a result through the session's actor, or after the session's end in `drain`."""
         ran = HookRan(
             event=call.event,
             command=command,
@@ -253,7 +258,7 @@ class HookRunner:
         except (UnknownSession, AdmissionRefused):
             self._left.append((session, ran))
 
-    # What is due ----------------------------------------------------------------------------------
+    # Ends of sessions that are due ----------------------------------------------------------------
 
     async def _run_due(self) -> None:
         try:
@@ -265,7 +270,7 @@ class HookRunner:
             self._workers.pop("", None)
 
     def _due(self) -> list[tuple[str, HookCall]]:
-        """Find ends of sessions that no hook has heard of, since there are hooks in this home."""
+        """Find the ends of sessions that no hook has received, since this home has hooks."""
         since = self._done / "since"
         if not since.exists():
             write_private(since, f"{self._begun}\n".encode())
@@ -289,9 +294,9 @@ class HookRunner:
         return []
 
     def _take(self, finalize: str) -> int | None:
-        """Lock a session's end for its report; none if it is reported already, or elsewhere now.
+        """Lock a session's end for its hooks; none if another process runs them, or all have run.
 
-        The locked file holds a word once every hook has run.
+        The locked file is not empty once every hook has run.
         """
         path = make_private(self._done) / finalize
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -311,7 +316,7 @@ class HookRunner:
             return False
 
     def _keep_left(self) -> None:
-        """Journal the runs of sessions that are left: each is taken for the moment of one commit."""
+        """Journal the results of sessions that have ended, each under a lease for one commit."""
         left, self._left = self._left, []
         for session in dict.fromkeys(session for session, _ in left):
             runs = [ran for other, ran in left if other == session]
@@ -336,6 +341,6 @@ class HookRunner:
 
 
 def _mark(guard: int) -> None:
-    with contextlib.suppress(OSError):  # it is then reported again, under the same id
+    with contextlib.suppress(OSError):  # the end is then reported again, under the same id
         os.write(guard, b"told\n")
         os.fsync(guard)

@@ -1,6 +1,8 @@
-"""Writes into the journal of a session that no process runs, holding its lease only for the write.
+"""What a process writes beside its live sessions: other sessions' journals, copies of queues, the log.
 
-It is for changes of the session itself (its name, a copy of it), not for its turns.
+`OfflineWriter` appends to the journal of a session that no process runs. It is for changes of the
+session itself (its name, a copy of the session), not for turns. `QueueMirror` writes the queue of a live
+session to a file, and `Logbook` writes the log of the program.
 """
 
 from __future__ import annotations
@@ -25,13 +27,22 @@ from ..machines.errors import ConfigError, LeaseLost, StoreBusy
 from ..workflows.paths import Paths, make_private
 from .redaction import Redactor
 
-# Keeps `<path>/<session>.toml` like the queue it mirrors: soon after each commit, atomically
-# A thread of its own writes; of several changes in a row only the newest is written. A mirror that
-# cannot be written is reported once and never harms the session.
+LOGGER = logging.getLogger("steersman")
+FORM = "%(asctime)s %(process)d %(levelname)s %(message)s"
+MOST = 1 << 20
+"""Bytes of one file of the log."""
+OLD = 3
+"""Files of the log that are kept besides the current one."""
+LINE = 2_000
+"""Characters of one event in the log."""
 
 
 class QueueMirror:
-    """Writes queue documents into a folder; `on_fault` receives the first fault as a sentence."""
+    """Keeps a copy of each queue in `<folder>/<session>.toml`, replaced soon after each commit.
+
+    A separate thread writes; of several changes in a row it writes only the newest. `on_fault` receives
+    the first fault as a sentence; a fault has no effect on the session.
+    """
 
     def __init__(self, folder: Path, on_fault: Callable[[str], None]) -> None:
         self._folder = folder
@@ -43,7 +54,7 @@ class QueueMirror:
         self._thread: threading.Thread | None = None
 
     def put(self, session: str, document: dict[str, Any]) -> None:
-        """Have a document written; returns at once."""
+        """Order the write of a document; returns at once."""
         with self._changed:
             self._waiting[session] = document
             if self._thread is None and not self._is_closing:
@@ -52,7 +63,7 @@ class QueueMirror:
             self._changed.notify()
 
     def close(self) -> None:
-        """Write what waits, then end."""
+        """Write the waiting documents, then end the thread."""
         with self._changed:
             self._is_closing = True
             self._changed.notify()
@@ -83,7 +94,7 @@ class QueueMirror:
 
 
 def _replace(path: Path, document: dict[str, Any]) -> None:
-    """Replace a file in one step; not synced, for it is a copy and must not slow the journal."""
+    """Replace a file in one step; not synced, since a copy must not slow the journal."""
     from .queue_file import write
 
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
@@ -94,29 +105,16 @@ def _replace(path: Path, document: dict[str, Any]) -> None:
     temporary.replace(path)
 
 
-# The log of the program: what failed inside it, with its trace, and with `--debug` all that happens
-# Nothing is opened before there is something to write. Every line is cleaned of secrets before it is
-# written; the file is the user's own (0600), and its size is bounded.
-
-
-LOGGER = logging.getLogger("steersman")
-FORM = "%(asctime)s %(process)d %(levelname)s %(message)s"
-MOST = 1 << 20
-"""Bytes of one file."""
-OLD = 3
-"""Files that are kept besides the one that is written."""
-LINE = 2_000
-"""Characters of one event."""
-
-
 def log_path(paths: Paths) -> Path:
-    """Say where the log is, or would be."""
+    """Return the path of the log, which may not exist yet."""
     return paths.state / "log" / "steersman.log"
 
 
 class Logbook(logging.Handler):
-    """Writes this process's log; `complain` receives each fault of the program, as one line.
+    """Writes the log of this process: faults with their traces, and with `--debug` every event.
 
+    The file is opened with the first line. Secrets are removed from every line, only the user can read
+    the file (0600), and its size is bounded. `on_fault` receives each fault of the program as one line.
     `secrets` are names of environment variables that hold keys, besides those that say so.
     """
 
@@ -125,7 +123,7 @@ class Logbook(logging.Handler):
         paths: Paths,
         environ: Mapping[str, str],
         secrets: tuple[str, ...],
-        complain: Callable[[str], None],
+        on_fault: Callable[[str], None],
         *,
         is_debug: bool = False,
     ) -> None:
@@ -133,7 +131,7 @@ class Logbook(logging.Handler):
         self.path = log_path(paths)
         self.is_debug = is_debug
         self._redactor = Redactor(environ, secrets)
-        self._complain = complain
+        self._on_fault = on_fault
         self._file: logging.Handler | None = None
         self.setFormatter(logging.Formatter(FORM))
         self._before = LOGGER.level, LOGGER.propagate
@@ -142,16 +140,16 @@ class Logbook(logging.Handler):
         LOGGER.propagate = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line, and tell a person of a fault."""
+        """Write a line, and report a fault to the user."""
         text = self._redactor.text(self.format(record))
         clean = logging.makeLogRecord({"msg": text, "levelno": record.levelno})
         try:
             self._opened().emit(clean)
         except OSError as error:  # a full disk must not become a second fault
-            self._complain(f"the log cannot be written: {error}")
+            self._on_fault(f"the log cannot be written: {error}")
         if record.levelno >= logging.ERROR:
-            said = self._redactor.line(record.getMessage())
-            self._complain(f"A fault in the program: {said} (details: {self.path})")
+            message = self._redactor.line(record.getMessage())
+            self._on_fault(f"A fault in the program: {message} (details: {self.path})")
 
     def hear(self, event: Mapping[str, Any]) -> None:
         """Note an event of a session; only with `--debug`."""
@@ -173,7 +171,7 @@ class Logbook(logging.Handler):
             from logging.handlers import RotatingFileHandler
 
             class PrivateFile(RotatingFileHandler):
-                """A log that only its owner can read, whatever the umask is."""
+                """A log file that only its owner can read, whatever the umask is."""
 
                 def _open(self) -> Any:
                     return open(
@@ -189,13 +187,16 @@ class Logbook(logging.Handler):
 
 
 class OfflineWriter:
-    """Appends entries to one session, whose `record` it keeps; each call is durable when it returns."""
+    """Appends entries to the journal of one session; each call is durable when it returns.
+
+    `record` is the session's record after the last entry.
+    """
 
     def __init__(self, store: Store, lease: Lease, record: SessionRecord) -> None:
         self._store, self._lease, self.record = store, lease, record
 
     def write(self, time: float, *entries: Entry) -> None:
-        """Append what happened at a time, in seconds since the epoch."""
+        """Append entries with one time stamp, in seconds since the epoch."""
         seq = self.record.seq
         self.keep(
             [
@@ -207,7 +208,7 @@ class OfflineWriter:
     def keep(
         self, entries: Iterable[tuple[StoredEntry, Entry]], *, with_snapshot: bool = False
     ) -> None:
-        """Append entries as they were stored elsewhere. Raises `LeaseLost`, `StoreDamaged`."""
+        """Append entries that were stored in another journal. Raises `LeaseLost`, `StoreDamaged`."""
         kept: list[StoredEntry] = []
         for stored, entry in entries:
             apply(self.record, entry, stored.seq, stored.time)
@@ -222,7 +223,7 @@ class OfflineWriter:
 
 @contextmanager
 def claimed(store: Store, session: str) -> Generator[Lease]:
-    """Take a session's lease. Raises `StoreBusy` when a live process has it."""
+    """Take a session's lease. Raises `StoreBusy` if a live process has it."""
     lease = store.claim(session, f"n{os.getpid()}-{secrets.token_hex(4)}")
     if lease is None:
         owner = store.owner(session)
@@ -236,7 +237,7 @@ def claimed(store: Store, session: str) -> Generator[Lease]:
 
 @contextmanager
 def writing(store: Store, session: str) -> Generator[OfflineWriter]:
-    """Write into a session that no process has open."""
+    """Write into a session that no process has open, holding the lease only for the write."""
     with claimed(store, session) as lease:
         record = load_record(store, session)
         record.id = session

@@ -1,8 +1,8 @@
 """One message to a session from another process, whether or not a process has the session open.
 
-A live owner gets it through its control socket. Without an owner, this process owns the session's
-queue for a moment and does not resume the session. The owner may change meanwhile: a message that was
-not accepted is sent again under the same client id, so that none is delivered twice.
+A live owner receives the message through its control socket. Without an owner, this process owns the
+session's queue for the message, without resuming the session. The owner may change meanwhile: a message
+that was not accepted is sent again under the same client id, so that no message is delivered twice.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 PATIENCE = 15.0
-"""Seconds that one owner may take to open its socket, or to let go."""
+"""Seconds that one owner may take to open its socket, or to release the session."""
 LIMIT = 180.0
-"""Seconds after which owners that come and go are given up on."""
+"""Seconds for all attempts, while one owner follows another."""
 PAUSE = 0.02
 
 
 class OneShotClient:
-    """Says one thing to one session of a home, as `user`, and brings back the receipt."""
+    """Sends one message or command to one session of a home, as `user`, and returns the receipt."""
 
     def __init__(
         self,
@@ -53,22 +53,22 @@ class OneShotClient:
         self._key = f"k-{secrets.token_hex(8)}"
 
     def say(self, text: str, explicit: str = "auto") -> ReceiptEvent:
-        """Say it; return the `accepted`, `rejected` or `result` event.
+        """Send a message; return the `accepted`, `rejected` or `result` event.
 
-        Raises `StoreBusy` when a live owner does not answer.
+        Raises `StoreBusy` if a live owner does not answer.
         """
-        said = {"text": text, "as": explicit}
-        return self._do("say", said, lambda here: here.say(text, explicit, self._key, self._user))
+        params = {"text": text, "as": explicit}
+        return self._do("say", params, lambda here: here.say(text, explicit, self._key, self._user))
 
     def run(self, call: CommandCall) -> ReceiptEvent:
         """Carry out a command; return its `result` event. Raises as `say` does."""
-        asked = {"name": call.command.name, "arguments": dict(call.arguments)}
-        return self._do("command", asked, lambda here: here.run(call, self._key, self._user))
+        params = {"name": call.command.name, "arguments": dict(call.arguments)}
+        return self._do("command", params, lambda here: here.run(call, self._key, self._user))
 
     def _do(
         self, method: str, params: dict[str, Any], do: Callable[[Conversation], object]
     ) -> ReceiptEvent:
-        """Have a live owner do it, by a method of its socket, or do it here."""
+        """Call a method of the live owner's socket, or without an owner do the same here."""
         node, limit = "", time.monotonic() + LIMIT
         deadline = limit
         while True:
@@ -79,27 +79,27 @@ class OneShotClient:
                 node, deadline = owner.node, min(limit, time.monotonic() + PATIENCE)
             try:
                 if owner is not None:
-                    return self._tell(owner, method, params)
+                    return self._call_owner(owner, method, params)
                 if not self._store.is_owned(self._session):
-                    return self._keep(do)
+                    return self._do_here(do)
             except (_Unreachable, UnknownSession) as fault:
                 is_gone = owner is None and isinstance(fault, UnknownSession)
                 if is_gone or time.monotonic() > deadline:
                     raise fault.__cause__ or fault from None
             time.sleep(PAUSE)
 
-    def _tell(self, owner: Owner, method: str, params: dict[str, Any]) -> ReceiptEvent:
+    def _call_owner(self, owner: Owner, method: str, params: dict[str, Any]) -> ReceiptEvent:
         try:
             remote = Remote.connect(self._paths.state, self._session, owner)
         except StoreBusy as busy:
             raise _Unreachable from busy
         with closing(remote):
-            who = {"client_id": self._key, "user": self._user}
-            receipt: ReceiptEvent = remote.call(method, **params, **who)
+            sender = {"client_id": self._key, "user": self._user}
+            receipt: ReceiptEvent = remote.call(method, **params, **sender)
             return receipt
 
-    def _keep(self, do: Callable[[Conversation], object]) -> ReceiptEvent:
-        """Own the queue for a moment, and do it there."""
+    def _do_here(self, do: Callable[[Conversation], object]) -> ReceiptEvent:
+        """Own the session's queue until the receipt arrives."""
         from ..workflows.config import load
         from .host import Host
         from .launch_options import LaunchOptions
@@ -119,25 +119,25 @@ class OneShotClient:
 
 
 class _Unreachable(Exception):
-    """An owner came, or goes: look again."""
+    """The owner is starting, or is closing: try again."""
 
 
 class _Receipt:
-    """Waits for what a session answers to one client id."""
+    """Waits for the receipt of one client id."""
 
     def __init__(self, key: str) -> None:
         self._key = key
-        self._came = threading.Event()
+        self._has_arrived = threading.Event()
         self._event: ReceiptEvent | None = None
 
     def hear(self, event: Event) -> None:
-        """Take note of an event; must not block."""
+        """Receive an event; must not block."""
         if is_receipt(event, self._key):
             self._event = event
-            self._came.set()
+            self._has_arrived.set()
 
     def wait(self, seconds: float = 15.0) -> ReceiptEvent:
-        """Return the receipt. Raises `StoreBusy` when none comes."""
-        if not self._came.wait(seconds) or self._event is None:
+        """Return the receipt. Raises `StoreBusy` if none arrives."""
+        if not self._has_arrived.wait(seconds) or self._event is None:
             raise StoreBusy("the session did not answer", "try again")
         return self._event

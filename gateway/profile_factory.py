@@ -1,4 +1,7 @@
-"""Who answers in the sessions of a process: agents with their models, workflows, judges."""
+"""Makes the profiles of sessions from the configuration: agents, external agents, workflows, judges.
+
+A profile has the agent's model, its system prompt and tools, and the policies of its session.
+"""
 
 from __future__ import annotations
 
@@ -42,49 +45,60 @@ from .permission import rules_of
 from .router import Router
 from .running import RunPlan, included_plan, plan_of, run_profile
 
-# Waits until a session has said that it is open, so that it is the first thing anybody hears
+UNBOUNDED = 1_000_000
+"""Steps of a turn of an external agent, which has a limit of its own."""
+STEERING = """
+While you work, the person may add a message; it then appears as `[New message from NAME] TEXT`. They \
+said it without cancelling what you do: work it in if that is possible; otherwise {otherwise}, and it \
+will be taken up next."""
 
 
 class Opening:
-    """Listens on the event bus; `wait` returns when a session has started, or its store failed."""
+    """Listens on the event bus; `wait` returns when a session has started, or its store failed.
+
+    So `session_started` is the first event of a session that any client receives.
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._open: set[str] = set()
 
     def hear(self, event: Event) -> None:
-        """Take note of an event; loop's thread."""
+        """Receive an event; for the loop's thread."""
         if event["type"] in ("session_started", "error"):
             with self._changed:
                 self._open.add(event["session"])
                 self._changed.notify_all()
 
     def wait(self, session: str, seconds: float = 10.0) -> bool:
-        """Block until a session is open; not for the loop's own thread. False when it is not."""
+        """Block until a session is open, and return whether it is; not for the loop's thread."""
         with self._changed:
             return self._changed.wait_for(lambda: session in self._open, seconds)
 
 
-# The instructions of AGENTS.md at a session's start, and how much of them its model can read
+# Instruction files --------------------------------------------------------------------------------
 
 
 def instructions_for(
     choice: Choice | None, folder: Path, tools: tuple[str, ...], own: Path
 ) -> Instructions:
-    """Read what people wrote for agents in a folder; one without tools does nothing in it."""
+    """Read the instruction files of a folder (`AGENTS.md`), as far as the session's model can hold.
+
+    An agent without tools gets none, since it does nothing in the folder.
+    """
     if not _works_here(tools):
         return Instructions()
     return read(folder, own, FEW if _is_small(choice) else MOST)
 
 
 def is_outdated(record: SessionRecord, own: Path) -> bool:
-    """Whether a session that begins now would be told something else."""
+    """Whether the instruction files have changed since the session's start."""
     before = instructions_of(record.system)
     return _works_here(record.tools) and has_changed(before, Path(record.folder), own)
 
 
 def attachable(choice: Choice | None) -> int:
-    """Return how many bytes a message may bring along."""
+    """Return how many bytes of files a message may attach."""
     return attachment.FEW if _is_small(choice) else attachment.MOST
 
 
@@ -96,11 +110,11 @@ def _is_small(choice: Choice | None) -> bool:
     return choice is not None and PROVIDERS[choice.config.provider].is_small
 
 
-# Goals as they are configured: what they go by, and who judges them -------------------------------
+# Goals --------------------------------------------------------------------------------------------
 
 
 def goal_policy(config: Config, choice: Choice | None) -> GoalPolicy:
-    """Return what goals go by; `choice` is the model that a judge without one of its own uses."""
+    """Return the policy of goals; `choice` is the model of a judge for which none is configured."""
     goals = config.goals
     own = config.models.get(config.agent(goals.judge).model)
     provider = own.provider if own is not None else choice.config.provider if choice else None
@@ -121,25 +135,21 @@ def goal_policy(config: Config, choice: Choice | None) -> GoalPolicy:
 
 
 def seat(config: Config, model: Model) -> JudgeSeat:
-    """Return the judge: the agent's own system prompt, then the instructions for the answer."""
+    """Return the judge, with the judge agent's system prompt and the instructions for its answer."""
     system = config.agent(config.goals.judge).system
     return JudgeSeat(model=model, system=f"{system}\n{INSTRUCTIONS}".strip())
 
 
-# Which agents of a session are other programs, and how they are started ---------------------------
-
-
-UNBOUNDED = 1_000_000
-"""Steps: an external agent counts its own."""
+# External agents ----------------------------------------------------------------------------------
 
 
 def external_agent(
     name: str, config: Config, paths: Paths, environ: Mapping[str, str]
 ) -> AgentSpec | None:
-    """Say how to start an agent that is another program; none if it is one of ours, or none at all.
+    """Return how an external agent is started; none if the agent is not external or not known.
 
-    The configuration says it, or the definition of an agent of that name. Raises `UsageError` where
-    neither says how.
+    The start command is configured, or comes from the agent's definition. Raises `UsageError` if
+    neither has one.
     """
     known = config.agents.get(name)
     if known is not None and known.protocol != "acp":
@@ -159,30 +169,29 @@ def external_agent(
 
 
 def as_external(profile: AgentProfile) -> AgentProfile:
-    """Make the profile one of an agent that has instructions, tools and limits of its own."""
-    ours = profile.permissions
+    """Return the profile for an external agent, which has its own instructions, tools and limits."""
+    permissions = profile.permissions
     return replace(
         profile,
         system="",
         tools=(AGENT_TOOL,),
         max_steps=UNBOUNDED,
-        permissions=Permissions((Rule(AGENT_TOOL, "*", "allow"), *ours.rules), ours.default_yes),
+        permissions=Permissions(
+            (Rule(AGENT_TOOL, "*", "allow"), *permissions.rules), permissions.default_yes
+        ),
         policy=replace(profile.policy, steer_while_streaming="cut"),
         compaction=replace(profile.compaction, is_auto=False),
     )
 
 
-STEERING = """
-While you work, the person may add a message; it then appears as `[New message from NAME] TEXT`. They \
-said it without cancelling what you do: work it in if that is possible; otherwise {otherwise}, and it \
-will be taken up next."""
+# Profiles -----------------------------------------------------------------------------------------
 
 
 class ProfileFactory:
-    """Makes profiles of what is configured and wished for; a model is built once, when it is needed.
+    """Makes profiles from the configuration and the launch options; builds each model once, at need.
 
-    `tools` are the names of all tools that there are; `note` is told what people should know. `choice`
-    is the model that was chosen last.
+    `tools` are the names of all tools; `note` receives notices for the user. `choice` is the model that
+    was chosen last.
     """
 
     def __init__(
@@ -224,18 +233,18 @@ class ProfileFactory:
         )
 
     def run(self, plan: RunPlan, routes: RoutesChoice | None = None) -> AgentProfile:
-        """Return what stands where an agent would: a workflow."""
+        """Return the profile of a run, in which a workflow takes the place of an agent."""
         bare = self._profile_with(plan.name, self._config.default_agent, None, routes, None)
         return run_profile(bare, plan, self._config)
 
     def included(self, name: str, above: AgentProfile, said: str) -> AgentProfile:
-        """Return a workflow that is a step of another."""
+        """Return the profile of a workflow that is a step of another; `said` is the step's task."""
         assert above.workflow is not None
         plan = included_plan(name, above.workflow, said, self._paths)
         return self.run(plan)
 
     def of_record(self, record: SessionRecord) -> AgentProfile:
-        """Return who goes on with a session, with the words and tools that it was begun with."""
+        """Return the profile that resumes a session, with the session's system prompt and tools."""
         if record.run is not None:
             return self.run(plan_of(record.run.workflow), record.routes)
         chosen = record.chosen_model
@@ -244,17 +253,18 @@ class ProfileFactory:
         return replace(profile, system=record.system, tools=known)
 
     def fitted(self, record: SessionRecord, model: str) -> tuple[AgentProfile, Choice | None]:
-        """Return what a session's agent is with another model. Raises `SteersmanError`."""
+        """Return the profile of a session with another model. Raises `SteersmanError`."""
         return self._profile(record.agent, record.routes, "", model), self.choice
 
     def dismiss(self) -> list[Any]:
-        """Forget the models that were built, and return them: they are to be closed."""
+        """Return the models that were built, which the caller closes, and forget them."""
         built, self._models = list(self._models.values()), {}
         return built
 
     def _profile(
-        self, name: str, routes: RoutesChoice | None, wished: str, chosen: str = ""
+        self, name: str, routes: RoutesChoice | None, requested: str, chosen: str = ""
     ) -> AgentProfile:
+        """Make an agent's profile; `requested` is the model of the command line, `chosen` of `/model`."""
         external = external_agent(name, self._config, self._paths, self._environ)
         if external is not None:
             known = name if name in self._config.agents else self._config.default_agent
@@ -262,7 +272,7 @@ class ProfileFactory:
         if name not in self._config.agents:
             known = ", ".join(sorted(self._config.agents))
             raise UsageError(f"there is no agent `{name}`", f"known agents: {known}")
-        model = self._model(self._config.agent(name).model, wished, chosen)
+        model = self._model(self._config.agent(name).model, requested, chosen)
         return self._profile_with(name, name, model, routes, self.choice)
 
     def _profile_with(
@@ -273,7 +283,7 @@ class ProfileFactory:
         chosen_routes: RoutesChoice | None,
         choice: Choice | None,
     ) -> AgentProfile:
-        """Make a profile of an agent's settings; `choice` is its model, none for who has none of ours."""
+        """Make a profile from the settings of an agent; `choice` is none if `model` is external."""
         agent = self._config.agent(settings)
         window = (choice.config.context_window if choice else None) or 0
         tools = tuple(tool for tool in agent.tools if tool in self._tools)
@@ -301,7 +311,7 @@ class ProfileFactory:
         )
 
     def _policy(self, agent: AgentSettings) -> Policy:
-        """Say how a session of an agent takes messages."""
+        """Return how a session of an agent routes messages."""
         queue = self._config.auto_queue
         return Policy(
             busy_mode=agent.busy_input_mode or "interrupt",
@@ -315,7 +325,7 @@ class ProfileFactory:
         )
 
     def _limits(self, agent: AgentSettings) -> Limits:
-        """Say what a session of an agent may use: as the agent says, else as is said for all."""
+        """Return the limits of a session: those of the agent, else those for all agents."""
         given = agent.limits or self._config.limits
         return Limits(
             max_tokens=given.max_tokens, max_cost=given.max_cost, max_minutes=given.max_minutes
@@ -331,7 +341,7 @@ class ProfileFactory:
         return seat(self._config, worker)
 
     def _delegation(self) -> DelegationPolicy:
-        """Say whom an agent may call, and how many."""
+        """Return which agents an agent may call, and how many at a time."""
         delegation, agents = self._config.delegation, self._config.agents
         return DelegationPolicy(
             agents=tuple(sorted(agents)),
@@ -348,11 +358,11 @@ class ProfileFactory:
             timeout=delegation.timeout,
         )
 
-    def _model(self, agent_model: str, wished: str, chosen: str = "") -> Any:
+    def _model(self, agent_model: str, requested: str, chosen: str = "") -> Any:
         choice = choose(
             model_configs(self._config.models),
             agent_model,
-            wished,
+            requested,
             self._environ,
             probe_loopback,
             chosen,
@@ -367,5 +377,5 @@ class ProfileFactory:
 
 
 def _otherwise(tools: tuple[str, ...]) -> str:
-    """Say what an agent does with a message that it can't work in."""
+    """Return what the system prompt asks for a message that does not fit the turn."""
     return "hand it back with the tool `defer`" if "defer" in tools else "say so"

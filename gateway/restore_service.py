@@ -1,7 +1,7 @@
-"""The sessions of external agents that can be resumed: looked at, resumed, forgotten, outlived.
+"""The restore records of external agents' sessions: listed, resumed, forgotten, expired.
 
-Looking changes nothing. What ends a record is written down under the home's lock and then heard of
-once; see `journal/restore_store.py`.
+Reading changes nothing. The end of a record is written under the home's lock and reported once; see
+`journal/restore_store.py`.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from .retention import known_age
 
 
 class Resumption(Value):
-    """How a session goes on: a command of its own agent, in a folder."""
+    """How a session is resumed: by a command of its agent, in a folder."""
 
     command: tuple[str, ...]
     folder: Path
 
 
 class RestoreService:
-    """What is kept of external agents' sessions in one home; `hours` without a sign make it stale."""
+    """The restore records of one home; a record is stale after `hours` without an event."""
 
     def __init__(self, paths: Paths, hours: float) -> None:
         self.agents = load_agents(paths)
@@ -39,14 +39,14 @@ class RestoreService:
         self._hours = hours
 
     def kept(self, now: float) -> list[RestoreRecord]:
-        """List what is not finalized, newest sign first."""
+        """List the records that are not finalized, newest event first."""
         book = self.ledger.read()
         for record in self._outlived(book, now):
             record.state = "stale"
         return book.kept()
 
     def find(self, name: str) -> RestoreRecord:
-        """Find a record by `last`, its id, or a unique begin of it. Raises `UsageError`."""
+        """Find a record by `last`, its id, or a unique prefix of its id. Raises `UsageError`."""
         kept = self.kept(time.time())
         if not kept:
             raise UsageError(
@@ -64,9 +64,9 @@ class RestoreService:
         raise UsageError(f"`{name}` fits several sessions: {ids}", "type more of the id")
 
     def resume(self, name: str) -> Resumption:
-        """Say how a session goes on, and note that it is about to, in this very process.
+        """Return how a session is resumed, and record that this process resumes it.
 
-        Raises `SteersmanError` if it cannot be resumed, or runs already: nothing is started then.
+        Raises `SteersmanError` if the session cannot be resumed or is running.
         """
         record = self.find(name)
         if not can_resume(record):
@@ -91,7 +91,7 @@ class RestoreService:
         )
 
     def forget(self, name: str) -> RestoreRecord:
-        """Finalize a record because a person says so. Raises `UsageError`."""
+        """Finalize a record by order of a person. Raises `UsageError`."""
         found = self.find(name)
         with self.ledger.changing() as book:
             record = book.records.get((found.agent, found.session))
@@ -100,7 +100,7 @@ class RestoreService:
         return found
 
     def expire(self, now: float) -> Iterator[str]:
-        """Finalize what is stale, once; yields a sentence about each. Then tidy the files."""
+        """Finalize the stale records, yielding a sentence about each; then tidy the files."""
         if not any(self._outlived(self.ledger.read(), now)):
             return
         with self.ledger.changing() as book:
@@ -114,9 +114,9 @@ class RestoreService:
             self.ledger.tidy(now, self._hours * 3600.0)
 
     def _outlived(self, book: RestoreBook, now: float) -> Iterator[RestoreRecord]:
-        """Pick what nothing was heard of for too long, by time that signs vouch for."""
+        """Yield the records without an event for too long; see `retention.known_age`."""
         moments = [
-            row for record in book.records.values() for row in (record.opened, record.updated)
+            moment for record in book.records.values() for moment in (record.opened, record.updated)
         ]
         for record in book.kept():
             if known_age(record.updated, moments, now) > self._hours * 3600.0:
@@ -124,9 +124,10 @@ class RestoreService:
 
 
 def outlived_elsewhere(paths: Paths, hours: float) -> list[str]:
-    """Finalize what other agents' sessions left too long ago; a sentence about each, for people.
+    """Finalize the stale records of a home; returns a sentence about each, for people.
 
-    Where no agent ever reported, nothing is read; what cannot be read keeps nobody from work.
+    Reads nothing if no agent ever reported. A record that cannot be read becomes a sentence, too, so
+    that no session fails to start because of it.
     """
     if not (paths.state / "agents").is_dir():
         return []
@@ -137,18 +138,18 @@ def outlived_elsewhere(paths: Paths, hours: float) -> list[str]:
 
 
 def can_resume(record: RestoreRecord) -> bool:
-    """Whether its id is known."""
+    """Whether the agent has reported the session's id."""
     return not record.session.startswith("@")
 
 
 def lives(record: RestoreRecord) -> bool:
-    """Whether its process still runs."""
+    """Whether the agent's process still runs."""
     known = record.process
     return known is not None and is_alive(known.pid, known.start)
 
 
 def restore_view(record: RestoreRecord, agents: Mapping[str, AgentDefinition]) -> dict[str, Any]:
-    """Show a record as programs see it."""
+    """Return a record as programs see it."""
     known = record.process
     command = agents[record.agent].resume_command(record.session) if can_resume(record) else None
     return {
