@@ -1,4 +1,4 @@
-"""One turn as a sequence diagram, made from its journal: who told whom what, in order.
+"""One turn as a sequence diagram, made from its journal: who sends what to whom, in order.
 
 Mermaid text: editors, code forges and documentation tools draw it. Syntax:
 https://mermaid.js.org/syntax/sequenceDiagram.html
@@ -7,6 +7,7 @@ https://mermaid.js.org/syntax/sequenceDiagram.html
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from ...journal import entries as e
 from ...journal.codec import decode_entry
@@ -21,7 +22,7 @@ _CUT = 60  # characters of a text
 _NAMES = {"P": "actor P as person", "Q": "participant Q as queue", "M": "participant M as model"}
 
 Arrow = tuple[str, str, str, str]
-"""From whom, the kind of arrow, to whom, what is said."""
+"""The sender, the kind of arrow, the recipient, the text."""
 
 
 def last_turn(store: Store, session: str, seq: int) -> str:
@@ -44,7 +45,7 @@ def last_turn(store: Store, session: str, seq: int) -> str:
 
 
 def sequence(turn: str, entries: list[StoredEntry]) -> str:
-    """Draw what the entries say of a turn, and of the messages that entered it."""
+    """Draw the entries of a turn, and of the messages that entered it."""
     drawn = [(stored, list(_arrows(decode_entry(stored.data), turn))) for stored in entries]
     arrows = [(stored, arrow) for stored, found in drawn for arrow in found]
     names = dict.fromkeys(name for _, arrow in arrows for name in (arrow[0], arrow[2]))
@@ -57,6 +58,7 @@ def sequence(turn: str, entries: list[StoredEntry]) -> str:
 
 
 def _arrows(entry: e.Entry, turn: str) -> Iterator[Arrow]:
+    """Yield the arrows of an entry; entries about other parts of the session have none."""
     match entry:
         case e.Queued(child=""):
             yield "P", "->>", "Q", f"{entry.number}: {_short(entry.text)} ({entry.said_as})"
@@ -64,8 +66,18 @@ def _arrows(entry: e.Entry, turn: str) -> Iterator[Arrow]:
             yield "Q", "->>", turn, f"steered, step {entry.step}: {', '.join(entry.items)}"
         case e.InterruptPlanned() | e.InterruptRequested():
             yield "P", "->>", turn, f"interrupt {entry.receipt} ({entry.cause})"
-        case _ if getattr(entry, "turn", turn) != turn:
+        case e.TurnEntry() if entry.turn == turn:
+            yield from _of_turn(entry, turn)
+        case e.ChildStarted() if entry.turn == turn:
+            yield turn, "->>", f"child {entry.child}", _short(entry.task)
+        case e.ChildEnded():
+            yield f"child {entry.child}", "-->>", turn, entry.status
+        case _:
             return
+
+
+def _of_turn(entry: e.AnyTurnEntry, turn: str) -> Iterator[Arrow]:
+    match entry:
         case e.TurnStarted():
             resumed = f", resumes {entry.resumes}" if entry.resumes else ""
             yield "Q", "->>", turn, f"{entry.number} starts{resumed}"
@@ -77,12 +89,6 @@ def _arrows(entry: e.Entry, turn: str) -> Iterator[Arrow]:
             yield "M", "-->>", turn, "cut off for a steer"
         case e.ModelCallFailed():
             yield "M", "--x", turn, f"failed: {entry.reason}"
-        case _:
-            yield from _end_or_call(entry, turn)
-
-
-def _end_or_call(entry: e.Entry, turn: str) -> Iterator[Arrow]:
-    match entry:
         case e.QuestionAsked():
             yield turn, "->>", "P", f"may {entry.tool} run? ({entry.question})"
         case e.QuestionAnswered():
@@ -97,10 +103,6 @@ def _end_or_call(entry: e.Entry, turn: str) -> Iterator[Arrow]:
             yield turn, "-x", f"tool {entry.tool}", f"{entry.status}: {entry.reason}"
         case e.ProgressMade():
             yield turn, "->>", "P", f"{entry.unit} {entry.done}/{entry.total}".strip()
-        case e.ChildStarted():
-            yield turn, "->>", f"child {entry.child}", _short(entry.task)
-        case e.ChildEnded():
-            yield f"child {entry.child}", "-->>", turn, entry.status
         case e.Interrupted():
             yield turn, "-->>", "P", f"interrupted ({entry.cause})"
         case e.Stopped():
@@ -109,8 +111,16 @@ def _end_or_call(entry: e.Entry, turn: str) -> Iterator[Arrow]:
         case e.TurnEnded():
             why = f": {entry.reason}" if entry.reason else ""
             yield turn, "-->>", "P", f"{entry.status}{why}"
-        case _:
+        case (
+            e.CallReported()
+            | e.LimitReached()
+            | e.CompactionBegun()
+            | e.Compacted()
+            | e.LateResult()
+        ):
             return
+        case _:
+            assert_never(entry)
 
 
 def _answer(entry: e.Answered) -> str:

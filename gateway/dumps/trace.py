@@ -1,4 +1,4 @@
-"""What moved last, and why: a journal folded entry by entry, with what each entry changed."""
+"""A session's last state transitions and their causes, found by folding its journal entry by entry."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ...journal.store import Store, StoredEntry
 from ..formats import iso
 
 TRACED = 200
-"""Entries at the end that are looked at for transitions."""
+"""Entries at the end of the journal that are searched for transitions."""
 SHOWN = 20
-"""Transitions, and runs of hooks, that are shown."""
+"""Transitions, and results of hooks, that are kept."""
 LAST = 3
-"""Messages that are shown of each actor."""
+"""Messages that are kept for each actor."""
 _OF_QUEUE = (e.Queued, e.Requeued, e.Deferred, e.Withdrawn, e.QueueHeld, e.QueueReleased)
 _REASONS = ("cause", "why", "reason", "status", "choice", "rule", "tool")
 
 
 class Trace:
-    """Folds entries into `record` and remembers which of them moved what, and what came to whom."""
+    """Folds entries into `record`, and keeps the last transitions and the last messages of each actor."""
 
     def __init__(self, record: SessionRecord) -> None:
         self.record = record
@@ -35,15 +35,15 @@ class Trace:
         self._states = states_of(record)
 
     def take(self, stored: StoredEntry) -> list[dict[str, Any]]:
-        """Fold an entry and return what it moved."""
+        """Fold an entry, and return the transitions that it caused."""
         entry = decode_entry(stored.data)
         at = {"seq": stored.seq, "time": iso(stored.time)}
         if isinstance(entry, HookRan):
             self.hooks.append({**at, **encode(entry)})
         apply(self.record, entry, stored.seq, stored.time)
         self.record.conversation, self.record.sources = Log(), Log()
-        came = self.last.setdefault(addressee(entry), deque(maxlen=LAST))
-        came.append({**at, "kind": kind_of(type(entry))})
+        messages = self.last.setdefault(addressee(entry), deque(maxlen=LAST))
+        messages.append({**at, "kind": kind_of(type(entry))})
         before, self._states = self._states, states_of(self.record)
         moved = [
             {
@@ -60,7 +60,7 @@ class Trace:
         return moved
 
     def follow(self, store: Store, seq: int) -> Trace:
-        """Fold what the store has up to entry `seq`."""
+        """Fold the store's entries up to `seq`."""
         for stored in store.entries(self.record.id, self.record.seq, seq):
             self.take(stored)
         return self
@@ -95,7 +95,7 @@ def addressee(entry: e.Entry) -> str:
     """Name the actor that an entry is about."""
     if isinstance(entry, _OF_QUEUE):
         return "queue"
-    if kind_of(type(entry)).startswith(("goal_", "judging_")):
+    if isinstance(entry, e.GoalEntry):
         return "goal"
     if getattr(entry, "child", "") and not getattr(entry, "item", ""):
         return "children"
@@ -103,6 +103,6 @@ def addressee(entry: e.Entry) -> str:
 
 
 def cause_of(entry: e.Entry) -> str:
-    """Name the entry, and what it says of why."""
+    """Return the kind of an entry, with its reason if it has one."""
     reasons = [str(value) for name in _REASONS if (value := getattr(entry, name, ""))]
     return ": ".join([kind_of(type(entry)), *reasons[:1]])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from ...journal import entries as e
 from ...journal.record import SessionRecord
 from ...machines.delivery import Relation
@@ -17,8 +19,10 @@ from .contract import (
 )
 
 
-def of_child(entry: e.Entry, record: SessionRecord, at: Stamp) -> list[Event]:
-    """Return the events of an entry about a child; none for any other."""
+def of_child(
+    entry: e.AnyChildEntry | e.Offered | e.SteerArrived, record: SessionRecord, at: Stamp
+) -> list[Event]:
+    """Return the events of an entry about a child."""
     match entry:
         case e.ChildStarted():
             return [
@@ -65,8 +69,10 @@ def of_child(entry: e.Entry, record: SessionRecord, at: Stamp) -> list[Event]:
                     child=entry.child,
                 )
             ]
-        case _:
+        case e.SteerArrived() | e.ChildAdmitted() | e.ChildCancelled() | e.ChildDetached():
             return []
+        case _:
+            assert_never(entry)
 
 
 def _ended(

@@ -1,6 +1,8 @@
-"""The events of compaction, of attached and restored files, and of limits."""
+"""The events of compaction, of attached and restored files, of tool output, and of limits."""
 
 from __future__ import annotations
+
+from typing import assert_never
 
 from ...journal import entries as e
 from ...journal.entries import Compacted, CompactionBegun, LimitReached, LimitsGranted
@@ -8,23 +10,18 @@ from ...journal.record import SessionRecord
 from ...machines.conversation import Attachment, told
 from .contract import CompactedEvent, ErrorEvent, Event, NoticeEvent, RevertedEvent, Stamp
 
-# Files attached to a message ----------------------------------------------------------------------
+SHOWN = 16_000
+"""Characters of a tool's output in an event; of more, the beginning and the end."""
+MORE = "`/limits more` grants the same amount again, `/queue resume` continues"
 
 
 def attachment_events(attached: tuple[Attachment, ...], at: Stamp) -> list[Event]:
-    """Return a notice of what was attached and what was not; nothing where nothing was named."""
+    """Return a notice of the files that were attached or not; none if the message names no file."""
     return [NoticeEvent(type="notice", **at, text=told(attached))] if attached else []
 
 
-# What a tool call's event tells of its output: enough to read, never a megabyte -------------------
-
-
-SHOWN = 16_000
-"""Characters; of more, the beginning and the end."""
-
-
 def output_of(entry: e.ToolEnded | e.ToolRefused) -> tuple[int, str]:
-    """Return how many lines the model received, and those lines, cut in the middle."""
+    """Return the number of lines that the model received, and the lines, cut in the middle."""
     text = next((message.text for message in entry.messages if message.call == entry.call), "")
     lines = text.count("\n") + bool(text and not text.endswith("\n"))
     return lines, _cut(text)
@@ -37,13 +34,8 @@ def _cut(text: str) -> str:
     return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
 
 
-# Files restored by a revert -----------------------------------------------------------------------
-
-
-def of_revert(
-    entry: e.RevertBegun | e.Reverted | e.RevertRefused, record: SessionRecord, at: Stamp
-) -> list[Event]:
-    """Return the events of a revert; of one that only looks there are none."""
+def of_revert(entry: e.AnyRevertEntry, record: SessionRecord, at: Stamp) -> list[Event]:
+    """Return the events of a revert; a dry run has none."""
     known = record.reverts[entry.id].asked
     if known.is_dry_run:
         return []
@@ -51,7 +43,7 @@ def of_revert(
         case e.RevertBegun() if entry.files and known.scope != "undo":
             text = f"Reverting file {entry.files} changes..."
             return [NoticeEvent(type="notice", **at, text=text)]
-        case e.RevertBegun():
+        case e.RevertAsked() | e.RevertStarted() | e.RevertBegun():
             return []
         case e.RevertRefused():
             text = f"not reverted: {entry.reason}"
@@ -72,9 +64,8 @@ def of_revert(
                     notes=list(entry.notes),
                 )
             ]
-
-
-MORE = "`/limits more` grants the same amount again, `/queue resume` continues"
+        case _:
+            assert_never(entry)
 
 
 def of_limits(entry: LimitReached | LimitsGranted, at: Stamp) -> Event:
@@ -87,7 +78,7 @@ def of_limits(entry: LimitReached | LimitsGranted, at: Stamp) -> Event:
 
 
 def of_compaction(entry: CompactionBegun | Compacted, at: Stamp) -> list[Event]:
-    """Return the events of a compaction: words for people, and what came of it."""
+    """Return the events of a compaction: a notice for people, and the result."""
     if isinstance(entry, CompactionBegun):
         return [NoticeEvent(type="notice", **at, text=_begun(entry))]
     compacted = CompactedEvent(

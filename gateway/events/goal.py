@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from ...journal import entries as e
+from ...journal.fold import EntryKinds
 from ...journal.goal_record import GoalRecord, GoalsRecord, VerdictRecord
 from ...machines.verdict import read_condition
 from .contract import (
@@ -20,6 +21,9 @@ from .contract import (
     VerdictEvent,
     VerdictView,
 )
+
+_Shown = e.AnyGoalEntry | e.TurnEnded | e.Interrupted | e.Recovered | e.SessionResumed
+_SHOWN = EntryKinds[_Shown](_Shown)
 
 
 def _view(goal: GoalRecord) -> GoalView:
@@ -38,14 +42,14 @@ def _view(goal: GoalRecord) -> GoalView:
 
 
 def goals_view(goals: GoalsRecord) -> Mapping[str, Any]:
-    """Show the current goal with its last verdict, and those in line; without one `state` is null."""
+    """Return the current goal with its last verdict, and the next goals; `state` is null without one."""
     if goals.goal is None:
         return {"state": None, "text": None, "next": _in_line(goals)}
     return _details(goals.goal, goals)
 
 
 def goal_status(goal: GoalRecord, goals: GoalsRecord, at: Stamp) -> GoalStatusEvent:
-    """Return the event that tells all of a goal, for a client that attaches."""
+    """Return the event with all details of a goal, for a client that attaches."""
     return GoalStatusEvent(type="goal", **at, **_details(goal, goals))
 
 
@@ -85,7 +89,9 @@ def _in_line(goals: GoalsRecord) -> list[NextGoal]:
 
 
 def of_goal(entry: e.Entry, goals: GoalsRecord, at: Stamp) -> list[Event]:
-    """Return the events of an entry about goals; none for any other."""
+    """Return the events of an entry that concern a goal; of most entries none."""
+    if not _SHOWN.include(entry):
+        return []
     match entry:
         case e.GoalSet(is_next=True):
             return []
@@ -102,8 +108,10 @@ def of_goal(entry: e.Entry, goals: GoalsRecord, at: Stamp) -> list[Event]:
             return [_changed(goal, at)] if goal is not None and goal.state == "paused" else []
         case e.GoalBegun() | e.GoalCleared() | e.GoalPaused() | e.GoalResumed() | e.GoalWoken():
             return [_changed(goals.goals[entry.goal], at)]
-        case _:
+        case e.GoalTurnFailed() | e.JudgingBegun() | e.JudgingStopped():
             return []
+        case _:
+            assert_never(entry)
 
 
 def _changed(goal: GoalRecord, at: Stamp) -> GoalEvent:

@@ -1,8 +1,8 @@
 """The lifecycle events that hooks receive, translated from journal entries.
 
 There is no `session_end`: a turn's end is `turn_end`, leaving the program is `session_suspend`, and
-only `session_finalize` is final. `cause` and `finalize` come with it, and the id is the same
-however often it is told.
+only `session_finalize` is final. It has `cause` and `finalize`, and the id is the same however often
+the event is reported.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ..formats import iso
 
 
 def hook_call(entry: e.Entry, seq: int, time: float, record: SessionRecord) -> HookCall | None:
-    """Translate an entry, with the record as it is with this entry folded; none of most."""
-    told = _told(entry, record)
-    if told is None:
+    """Translate an entry, with the record as it is with this entry folded; most entries have no hook."""
+    found = _event_of(entry, record)
+    if found is None:
         return None
-    event, more = told
+    event, more = found
     payload = {
         "session": record.id,
         "time": iso(time),
@@ -37,7 +37,11 @@ def hook_call(entry: e.Entry, seq: int, time: float, record: SessionRecord) -> H
     )
 
 
-def _told(entry: e.Entry, record: SessionRecord) -> tuple[str, dict[str, Any]] | None:
+def _event_of(entry: e.Entry, record: SessionRecord) -> tuple[str, dict[str, Any]] | None:
+    """Return the name of an entry's event and its own fields.
+
+    The events of hooks are a fixed list (docs/hooks.md), so a new entry has none unless the list grows.
+    """
     match entry:
         case e.SessionOpened():
             return "session_start", {"model": record.model}
@@ -46,7 +50,9 @@ def _told(entry: e.Entry, record: SessionRecord) -> tuple[str, dict[str, Any]] |
         case e.Recovered():
             return "session_resume", {"cause": entry.cause}
         case e.TurnStarted():
-            return "turn_start", {**_turn(entry.turn, record), "text": _asked(record, entry.item)}
+            item = record.queue.items.get(entry.item)
+            text = item.text if item else ""
+            return "turn_start", {**_turn(entry.turn, record), "text": text}
         case e.Answered() if entry.messages:
             text = entry.messages[0].text
             return "agent_response", {**_turn(entry.turn, record), "text": text}
@@ -91,8 +97,3 @@ def _goal(name: str, record: SessionRecord) -> dict[str, Any]:
         "turns_used": goal.turns_used,
         "turns_total": goal.turns_total,
     }
-
-
-def _asked(record: SessionRecord, item: str) -> str:
-    found = record.queue.items.get(item)
-    return found.text if found else ""

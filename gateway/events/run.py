@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from ...journal import entries as e
+from ...journal.fold import EntryKinds
 from ...journal.record import SessionRecord
 from ...journal.run_record import RunRecord, StepRecord
 from .contract import (
@@ -15,11 +18,15 @@ from .contract import (
     StepView,
 )
 
+_Shown = e.AnyRunEntry | e.TurnStarted | e.TurnEnded | e.Stopped
+_SHOWN = EntryKinds[_Shown](_Shown)
 _STATE_OF_ITEM = {"ok": "done", "retry": "retrying"}
 
 
 def of_run(entry: e.Entry, record: SessionRecord, run: RunRecord, at: Stamp) -> list[Event]:
-    """Return the events of an entry of a run; none for any other."""
+    """Return the events of an entry that concern a run; of most entries none."""
+    if not _SHOWN.include(entry):
+        return []
     match entry:
         case e.TurnStarted():
             return [
@@ -56,8 +63,10 @@ def of_run(entry: e.Entry, record: SessionRecord, run: RunRecord, at: Stamp) -> 
                     default=entry.default,
                 )
             ]
-        case _:
+        case e.Stopped() | e.ItemReopened() | e.StepReopened():
             return []
+        case _:
+            assert_never(entry)
 
 
 def _of_item(entry: e.ItemStarted | e.ItemEnded, step: StepRecord, at: Stamp) -> list[Event]:
@@ -85,7 +94,7 @@ def _add_result(view: StepView | StepEvent, result: e.WorkResult) -> None:
 
 
 def step_view(step: StepRecord) -> StepView:
-    """Show a step as programs see it."""
+    """Return a step as programs see it."""
     view = StepView(step=step.id, state=step.state)
     if step.is_many:
         view["done"] = step.count("done")
@@ -99,7 +108,7 @@ def step_view(step: StepRecord) -> StepView:
 
 
 def _output(entry: e.TurnEnded, run: RunRecord) -> str:
-    """Return what a run that succeeded leaves behind; empty if its workflow has no output."""
+    """Return the output of a run that succeeded; empty if its workflow has none."""
     said = entry.messages[-1].text if entry.messages else ""
     is_output = entry.status == "completed" and said != f"[{run.workflow.name}: done]"
     return said if is_output else ""

@@ -1,7 +1,11 @@
-"""Translates what a session does into the events of the contract.
+"""Translates the entries of a session's journal into the events of the contract.
 
 An entry is translated when it is folded, with the record as it is then; its events are published when
-it is durable. Passing facts are published at once, with `seq` null.
+it is durable. Transient events, which are not journalled, are published at once, with `seq` null.
+
+Each family of entries has a function that handles every entry of it, and lists those that have no
+event, so that the type checker names the function that forgot a new entry. Goals and runs also have
+events of their own for entries of other families: see `of_goal` and `of_run`.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +14,6 @@ from typing import Any, assert_never
 
 from ...actors.environment import Publication
 from ...journal import entries as e
-from ...journal.entries import LimitReached, LimitsGranted
 from ...journal.queue_record import ItemRecord, QueueRecord
 from ...journal.record import SessionRecord
 from ...machines.conversation import Usage
@@ -89,7 +92,7 @@ CHANGES_QUEUE = (
 
 
 def item_view(item: ItemRecord, *, is_held: bool) -> QueueItem:
-    """Show a queue item as programs see it; of what is offered the answer, of a steer for whom."""
+    """Return a queue item for programs: an offered one with its answer, a steer with its children."""
     view = QueueItem(
         id=item.id,
         number=item.number,
@@ -110,14 +113,14 @@ def item_view(item: ItemRecord, *, is_held: bool) -> QueueItem:
 
 
 def queue_view(queue: QueueRecord, *, is_all: bool = False) -> QueueView:
-    """Show a queue as programs see it: what has not ended, in order; `is_all`: what was replaced, too."""
+    """Return a queue as programs see it: the live items, in order; `is_all`: the replaced ones, too."""
     shown = [*queue.live(), *(queue.superseded() if is_all else ())]
     items = [item_view(item, is_held=queue.holds(item)) for item in shown]
     return QueueView(state=queue.state, items=items)
 
 
 def usage_view(usage: Usage) -> Tokens:
-    """Show tokens, every field."""
+    """Return the tokens of a usage as programs see them."""
     return Tokens(
         input=usage.input,
         output=usage.output,
@@ -161,11 +164,11 @@ class EventPublisher:
             self.publish(event)
 
     def observe_fact(self, fact: Fact) -> None:
-        """Publish a passing fact."""
+        """Publish a transient event."""
         self.publish(_of_fact(fact, self.stamp()))
 
     def stamp(self) -> Stamp:
-        """Return what begins an event that is not journalled: a command's receipt, its result."""
+        """Return the first fields of an event that is not journalled, such as a command's result."""
         return self._stamp(None, self._now())
 
     def notice(self, text: str, client_id: str = "") -> None:
@@ -183,7 +186,7 @@ class EventPublisher:
         self.publish(event)
 
     def rejected(self, reason: str, text: str, client_id: str, hint: str) -> None:
-        """Give a message back to its sender."""
+        """Publish that a message was not accepted, with its text."""
         event = RejectedEvent(
             type="rejected",
             **self.stamp(),
@@ -203,7 +206,7 @@ class EventPublisher:
 
 def translate(entry: e.Entry, record: SessionRecord, at: Stamp) -> list[Event]:
     """Return the events of one entry, in order; many entries have one, some none."""
-    events = _of_session(entry, record, at)
+    events = _of_family(entry, record, at)
     events += of_goal(entry, record.goals, at)
     if record.run is not None:
         events += of_run(entry, record, record.run, at)
@@ -212,7 +215,25 @@ def translate(entry: e.Entry, record: SessionRecord, at: Stamp) -> list[Event]:
     return events
 
 
-def _of_session(entry: e.Entry, record: SessionRecord, at: Stamp) -> list[Event]:
+def _of_family(entry: e.Entry, record: SessionRecord, at: Stamp) -> list[Event]:
+    match entry:
+        case e.TurnEntry():
+            return _of_turn(entry, record, at)
+        case e.QueueEntry():
+            return _of_queue(entry, record, at)
+        case e.SessionEntry():
+            return _of_session(entry, record, at)
+        case e.ChildEntry():
+            return of_child(entry, record, at)
+        case e.RevertEntry():
+            return of_revert(entry, record, at)
+        case e.GoalEntry() | e.RunEntry():
+            return []  # `of_goal` and `of_run` have them
+        case _:
+            assert_never(entry)
+
+
+def _of_session(entry: e.AnySessionEntry, record: SessionRecord, at: Stamp) -> list[Event]:
     match entry:
         case e.SessionOpened():
             return [_started(record, at, is_resumed=False)]
@@ -225,16 +246,42 @@ def _of_session(entry: e.Entry, record: SessionRecord, at: Stamp) -> list[Event]
             return [SessionFinalizedEvent(type="session_finalized", **at, id=name, cause=cause)]
         case e.Recovered():
             return _recovered(entry, record, at)
+        case e.LimitsGranted():
+            return [of_limits(entry, at)]
+        case e.InterruptPlanned():
+            text = f"Stopping after {', '.join(entry.tools)}"
+            return [*_taken_as_interrupt(entry, at), NoticeEvent(type="notice", **at, text=text)]
+        case e.InterruptCalledOff():
+            text = "The stop is cancelled: the turn continues."
+            return [NoticeEvent(type="notice", **at, text=text)]
+        case e.InterruptRequested():
+            turn = entry.turn or None
+            interrupting = InterruptingEvent(
+                type="interrupting", **at, turn=turn, cause=entry.cause
+            )
+            return [*_taken_as_interrupt(entry, at), interrupting]
+        case (
+            e.SessionRenamed()
+            | e.SessionLeaving()
+            | e.SessionFinalizing()
+            | e.PolicyChanged()
+            | e.AllowanceGiven()
+            | e.AllowanceForgotten()
+            | e.AgentSessionKnown()
+            | e.HookRan()
+            | e.StopNoted()
+        ):
+            return []
+        case _:
+            assert_never(entry)
+
+
+def _of_queue(entry: e.AnyQueueEntry, record: SessionRecord, at: Stamp) -> list[Event]:
+    match entry:
         case e.Queued(child="", purpose="", goal=""):
             return [_queued(entry, at), *attachment_events(entry.attached, at)]
         case e.Edited():
             return attachment_events(entry.attached, at)
-        case LimitReached() | LimitsGranted():
-            return [of_limits(entry, at)]
-        case e.CompactionBegun() | e.Compacted():
-            return of_compaction(entry, at)
-        case e.RevertBegun() | e.Reverted() | e.RevertRefused():
-            return of_revert(entry, record, at)
         case e.Requeued():
             return [_requeued(entry.item, entry.why, record.queue.items[entry.item], at)]
         case e.Deferred():
@@ -244,11 +291,25 @@ def _of_session(entry: e.Entry, record: SessionRecord, at: Stamp) -> list[Event]
                 SteeredEvent(type="steered", **at, id=item, turn=entry.turn, step=entry.step)
                 for item in entry.items
             ]
+        case e.Offered() | e.SteerArrived():
+            return of_child(entry, record, at)
+        case (
+            e.Queued()  # by a child or for a goal: no message of a person
+            | e.Withdrawn()
+            | e.Moved()
+            | e.SteerAddressed()
+            | e.OfferAnswered()
+            | e.OfferWanted()
+            | e.Kept()
+            | e.QueueHeld()
+            | e.QueueReleased()
+        ):
+            return []  # the `queue` event shows the change
         case _:
-            return of_child(entry, record, at) or _of_turn(entry, record, at)
+            assert_never(entry)
 
 
-def _of_turn(entry: e.Entry, record: SessionRecord, at: Stamp) -> list[Event]:
+def _of_turn(entry: e.AnyTurnEntry, record: SessionRecord, at: Stamp) -> list[Event]:
     match entry:
         case e.TurnStarted():
             return [
@@ -268,18 +329,6 @@ def _of_turn(entry: e.Entry, record: SessionRecord, at: Stamp) -> list[Event]:
             ]
         case e.TurnEnded():
             return [_turn_ended(entry.turn, entry.status, record, at)]
-        case e.InterruptPlanned():
-            text = f"Stopping after {', '.join(entry.tools)}"
-            return [*_taken_as_interrupt(entry, at), NoticeEvent(type="notice", **at, text=text)]
-        case e.InterruptCalledOff():
-            text = "The stop is cancelled: the turn continues."
-            return [NoticeEvent(type="notice", **at, text=text)]
-        case e.InterruptRequested():
-            turn = entry.turn or None
-            interrupting = InterruptingEvent(
-                type="interrupting", **at, turn=turn, cause=entry.cause
-            )
-            return [*_taken_as_interrupt(entry, at), interrupting]
         case e.Interrupted():
             interrupted = InterruptedEvent(
                 type="interrupted",
@@ -330,8 +379,14 @@ def _of_turn(entry: e.Entry, record: SessionRecord, at: Stamp) -> list[Event]:
             refused = _tool_ended(entry, None, 0, at)
             refused["reason"] = entry.reason
             return [refused]
-        case _:
+        case e.LimitReached():
+            return [of_limits(entry, at)]
+        case e.CompactionBegun() | e.Compacted():
+            return of_compaction(entry, at)
+        case e.ModelCalled() | e.Answered() | e.AnswerCut() | e.CallReported() | e.LateResult():
             return []
+        case _:
+            assert_never(entry)
 
 
 def question_asked(entry: e.QuestionAsked, at: Stamp) -> PermissionQuestionEvent:
@@ -402,7 +457,7 @@ def _recovered(entry: e.Recovered, record: SessionRecord, at: Stamp) -> list[Eve
 
 
 def _unknown(record: SessionRecord) -> list[ToolCallView]:
-    """List the calls whose outcome is not known."""
+    """List the tool calls of unknown outcome."""
     turn = record.turns.get(record.turn)
     calls = turn.calls.values() if turn else ()
     return [
@@ -413,7 +468,7 @@ def _unknown(record: SessionRecord) -> list[ToolCallView]:
 
 
 def _requeued(name: str, why: str, item: ItemRecord, at: Stamp) -> RequeuedEvent:
-    """Say as what a message waits again: as itself, or, handed back, as another item."""
+    """Return the event of a message that waits again: as the same item, or handed back as another."""
     return RequeuedEvent(type="requeued", **at, id=name, why=why, item=item.id, number=item.number)
 
 
