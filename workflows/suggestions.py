@@ -122,6 +122,7 @@ def suggest(fault: Problem, known: Sequence[Where]) -> list[Problem]:
     """Say which known key an unknown one means; a strange table is taken apart if that helps."""
     if not fault.is_unknown:
         return [fault]
+    known = [key for key in known if not _encloses(key, fault.where)]
     inner = [
         (where, key) for where in _inside(fault.where, fault.value) if (key := _other(where, known))
     ]
@@ -152,7 +153,8 @@ def _other(where: Where, known: Sequence[Where]) -> str:
 def _hint(where: Where, known: Sequence[Where]) -> str:
     from difflib import get_close_matches
 
-    if other := _other(where, known) or ALIASES.get(str(where[-1]), ""):
+    alias = ALIASES.get(str(where[-1]), "")
+    if other := _other(where, known) or ("" if dotted(where).startswith(f"{alias}.") else alias):
         return _here(other)
     leaf, siblings = str(where[-1]), _siblings(where, known)
     if close := get_close_matches(leaf, siblings, 1):
@@ -168,6 +170,11 @@ def _hint(where: Where, known: Sequence[Where]) -> str:
 def _siblings(where: Where, known: Sequence[Where]) -> list[str]:
     parent = where[:-1]
     return [str(key[-1]) for key in known if len(key) == len(where) and _fits(parent, key[:-1])]
+
+
+def _encloses(table: Where, where: Where) -> bool:
+    """Whether a key is the path itself or one of its tables; neither is ever a suggestion."""
+    return len(table) <= len(where) and _fits(where[: len(table)], table)
 
 
 def _fits(where: Where, pattern: Where) -> bool:

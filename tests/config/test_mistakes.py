@@ -73,6 +73,24 @@ def test_unknown_keys_get_the_nearest(error_of: ErrorOf, text: str, line: int, w
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "[commands]\nfoo = 1",
+        "[commands]\ncommand = 1",
+        "[commands]\ncommands = 1",
+        "[models.main]\nprovider = 'openai'\nproviders = 'openai'",
+    ],
+)
+def test_no_suggestion_names_the_table_of_the_unknown_key(error_of: ErrorOf, text: str) -> None:
+    """The hint for an unknown key offers neither the key itself nor a table that it is in."""
+    table = text.partition("]")[0].removeprefix("[")
+    error = error_of(user=text)
+    assert f"unknown key `{table}." in error
+    for offered in (table, table.partition(".")[0]):
+        assert f"did you mean `{offered}`?" not in error
+
+
+@pytest.mark.parametrize(
     ("text", "place", "message"),
     [
         ("auto_queue = 3", "1:14", "`auto_queue` must be a table, not 3"),

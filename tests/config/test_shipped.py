@@ -97,7 +97,7 @@ def test_schema_asks_only_for_what_has_no_default() -> None:
         "ModelSettings": ["provider"],
         "PermissionRule": ["tool", "do"],
         "Route": ["name"],
-        "RouteGift": ["to", "as"],
+        "RouteOutcomeTable": ["to", "as"],
     }
 
 
