@@ -41,18 +41,18 @@ class Flag:
         return self._is_set
 
     def set(self) -> None:
-        """Set it, for good."""
+        """Set it; it is never cleared."""
         self._is_set = True
 
 
 LATER = object()
-"""A handler's answer that says: whoever asked is answered later, through `reply_later`."""
+"""A handler's answer that says: the sender is answered later, through `reply_later`."""
 
 
 class Forward(Value):
-    """A handler's answer that says: ask this one; it replies to whoever asked.
+    """A handler's answer that passes the request on to another actor, which replies to the sender.
 
-    `message`: what it is told instead of what was asked, where that had to be completed.
+    `message` replaces the request, where that had to be completed.
     """
 
     ref: ActorRef[Any]
@@ -82,7 +82,7 @@ class Actor(pykka.Actor):
 
     @property
     def supervisor(self) -> ActorRef[Any] | None:
-        """The actor that is told of its end."""
+        """The actor that gets a message at its end."""
         return self.birth.supervisor
 
     @staticmethod
@@ -192,7 +192,7 @@ class Actor(pykka.Actor):
 
 
 def _answer(envelope: Envelope[Any], response: Any) -> None:
-    """Give whoever asked what a handler has returned, or have another actor do that."""
+    """Reply to the sender with what a handler has returned, or have another actor do that."""
     if isinstance(response, Forward):
         if response.message is not None:
             envelope = type(envelope)(response.message, envelope.reply_to)

@@ -18,7 +18,7 @@ from ..workflows.flow.spec import WorkflowSpec
 class AgentProfile(Value):
     """What a session's agent is: its model (built), its instructions, its tools and limits.
 
-    `routes` are the routing tables that its session goes by. `judge` gives whoever judges its goals,
+    `routes` are the routing tables that its session goes by. `judge` returns the judge of its goals,
     and may block. Of a run there is no model, but the `workflow`, the values of its variables, and the
     agents that work, and judge, where a step names none.
     """

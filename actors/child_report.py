@@ -19,7 +19,7 @@ from .environment import Publication
 
 MARKS = ("[Interrupted", "[No answer", "[The program")
 COMES = (Return.ANSWER, Return.BOUNDARY, Return.RUN)
-"""The ways of a result with which a session goes on by itself."""
+"""The ways of a result with which a session goes on automatically."""
 PARTIAL_LIMIT = 8_000
 """Characters of an unfinished result that are handed on."""
 
@@ -114,7 +114,7 @@ def _reports(name: str, entry: e.Entry, record: SessionRecord) -> list[ChildRepo
 
 
 def _goal_ended(name: str, record: SessionRecord) -> list[ChildReport]:
-    """A goal between two turns that is over, or paused by itself; a stop is told when all is dead."""
+    """Report a goal that ended or paused between two turns; a stop is reported when all is dead."""
     goal = record.goals.goal
     if goal is None or goal.reason in ("interrupt", "user"):
         return []
@@ -123,13 +123,13 @@ def _goal_ended(name: str, record: SessionRecord) -> list[ChildReport]:
 
 
 def _is_done(record: SessionRecord) -> bool:
-    """Whether nothing is left that would go on by itself."""
+    """Whether nothing is left that would go on automatically."""
     return not record.queue.order and not _has_workers(record) and not record.goals.is_pursued
 
 
 def _has_workers(record: SessionRecord) -> bool:
     """Whether a child of its own works, or has ended with a result that is still on its way here."""
-    return any(one.is_at_work or _is_coming(record, one) for one in record.children.values())
+    return any(child.is_at_work or _is_coming(record, child) for child in record.children.values())
 
 
 def _is_coming(record: SessionRecord, child: ChildRecord) -> bool:

@@ -140,13 +140,13 @@ class ChildSessions:
             told = instructions_of(parent.record.system)
             profile = replace(profile, system=profile.system + told)
         if above.depth + 1 >= above.max_depth:
-            tools = tuple(one for one in profile.tools if one not in (DELEGATE, DISMISS))
+            tools = tuple(tool for tool in profile.tools if tool not in (DELEGATE, DISMISS))
             profile = replace(profile, tools=tools)
         return profile
 
 
 def _inherit(live: LiveSession, parent: LiveSession, order: OpenChild) -> None:
-    """Give a child what holds for its parent: routes, limits, allowances, whether anybody is asked."""
+    """Give a child its parent's settings: routes, limits, allowances, whether a person is asked."""
     own, above = live.environment, parent.environment
     delegation = own.delegation if live.profile.workflow is not None else above.delegation
     own.delegation = replace(delegation, depth=above.delegation.depth + 1)

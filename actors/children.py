@@ -63,7 +63,7 @@ class ChildSlot(Struct, kw_only=True):
     """A child whose session is open here or being opened; `ref` is none until it is.
 
     `number` is that of the order by which it is opened. `steers` were handed on and are not taken in
-    yet. `is_closing`: it was told to suspend, or to end.
+    yet. `is_closing`: it was asked to suspend, or to end.
     """
 
     number: int
@@ -132,7 +132,7 @@ class SteerRelay:
         turn = report.turn if report.kind == "steered" else ""
         for steer in slot.steers:
             if report.key == self._key(steer.item):
-                slot.steers = tuple(one for one in slot.steers if one is not steer)
+                slot.steers = tuple(kept for kept in slot.steers if kept is not steer)
                 arrived = e.SteerArrived(
                     item=steer.item, child=report.name, turn=turn, step=report.step
                 )
@@ -189,7 +189,7 @@ class ChildSupervisor(Supervisor):
             self._give_back(name)
 
     def on_receive(self, message: Any) -> Any:
-        """Decide; then stop, admit and close whom the record says."""
+        """Decide; then stop, admit and close children as the record says."""
         match message:
             case Wake():
                 self.ledger.awake()
@@ -243,7 +243,7 @@ class ChildSupervisor(Supervisor):
                 self._reported(message)
             case TimerFired(name=name):
                 self._time_is_up(name)
-            case StoreBroke():  # nobody works for a session that can't remember what they find
+            case StoreBroke():  # no child works for a session that cannot journal its result
                 for slot in self.slots.values():
                     slot.tell(Interrupt(cause="parent", epoch=self.ledger.record.epoch + 1))
             case _:
@@ -252,7 +252,7 @@ class ChildSupervisor(Supervisor):
     # What is due ----------------------------------------------------------------------------------
 
     def _attend(self) -> None:
-        """Stop whom a stop has reached, begin whom there is room for, close whom nobody needs."""
+        """Stop the children that a stop has reached, begin those there is room for, close idle ones."""
         for child in children.to_be_cancelled(self.ledger.record):
             is_kept = children.is_kept(self.ledger.record, child, self.ledger.environment)
             self._cancel(child, child.cancelled_cause or "parent", is_kept=is_kept)
@@ -265,7 +265,7 @@ class ChildSupervisor(Supervisor):
             self._close_all()
 
     def _close_all(self) -> None:
-        """The session ends: whoever is stopped or done is closed, with what may have to be resumed."""
+        """The session ends: close the children that are stopped or done, with what may be resumed."""
         is_final = self.ledger.record.state == "finalizing"
         cause = self.ledger.record.finalize_cause if is_final else "exit"
         for name in list(self.ledger.record.children):
@@ -351,7 +351,7 @@ class ChildSupervisor(Supervisor):
     # Stopping -------------------------------------------------------------------------------------
 
     def _cancel(self, child: ChildRecord, cause: str, *, is_kept: bool) -> None:
-        """Stop a child: for its parent to resume, or for good."""
+        """Stop a child: for its parent to resume, or permanently."""
         child, slot = self.ledger.record.children[child.name], self.slots.get(child.name)
         record, environment = self.ledger.record, self.ledger.environment
         is_open = slot is not None
@@ -374,7 +374,7 @@ class ChildSupervisor(Supervisor):
     def _finish(
         self, child: ChildRecord, status: str, report: ChildReport | None = None, reason: str = ""
     ) -> None:
-        """A child is over; its session ends for good, too."""
+        """A child is over; its session ends permanently, too."""
         record, environment = self.ledger.record, self.ledger.environment
         decision = children.ended(record, child, status, environment, report, reason)
         if self.ledger.accepts(decision):
@@ -403,7 +403,9 @@ class ChildSupervisor(Supervisor):
             return Forward(ref=slot.ref, message=replace(message, child=rest))
         child = self.ledger.record.children.get(message.child)
         if child is None or not (child.is_at_work or child.state == "interrupted"):
-            there = ", ".join(one.name for one in at_work(self.ledger.record.children)) or "none"
+            there = (
+                ", ".join(other.name for other in at_work(self.ledger.record.children)) or "none"
+            )
             reason = f"No subagent `{message.child}` works. There are: {there}"
             return {"ok": False, "reason": reason}
         if not message.is_gentle:
@@ -419,19 +421,19 @@ class ChildSupervisor(Supervisor):
         return answer(name=child.name, state=child.state, seconds=seconds)
 
     def _dismiss(self, message: Dismiss) -> None:
-        """Do for the agent itself what a person can do; it has no way to name anybody else's."""
+        """Do for the agent itself what a person can do; it can name only its own children."""
         wanted, gently = str(message.arguments["name"]), bool(message.arguments.get("wrap_up"))
         done = self._end_one(
             EndChild(child=wanted, is_gentle=gently, user=self.ledger.environment.agent), "parent"
         )
-        if isinstance(done, Forward):  # a child of a child: it is told, and says so itself
+        if isinstance(done, Forward):  # a child of a child: it gets the message, and reports itself
             tell(done.ref, done.message)
             done = answer()
         if not done["ok"]:
             text = f"[dismiss was not run: {done['reason']}]"
             self.ledger.decide(children.result(message, "failed", text))
             return
-        how = "was asked to sum up" if gently else "was told to stop"
+        how = "was asked to sum up" if gently else "was asked to stop"
         text = f"`{wanted}` {how}; what it has comes as its result."
         self.ledger.decide(children.result(message, "ok", text))
 

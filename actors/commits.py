@@ -117,8 +117,8 @@ def row_of(record: SessionRecord) -> SessionRow:
         created=record.created,
         updated=record.updated,
         seq=record.seq,
-        waiting=sum(one.state == "pending" for one in live),
-        interrupted=sum(one.state == "interrupted" for one in live),
+        waiting=sum(item.state == "pending" for item in live),
+        interrupted=sum(item.state == "interrupted" for item in live),
         parent=record.parent,
         workflow=run.workflow.name if run is not None else "",
         run=run.state if run is not None else "",
@@ -127,5 +127,5 @@ def row_of(record: SessionRecord) -> SessionRow:
 
 def _span(record: SessionRecord) -> int:
     """After how many entries a snapshot is taken: seldom of a long run, whose snapshots are long."""
-    items = sum(one.total for one in record.run.steps.values()) if record.run is not None else 0
+    items = sum(step.total for step in record.run.steps.values()) if record.run is not None else 0
     return max(SNAPSHOT_EVERY, items // SHARE)

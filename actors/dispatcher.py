@@ -25,7 +25,7 @@ PASS = 64
 
 
 class Dispatcher(Protocol):
-    """Whoever decides which actor runs next.
+    """Decides which actor runs next.
 
     `lock` guards every mailbox; it may be taken again by the thread that holds it, since a signal can
     come in between. `after_pass` hooks run when a pass is over.

@@ -111,7 +111,7 @@ class Environment(Struct, kw_only=True):
 
     `account` is what it may use, and has used. `agent` is whose session it is, `path` what its questions
     begin with: the names of the children that lead to it, each with a hyphen. `workflow` is what a run
-    goes by, and `helpers` the agents that work, and judge, where a step names none. `lineage` are the
+    goes by, and `helpers` the agents that work, and judge, where a step names none. `ancestors` are the
     sessions above it, `turn_type` the class of the actor of its turns, none for the usual one.
     `is_offline`: only its queue is changed, and nothing begins.
     """

@@ -45,20 +45,20 @@ if TYPE_CHECKING:
     from .ledger import Ledger
 
 
-# The sessions above one, as the gate in front of its effects sees them at this moment -------------
+# Ancestors ----------------------------------------------------------------------------------------
 # Every stop raises the epoch of the session it is given to, and marks with it each child that it reaches.
-# What a child does carries the epochs of the orders that gave it life, one for each ancestor. An order
-# that is older than a newer stop is void, whatever its receiver has been told in the meantime: a message
-# that is late can delay the news of a stop, never its effect.
+# What a child does carries the epochs of the orders that began it, one for each ancestor. An order that
+# is older than a newer stop is void, whatever messages its receiver got in the meantime: a late message
+# can delay the news of a stop, never its effect.
 
 
 OVER = ("suspended", "finalized")
 
 
 class Ancestors:
-    """The ancestors of child session `session`; `parent` returns the ledger of the session above.
+    """The ancestors of child session `session`, as they are at this moment.
 
-    A lineage without a parent is that of a session that is nobody's child.
+    `parent` returns the ledger of the session above; without it there are no ancestors.
     """
 
     __slots__ = ("_above", "_name", "_parent", "_session")
@@ -73,7 +73,7 @@ class Ancestors:
         self._parent, self._name, self._session, self._above = parent, name, session, above
 
     def mandate(self) -> tuple[int, ...]:
-        """Return the epochs of the newest orders that gave life, nearest ancestor first."""
+        """Return the epochs of the newest orders that began the session, nearest ancestor first."""
         child = self._as_child()
         return (child.epoch, *child.above) if child is not None else ()
 
@@ -101,7 +101,7 @@ class Ancestors:
 
 
 ROOT = Ancestors()
-"""The lineage of a session that is nobody's child."""
+"""The ancestors of a session that is no child."""
 
 
 def admits(record: SessionRecord, ancestors: Ancestors, effect: Effect) -> bool:

@@ -1,7 +1,7 @@
 """The goal actor: the one authority on what a session works for, and on when that ends.
 
-A goal's turns are ordinary messages in the session's queue, one at a time, and never before somebody's
-own. Their budget is reserved when the message is queued, and spent when its turn has ended. When the
+A goal's turns are ordinary messages in the session's queue, one at a time, and never before those of
+people. Their budget is reserved when the message is queued, and spent when its turn has ended. When the
 session is at rest after a turn a judge looks, and the goal goes on, waits, pauses or ends.
 """
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 class _Waiting:
     """What a goal waits for: the `name` of a timer or condition, empty for nothing.
 
-    `made` counts them, so that one that was given up and comes all the same is told apart.
+    `made` counts them, so that one that was given up and comes all the same is recognised.
     """
 
     __slots__ = ("made", "name")
@@ -93,7 +93,7 @@ class Goal(Supervisor):
 
     @property
     def _judge(self) -> Child | None:
-        """The judge that looks, if one does; not one that was told to stop."""
+        """The judge that is at work, if one is; not one that is being stopped."""
         judge = self.children.get("judge")
         return judge if judge is not None and judge.state == "running" else None
 
@@ -138,12 +138,12 @@ class Goal(Supervisor):
         return None
 
     def _order(self, message: GoalOrder) -> Any:
-        """Carry out what somebody wants of a goal; whatever was going on for it ends first."""
+        """Carry out an order about a goal; whatever was going on for it ends first."""
         record, policy = self.ledger.record, self.ledger.environment.goals
         decision = goals.obstacle(record, message.order)
         if decision is None:
             decision = goals.order(record, message.order, message.epoch, policy)
-        if decision.orders or any(isinstance(one, e.GoalCleared) for one in decision.entries):
+        if decision.orders or any(isinstance(entry, e.GoalCleared) for entry in decision.entries):
             self._leave_off()
             self.are_gates_known = self.is_dirty = False
         return self._carry_out(decision)

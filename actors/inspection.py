@@ -146,7 +146,7 @@ def _session(record: SessionRecord) -> Account:
 
 
 def _children(supervisor: ChildSupervisor, record: SessionRecord) -> Account:
-    """Whoever is at work has a slot, or waits for one: else nobody here works for it."""
+    """A child at work has a slot, or waits for one; else no actor here works for it."""
     working: list[str] = []
     for child in at_work(record.children):
         slot = supervisor.slots.get(child.name)
@@ -201,6 +201,6 @@ def _turn_waits(actor: Turn, record: SessionRecord) -> Iterator[str]:
 
 def _work(actor: Any, run: RunRecord) -> Iterator[str]:
     """Name what a run has in hand: a step, or an item of it."""
-    for one in actor.attempts.open.values():
-        step = run.steps[one.step.id]
-        yield f"step {step.id}" + (f" ({step.name(one.index)})" if step.is_many else "")
+    for attempt in actor.attempts.open.values():
+        step = run.steps[attempt.step.id]
+        yield f"step {step.id}" + (f" ({step.name(attempt.index)})" if step.is_many else "")

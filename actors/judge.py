@@ -2,7 +2,7 @@
 
 Gates run first, one after the other; the first that fails is the verdict. Then the model is asked. A
 judge that fails, is late or says nothing that can be read means `continue`: the goal's budget is what
-ends it in any case. Before an agent that repeats itself is told to go on, it is found out whether any
+ends it in any case. Before an agent that repeats itself continues, it is found out whether any
 file has changed. `EFFECTS` has the method for each effect that the judge's machine names.
 """
 
@@ -86,7 +86,7 @@ class Judge(Actor):
             self.next_gate()
 
     def on_receive(self, message: Any) -> Any:
-        """Take in a result; one that comes too late is nobody's any more."""
+        """Take in a result; one that comes too late is dropped."""
         match message:
             case GateEnded(turn=turn) if self._awaits("gating", turn):
                 self._gate_ended(message.result)

@@ -1,9 +1,9 @@
 """The ledger of a session: the only writer of its record, and the gate to everything outside.
 
 A session's actors share one record. Each of them is the authority for its part and decides alone
-about that; only what is said is queued by whoever routes it. What they decide goes through `decide`,
-which folds it at once, numbers it, and hands it on to the journal. So whoever decides next sees the
-state with every earlier decision, durable or not. Telling and acting wait for the commit.
+about that; only messages are queued by the actor that routes them. What they decide goes through
+`decide`, which folds it at once, numbers it, and hands it on to the journal. So the next decision is made
+on a state with every earlier one, durable or not. Events and effects wait for the commit.
 
 A decision is folded whole or refused whole: it is tried on a copy, which replaces the record only when
 every machine has accepted every entry. Used on the dispatcher's thread only.
@@ -78,8 +78,8 @@ class Outbox:
         self._held.clear()
 
 
-# Who has something to do because of an entry that somebody else decided ---------------------------
-# An actor that is woken looks at the record and does what is due; it is told nothing. So it does not
+# Wakes: the actors that an entry of another actor concerns ----------------------------------------
+# A wake carries no data: the actor looks at the record and does what is due. So it does not
 # matter how often it is woken, or in which order: only a wake that is missing would be a fault.
 
 
@@ -122,7 +122,7 @@ CONCERNS: Final[dict[type[e.Entry], tuple[Role, ...]]] = {
     e.GoalJudged: ("queue",),
     e.JudgingStopped: ("session", "queue"),
 }
-"""The entries that concern somebody besides the actor that decided them."""
+"""The entries that concern actors besides the one that decided them."""
 
 
 def interested(entries: Sequence[e.Entry], record: SessionRecord) -> Iterator[Role]:
@@ -139,7 +139,7 @@ def interested(entries: Sequence[e.Entry], record: SessionRecord) -> Iterator[Ro
 
 
 def _is_answer(child: str, record: SessionRecord) -> bool:
-    """Whether the turn is told of a child's end anyway: it is the result of a call."""
+    """Whether the turn gets a child's end anyway: it is the result of a call."""
     known, turn = record.children.get(child), record.unfinished
     if record.run is not None or known is None or turn is None:
         return False
@@ -155,7 +155,7 @@ def _of_session(record: SessionRecord) -> bool:
 
 
 def _of_queue(record: SessionRecord) -> bool:
-    """Whether something may have to run, to wait anew or to be taken back."""
+    """Whether an item may have to run, to be requeued or to be taken back."""
     live = record.queue.live()
     return any(item.state == "pending" or item.is_next or item.goal for item in live)
 
@@ -240,7 +240,7 @@ class Ledger:
         for entry, record, time in stages:
             self.record = record
             observers = self.environment.observers
-            observed = [one.observe_entry(entry, record.seq, time, record) for one in observers]
+            observed = [by.observe_entry(entry, record.seq, time, record) for by in observers]
             publications = tuple(publish for publish in observed if publish is not None)
             self._outbox.hold(OutboxItem(seq=record.seq, publications=publications))
             self.environment.journal.append(

@@ -62,7 +62,7 @@ class SharedResources(Value):
         self, session: str, record: SessionRecord, folder: Path, profile: AgentProfile
     ) -> SessionResources:
         """Say where the effects of a session take place."""
-        model, toolbox = self._hands(profile.model, folder, record.agent_session)
+        model, toolbox = self._model_and_tools(profile.model, folder, record.agent_session)
         return SessionResources(
             model=model,
             system=record.system or profile.system,
@@ -86,15 +86,15 @@ class SharedResources(Value):
     ) -> SessionToolPolicy:
         """Say what a session may do with its tools."""
         return SessionToolPolicy(
-            resources.toolbox,
-            profile.tools,
-            profile.permissions,
-            resources.folder,
-            self.claims.of(session),
-            record.allowed,
+            toolbox=resources.toolbox,
+            names=profile.tools,
+            permissions=profile.permissions,
+            folder=resources.folder,
+            claim=self.claims.of(session),
+            allowed=record.allowed,
         )
 
-    def _hands(self, model: Any, folder: Path, known: str) -> tuple[Any, Toolbox]:
+    def _model_and_tools(self, model: Any, folder: Path, known: str) -> tuple[Any, Toolbox]:
         """Return model and tools; an agent that is another program is both.
 
         `known` is that agent's own id of the session.
@@ -106,7 +106,7 @@ class SharedResources(Value):
 
 
 class LiveSession(Struct, kw_only=True):
-    """A session that this process owns; `parent` is whose child it is, empty for nobody's."""
+    """A session that this process owns; `parent` is the id of its parent, empty without one."""
 
     id: str
     lease: Lease

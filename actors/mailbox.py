@@ -43,7 +43,7 @@ def tell(ref: ActorRef[Any] | None, message: object) -> bool:
 
 
 def reply(reply_to: ActorRef[Any] | None, message: object) -> None:
-    """Tell whoever asked, if somebody did and is still there."""
+    """Send the reply to an ask, if there was one and the asking actor is still there."""
     tell(reply_to, message)
 
 
@@ -51,7 +51,7 @@ class Mailbox:
     """Three lanes, each first in, first out.
 
     `is_scheduled` belongs to the dispatcher. A suspended mailbox takes in but hands nothing out: its
-    actor is down and its supervisor has not decided yet. A closed one answers whoever asks, at once.
+    actor is down and its supervisor has not decided yet. A closed one answers each ask at once.
     """
 
     __slots__ = ("_lanes", "dispatcher", "is_closed", "is_scheduled", "is_suspended", "owner")

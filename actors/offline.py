@@ -1,7 +1,7 @@
-"""A session of which only the queue is there: for changes from outside while nobody has it open.
+"""A session of which only the queue is there: for changes from outside while no process has it open.
 
 It journals what changes the queue and nothing else: that a session was cut off, and how, stays as it
-is for whoever takes the session up next. Nothing ever starts here.
+is for the process that opens the session next. Nothing ever starts here.
 """
 
 from __future__ import annotations

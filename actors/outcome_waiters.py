@@ -1,4 +1,4 @@
-"""Who waits for the outcome of something that takes its time."""
+"""The asks that wait for an outcome."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class OutcomeWaiters:
-    """Those who asked an actor what became of a revert, by its id."""
+    """The asks for the outcome of a revert, by its id."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[Any]] = {}

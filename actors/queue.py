@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class Queue(Actor):
-    """One session's queue. What waits is in the record; here is who decides about it."""
+    """One session's queue: the actor that decides about the items of the record."""
 
     def __init__(self, system: ActorSystem, ledger: Ledger) -> None:
         super().__init__(system)
         self.ledger = LedgerHandle(ledger, self, "queue")
 
     def on_start(self) -> None:
-        """Do what became due while nobody was here; a turn that waits for an answer asks again."""
+        """Do what became due in the meantime; a turn that waits for an answer asks again."""
         self.ledger.enlist()
         self.ledger.settle(queueing.due)
         self.ledger.tell("turn", Wake())

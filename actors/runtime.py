@@ -149,7 +149,7 @@ class Runtime:
         *,
         is_offline: bool = False,
     ) -> SessionRecord:
-        """Take up a session again; nothing in it runs until somebody says so.
+        """Take up a session again; nothing in it runs until a message comes.
 
         `is_offline`: only its queue is changed; it is not taken up at all. Returns a copy of the
         record. Raises `UnknownSession`, or `StoreBusy` when another live process owns it.
@@ -217,8 +217,8 @@ class Runtime:
     ) -> Callable[[], ActorRef[Any]]:
         """Return what starts a session's actor; from the second time on from its journal.
 
-        It is told that it begins in the same step: a signal may end the caller's wait at any moment,
-        and an actor that never hears how it begins would not hear either that it is to end.
+        It gets its first message in the same step: a signal may end the caller's wait at any moment,
+        and an actor without its first message would not take one that ends it either.
         """
         is_first = True
 
@@ -244,7 +244,7 @@ class Runtime:
         self._own(live)
 
     def _own(self, live: LiveSession) -> None:
-        """Have the actor that the session has at that moment hear what became of its commits."""
+        """Send the outcome of commits to the actor that the session has at that moment."""
         self.commits.own(live.lease, lambda message: reply(live.ref, message), live.record.seq)
 
     # Talking to a session -------------------------------------------------------------------------
@@ -290,12 +290,12 @@ class Runtime:
         return found
 
     def queue_of(self, session: str) -> QueueRecord | None:
-        """Return the queue of a session that nobody above owns; none of others. On the loop's thread."""
+        """Return the queue of a session that is no child; none of others. On the loop's thread."""
         live = self.sessions.get(session)
         return None if live is None or live.parent else live.record.queue
 
     def is_quiet(self, session: str) -> bool:
-        """Whether nothing runs in a session, or will by itself. On the loop's thread."""
+        """Whether nothing runs in a session, or will automatically. On the loop's thread."""
         live = self.sessions.get(session)
         return live is not None and live.record.is_quiet
 
@@ -321,12 +321,12 @@ class Runtime:
             self.loop.call_soon_threadsafe(amend)
 
     def reroute(self, session: str, routes: Routes) -> None:
-        """Let a session, and whoever works for it, go by other routing tables from now on."""
+        """Let a session and its children go by other routing tables from now on."""
         live = self.sessions.get(session)
         if live is None:
             return
         self.run(live.environment.adopt(routes))
-        for child in [one.id for one in self.sessions.values() if one.parent == session]:
+        for child in [other.id for other in self.sessions.values() if other.parent == session]:
             self.reroute(child, routes)
 
     def inspect(self, session: str, *, is_last: bool = False) -> dict[str, Any]:
@@ -339,7 +339,7 @@ class Runtime:
         self._end(session, Suspend(cause=cause), ("suspended", "finalized"), timeout)
 
     def finalize(self, session: str, cause: str = "user", timeout: float = PATIENCE) -> None:
-        """End a session for good."""
+        """End a session permanently."""
         self._end(session, Finalize(cause=cause), ("finalized",), timeout)
 
     def settle(self) -> None:
@@ -357,7 +357,7 @@ class Runtime:
         """Return a session and all that are open beneath it, parents first."""
         found = [self.sessions[session]] if session in self.sessions else []
         for live in found:
-            found += [one for one in list(self.sessions.values()) if one.parent == live.id]
+            found += [other for other in list(self.sessions.values()) if other.parent == live.id]
         return found
 
     def _end(self, session: str, order: Any, states: tuple[str, ...], timeout: float) -> None:
@@ -367,7 +367,9 @@ class Runtime:
         if live.kind is OfflineSession:
             self.inspect(session, is_last=True)
             self.settle()
-            self.inspect(session)  # behind the news of what is durable, so that all is told
+            self.inspect(
+                session
+            )  # behind the news of what is durable, so that all of it is published
             self.release(live)
             return
         is_over = self.inspect(session).get("state", "idle") in states
@@ -391,10 +393,10 @@ class Runtime:
 
         No thread waits for the loop meanwhile: many that end at once would need all there are.
         """
-        for one in reversed(self.family(live.id)):
-            if self.sessions.pop(one.id, None) is not None:
-                await one.executor.aclose()
-                await asyncio.to_thread(self._part_with, one)
+        for member in reversed(self.family(live.id)):
+            if self.sessions.pop(member.id, None) is not None:
+                await member.executor.aclose()
+                await asyncio.to_thread(self._part_with, member)
 
     def _part_with(self, live: LiveSession) -> None:
         self.writer.flush()  # the pass that answered last is over now: all it decided is here
@@ -432,7 +434,7 @@ class Runtime:
 
 
 def _not_open(session: str) -> UnknownSession:
-    """Say that nobody hears a session here: it was never open, is leaving, or has left."""
+    """Say that a session takes no messages here: it was never open, is leaving, or has left."""
     return UnknownSession(f"session `{session}` is not open here", "`steersman sessions list`")
 
 

@@ -89,7 +89,7 @@ class Session(Supervisor):
         self.waiters = OutcomeWaiters()
 
     def on_start(self) -> None:
-        """Put in order what a dead owner left, and start the others. Nothing runs by itself."""
+        """Put in order what a dead owner left, and start the other actors. Nothing runs automatically."""
         self.ledger.enlist()
         if self.ledger.record.state == "finalized" and self.birth.restart == "transient":
             self.stop()  # a child that failed after its last entry: its parent learns of it
@@ -140,7 +140,7 @@ class Session(Supervisor):
         return None
 
     def _is_gone(self, message: Any) -> bool:
-        """Whether the session is left: all that may still be said is that it ends for good."""
+        """Whether the session is left: the only message that it still takes is `Finalize`."""
         is_left = self.ledger.record.state in ("leaving", "suspended")
         return is_left and not isinstance(message, Finalize)
 
@@ -180,7 +180,7 @@ class Session(Supervisor):
                 return self._obey_simple(message)
 
     def _obey_simple(self, message: Any) -> Any:
-        """Carry out what concerns one part of the session, or pass it on to whoever decides."""
+        """Carry out what concerns one part of the session, or pass it on to the actor that decides."""
         record, environment = self.ledger.record, self.ledger.environment
         match message:
             case QueueChange(op="steer"):
@@ -210,7 +210,9 @@ class Session(Supervisor):
 
     def _route(self, message: UserMessage) -> Any:
         decision = routing.route(self.ledger.record, message, self.ledger.environment)
-        runs = any(isinstance(one, e.Queued) and one.said_as == "turn" for one in decision.entries)
+        runs = any(
+            isinstance(entry, e.Queued) and entry.said_as == "turn" for entry in decision.entries
+        )
         if runs and message.type != "normal" and self.mailbox.depth()[Lane.DATA]:
             tell(self.actor_ref, replace(message, type="normal"))  # behind what came before it
             return None
@@ -246,7 +248,7 @@ class Session(Supervisor):
         return self._take_in(resumed)
 
     def _pass_answer(self, message: Answer) -> Any:
-        """Pass an answer on to whoever asked: the turn, or a child."""
+        """Pass an answer on to the turn or child that asked."""
         record, turn = self.ledger.record, self.ledger.member("turn")
         is_of_run = record.run is not None and message.question in record.run.questions
         if turn is not None and (is_of_run or is_asked_here(record, message.question)):
@@ -328,12 +330,19 @@ class Session(Supervisor):
         if turn is None or self.ledger.broken or getattr(actor, "id", turn.id) != turn.id:
             return
         stop = next(
-            (one for one in self.ledger.record.interrupts.values() if one.turn == turn.id), None
+            (
+                interrupt
+                for interrupt in self.ledger.record.interrupts.values()
+                if interrupt.turn == turn.id
+            ),
+            None,
         )
         self.ledger.decide(
             recovering.turn_failed(self.ledger.record, down.reason or "its actor ended")
         )
-        self.ledger.whole.wake("children")  # a result that was told to the turn is lost with it
+        self.ledger.whole.wake(
+            "children"
+        )  # a result that the turn had not taken in is lost with it
         if stop is not None and stop.order:
             order = stopping.Stop(cause=stop.cause, order=stop.order)
             self.ledger.decide(stopping.stop(self.ledger.record, order, self.ledger.environment))
@@ -357,7 +366,7 @@ class Session(Supervisor):
         super().stop_children()
 
     def _break(self, message: StoreBroke) -> None:
-        """The journal cannot be written: nothing more is accepted, and whoever works is stopped."""
+        """The journal cannot be written: nothing more is accepted, and what runs is stopped."""
         self.ledger.whole.break_off(message)
         for effect in recovering.stopping_effects(self.ledger.record):
             if not isinstance(effect, StopChild):

@@ -1,7 +1,7 @@
 """Supervisors: what happens when an actor fails is declared, not coded.
 
-After OTP: a child spec says how to start a child and when to restart it; a strategy says who goes
-with it; an intensity bounds how often. Siblings that must go are told, and awaited, before anything
+After OTP: a child spec says how to start a child and when to restart it; a strategy says which siblings
+go with it; an intensity bounds how often. These siblings are stopped, and awaited, before anything
 is restarted. Ref and mailbox of a child survive its restart; the message that killed it does not
 come again (it is in the dead letters). A supervisor that ends, however it ends, takes its children
 with it. https://www.erlang.org/doc/apps/stdlib/supervisor.html
@@ -100,7 +100,7 @@ class Supervisor(Actor):
         _restart_when_all_are_down(self)
 
     def child_ended(self, child: Child, down: Down) -> None:
-        """React to a child that ended without being told to; nothing by default."""
+        """React to a child that ended without being asked to; nothing by default."""
 
     def stop_children(self) -> None:
         """End all children, last started first, and forget them."""
@@ -120,7 +120,7 @@ class Supervisor(Actor):
 
 
 def mark_stopping(child: Child) -> None:
-    """Note that a child was told to end. Until it has, it ends with its supervisor."""
+    """Note that a child was asked to end. Until it has, it ends with its supervisor."""
     _move(child, "stop", set())
 
 
@@ -162,7 +162,7 @@ def _stop_siblings(supervisor: Supervisor, failed: Child) -> None:
 
 
 def _restart_when_all_are_down(supervisor: Supervisor) -> None:
-    """Start those that are down again, once nobody is being stopped any more."""
+    """Start those that are down again, once no child is being stopped any more."""
     if any(child.state == "stopping" for child in supervisor.children.values()):
         return
     for child in list(supervisor.children.values()):

@@ -1,4 +1,4 @@
-"""What all actors of one program share: the dispatcher, the clock, who died of what."""
+"""The parts that all actors of one program share: the dispatcher, the clock, the dead letters."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class ActorSystem:
         return list(self._living.values())
 
     def retire(self, actor: Actor) -> None:
-        """Let go of an actor for good: its ref is dead, and whoever asked or asks it hears so."""
+        """Remove an actor: its ref is dead, and each ask of it, earlier or later, is answered so."""
         ActorRegistry.unregister(actor.actor_ref)
         actor.actor_stopped.set()
         self._living.pop(actor.actor_urn, None)

@@ -1,4 +1,4 @@
-"""The last word of a session, and whoever waits for it."""
+"""The last word of a session, and the threads that wait for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .environment import Publication
 
 
 class Termination:
-    """Observes a session until its last entry is durable, and wakes who waits for that."""
+    """Observes a session until its last entry is durable, and wakes the threads that wait for that."""
 
     def __init__(self) -> None:
         self._happened = threading.Event()

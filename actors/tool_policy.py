@@ -25,14 +25,14 @@ from ..ports.tools.toolbox import Toolbox
 from ..workflows.tools import kind_of
 from .environment import Permit
 
-# Who changes which file: no two sessions of a program write to the same one at a time -------------
-# A claim begins with a call that changes a file and ends with its turn. Whoever comes second is told, and
-# does not wait: two that waited for each other would do so for ever. A session that waits for another
-# one changes nothing meanwhile, so its claims do not bind those that work for it.
+# Claims: no two sessions of a program write to the same file at a time ----------------------------
+# A claim begins with a call that changes a file and ends with its turn. The call of a second session is
+# refused and does not wait: two that waited for each other would do so for ever. A session that waits for
+# another one changes nothing meanwhile, so its claims do not bind those that work for it.
 
 
 class Claimant(Protocol):
-    """A session as far as claims go; `parent` is whose child it is, empty for nobody's."""
+    """A session as far as claims go; `parent` is the id of its parent, empty without one."""
 
     @property
     def record(self) -> SessionRecord:
@@ -57,7 +57,7 @@ class Claims:
         return partial(self.fault, session)
 
     def fault(self, session: str, path: Path) -> str:
-        """Claim a resolved path for a session's turn; or say who has it, and claim nothing."""
+        """Claim a resolved path for a session's turn; or name the session that has it."""
         free = {session, *self._waiting_for(session)}
         for other in list(self._held):
             if self._is_over(other):
@@ -92,7 +92,7 @@ class Claims:
         claimant = self._sessions.get(session)
         parent = self._sessions.get(claimant.parent) if claimant is not None else None
         children = parent.record.children.values() if parent is not None else ()
-        return next((one for one in children if one.session == session), None)
+        return next((child for child in children if child.session == session), None)
 
     def _who(self, session: str) -> str:
         child = self._as_child(session)
@@ -115,7 +115,7 @@ class SessionToolPolicy:
         claim: Callable[[Path], str],
         allowed: Iterable[tuple[str, str]] = (),
     ) -> None:
-        self.allowed = Allowances(wider_rule(*one) for one in allowed)
+        self.allowed = Allowances(wider_rule(*rule) for rule in allowed)
         self._toolbox = toolbox
         self._names = names
         self._permissions = permissions
@@ -134,7 +134,7 @@ class SessionToolPolicy:
         return tool.fault(request.arguments) or self._claim(request)
 
     def _claim(self, request: ToolRequest) -> str:
-        """Claim the file that a call changes, or say who has it."""
+        """Claim the file that a call changes, or name the session that has it."""
         if kind_of(request.tool) != "edit":
             return ""
         try:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from .system import ActorSystem
 
 
-PATIENCE = "takes nothing in while it works: it is told when its answer is there, in the same turn."
+PATIENCE = "takes no steer while it works: it gets the message after its answer, in the same turn."
 NO_ANSWER = "[No answer: the model call failed.]"
 
 
@@ -234,13 +234,13 @@ class Turn(Actor):
             self._attend()
 
     def finish(self, ending: Ending | None = None) -> None:
-        """End the turn by itself, as `ending` says."""
+        """End the turn without a stop, as `ending` says."""
         assert ending is not None
         if self.ledger.accepts(turning.ended(self.ledger.record, ending, self.ledger.environment)):
             self.stop()
 
     def cut_off(self, ending: Ending | None = None) -> None:
-        """End by a stop: what runs is told to end, and awaited."""
+        """End by a stop: what runs is stopped, and awaited."""
         self.budget.settle(None)
         partial = "".join(self.partial)
         if self.ledger.accepts(

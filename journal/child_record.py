@@ -1,7 +1,7 @@
 """A session's children as data, and the fold of the entries that change them.
 
-The child supervisor decides them, all but those of a recovery; whom a stop reaches is marked when the
-stop is folded (see `record.py`).
+The child supervisor decides them, all but those of a recovery; the children that a stop reaches are
+marked when the stop is folded (see `record.py`).
 """
 
 from collections.abc import Iterator, Mapping

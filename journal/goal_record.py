@@ -98,7 +98,7 @@ class GoalRecord(Value):
 
     @property
     def is_pursued(self) -> bool:
-        """Whether something is done for it, or will be, without anybody saying so."""
+        """Whether something is done for it, or will be, without a person's order."""
         return self.state in PURSUED
 
     @property
@@ -143,7 +143,7 @@ class GoalsRecord(Value):
 
     @property
     def is_pursued(self) -> bool:
-        """Whether something is done for a goal, or will be, without anybody saying so."""
+        """Whether something is done for a goal, or will be, without a person's order."""
         goal = self.goal
         return goal is not None and goal.is_pursued
 

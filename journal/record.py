@@ -488,7 +488,7 @@ def _take_cancel(
 
 
 def _raise_epoch(record: SessionRecord, entry: Stop, receipt: str = "") -> None:
-    """Mark whom a stop reaches: nothing that was ordered before it begins any more."""
+    """Mark the relations that a stop reaches: no effect ordered before it begins any more."""
     record.epoch += 1
     record.cancelled = {**record.cancelled, **dict.fromkeys(entry.reaches, record.epoch)}
     record.overtaken = max(record.overtaken, getattr(entry, "said", 0))
@@ -521,7 +521,7 @@ def _follow_cancels(
     stopping: Sequence[str],
     entry: e.TurnEnded | e.Interrupted | e.Stopped,
 ) -> None:
-    """Add to the receipts of a turn what its end shows; `stopping` are the calls told to stop."""
+    """Add to the receipts of a turn what its end shows; `stopping` are the calls that were stopped."""
     followed: dict[str, CancelRecord] = {}
     for name, cancel in record.interrupts.items():
         if cancel.turn != turn or cancel.state in CANCEL_ENDS:

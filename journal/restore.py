@@ -170,7 +170,7 @@ class RestoreBook:
     # Whose signal it is ---------------------------------------------------------------------------
 
     def _owner(self, signal: HookSignal, agent: AgentDefinition) -> AgentProcess | None:
-        """Find the agent's process: told, or by its name, or the first that is no shell.
+        """Find the agent's process: as reported, or by its name, or the first that is no shell.
 
         Only the two nearest can be meant: what is farther up is what the agent itself runs in.
         """

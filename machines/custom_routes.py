@@ -205,7 +205,7 @@ _DONE: Final = {
 
 
 def _action(route: Override) -> Action | None:
-    """Say what is done with a message by what it gives to whom."""
+    """Return the action on a message that fits its deliveries."""
     gifts = {gift.what for gift in route.deliver}
     for what, action in _TO_QUEUE.items():
         if what in gifts:
@@ -240,7 +240,7 @@ def _disposition_row(
 
 
 def _possible(action: Action, reach: Mapping[Relation, Delivery]) -> tuple[str, ...]:
-    """List the situations in which an action can be done, and a steer is sure to be heard."""
+    """List the situations in which an action can be done, and a steer is sure to have a recipient."""
     return tuple(
         key
         for key, actions in POSSIBLE.items()

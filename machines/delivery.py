@@ -1,4 +1,4 @@
-"""Whom a cause reaches: the second routing table.
+"""What each recipient gets from a cause: the second routing table.
 
 A cause arises at one session; each relation of that session then gets what its row says. A child
 is a session, too, and uses the same table: a `cancel` that reaches it arises there as cause

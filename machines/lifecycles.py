@@ -480,7 +480,7 @@ GOAL = Machine(
 )
 
 PURSUED: Final = ("active", "waiting")
-"""The states in which something is done for it, or will be, without anybody saying so."""
+"""The states in which something is done for it, or will be, without a person's order."""
 
 REASONS: Final = {
     "user": "a person paused it",

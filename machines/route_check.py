@@ -218,7 +218,7 @@ def _why_not(deliveries: Deliveries, cause: str, relation: str, action: Delivery
 
 
 def _never_raised(dispositions: Dispositions, deliveries: Deliveries) -> Iterator[MachineFault]:
-    """Report rows that spare only those for whom nothing asks."""
+    """Report rows that decide only what nothing asks for."""
     raised = {*Cause, *(row.cause for row in dispositions.rows)}
     decided: dict[str, list[Key]] = {}
     for key in deliveries.keys():
@@ -482,7 +482,7 @@ def _left_alone(deliveries: Deliveries, cause: str) -> str:
 
 
 def _dropped_control(dispositions: Dispositions) -> Iterator[MachineFault]:
-    """Report control messages that are refused while they could still be heard."""
+    """Report control messages that are refused while they could still be obeyed."""
     reported = set[str]()
     for key in dispositions.keys():
         row = dispositions.find(key)

@@ -119,7 +119,7 @@ _DONE: Final[Mapping[Action, str]] = {
 
 
 def apart(here: Explanation, there: Explanation) -> tuple[str, str]:
-    """Say what comes of it here and there, and leave out whom both treat alike."""
+    """Say what comes of it here and there, and leave out the recipients that both treat alike."""
     if here.row.action != there.row.action:
         return _in_words(here, here.given, here.row.ack), _in_words(
             there, there.given, there.row.ack

@@ -51,7 +51,7 @@ def begin(record: SessionRecord, call: CallRecord, environment: Environment) -> 
     permit = book.permit(request)
     turn = record.turns[record.turn]
     if request.tool == HAND_BACK and permit.do != "deny":
-        # what waits is the queue's to decide; nobody need be asked
+        # the queue decides about waiting messages; no person need be asked
         order = handing_back(turn.id, turn.epoch, turn.step, request)
         intended = _intended(turn, request, is_idempotent=False)
         return Decision(entries=(intended,), orders=(("queue", order),))
@@ -137,7 +137,9 @@ def answered(record: SessionRecord, message: Answer, environment: Environment) -
     found = [call for call in calls if call.question == message.question and call.state == "asking"]
     if turn is None or not found:
         return refusal(f"no question `{message.question}` is open")
-    if record.state != "busy" or any(one.state == "planned" for one in record.interrupts.values()):
+    if record.state != "busy" or any(
+        stop.state == "planned" for stop in record.interrupts.values()
+    ):
         return refusal("the turn is being stopped")
     call = found[0]
     given = _always(message, call, environment)

@@ -1,4 +1,4 @@
-"""What the child supervisor decides: who may begin, who is stopped, what became of whom."""
+"""The decisions of the child supervisor: which children begin, are stopped, have ended."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _fault(
     if known is not None and known.is_at_work:
         return f"a subagent named `{name}` is at work: choose another name"
     if name in ("parent", "all"):
-        return f"`{name}` means somebody else: choose another name"
+        return f"`{name}` has a meaning of its own: choose another name"
     if is_full and policy.when_full == "refuse":
         return f"{policy.max_children} subagents are at work, which is as many as may be"
     return ""
@@ -209,7 +209,7 @@ def say_to_child(text: str, user: str, key: str, **more: Any) -> UserMessage:
 
 
 def to_be_cancelled(record: SessionRecord) -> list[ChildRecord]:
-    """Return the children at work that a stop has reached, and that were not told yet."""
+    """Return the children at work that a stop has reached, and that did not get it yet."""
     return [
         child
         for child in at_work(record.children)
@@ -218,7 +218,7 @@ def to_be_cancelled(record: SessionRecord) -> list[ChildRecord]:
 
 
 def is_kept(record: SessionRecord, child: ChildRecord, environment: Environment) -> bool:
-    """Whether a child that a stop has reached can be resumed: not where the table ends it for good."""
+    """Whether a child that a stop has reached can be resumed: not where the table finalizes it."""
     if record.state in CLOSES or child.cancelled_cause not in tuple(Cause):
         return record.state != "finalizing"
     row = deliver(environment.deliveries, child.cancelled_cause, child.relation)
@@ -233,7 +233,7 @@ def cancel(
     environment: Environment,
     is_open: bool = True,
 ) -> Decision:
-    """Stop a child: for its parent to resume, or for good.
+    """Stop a child: for its parent to resume, or permanently.
 
     `is_open`: its session is open here, or being opened, and will say when everything is dead.
     """
@@ -275,11 +275,11 @@ def stop_call(record: SessionRecord, order: StopChild) -> Decision:
 def stopped(
     record: SessionRecord, child: ChildRecord, report: ChildReport | None, environment: Environment
 ) -> Decision:
-    """A child has stopped with everything it started: for its parent to resume, or for good."""
+    """A child has stopped with everything it started: for its parent to resume, or permanently."""
     told = report or ChildReport(name=child.name, kind="stopped", order=child.cancelled)
     if child.state == "stopping" and child.is_kept:
         if told.order < child.cancelled:
-            return NOTHING  # it was stopped by somebody else just before: the answer is yet to come
+            return NOTHING  # another stop came just before: the answer to this one is yet to come
         entry = e.ChildInterrupted(
             child=child.name,
             why=child.cause,
@@ -347,13 +347,13 @@ def give_back(
 
 
 def let_go(record: SessionRecord) -> Decision:
-    """Close the sessions of children that are over: whoever was to do it may have died."""
+    """Close the sessions of children that are over: the process that was to do it may have died."""
     over = [child for child in record.children.values() if child.state in SUBAGENT.final]
     return Decision(effects=tuple(CloseChild(session=child.session) for child in over))
 
 
 def stranded(record: SessionRecord) -> list[str]:
-    """Name the children whose result was told to a turn that is over, and had not taken it in."""
+    """Name the children whose result went to a turn that is over, and had not taken it in."""
     turn = record.unfinished
     return [
         name
@@ -364,7 +364,7 @@ def stranded(record: SessionRecord) -> list[str]:
 
 
 def unreturned(record: SessionRecord) -> list[str]:
-    """Name the children that have ended, and whose result has not reached anybody."""
+    """Name the children that have ended, and whose result was not delivered."""
     return [
         child.name
         for child in record.children.values()

@@ -20,7 +20,7 @@ class Decision(Value):
     """Entries to be journalled as one, and what follows from them.
 
     `effects` are performed after the commit, and only if no stop has come in between; `urgent` ones at
-    once: they only ever stop something. `facts` are told once everything decided before is durable.
+    once: they only ever stop something. `facts` are published once everything decided before is durable.
     `reply` answers the message that called for the decision.
     """
 

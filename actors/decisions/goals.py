@@ -45,7 +45,7 @@ def obstacle(record: SessionRecord, wish: SetGoal | ChangeGoal) -> Decision | No
 def order(
     record: SessionRecord, wish: SetGoal | ChangeGoal, epoch: int, policy: GoalPolicy
 ) -> Decision:
-    """Carry out what somebody wants of goals; `epoch` is the session's when it was said."""
+    """Carry out an order about goals; `epoch` is the session's when it was given."""
     if isinstance(wish, SetGoal):
         return _set(record, wish, epoch, policy)
     return _change(record, wish, epoch)
@@ -253,7 +253,7 @@ def digest(text: str) -> str:
 
 
 def judging_stopped(record: SessionRecord, message: JudgeDead) -> Decision:
-    """Nothing of gate and judge is left: whoever waits for that may go on."""
+    """Nothing of gate and judge is left: what waits for that may go on."""
     why = "a stop or a message came first"
     dead: dict[str, Any] = {"killed": message.killed, "survivors": message.survivors}
     return Decision(
@@ -307,7 +307,8 @@ def paused_by_stop(record: SessionRecord, environment: Environment) -> tuple[e.E
     """Pause, or drop, the goals that a stop has reached; nothing if none has."""
     goals = record.goals
     if record.state == "finalizing":
-        row = deliver(environment.deliveries, _final_cause(record), Relation.GOAL)
+        cause = Cause.NEW if record.finalize_cause == Cause.NEW else Cause.FINALIZE
+        row = deliver(environment.deliveries, cause, Relation.GOAL)
         if row.action == Delivery.FINALIZE:
             live = [goal.id for goal in goals.goals.values() if not goal.is_over]
             gone = tuple(entry for name in live for entry in withdrawn(record, name))
@@ -328,10 +329,6 @@ def withdrawn(record: SessionRecord, goal: str, *states: str) -> tuple[e.Withdra
     return tuple(e.Withdrawn(item=item.id) for item in record.queue.of_goal(goal, *wanted))
 
 
-def _final_cause(record: SessionRecord) -> Cause:
-    return Cause.NEW if record.finalize_cause == Cause.NEW else Cause.FINALIZE
-
-
 def is_stopped(record: SessionRecord, goal: GoalRecord) -> bool:
     """Whether a stop that reaches goals is newer than the order that set this one."""
     return goal.epoch < record.cancelled.get(Relation.GOAL, 0)
@@ -342,7 +339,7 @@ def stopped_by(record: SessionRecord) -> tuple[str, str]:
     if record.state == "leaving":
         return "interrupt", "the program was left"
     epoch = record.cancelled.get(Relation.GOAL, 0)
-    stop = next((one for one in record.interrupts.values() if one.epoch == epoch), None)
+    stop = next((stop for stop in record.interrupts.values() if stop.epoch == epoch), None)
     if stop is not None and stop.cause == Cause.BUDGET:
         return "budget", "a limit of the session is reached"
     return "interrupt", ""
@@ -369,12 +366,12 @@ def continuation(goal: GoalRecord) -> str:
 
 def earlier_verdicts(goal: GoalRecord) -> tuple[str, ...]:
     """Write the judge's last verdicts, oldest first."""
-    said = [one for one in goal.verdicts if one.by == "judge" and not one.fault]
-    return tuple(f"{one.verdict}: {one.reason}" for one in said)
+    said = [verdict for verdict in goal.verdicts if verdict.by == "judge" and not verdict.fault]
+    return tuple(f"{verdict.verdict}: {verdict.reason}" for verdict in said)
 
 
 def offline(record: SessionRecord, wish: SetGoal | ChangeGoal, policy: GoalPolicy) -> Decision:
-    """Note what is wanted of a goal of a session that nobody has open; it begins later."""
+    """Note an order about a goal of a session that no process has open; it begins later."""
     found = order(record, wish, record.epoch, policy)
     starts = [message for _, message in found.orders if isinstance(message, GoalMessage)]
     is_set = any(isinstance(entry, e.GoalSet) for entry in found.entries)

@@ -23,8 +23,8 @@ LEAD = re.compile(r"^\s*\[New message from [^\]\n]*\]\s*")
 
 
 def taken_in(steers: Sequence[ItemRecord]) -> str:
-    """Write the steers that enter together, in order, each under the name of who said it."""
-    return "\n\n".join(words(one, is_steer=True) for one in steers)
+    """Write the steers that enter together, in order, each under the name of its sender."""
+    return "\n\n".join(words(steer, is_steer=True) for steer in steers)
 
 
 def handing_back(turn: str, epoch: int, step: int, request: ToolRequest) -> HandBack:
@@ -37,20 +37,20 @@ def handing_back(turn: str, epoch: int, step: int, request: ToolRequest) -> Hand
 def hand_back(record: QueueRecord, message: HandBack) -> QueueEdit:
     """Find the message that is meant; the reply's `text` is what the model reads."""
     mine = [
-        one
-        for one in record.items.values()
-        if one.state == "steered"
-        and one.turn == message.turn
-        and not (one.child or one.for_children)
+        item
+        for item in record.items.values()
+        if item.state == "steered"
+        and item.turn == message.turn
+        and not (item.child or item.for_children)
     ]
-    there = [one for one in mine if not one.deferred_to]
+    there = [item for item in mine if not item.deferred_to]
     found = _meant(there, message.words)
     if len(found) == 1:
         return _deferred(record, found[0], message)
     if not there:
         again = " any more: all were handed back already" if mine else ""
         return _no(f"no message that came during this turn can be handed back{again}")
-    said = "; ".join(f"`{one.text.strip()[:60]}`" for one in there)
+    said = "; ".join(f"`{item.text.strip()[:60]}`" for item in there)
     which = "several messages begin" if found else "no message of this turn begins"
     problem = f"{which} like that" if message.words.strip() else "there are several messages"
     return _no(f"{problem}: say in `message` how the one that you mean begins. There are: {said}")
@@ -61,9 +61,9 @@ def _meant(there: list[ItemRecord], words: str) -> list[ItemRecord]:
     wanted = _comparable(LEAD.sub("", words))
     if not wanted:
         return there
-    texts = [(one, _comparable(one.text)) for one in there]
+    texts = [(item, _comparable(item.text)) for item in there]
     for fits in (str.__eq__, str.startswith, str.__contains__):
-        if found := [one for one, text in texts if fits(text, wanted)]:
+        if found := [item for item, text in texts if fits(text, wanted)]:
             return found
     return []
 
@@ -75,8 +75,8 @@ def _comparable(text: str) -> str:
 def _deferred(record: QueueRecord, item: ItemRecord, message: HandBack) -> QueueEdit:
     """Make it the first of what waits, behind those that were handed back before it."""
     ahead = 0
-    for one in record.waiting():
-        if not one.deferred_from:
+    for waiting in record.waiting():
+        if not waiting.deferred_from:
             break
         ahead += 1
     number, past_hold = record.number + 1, record.runs_past_hold()

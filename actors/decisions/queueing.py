@@ -1,4 +1,4 @@
-"""What the queue decides: who may enter, what a boundary takes in, which message runs next."""
+"""The decisions of the queue: which messages enter, what a boundary takes in, which runs next."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 AGAIN = "again"
-"""The purpose of an item that nobody said: a failed run is to be tried again."""
+"""The purpose of an item without a message: a failed run is to be tried again."""
 
 
 # What enters --------------------------------------------------------------------------------------
@@ -57,7 +57,8 @@ def enqueue(record: SessionRecord, order: Enqueue, environment: Environment) -> 
         if order.child and not environment.delegation.depth:
             return offer(record, Offer(text=order.text, child=order.child, user=order.user))
         order = replace(order, said_as="turn", for_turn="", is_next=True, ack=LATE_ACK)
-    if not (order.is_next or order.child) and _is_full(record, environment):
+    is_full = len(record.queue.pending()) >= environment.policy.max_queue_size
+    if is_full and not (order.is_next or order.child):
         return _refused(order, "queue_full")
     return _taken(record, order)
 
@@ -125,17 +126,13 @@ def _refused(order: Enqueue, reason: str) -> Decision:
     )
 
 
-def _is_full(record: SessionRecord, environment: Environment) -> bool:
-    return len(record.queue.pending()) >= environment.policy.max_queue_size
-
-
 def _is_running(record: SessionRecord, turn: str) -> bool:
     running = record.running
     return running is not None and running.id == turn and record.state == "busy"
 
 
 def enqueue_goal(record: SessionRecord, order: GoalMessage, environment: Environment) -> Decision:
-    """Let the message that goes on with a goal wait, unless somebody else's message does.
+    """Queue the message that continues a goal, unless a message of a person waits.
 
     Its first also waits behind or past those of others. An interrupted turn of the goal goes on by it.
     """
@@ -319,7 +316,7 @@ def _clear(record: SessionRecord) -> Decision:
 
 
 def _without_talks(record: SessionRecord, found: QueueEdit) -> Decision:
-    """Take messages back; nobody wants the answer of a side talk any more whose question is gone."""
+    """Take messages back; a side talk whose question is gone is stopped."""
     gone = {entry.item for entry in found.entries if isinstance(entry, e.Withdrawn)}
     talks = [
         child.name
@@ -428,7 +425,7 @@ def _for_agents(record: SessionRecord) -> tuple[e.Entry, ...]:
 
 
 def _without_goal(record: SessionRecord) -> tuple[e.Entry, ...]:
-    """Take back a goal's messages when it is not pursued any more, or somebody's own come first."""
+    """Take back a goal's messages when it is not pursued any more, or messages of people come first."""
     goals = record.goals
     goal = goals.goal
     current = goal.id if goal is not None and goal.is_pursued else ""
@@ -482,7 +479,7 @@ def _next_turn(record: SessionRecord, environment: Environment) -> tuple[e.Entry
 
 
 def _may_start(record: SessionRecord, environment: Environment) -> bool:
-    """Whether a turn may begin: nothing runs or is being given back, and nobody above says no."""
+    """Whether a turn may begin: nothing runs or is being reverted, and no ancestor forbids it."""
     is_free = record.state == "idle" and record.unfinished is None and not is_reverting(record)
     return is_free and not environment.is_offline and environment.ancestors.may_start()
 

@@ -1,7 +1,7 @@
-"""What a person asks of messages that wait: said anew, put elsewhere, handed over, taken back.
+"""Changes of the queue that a person asks for: edit, move, hand over or take back a message.
 
 Pure: each function reads the queue's record and answers with the entries that do it and the reply
-to whoever asked. Numbers never change, only the order does.
+to the client. Numbers never change, only the order does.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def hold(record: QueueRecord, why: str, *, is_all: bool) -> tuple[e.Entry, ...]:
 
 
 def edit(record: QueueRecord, message: QueueChange) -> QueueEdit:
-    """Say a waiting message anew."""
+    """Replace the text of a waiting message."""
     item = _find(record, message.number)
     if item is None:
         return _missing(message.number)
@@ -68,7 +68,7 @@ def move(record: QueueRecord, message: QueueChange) -> QueueEdit:
     if item not in waiting or item.goal:
         return _no(f"#{item.number} {doing(item)}: it can't be moved")
     waiting.remove(item)
-    first = sum(one.state == "interrupted" for one in record.live())
+    first = sum(item.state == "interrupted" for item in record.live())
     place = max(1, min(message.position - first, len(waiting) + 1))
     before = waiting[place - 1].id if place <= len(waiting) else ""
     return QueueEdit(
@@ -81,7 +81,7 @@ def steer(record: QueueRecord, message: QueueChange) -> QueueEdit:
     item = _find(record, message.number)
     if item is None:
         return _missing(message.number)
-    running = next((one.turn for one in record.live() if one.state == "running"), "")
+    running = next((item.turn for item in record.live() if item.state == "running"), "")
     if item.state not in ("pending", "offered") or item.is_steer:
         return _no(f"#{item.number} {doing(item)}")
     if item.state == "offered" and not item.answer:
@@ -108,8 +108,10 @@ def steer(record: QueueRecord, message: QueueChange) -> QueueEdit:
 
 def keep(record: QueueRecord, message: QueueChange) -> QueueEdit:
     """Let what is offered wait for its turn like a message; of what has no answer yet, when it has."""
-    offered = [one for one in record.live() if one.state == "offered"]
-    found = [one for one in offered if one.number == message.number] if message.number else offered
+    offered = [item for item in record.live() if item.state == "offered"]
+    found = (
+        [item for item in offered if item.number == message.number] if message.number else offered
+    )
     if not found:
         what = f"#{message.number} is" if message.number else "Nothing is"
         return _no(f"{what} not offered" if message.number else f"{what} offered")
@@ -142,8 +144,8 @@ def import_items(record: QueueRecord, message: QueueImport, limit: int) -> Queue
         )
         for n, (text, user, attached) in enumerate(message.items, 1)
     ]
-    numbers = [one.number for one in imported if isinstance(one, e.Queued)]
-    is_idle = all(one.state != "running" for one in record.live())
+    numbers = [entry.number for entry in imported if isinstance(entry, e.Queued)]
+    is_idle = all(item.state != "running" for item in record.live())
     is_held = bool(imported) and is_idle and record.state == "open"
     state = "held" if is_held else record.state
     entries = (*imported, *((e.QueueHeld(why="import"),) if is_held else ()))
@@ -153,7 +155,7 @@ def import_items(record: QueueRecord, message: QueueImport, limit: int) -> Queue
 def take_back(record: QueueRecord, now: float) -> QueueEdit:
     """Let the message that was read last wait in the queue instead.
 
-    The reply's `stop` names a turn that it runs, which somebody must stop; `offered` is the number
+    The reply's `stop` names a turn that it runs, which the client must stop; `offered` is the number
     of the message whose turn was stopped for it, and can be resumed.
     """
     item = record.items.get(record.taken)
@@ -162,12 +164,12 @@ def take_back(record: QueueRecord, now: float) -> QueueEdit:
     if item.state == "steered":
         return _no(f"#{item.number} was delivered already, at step {item.step}")
     replaced = record.superseded()[-1:]
-    cut_off = [one for one in record.live() if one.state == "interrupted"] or replaced
-    stopped = next((one.number for one in cut_off), None)
-    goes_on = any(one.state == "running" and one is not item for one in record.live())
+    cut_off = [other for other in record.live() if other.state == "interrupted"] or replaced
+    stopped = next((other.number for other in cut_off), None)
+    goes_on = any(other.state == "running" and other is not item for other in record.live())
     offered = stopped if item.said_as == "interrupt" and not goes_on else None
     again = tuple(
-        e.Requeued(item=one.id, why="taken back") for one in replaced if one.number == offered
+        e.Requeued(item=other.id, why="taken back") for other in replaced if other.number == offered
     )
     if item.for_children:
         return _no(f"#{item.number} is with {', '.join(item.for_children)} already")
@@ -183,7 +185,7 @@ def withdraw(record: QueueRecord, number: int | None) -> QueueEdit:
     """Take a message back; without a number the last."""
     live = record.live()
     there = [*live, *record.superseded()]
-    found = [one for one in there if one.number == number][:1] if number else live[-1:]
+    found = [item for item in there if item.number == number][:1] if number else live[-1:]
     if not found:
         return _missing(number) if number else _no("Empty queue")
     item = found[0]
@@ -197,7 +199,7 @@ def withdraw(record: QueueRecord, number: int | None) -> QueueEdit:
 
 
 def _find(record: QueueRecord, number: int | None) -> ItemRecord | None:
-    return next((one for one in record.live() if one.number == number), None)
+    return next((item for item in record.live() if item.number == number), None)
 
 
 def doing(item: ItemRecord) -> str:

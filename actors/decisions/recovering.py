@@ -17,7 +17,7 @@ from .queries import DELEGATE, DISMISS
 
 
 def take_up(record: SessionRecord) -> Decision:
-    """Put in order what a dead owner left. Nothing runs by itself."""
+    """Put in order what a dead owner left. Nothing runs automatically."""
     if record.seq == 0 or record.state == "finalized":
         return NOTHING
     is_at_work = record.state not in ("idle", "suspended") or any(at_work(record.children))

@@ -53,7 +53,7 @@ def returned(
 ) -> tuple[Order, ...]:
     """Return the orders by which a child's result reaches its call, its parent's turn, or the queue.
 
-    `child` has ended, or was interrupted together with its parent: that is told to its call only.
+    `child` has ended, or was interrupted together with its parent: that is reported to its call only.
     """
     if record.run is not None:
         return ()  # a run looks after its children itself
@@ -119,7 +119,7 @@ def text_of(child: ChildRecord) -> str:
 
 
 def seed(conversation: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
-    """Return a conversation as somebody beside it may see it: up to where it is whole.
+    """Return a conversation as a session beside it may see it: up to where it is whole.
 
     Calls that have no result yet are left out, and the agent has the last word, so that a question
     can follow.

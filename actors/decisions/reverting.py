@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from ...journal import entries as e
 from ...journal.record import SessionRecord
 from ...journal.revert_record import RevertRecord
-from ...journal.turn_record import TurnRecord
 from ...machines.effects import RestoreFiles
 from ...machines.messages import Revert, UserMessage
 from ...machines.port_results import RestoreCounted, RestoreEnded
@@ -66,7 +65,7 @@ def ending_of(known: RevertRecord, message: RestoreEnded) -> e.Reverted | e.Reve
 
 
 def answer_of(known: RevertRecord | None) -> dict[str, Any]:
-    """Return the answer to whoever asked for a revert."""
+    """Return the reply to a request for a revert."""
     if known is None:
         return {"ok": False, "reason": "there was no request for it"}
     asked = known.asked
@@ -108,7 +107,8 @@ def revert(record: SessionRecord, message: Revert, environment: Environment) -> 
     if record.state in ("finalizing", "finalized"):
         return refusal("the session is finalized")
     turn = None if message.is_dry_run else record.unfinished
-    is_stop = _is_stopped(record, turn) or bool(workers(record) and not message.is_dry_run)
+    is_running = turn is not None and turn is record.running
+    is_stop = is_running or bool(workers(record) and not message.is_dry_run)
     turns = _meant(record) if is_stop and message.scope != "undo" else ()
     asked = asking(message, _name(record), turn.id if turn is not None else "", turns)
     stopped = NOTHING
@@ -116,10 +116,6 @@ def revert(record: SessionRecord, message: Revert, environment: Environment) -> 
         order = stopping.Stop(cause="stop")
         stopped = stopping.stop(record, order, environment, is_revert=True)
     return Decision(entries=(asked, *stopped.entries), reply=answer(id=asked.id))
-
-
-def _is_stopped(record: SessionRecord, turn: TurnRecord | None) -> bool:
-    return turn is not None and turn is record.running
 
 
 def wish(
@@ -164,7 +160,7 @@ def begin(record: SessionRecord) -> Decision:
 
 
 def offline(record: SessionRecord, message: Revert) -> Decision:
-    """Give files back in a session that nobody has open: whatever ran there died with its program."""
+    """Restore files in a session that no process has open: what ran there died with its program."""
     if record.state in ("finalizing", "finalized"):
         return refusal("the session is finalized")
     asked = asking(message, _name(record))

@@ -38,7 +38,7 @@ BY_WORDS = (Cause.BARE_WORD, Cause.MORE_WORD, Cause.MESSAGE)
 
 
 def rejection(reason: str, text: str, client_id: str) -> Decision:
-    """Give a message back to whoever sent it."""
+    """Give a message back to its sender."""
     fact: Fact = MessageRejected(reason=reason, text=text, client_id=client_id)
     return Decision(facts=(fact,), reply={"ok": False, "reason": reason})
 
@@ -142,7 +142,7 @@ def _wait(
 def _steer(
     record: SessionRecord, message: UserMessage, row: DispositionRow, environment: Environment
 ) -> Decision:
-    """Hand it to everybody whom the second table names for its cause."""
+    """Hand it to each relation that the second table names for its cause."""
     table = environment.deliveries
     if message.to not in ("", "parent"):
         name, _, beneath = message.to.partition("/")
@@ -155,7 +155,7 @@ def _steer(
     if names:
         order = enqueue(message, row, "steer", for_children=names)
         return _take_in(record, order, environment)
-    if row.cause == Cause.STEER_THROUGH:  # nobody is there any more: it is for the turn alone
+    if row.cause == Cause.STEER_THROUGH:  # no child is left: it is for the turn alone
         row = replace(row, cause=Cause.STEER)
     if deliver(table, row.cause, Relation.SELF).action is not Delivery.STEER:
         return _take_in(record, enqueue(message, row, "queue"), environment)
@@ -190,7 +190,7 @@ def steer_waiting(
 def _interrupt(
     record: SessionRecord, message: UserMessage, row: DispositionRow, environment: Environment
 ) -> Decision:
-    """Stop whom the cause reaches; what the message says more runs next."""
+    """Stop what the cause reaches; the rest of the message runs next."""
     left = message.then or (message.content if message.intent in SAYS_MORE else "")
     stop = stopping.Stop(
         cause=row.cause,

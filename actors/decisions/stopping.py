@@ -1,7 +1,7 @@
 """How a session is stopped, left and ended: the second routing table, asked and carried out.
 
-Whatever the cause, the table says whom it reaches; nothing here walks down to the children by itself.
-A stop is one decision: its receipt, and a new epoch for whom it reaches. From that instant on nothing
+Whatever the cause, the table says which relations it reaches; nothing here walks the tree of children.
+A stop is one decision: its receipt, and a new epoch for those it reaches. From that instant on nothing
 that was ordered before it begins (`gate.py`); turn, children and goal are woken, look at the record,
 and end.
 """
@@ -39,11 +39,11 @@ BESIDE = (Relation.BACKGROUND_CHILD, Relation.SIDE_TALK)
 IN_A_HURRY = (Cause.SIGNAL, Cause.FINALIZE, Cause.NEW, Cause.PARENT)
 """Causes for which a run does not let its commands end."""
 ALWAYS_HOLDS = (Cause.PARENT, Cause.BUDGET)
-"""Causes after which nothing that waits runs before somebody says so, whatever is configured."""
+"""Causes after which the queue is held until a person resumes it, whatever is configured."""
 
 
 class Stop(Value):
-    """An order to stop, from whoever gave it.
+    """An order to stop, from a person, a limit or a parent.
 
     `is_patient`: the tools that run end first. `is_bare`: nothing is to run in place of what is
     stopped. `said` numbers what one client says; `order` is the parent's epoch, where it comes from
@@ -66,7 +66,9 @@ class Stop(Value):
 def reaches(table: Any, cause: str, *what: Delivery) -> tuple[Relation, ...]:
     """Return the relations that get any of these from a cause; without any: that are ended by it."""
     wanted = what or ENDS
-    return tuple(one for one in DOWNWARD if deliver(table, cause, one).action in wanted)
+    return tuple(
+        relation for relation in DOWNWARD if deliver(table, cause, relation).action in wanted
+    )
 
 
 def reached_children(
@@ -100,7 +102,7 @@ def interrupt(record: SessionRecord, message: Interrupt, environment: Environmen
 def stop(
     record: SessionRecord, order: Stop, environment: Environment, is_revert: bool = False
 ) -> Decision:
-    """Decide whom a stop reaches, and stop them. `is_revert`: their files are to be given back."""
+    """Decide what a stop reaches, and stop it. `is_revert`: the files are to be restored."""
     table = environment.deliveries
     relations = reaches(table, order.cause)
     spared = _spared(record, relations, order, environment, is_revert)
@@ -170,13 +172,9 @@ def running_tools(record: SessionRecord) -> list[str]:
     return list(dict.fromkeys(steps))
 
 
-def _receipt(record: SessionRecord) -> str:
-    return f"i{record.receipts + 1}"
-
-
 def _fields(record: SessionRecord, order: Stop, turn: str) -> dict[str, Any]:
     return {
-        "receipt": _receipt(record),
+        "receipt": f"i{record.receipts + 1}",
         "turn": turn,
         "cause": order.cause,
         "user": order.user,
@@ -223,7 +221,7 @@ def _plan(
     beside: tuple[Relation, ...] = (*BESIDE, Relation.GOAL)
     if record.run is not None:  # the sessions of its steps go on where they were, when it does
         beside = (*beside, Relation.FOREGROUND_CHILD)
-    now = tuple(one for one in relations if one in beside)
+    now = tuple(relation for relation in relations if relation in beside)
     planned = e.InterruptPlanned(
         **_fields(record, order, record.turn),
         tools=tuple(running_tools(record)),
@@ -258,7 +256,9 @@ def _stop_beside(
 
 def _beside(record: SessionRecord, relations: tuple[Relation, ...]) -> tuple[Relation, ...]:
     """Leave out a turn that is being stopped already: its own stop says what that reached."""
-    return tuple(one for one in relations if record.running is None or one != Relation.SELF)
+    return tuple(
+        relation for relation in relations if record.running is None or relation != Relation.SELF
+    )
 
 
 def _stop_nothing(
@@ -282,7 +282,7 @@ def _stop_nothing(
 
 
 def _told_of(order: Stop, receipt: str) -> MessageKnown:
-    """Answer who stops by a message what is stopped already."""
+    """Answer a message that stops what is stopped already."""
     return MessageKnown(
         id=receipt,
         said_as="interrupt",
@@ -322,20 +322,20 @@ def call_off(record: SessionRecord, receipt: str) -> tuple[e.Entry, ...]:
     return (e.InterruptCalledOff(receipt=receipt, turn=turn.id),)
 
 
-# What the turn, and whoever answers for a stop, does with it --------------------------------------
+# A stop at the turn, the children and the goal ----------------------------------------------------
 
 
 def planned_stop(record: SessionRecord) -> CancelRecord | None:
     """Return the stop that takes effect when the tools that run have ended."""
     turn = record.turn
-    found = [one for one in record.interrupts.values() if one.state == "planned"]
+    found = [stop for stop in record.interrupts.values() if stop.state == "planned"]
     return found[-1] if found and found[-1].turn == turn else None
 
 
 def take_effect(planned: CancelRecord, environment: Environment) -> e.InterruptRequested:
     """Return the entry by which a planned stop takes effect; its receipt is written already.
 
-    Whoever works beside the turn was stopped when it was planned.
+    The sessions and goal beside the turn were stopped when it was planned.
     """
     relations = reaches(environment.deliveries, planned.cause)
     return e.InterruptRequested(
@@ -345,7 +345,9 @@ def take_effect(planned: CancelRecord, environment: Environment) -> e.InterruptR
         user=planned.user,
         matched=planned.matched,
         rule=planned.rule,
-        reaches=tuple(one for one in relations if one not in (*BESIDE, Relation.GOAL)),
+        reaches=tuple(
+            relation for relation in relations if relation not in (*BESIDE, Relation.GOAL)
+        ),
         order=planned.order,
     )
 
@@ -376,8 +378,8 @@ def over(record: SessionRecord, stop: CancelRecord) -> e.Stopped | None:
     goal = record.goals.goal
     if goal is not None and Relation.GOAL in stop.reaches:
         is_pursued = goal.is_pursued and goal.epoch < stop.epoch
-        judged = [one for one in record.goals.goals.values() if one.judging]
-        if is_pursued or any(one.judged_since < stop.epoch for one in judged):
+        judged = [goal for goal in record.goals.goals.values() if goal.judging]
+        if is_pursued or any(goal.judged_since < stop.epoch for goal in judged):
             return None
     return e.Stopped(
         turn="", killed=stop.killed, survivors=stop.survivors, order=stop.order, receipt=stop.id
@@ -386,7 +388,11 @@ def over(record: SessionRecord, stop: CancelRecord) -> e.Stopped | None:
 
 def end(record: SessionRecord) -> Decision:
     """Answer the stops of children and goals, once everything that they reached is dead."""
-    stops = [one for one in record.interrupts.values() if one.state == "stopping" and not one.turn]
+    stops = [
+        interrupt
+        for interrupt in record.interrupts.values()
+        if interrupt.state == "stopping" and not interrupt.turn
+    ]
     for stop in stops:
         stopped = over(record, stop)
         if stopped is not None:
@@ -412,7 +418,7 @@ def ended_turn(
 
 
 def leave(record: SessionRecord, is_final: bool, cause: str, environment: Environment) -> Decision:
-    """Leave the session, or end it for good: whom that stops, the table says."""
+    """Suspend or finalize the session: the table says what that stops."""
     moved = step(SESSION, record.state, "finalize" if is_final else "suspend")
     if isinstance(moved, Refusal) or moved.ignored:
         return Decision(reply=answer())
@@ -423,7 +429,7 @@ def leave(record: SessionRecord, is_final: bool, cause: str, environment: Enviro
     turn = record.running
     is_stopped = turn is not None and Relation.SELF in relations and turn.state != "interrupted"
     is_stopped = is_stopped and record.state == "busy"
-    below = tuple(one for one in relations if one != Relation.SELF or not is_stopped)
+    below = tuple(relation for relation in relations if relation != Relation.SELF or not is_stopped)
     kind = e.SessionFinalizing if is_final else e.SessionLeaving
     entries: tuple[e.Entry, ...] = (kind(cause=cause, reaches=below),)
     if is_stopped:
@@ -436,7 +442,7 @@ def leave(record: SessionRecord, is_final: bool, cause: str, environment: Enviro
 def is_settled(record: SessionRecord) -> bool:
     """Whether a session that is left, or ends, has nothing at work any more, but for open children."""
     is_judging = any(goal.judging for goal in record.goals.goals.values())
-    is_open = any(one.state == "stopping" for one in record.interrupts.values())
+    is_open = any(interrupt.state == "stopping" for interrupt in record.interrupts.values())
     return (
         record.unfinished is None
         and not any(at_work(record.children))

@@ -129,7 +129,7 @@ def fill_of(record: SessionRecord) -> Fill:
 def ended(
     record: SessionRecord, ending: Ending, environment: Environment, *before: e.Entry
 ) -> Decision:
-    """End the turn by itself."""
+    """End the turn without a stop."""
     turn = record.turns[record.turn]
     item = record.queue.items.get(turn.item)
     owes_word = bool(ending.reason) and not (item is not None and item.purpose)
@@ -147,7 +147,7 @@ def ended(
 
 
 def late(turn: str, what: str, usage: Usage | None = None) -> Decision:
-    """Note a result that nobody waits for any more."""
+    """Note a result that the turn does not wait for any more."""
     return Decision(entries=(e.LateResult(turn=turn, what=what, usage=usage or Usage()),))
 
 
@@ -222,7 +222,7 @@ def detached(record: SessionRecord) -> Decision:
 
 
 def cut_off(record: SessionRecord, partial: str, environment: Environment) -> Decision:
-    """End the turn here, in one commit; what runs is told to stop, and its results are awaited.
+    """End the turn here, in one commit; what runs is stopped, and its results are awaited.
 
     `partial` is what has come of an answer that streams.
     """

@@ -16,13 +16,13 @@ def words(item: ItemRecord, is_steer: bool = False) -> str:
 
 
 def spoken(item: ItemRecord, is_steer: bool = False) -> str:
-    """Return the words of a message: who says it, where that is not the user himself.
+    """Return the text of a message, with its sender where that is not the user.
 
-    A line inside a message that looks like such a name is marked as cited, so that nobody can speak
-    for somebody else.
+    A line inside a message that looks like such a name is marked as cited, so that no sender can speak
+    for another.
     """
     if item.said_as == "side_talk" or (item.answer and item.answer != item.text):
-        asked, answer = (LEAD.sub("> ", one) for one in (item.text, item.answer))
+        asked, answer = (LEAD.sub("> ", text) for text in (item.text, item.answer))
         return f"[Asked beside the work: {asked}] The answer was:\n{answer}"
     if item.child:
         return f"[Result from {item.child}] {LEAD.sub('> ', item.text)}"
@@ -39,8 +39,8 @@ def _name(user: str) -> str:
 def chosen(there: list[ItemRecord], number: int | None) -> ItemRecord | None:
     """Pick the item with a number; without one the oldest that was interrupted, or the first."""
     if number:
-        return next((one for one in there if one.number == number), None)
-    interrupted = [one for one in there if one.state == "interrupted"]
+        return next((item for item in there if item.number == number), None)
+    interrupted = [item for item in there if item.state == "interrupted"]
     return next(iter(interrupted or there), None)
 
 

@@ -25,20 +25,20 @@ from ...workflows.flow.template import render
 from ..decisions.decision import Decision
 from ..decisions.intake import taken_in
 from .plan import StepPlan
-from .work import Came, Values, command, errand, of_child, of_command
+from .work import Outcome, Values, command, delegation, of_child, of_command
 
 if TYPE_CHECKING:
     from ..ledger import LedgerHandle
 
 
 COMMANDS = (Kind.RUN, Kind.SHELL)
-NOBODY = "no person can be asked, and it has no `default`"
+NO_PERSON = "no person can be asked, and it has no `default`"
 
 
 class OpenAttempt(Struct, kw_only=True):
     """An attempt that runs: whose it is, which session does it, or what a person is asked.
 
-    `overdue` says why it was stopped for good, where the time for it was up.
+    `overdue` says why it was stopped permanently, where the time for it was up.
     """
 
     step: StepSpec
@@ -54,7 +54,7 @@ class OpenAttempt(Struct, kw_only=True):
         return self.step.kind in COMMANDS
 
     @property
-    def is_errand(self) -> bool:
+    def is_session(self) -> bool:
         """Whether a session of its own does it."""
         return not self.is_command and self.step.kind is not Kind.ASK
 
@@ -124,10 +124,11 @@ class RunContext:
 
 
 class Attempts:
-    """What a run has in hand: `open` are the attempts that run, by their call.
+    """The attempts of a run: `open` are those that run, by their call.
 
-    `asked`: the queue was asked for what people said, and has not answered. `concluded` counts the
-    attempts that came to an end; `killed` and `survivors` are processes of those that were stopped.
+    `asked`: the queue was asked for steers, and has not answered. `concluded` counts the attempts that
+    came to an end; `killed` and `survivors` are processes of those that were stopped. `_unsent` are the
+    items whose sessions are not started yet.
     """
 
     def __init__(self, context: RunContext) -> None:
@@ -138,21 +139,21 @@ class Attempts:
         self.killed: tuple[int, ...] = ()
         self.survivors: tuple[int, ...] = ()
         self._rested: list[tuple[str, int]] = []
-        self._errands: list[tuple[StepSpec, int]] = []
+        self._unsent: list[tuple[StepSpec, int]] = []
         self._given: set[str] = set()
         self._said = ""
 
     def count(self, step: StepSpec | None = None) -> int:
-        """Return how many sessions wait to be sent off, of all steps or of one."""
-        return sum(step is None or one is step for one, _ in self._errands)
+        """Return how many sessions wait to be started, of all steps or of one."""
+        return sum(step is None or unsent is step for unsent, _ in self._unsent)
 
     def sessions(self) -> int:
-        """Return how many sessions are at work or wait to be sent off."""
-        return self.count() + sum(one.is_errand for one in self.open.values())
+        """Return how many sessions are at work or wait to be started."""
+        return self.count() + sum(attempt.is_session for attempt in self.open.values())
 
     def forget_sessions(self) -> None:
-        """Send no session off any more that waits for that."""
-        self._errands.clear()
+        """Start no session any more that waits for that."""
+        self._unsent.clear()
 
     def rested(self, step: str, index: int) -> None:
         """The pause before another attempt is over."""
@@ -160,11 +161,11 @@ class Attempts:
 
     def next_of(self, step: StepSpec, record: StepRecord) -> int | None:
         """Return which item of a step is to be attempted next; none if there is none."""
-        for one in self._rested:
-            if one[0] == step.id:
-                self._rested.remove(one)
-                return one[1]
-        reserved = {index for other, index in self._errands if other is step}
+        for item in self._rested:
+            if item[0] == step.id:
+                self._rested.remove(item)
+                return item[1]
+        reserved = {index for other, index in self._unsent if other is step}
         if not reserved:
             return record.first("waiting", "interrupted")
         return next(
@@ -182,9 +183,9 @@ class Attempts:
         elif record.children.get(str(index)) and record.state_of(index) == "interrupted":
             self._take_up(step, record, index)
         elif step.kind is not Kind.AGENT:
-            self._send_off(step, index)
+            self._start_session(step, index)
         else:
-            self._errands.append((step, index))
+            self._unsent.append((step, index))
 
     def _begin_command(self, step: StepSpec, record: StepRecord, index: int) -> None:
         call = self._start(step, record, index)
@@ -195,9 +196,9 @@ class Attempts:
             self.fail(call, error.message)
 
     def begin_sessions(self) -> None:
-        """Send sessions of their own off, with what people said for them in the meantime."""
+        """Start sessions of their own, with the steers for them that came in the meantime."""
         queue = self._context.ledger.record.queue
-        if not self._errands:
+        if not self._unsent:
             return
         if queue.steers(self._context.id):
             if not self.asked:
@@ -214,11 +215,11 @@ class Attempts:
         self._given.update(item.id for item in steered)
         said = taken_in(steered)
         self._said = "\n\n".join(filter(None, (self._said, said)))
-        errands, self._errands = self._errands, []
-        for step, index in errands:
-            self._send_off(step, index)
+        unsent, self._unsent = self._unsent, []
+        for step, index in unsent:
+            self._start_session(step, index)
 
-    def _send_off(self, step: StepSpec, index: int) -> None:
+    def _start_session(self, step: StepSpec, index: int) -> None:
         record, is_agent = self._context.run.steps[step.id], step.kind is Kind.AGENT
         call = self._start(step, record, index, is_child=True)
         values = self._context.values_of(record, index)
@@ -233,7 +234,7 @@ class Attempts:
         )
         try:
             said = self._said if is_agent else ""
-            order = errand(step, values, bare, said, self._context.ledger.environment.helpers)
+            order = delegation(step, values, bare, said, self._context.ledger.environment.helpers)
         except TemplateError as error:
             self.fail(call, error.message)
             return
@@ -245,14 +246,18 @@ class Attempts:
             )
 
     def _note_sessions(self) -> None:
-        """Note which sessions were sent off."""
-        waiting = {one.call: one for one in self.open.values() if one.is_errand and not one.child}
+        """Note which sessions were started."""
+        waiting = {
+            attempt.call: attempt
+            for attempt in self.open.values()
+            if attempt.is_session and not attempt.child
+        }
         for child in self._context.ledger.record.children.values() if waiting else ():
             if child.call in waiting:
                 waiting[child.call].child = child.name
 
     def _take_up(self, step: StepSpec, record: StepRecord, index: int) -> None:
-        """Wait for a session that goes on with the run, or take what it came to meanwhile."""
+        """Wait for a session that goes on with the run, or take the outcome that it has meanwhile."""
         name = record.children[str(index)]
         call = self._start(step, record, index, is_child=True)
         self.open[call].child = name
@@ -275,13 +280,13 @@ class Attempts:
         values = self._context.values_of(record, index)
         try:
             text = render(action.text, values)
-            options = tuple(render(one, values) for one in action.options)
+            options = tuple(render(option, values) for option in action.options)
             default = None if action.default is None else render(action.default, values)
         except TemplateError as error:
             self.fail(call, error.message)
             return
         if not self._context.ledger.environment.policy.can_ask:
-            self.conclude(self.open.pop(call), by_default(default, NOBODY))
+            self.conclude(self.open.pop(call), by_default(default, NO_PERSON))
             return
         question = f"q-{self._context.ledger.environment.path}{call}"
         asked = e.StepAsked(
@@ -304,16 +309,16 @@ class Attempts:
     def _start(self, step: StepSpec, record: StepRecord, index: int, is_child: bool = False) -> str:
         """Note that an attempt begins, and return its name."""
         call = f"{self._context.id}.w{self._context.run.calls_made + 1}"
-        attempt = record.attempts.get(str(index), 1)
+        number = record.attempts.get(str(index), 1)
         if record.state_of(index) == "resting":
-            attempt += 1
+            number += 1
         self._context.note(
             e.ItemStarted(
                 turn=self._context.id,
                 step=step.id,
                 index=index,
                 call=call,
-                attempt=attempt,
+                attempt=number,
                 is_child=is_child,
             )
         )
@@ -326,34 +331,34 @@ class Attempts:
 
     # Ending ---------------------------------------------------------------------------------------
 
-    def conclude(self, one: OpenAttempt, came: Came) -> None:
+    def conclude(self, attempt: OpenAttempt, outcome: Outcome) -> None:
         """Note how an attempt ended; one that failed may be followed by another."""
-        status, result = came
+        status, result = outcome
         self.concluded += 1
-        record = self._context.run.steps[one.step.id]
-        attempt = record.attempts.get(str(one.index), 1)
-        if status == "failed" and attempt <= one.step.retry.max and not self._context.is_late:
+        record = self._context.run.steps[attempt.step.id]
+        number = record.attempts.get(str(attempt.index), 1)
+        if status == "failed" and number <= attempt.step.retry.max and not self._context.is_late:
             self._context.note(
                 e.ItemEnded(
                     turn=self._context.id,
-                    step=one.step.id,
-                    index=one.index,
+                    step=attempt.step.id,
+                    index=attempt.index,
                     status="retry",
                     result=result,
                 )
             )
-            timer = f"rest {one.index} {one.step.id}"
+            timer = f"rest {attempt.index} {attempt.step.id}"
             self._context.later(
                 SetRunTimer(
-                    name=timer, seconds=one.step.retry.delay(attempt), epoch=self._context.epoch
+                    name=timer, seconds=attempt.step.retry.delay(number), epoch=self._context.epoch
                 )
             )
             return
         self._context.note(
             e.ItemEnded(
                 turn=self._context.id,
-                step=one.step.id,
-                index=one.index,
+                step=attempt.step.id,
+                index=attempt.index,
                 status=status,
                 result=result,
             )
@@ -362,38 +367,38 @@ class Attempts:
     # Results --------------------------------------------------------------------------------------
 
     def finished(self, message: ToolFinished) -> None:
-        """A command has ended, or a session could not be sent off."""
-        one = self.open.pop(message.call, None)
-        if one is None:
+        """A command has ended, or a session could not be started."""
+        attempt = self.open.pop(message.call, None)
+        if attempt is None:
             return
         is_stopped = message.status == "killed" and not self._context.is_late
         if self._context.run.state != "running" or is_stopped:
-            self._lay_down(one, message.killed, message.survivors)
+            self._interrupt(attempt, message.killed, message.survivors)
         else:
-            self.conclude(one, _in_time(one, of_command(one.step, message)))
+            self.conclude(attempt, _in_time(attempt, of_command(attempt.step, message)))
 
     def follow_children(self) -> bool:
-        """Take in what became of the sessions that work for steps; whether anything has."""
+        """Take in the outcomes of sessions that work for steps; whether there was any."""
         self._note_sessions()
-        has_come = False
-        for one in [one for one in self.open.values() if one.child]:
-            came = self._came(one)
-            if came is None or one.call not in self.open:
+        has_ended = False
+        for attempt in [attempt for attempt in self.open.values() if attempt.child]:
+            came = self._came(attempt)
+            if came is None or attempt.call not in self.open:
                 continue
-            has_come = True
-            del self.open[one.call]
+            has_ended = True
+            del self.open[attempt.call]
             if came.state == "interrupted" or self._context.run.state != "running":
-                self._lay_down(one, (), ())
+                self._interrupt(attempt, (), ())
             else:
-                self.conclude(one, _in_time(one, of_child(one.step, came)))
-        return has_come
+                self.conclude(attempt, _in_time(attempt, of_child(attempt.step, came)))
+        return has_ended
 
-    def _came(self, one: OpenAttempt) -> ChildCame | None:
-        """Return what became of a step's session, once something has."""
-        child = self._context.ledger.record.children.get(one.child)
+    def _came(self, attempt: OpenAttempt) -> ChildCame | None:
+        """Return how a step's session ended, once it has."""
+        child = self._context.ledger.record.children.get(attempt.child)
         if child is None:
             reason = "its session is not known any more"
-            return ChildCame(name=one.child, state="failed", reason=reason)
+            return ChildCame(name=attempt.child, state="failed", reason=reason)
         is_anothers = child.state == "interrupted" and child.turn != self._context.id
         is_resuming = is_anothers and self._context.may_begin
         if child.is_at_work or is_resuming:
@@ -410,28 +415,31 @@ class Attempts:
             more=more,
         )
 
-    def _lay_down(
-        self, one: OpenAttempt, killed: tuple[int, ...], survivors: tuple[int, ...]
+    def _interrupt(
+        self, attempt: OpenAttempt, killed: tuple[int, ...], survivors: tuple[int, ...]
     ) -> None:
         """Note that an attempt was stopped: it can go on, or be made again."""
         self.killed += killed
         self.survivors += survivors
         self._context.note(
             e.ItemEnded(
-                turn=self._context.id, step=one.step.id, index=one.index, status="interrupted"
+                turn=self._context.id,
+                step=attempt.step.id,
+                index=attempt.index,
+                status="interrupted",
             )
         )
 
 
-def by_default(default: str | None, why: str) -> Came:
-    """Say what a question comes to that nobody answers."""
+def by_default(default: str | None, why: str) -> Outcome:
+    """Return the outcome of a question that is not answered."""
     if default is None:
         return "failed", e.WorkResult(reason=why)
     return "ok", e.WorkResult(output=default, more={"by": "default"})
 
 
-def _in_time(one: OpenAttempt, came: Came) -> Came:
-    """Say what an attempt came to, or that the time for it was up."""
-    status, result = came
-    is_overdue = one.overdue and status == "failed"
-    return (status, replace(result, reason=one.overdue)) if is_overdue else came
+def _in_time(attempt: OpenAttempt, outcome: Outcome) -> Outcome:
+    """Return the outcome of an attempt, or that its time was up."""
+    status, result = outcome
+    is_overdue = attempt.overdue and status == "failed"
+    return (status, replace(result, reason=attempt.overdue)) if is_overdue else outcome

@@ -84,12 +84,12 @@ class StepPlan:
     def reopened(self, run: RunRecord) -> Iterator[e.StepReopened]:
         """Say with which steps a failed run is tried again, in the order of the file.
 
-        Those whose failure counts, with what of them is not done; and, anew, those that followed from
-        it: blocked or skipped ones, those whose condition looked at it, those at the end of a run.
+        Those whose failure counts, with what of them is not done; and, from the start, those that
+        followed from it: blocked or skipped ones, those whose condition looked at it, final ones.
         """
         culprits, behind = self._culprits(run), set[str]()
         for names in levels(self._needs):
-            behind |= {one for one in names if {*self._needs[one]} & (culprits | behind)}
+            behind |= {name for name in names if {*self._needs[name]} & (culprits | behind)}
         for step in self.spec.steps:
             record = run.step(step.id)
             follows = step.is_final or record.state in ("skipped", "blocked")
@@ -107,7 +107,7 @@ class StepPlan:
             obstacles = [*self._obstacles(self.steps[name], run)]
             if run.step(name).state == "failed" or not obstacles:
                 found.add(name)
-            looked_at += [one for one in obstacles if one not in seen]
+            looked_at += [obstacle for obstacle in obstacles if obstacle not in seen]
             seen.update(obstacles)
         return found
 

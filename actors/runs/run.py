@@ -1,9 +1,10 @@
-"""The run actor: a workflow's run. It stands where an agent's turn would, and is stopped like one.
+"""The run actor and the steps of its run.
 
-A stop lets the commands that run end by themselves for a moment, since most do, and what has ended
-need not be done again. Sessions are stopped at once: they go on where they were. A second stop, or
-the end of that moment, stops the commands, too. Nothing here waits: commands run in the ports, agents
-in sessions of their own, and what becomes of either comes back as a message.
+A run takes the place of an agent's turn, and is stopped like one. A stop gives the commands that run a
+moment to end, since most do, and what has ended need not be done again. Sessions are stopped at once:
+they go on where they were. A second stop, or the end of that moment, stops the commands, too. Nothing
+here waits: commands run in the ports, agents in sessions of their own, and the outcome of either comes
+back as a message.
 """
 
 from __future__ import annotations
@@ -35,22 +36,26 @@ if TYPE_CHECKING:
     from ..system import ActorSystem
 
 
-# The steps of a run: which of them begin, are fed with work, and have ended -----------------------
-# What may begin is said by the plan, which is pure; here it is begun.
-
-
-OVERTIME = "the run took longer than its `timeout`"
+OVERTIME: Final = "the run took longer than its `timeout`"
+PATIENCE: Final = 1.0
+"""Seconds that commands have to end when a run is stopped."""
+INTERRUPTED: Final = "[Interrupted.]"
+NO_ANSWER: Final = "there was no answer in time"
+LATE: Final = "it took longer than {:g} s"
 
 
 class Steps:
-    """The steps of one run; `looked` are those at whose folder something looks, and whether it has."""
+    """The steps of one run: begins those that the plan names, gives them work, ends them.
+
+    `looked` are those for which the folder is looked at, and whether that is done.
+    """
 
     def __init__(self, context: RunContext, attempts: Attempts) -> None:
         self._context, self._attempts = context, attempts
         self.looked: dict[str, bool] = {}
 
     def feed(self) -> None:
-        """Give the steps that run as much work as there is room for; end those that are through."""
+        """Give the running steps as much work as there is room for; end those without any left."""
         has_ended = True
         while has_ended:
             has_ended = False
@@ -73,14 +78,14 @@ class Steps:
     def begin_due(self) -> None:
         """Begin the steps whose needs have ended, until no more follow from that."""
         while due := list(self._context.plan.due(self._context.run)):
-            for one in due:
-                if one.verdict == "block":
-                    why = f"step `{one.need}` failed"
-                    self._end(one.step, "blocked", why)
-                elif self._context.is_late and not one.step.is_final:
-                    self._end(one.step, "blocked", OVERTIME)
+            for due_step in due:
+                if due_step.verdict == "block":
+                    why = f"step `{due_step.need}` failed"
+                    self._end(due_step.step, "blocked", why)
+                elif self._context.is_late and not due_step.step.is_final:
+                    self._end(due_step.step, "blocked", OVERTIME)
                 else:
-                    self._begin_step(one.step)
+                    self._begin_step(due_step.step)
 
     def _begin_step(self, step: StepSpec) -> None:
         values = self._context.values.now()
@@ -144,20 +149,13 @@ class Steps:
             self._attempts.begin(step, record, index)
 
     def _has_room(self, step: StepSpec) -> bool:
-        """Whether the run may begin one more; sessions are bounded as those of any other are."""
+        """Whether the run may begin another item; sessions are bounded as those of any turn are."""
         most = self._context.ledger.environment.delegation.max_children
         is_session = step.kind not in (*COMMANDS, Kind.ASK)
         if is_session and self._attempts.sessions() >= most:
             return False
         at_work = len(self._attempts.open) + self._attempts.count()
         return at_work < self._context.plan.spec.parallel
-
-
-PATIENCE: Final = 1.0
-"""Seconds that commands have to end by themselves when a run is stopped."""
-INTERRUPTED: Final = "[Interrupted.]"
-NO_ANSWER: Final = "there was no answer in time"
-LATE: Final = "it took longer than {:g} s"
 
 
 class Run(Actor):
@@ -231,7 +229,7 @@ class Run(Actor):
                 self._finish()
         self.context.flush()
         if self.context.run.state == "interrupting":
-            self._bury()
+            self._end_stopped()
 
     def _finish(self) -> None:
         """End the run: with what it leaves behind, or with why it failed."""
@@ -261,7 +259,7 @@ class Run(Actor):
         """End here; while a planned stop waits for commands, only when the last has ended."""
         stop = self.context.cancel
         if stop is not None and self.context.run.state == "running":
-            has_commands = any(one.is_command for one in self.attempts.open.values())
+            has_commands = any(attempt.is_command for attempt in self.attempts.open.values())
             if stop.state == "planned" and has_commands:
                 if self.has_patience:
                     self.has_patience = False
@@ -272,13 +270,16 @@ class Run(Actor):
                 self._cut(stop)
 
     def _cut(self, stop: CancelRecord) -> None:
-        """End here; what runs is told to stop, and its results are awaited."""
+        """End here; what runs is stopped, and its results are awaited."""
         self.attempts.forget_sessions()
-        for one in [one for one in self.attempts.open.values() if one.asked]:
-            del self.attempts.open[one.call]
+        for attempt in [attempt for attempt in self.attempts.open.values() if attempt.asked]:
+            del self.attempts.open[attempt.call]
             self.context.note(
                 e.ItemEnded(
-                    turn=self.context.id, step=one.step.id, index=one.index, status="interrupted"
+                    turn=self.context.id,
+                    step=attempt.step.id,
+                    index=attempt.index,
+                    status="interrupted",
                 )
             )
         planned: tuple[e.Entry, ...] = ()
@@ -295,11 +296,11 @@ class Run(Actor):
         The stop itself reaches those that have.
         """
         return [
-            (StopTool if one.is_command else StopChild)(
-                turn=self.context.id, epoch=self.context.epoch, call=one.call
+            (StopTool if attempt.is_command else StopChild)(
+                turn=self.context.id, epoch=self.context.epoch, call=attempt.call
             )
-            for one in self.attempts.open.values()
-            if one.is_command or (one.is_errand and not one.child)
+            for attempt in self.attempts.open.values()
+            if attempt.is_command or (attempt.is_session and not attempt.child)
         ]
 
     def _checkpoint(self) -> dict[str, Any] | None:
@@ -309,7 +310,7 @@ class Run(Actor):
                 return {"done": step.count("done"), "total": step.total, "unit": "item"}
         return None
 
-    def _bury(self) -> None:
+    def _end_stopped(self) -> None:
         """When everything that was started is dead, say so, and end."""
         if self.attempts.open or not is_dead(self.context.ledger.record):
             return
@@ -349,58 +350,60 @@ class Run(Actor):
             self._stop_late()
 
     def _stop_late(self) -> None:
-        """Stop all that runs for good: the whole run took too long."""
-        for one in list(self.attempts.open.values()):
-            if one.asked is not None:
-                self.attempts.fail(one.call, OVERTIME)
+        """Stop all that runs, not to be resumed: the whole run took too long."""
+        for attempt in list(self.attempts.open.values()):
+            if attempt.asked is not None:
+                self.attempts.fail(attempt.call, OVERTIME)
                 continue
-            one.overdue = OVERTIME
-            if one.is_command:
+            attempt.overdue = OVERTIME
+            if attempt.is_command:
                 self.context.at_once(
-                    StopTool(turn=self.context.id, epoch=self.context.epoch, call=one.call)
+                    StopTool(turn=self.context.id, epoch=self.context.epoch, call=attempt.call)
                 )
-            elif one.child:
-                self.context.ledger.tell("children", EndChild(child=one.child))
+            elif attempt.child:
+                self.context.ledger.tell("children", EndChild(child=attempt.child))
 
-    def _limit(self, one: OpenAttempt) -> None:
+    def _limit(self, attempt: OpenAttempt) -> None:
         """A session or a person took too long."""
-        if one.asked is not None:
-            del self.attempts.open[one.call]
-            self.attempts.conclude(one, by_default(one.asked.default, NO_ANSWER))
-        elif one.child:
-            one.overdue = LATE.format(one.step.timeout)
-            self.context.ledger.tell("children", EndChild(child=one.child))
+        if attempt.asked is not None:
+            del self.attempts.open[attempt.call]
+            self.attempts.conclude(attempt, by_default(attempt.asked.default, NO_ANSWER))
+        elif attempt.child:
+            attempt.overdue = LATE.format(attempt.step.timeout)
+            self.context.ledger.tell("children", EndChild(child=attempt.child))
 
     # Answers --------------------------------------------------------------------------------------
 
     def _answered(self, message: Answer) -> dict[str, Any]:
-        found = [one for one in self.attempts.open.values() if one.asked]
-        one = next((one for one in found if _question(one) == message.question), None)
-        if one is None or one.asked is None:
+        attempt, asked = next(
+            (
+                (attempt, attempt.asked)
+                for attempt in self.attempts.open.values()
+                if attempt.asked and attempt.asked.question == message.question
+            ),
+            (None, None),
+        )
+        if attempt is None or asked is None:
             return {"ok": False, "reason": f"no question `{message.question}` is open"}
-        text = chosen(one.asked.options, message.choice)
-        is_nobody = message.choice == "deny" and bool(message.reason)
-        if text is None and not is_nobody:
-            known = ", ".join(one.asked.options)
+        text = chosen(asked.options, message.choice)
+        is_unanswered = message.choice == "deny" and bool(message.reason)
+        if text is None and not is_unanswered:
+            known = ", ".join(asked.options)
             return {"ok": False, "reason": f"`{message.choice}` is no answer; there are: {known}"}
-        del self.attempts.open[one.call]
-        if text is None or is_nobody:
-            self.attempts.conclude(one, by_default(one.asked.default, NO_ANSWER))
+        del self.attempts.open[attempt.call]
+        if text is None or is_unanswered:
+            self.attempts.conclude(attempt, by_default(asked.default, NO_ANSWER))
         else:
-            self.attempts.conclude(one, ("ok", e.WorkResult(output=text, more={"by": "user"})))
+            self.attempts.conclude(attempt, ("ok", e.WorkResult(output=text, more={"by": "user"})))
         self._go_on()
         return {"ok": True}
 
 
-def _question(one: OpenAttempt) -> str:
-    return one.asked.question if one.asked is not None else ""
-
-
 def chosen(options: tuple[str, ...], said: str) -> str | None:
-    """Return the option that an answer means, by its words or number; none if it means none."""
+    """Return the option that an answer means, by its text or number; none if it means none."""
     if not options:
         return said
-    by_number = {str(number): one for number, one in enumerate(options, 1)}
-    by_word = {one.casefold(): one for one in options}
+    by_number = {str(number): option for number, option in enumerate(options, 1)}
+    by_word = {option.casefold(): option for option in options}
     word = said.strip().casefold()
     return by_word.get(word) or by_number.get(word)

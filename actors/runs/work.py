@@ -1,4 +1,4 @@
-"""A step's work as an order to the world, and what came back of it: pure."""
+"""A step's work: the values of its templates, the effect that begins it, and its outcome. Pure."""
 
 from __future__ import annotations
 
@@ -32,11 +32,22 @@ from ...workflows.flow.spec import (
 )
 from ...workflows.flow.template import render, render_value, render_words
 
-# A step's work that is a session of its own: what it is told, and by which name it is called ------
-
-
+COMMAND = "command"
+"""The tool by which a step's commands run; no model has it."""
+JUDGING = """Judge whether this holds:
+{text}
+{of}
+Answer with one JSON object and nothing else: {{"verdict": "done" or "continue", "reason": "why, in a \
+sentence"}}. `done` means that it holds, `continue` that it does not."""
 WORKFLOW: Final = "workflow "
 """How the name of an agent begins that is no agent but another workflow."""
+
+_COMMANDS = (Kind.RUN, Kind.SHELL)
+
+Outcome = tuple[str, WorkResult]
+"""How an attempt ended: ok or failed, and its result."""
+
+# Workflows within workflows -----------------------------------------------------------------------
 
 
 def included(name: str, variables: Mapping[str, Any]) -> str:
@@ -56,16 +67,13 @@ def given_in(name: str, task: str) -> dict[str, Any]:
     return cast("dict[str, Any]", found)
 
 
-# What the templates of a run can use: variables, and what the steps that have ended came to
-
-
-_COMMANDS = (Kind.RUN, Kind.SHELL)
+# Values of templates ------------------------------------------------------------------------------
 
 
 class Values:
-    """One run's values; what a step came to is worked out once, when it has ended.
+    """What the templates of one run can use: variables, and the results of steps that have ended.
 
-    `run_of` returns the run as it is at that moment.
+    A step's result is worked out once. `run_of` returns the run as it is at that moment.
     """
 
     def __init__(
@@ -98,7 +106,7 @@ class Values:
 
 
 def read_output(output: Output, text: str) -> Any:
-    """Read what a step said as its declaration asks. Raises `ValueError` where it is no JSON."""
+    """Read a step's output as its declaration asks. Raises `ValueError` where it is no JSON."""
     match output.form:
         case "lines":
             return [line for line in text.splitlines() if line.strip()]
@@ -120,13 +128,13 @@ def _of_step(step: StepSpec, record: StepRecord) -> dict[str, Any]:
     ]
     first = None
     if step.kind in _COMMANDS:
-        codes = (one["exit_code"] for one in items if one["status"] == "failed")
+        codes = (item["exit_code"] for item in items if item["status"] == "failed")
         first = next(codes, next(iter(step.exit_codes), 0))
     return {
         **dict.fromkeys(FIELDS[step.kind]),
         "status": status,
         "error": record.reason,
-        "output": [one["output"] for one in items],
+        "output": [item["output"] for item in items],
         **({"exit_code": first} if step.kind in _COMMANDS else {}),
         "items": items,
         "done": record.count("done"),
@@ -151,27 +159,18 @@ def _of_result(step: StepSpec, status: str, result: WorkResult | None) -> dict[s
 
 
 def _output(output: Output, text: str) -> Any:
-    """Read what was said; of what failed only as far as it can be read."""
+    """Read an output; none where it cannot be read, since the step failed."""
     try:
         return read_output(output, text)
     except ValueError:
         return None
 
 
-COMMAND = "command"
-"""The tool by which a step's commands run; no model has it."""
-JUDGING = """Judge whether this holds:
-{text}
-{of}
-Answer with one JSON object and nothing else: {{"verdict": "done" or "continue", "reason": "why, in a \
-sentence"}}. `done` means that it holds, `continue` that it does not."""
-
-Came = tuple[str, WorkResult]
-"""How an attempt ended: ok or failed, and what it came to."""
+# Effects ------------------------------------------------------------------------------------------
 
 
 def command(step: StepSpec, values: Mapping[str, Any], turn: str, epoch: int, call: str) -> RunTool:
-    """Order a command of a step. Raises `TemplateError`."""
+    """Return the effect that runs a step's command. Raises `TemplateError`."""
     match step.action:
         case RunAction(words=words):
             argv = render_words(words, values)
@@ -181,7 +180,7 @@ def command(step: StepSpec, values: Mapping[str, Any], turn: str, epoch: int, ca
             raise AssertionError(step.action)
     arguments: dict[str, Any] = {"argv": list(argv)}
     if step.env:
-        arguments["env"] = {name: render(one, values) for name, one in step.env.items()}
+        arguments["env"] = {name: render(value, values) for name, value in step.env.items()}
     if step.cwd:
         arguments["cwd"] = render(step.cwd, values)
     if step.timeout:
@@ -189,16 +188,16 @@ def command(step: StepSpec, values: Mapping[str, Any], turn: str, epoch: int, ca
     return RunTool(turn=turn, epoch=epoch, call=call, tool=COMMAND, arguments=arguments)
 
 
-def errand(
+def delegation(
     step: StepSpec,
     values: Mapping[str, Any],
     call: Delegate,
     said: str,
     helpers: tuple[str, str],
 ) -> Delegate:
-    """Order a session of its own for a step; `call` has all but its arguments.
+    """Return the effect that starts a session for a step; `call` has all but its arguments.
 
-    `said` is what people had to say for whoever begins next. Raises `TemplateError`.
+    `said` are the steers for the session that starts next. Raises `TemplateError`.
     """
     arguments: dict[str, Any] = {}
     match step.action:
@@ -211,7 +210,7 @@ def errand(
             if goal is not None:
                 arguments["goal"] = {
                     "text": render(goal.text, values),
-                    "gates": [list(render_words(one, values)) for one in goal.gates],
+                    "gates": [list(render_words(gate, values)) for gate in goal.gates],
                     "max_turns": goal.max_turns,
                 }
         case JudgeAction(text=text, of=of, agent=agent):
@@ -228,8 +227,11 @@ def errand(
     return replace(call, arguments={**call.arguments, **arguments})
 
 
-def of_command(step: StepSpec, finished: ToolFinished) -> Came:
-    """Say what a command came to."""
+# Outcomes -----------------------------------------------------------------------------------------
+
+
+def of_command(step: StepSpec, finished: ToolFinished) -> Outcome:
+    """Return the outcome of a command."""
     code = finished.exit_code
     result = WorkResult(output=finished.text, errors=finished.errors, exit_code=code)
     if finished.status == "timed_out":
@@ -244,8 +246,8 @@ def of_command(step: StepSpec, finished: ToolFinished) -> Came:
     return _checked(step, result, finished.is_cut)
 
 
-def _checked(step: StepSpec, result: WorkResult, is_cut: bool) -> Came:
-    """Look whether what was said can be read as the step declares it."""
+def _checked(step: StepSpec, result: WorkResult, is_cut: bool) -> Outcome:
+    """Fail where the output cannot be read as the step declares it."""
     if is_cut and step.output.form != "text":
         reason = "its output exceeds `tools.output_limit`, which is too long to be read"
         return "failed", _because(result, reason)
@@ -267,8 +269,8 @@ def _because(result: WorkResult, reason: str) -> WorkResult:
     )
 
 
-def of_child(step: StepSpec, came: ChildCame) -> Came:
-    """Say what a session came to."""
+def of_child(step: StepSpec, came: ChildCame) -> Outcome:
+    """Return the outcome of a session."""
     if came.state != "completed":
         reason = came.reason or f"its session was {came.state}"
         return "failed", WorkResult(output=came.text, reason=reason)
@@ -281,7 +283,7 @@ def of_child(step: StepSpec, came: ChildCame) -> Came:
             return _checked(step, WorkResult(output=came.text, more=dict(came.more)), is_cut=False)
 
 
-def _judged(came: ChildCame) -> Came:
+def _judged(came: ChildCame) -> Outcome:
     verdict = read_verdict(came.text)
     if isinstance(verdict, Unusable):
         return "failed", WorkResult(output=came.text, reason=f"no verdict: {verdict.why}")

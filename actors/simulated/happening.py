@@ -1,6 +1,6 @@
 """What happens in a simulated program, as values, and the chronicle that keeps it in order.
 
-Whoever checks promises reads it: of one session, or of all of them as they took turns.
+The checks of promises read it: of one session, or of all of them as they took turns.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Uttered(Value):
 class Appended(Value):
     """An entry was folded and handed to the journal.
 
-    `idle` are the virtual seconds until then in which nobody had anything to do.
+    `idle` are the virtual seconds until then in which no actor had anything to do.
     """
 
     seq: int
@@ -39,13 +39,13 @@ class Durable(Value):
 
 
 class Told(Value):
-    """A listener was told of entry `seq`."""
+    """A listener got entry `seq`."""
 
     seq: int
 
 
 class Passed(Value):
-    """A listener was told a passing fact."""
+    """A listener got a transient event."""
 
     fact: Fact
 
@@ -88,7 +88,7 @@ class Started(Value):
 
 
 class Released(Value):
-    """The program let go of the session: nobody owns it."""
+    """The program released the session: it has no owner."""
 
 
 class Poisoned(Value):

@@ -1,7 +1,7 @@
 """Ports for the simulator: a model and tools that roll dice.
 
-They keep to the letter of the seams, and make of it what is hardest for whoever relies on it: an
-answer that comes although the call was cancelled, a tool that takes its time to die.
+They keep to the letter of the seams, in the way that is hardest for their callers: an answer that
+comes although the call was cancelled, a tool that takes its time to die.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ TOOLS = ("read", "read", "write", "ask_read", "ask_write", "deny_write", "defer"
 
 
 class SimulatedPorts:
-    """One incarnation's model and tools; `performed` is told of every effect before it begins."""
+    """One incarnation's model and tools; `performed` is called with every effect before it begins."""
 
     def __init__(
         self,
@@ -342,7 +342,7 @@ class SimulatedPorts:
         dice = self._dice
         return {
             "task": f"task {name}",
-            "agent": dice.choice(("", "scout", "scout", "nobody" if dice.random() < 0.1 else "")),
+            "agent": dice.choice(("", "scout", "scout", "unknown" if dice.random() < 0.1 else "")),
             "name": dice.choice(("", "", "twin", "all" if dice.random() < 0.1 else "other")),
             "background": dice.choice((True, False, False)),
         }
@@ -367,7 +367,7 @@ class SimulatedPorts:
                 turn=effect.turn, epoch=effect.epoch, call=effect.call, status="killed", text=text
             )
             reply(reply_to, missing)
-        else:  # it may take its time, or end by itself before that
+        else:  # it may take its time, or end before that
             self._later(self._delay(), lambda: self._end(call, "killed"))
 
     def _end(self, call: ToolCall, status: str) -> None:

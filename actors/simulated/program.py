@@ -1,7 +1,7 @@
 """A whole simulated program: a session, its children and theirs; stepped, crashed, started again.
 
-`chronicle` is everything that happened, in order, across all incarnations; whoever checks promises
-reads it. A crash ends the actors, their ports and whatever was not durable; the next start takes the
+`chronicle` is everything that happened, in order, across all incarnations; the checks of promises
+read it. A crash ends the actors, their ports and whatever was not durable; the next start takes the
 first session over under a new lease, as the program does. Children are opened when they are needed.
 """
 
@@ -31,7 +31,7 @@ ROOT = "s1"
 
 
 class SimulatedProgram:
-    """One program with one session that nobody's child is. Made with the same dice it never differs."""
+    """One program with one session that is no child. Made with the same dice it never differs."""
 
     def __init__(self, plan: SimulationPlan, dice: Dice, chooser: Chooser) -> None:
         self.plan = plan
@@ -187,7 +187,7 @@ class SimulatedProgram:
     def step(self) -> bool:
         """Do one thing that could happen now; false when nothing is left to happen.
 
-        A crash of the store is a crash of the program; somebody has to `restart` it.
+        A crash of the store is a crash of the program; the caller has to `restart` it.
         """
         if not self.dispatcher.ready:
             self.dispatcher.end_pass()

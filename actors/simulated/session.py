@@ -183,7 +183,7 @@ AGENTS = ("assistant", "scout")
 class SimulationPlan(Value):
     """What a run is like, apart from what people say: settings, odds, planted faults.
 
-    `haste` is how often time may go on, from 0 to 1, while somebody still has something to do.
+    `haste` is how often time may go on, from 0 to 1, while an actor still has something to do.
     `most_children` is how many sessions a run may have beside the first. `watch` sees who takes which
     message, `tables` may exchange the routing tables of a session before it starts.
     """
@@ -252,7 +252,7 @@ class World:
 
 
 class SimulatedSession:
-    """A session that the program owns; `parent` is whose child it is, none for nobody's."""
+    """A session that the program owns; `parent` is the session above it, if it is a child."""
 
     def __init__(
         self, world: World, session: str, parent: SimulatedSession | None = None, name: str = ""
@@ -267,7 +267,12 @@ class SimulatedSession:
         self._listener: ActorRef[Any] | None = None
         plan = world.plan
         self.ports = SimulatedPorts(
-            world.timeline, world.dice, plan.chances, self._performed, self, world.has_room
+            timeline=world.timeline,
+            dice=world.dice,
+            chances=plan.chances,
+            performed=self._performed,
+            child_opener=self,
+            has_room=world.has_room,
         )
         observers: tuple[Observer, ...] = (self,)
         if parent is not None:

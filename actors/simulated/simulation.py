@@ -62,7 +62,7 @@ class UniformChooser:
 
 
 class PriorityChooser:
-    """Runs whoever has the highest of random priorities, and changes some as it goes (PCT).
+    """Runs the actor with the highest of random priorities, and changes some as it goes (PCT).
 
     It finds what needs a few rare orders in a row: one task starves while another runs far ahead.
     `changes` is the probability, for each choice, that the chosen one falls behind all others.
@@ -88,7 +88,7 @@ class PriorityChooser:
 
 
 class Watch(Protocol):
-    """Is told of each message that an actor takes while others wait in its mailbox."""
+    """Is called with each message that an actor takes while others wait in its mailbox."""
 
     def __call__(self, owner: Actor, message: Any, waiting: Sequence[Any]) -> None:
         """Look at what was taken, and at what still waits."""
@@ -96,7 +96,7 @@ class Watch(Protocol):
 
 
 class SimulatedDispatcher:
-    """Keeps who is ready; the simulation says who runs. `ready` is in the order of arrival.
+    """Keeps the actors that are ready; the simulation chooses one. `ready` is in the order of arrival.
 
     A pass, after which the hooks run, lasts until the simulation says that it is over.
     """
@@ -152,7 +152,7 @@ def waiting_in(mailbox: Mailbox) -> list[Envelope[Any]]:
 class Timeline:
     """Virtual time: `now` is in seconds since the epoch and moves only from event to event.
 
-    `idle` are the seconds of it that passed while nobody had anything else to do.
+    `idle` are the seconds of it that passed while no actor had anything else to do.
     """
 
     def __init__(self, start: float = 1_000_000_000.0) -> None:

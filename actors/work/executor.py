@@ -1,4 +1,4 @@
-"""Performs effects: asks models, runs tools, and sends what comes back to whoever asked.
+"""The effect executor: asks models, runs tools, and sends what comes back to the actor that asked.
 
 Lives on the asyncio loop, beside the actors, and is the only place where they meet the ports. A
 result for an actor that is gone is dropped here; the journal already says how its turn ended.
@@ -49,23 +49,19 @@ from .goal_work import GoalWork
 from .model_work import ModelWork, TextBatcher
 from .resources import SessionResources, StartTask, fault_of
 
-# What a tool's run reports while it goes on, on its way to the turn -------------------------------
-
-
-# The last lines of what a command prints, told while it goes on -----------------------------------
-
-
 PATIENCE = 0.5
-"""Seconds for which a command runs before anything is told: the result of a short one says it all."""
+"""Seconds for which a command runs before its output is shown: of a short one the result is enough."""
 INTERVAL = 0.25
-"""Seconds between two tellings."""
+"""Seconds between two updates of the output."""
 LINES = 10
 LONGEST = 2_000
-"""Characters that are told at most."""
+"""Characters of output that are shown at most."""
+
+# Reports of a tool that runs ----------------------------------------------------------------------
 
 
 class OutputTail:
-    """Keeps the end of an output, and tells its last lines now and then."""
+    """Keeps the end of a command's output, and sends its last lines at intervals."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, send: Callable[[str], None]) -> None:
         self._loop = loop
@@ -82,7 +78,7 @@ class OutputTail:
             self._timer = self._loop.call_later(wait, self._tell)
 
     def close(self) -> None:
-        """Say no more."""
+        """Send no more."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -93,7 +89,7 @@ class OutputTail:
 
 
 class ToolReports:
-    """Passes reports on, in order, with pieces of text gathered to fewer and longer ones."""
+    """Passes a tool's reports on, in order, with pieces of text gathered to fewer and longer ones."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, call: str, send: Callable[[Message], None]
@@ -102,7 +98,7 @@ class ToolReports:
         self._send = send
 
     def tell(self, said: Message) -> None:
-        """Pass one on."""
+        """Pass a report on."""
         if isinstance(said, AgentSaid):
             self._pieces.add(said.text)
         else:
@@ -114,11 +110,8 @@ class ToolReports:
         self._pieces.close()
 
 
-# What a tool call came to, as the message that its actor gets -------------------------------------
-
-
 def finished(effect: RunTool | StopTool, result: ToolResult) -> ToolFinished:
-    """Say how a call ended."""
+    """Return a tool call's result as the message that its actor gets."""
     return ToolFinished(
         turn=effect.turn,
         epoch=effect.epoch,
@@ -136,7 +129,7 @@ def finished(effect: RunTool | StopTool, result: ToolResult) -> ToolFinished:
     )
 
 
-# Looks at a session's folder around a step of a run, as the performer is asked to -----------------
+# The session's folder: looks around a step of a run, reverts --------------------------------------
 
 
 def look(
@@ -145,7 +138,7 @@ def look(
     reply_to: ActorRef[Any] | None,
     start_task: StartTask,
 ) -> None:
-    """Begin a look; the one before a step is answered, also if it could not be had."""
+    """Begin a look at the folder; the one before a step is answered also if it failed."""
     call = f"{effect.turn}.{effect.step}"
     if isinstance(effect, LookAfter):
         if workspace is not None:
@@ -169,7 +162,7 @@ def look(
 async def restore_files(
     workspace: WorkspacePort | None, effect: RestoreFiles, say: Callable[[Any], None]
 ) -> None:
-    """Say how many files a revert is about, restore them, and say what came of it."""
+    """Report how many files a revert is about, restore them, and report the outcome."""
     if workspace is None:
         say(RestoreEnded(id=effect.id, fault="nothing was kept of the files of this session"))
         return
@@ -188,7 +181,7 @@ class ChildOpener(Protocol):
         ...
 
     async def close(self, session: str) -> None:
-        """Let go of a child's session."""
+        """Close a child's session."""
         ...
 
 
@@ -202,9 +195,9 @@ class _RunningCall(Struct, kw_only=True):
 
 
 class EffectExecutor:
-    """One session's hands; `perform` never blocks.
+    """Performs the effects of one session; a call never blocks.
 
-    `_doors`: a child's session is opened and closed one after another, in the order of the orders.
+    `_doors`: a child's session is opened and closed one after another, in the order of the effects.
     """
 
     def __init__(
@@ -226,7 +219,7 @@ class EffectExecutor:
     def change_model(self, model: Model, judge: Callable[[], JudgeSeat] | None) -> None:
         """Ask another model from the next call on; on the loop."""
         self.resources = replace(self.resources, model=model, judge=judge)
-        self._model_work.change_scene(self.resources)
+        self._model_work.change_resources(self.resources)
         self._goal_work.resources = self.resources
 
     def __call__(self, effect: PortEffect, reply_to: ActorRef[Any] | None) -> None:
@@ -420,4 +413,4 @@ class EffectExecutor:
 
 
 def _ignore(error: BaseException) -> None:
-    """Nobody waits for it: the next claim of the session says what is wrong with it."""
+    """Ignore it: no actor waits, and the next claim of the session reports what is wrong."""

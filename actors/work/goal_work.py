@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class GoalWork:
-    """One session's goals' hands; `perform` never blocks. `_gate` is the gate that runs."""
+    """Performs the effects of one session's goals, without blocking. `_gate` is the gate that runs."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, resources: SessionResources, start_task: StartTask
@@ -63,7 +63,7 @@ class GoalWork:
                 self._stop(reply_to)
 
     def close(self) -> None:
-        """Stop everything; whoever started the tasks waits for them."""
+        """Stop everything; the caller waits for the tasks."""
         for timer in self._timers:
             timer.cancel()
         for task in self._tasks:
@@ -122,8 +122,8 @@ class GoalWork:
 
         async def bury() -> None:
             await asyncio.gather(*gates, return_exceptions=True)
-            killed = tuple(pid for one, _ in self._dead for pid in one) if gates else ()
-            left = tuple(pid for _, one in self._dead for pid in one) if gates else ()
+            killed = tuple(pid for pids, _ in self._dead for pid in pids) if gates else ()
+            left = tuple(pid for _, pids in self._dead for pid in pids) if gates else ()
             reply(reply_to, JudgeDead(killed=killed, survivors=left))
 
         self._start_task(bury(), lambda error: reply(reply_to, JudgeDead()))

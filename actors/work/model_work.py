@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .resources import SessionResources
 
 
-# Streamed text, gathered so that a fast model does not flood whoever reads along ------------------
+# Streamed text, gathered so that a fast model does not flood the clients --------------------------
 
 
 COALESCE = 0.03
@@ -68,7 +68,7 @@ class TextBatcher:
             self._timer = self._loop.call_later(COALESCE, self._tick)
 
 
-# How many tokens a model can look at: asked once, beside the first call, so that nobody waits
+# The model's window, asked for once, beside the first call, so that no call waits ------------------
 
 
 PATIENCE = 0.5
@@ -89,7 +89,7 @@ class WindowWatch:
             self._task = self._loop.create_task(self._model.window())
 
     async def known(self) -> int:
-        """Return the window, 0 while or where nobody knows it."""
+        """Return the window, 0 while or where it is not known."""
         if self._task is None:
             return 0
         await asyncio.wait([self._task], timeout=PATIENCE)
@@ -104,7 +104,7 @@ class WindowWatch:
 
 
 class ModelWork:
-    """One session's calls of its model, at most one a turn; a call never blocks whoever begins it."""
+    """One session's calls of its model, at most one a turn; a call never blocks the caller."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, resources: SessionResources, start_task: StartTask
@@ -127,13 +127,13 @@ class ModelWork:
                 if task is not None:
                     task.cancel()
 
-    def change_scene(self, resources: SessionResources) -> None:
-        """Ask the model of another scene, from the next call on."""
+    def change_resources(self, resources: SessionResources) -> None:
+        """Ask the model of these resources, from the next call on."""
         self._window.close()
         self._resources, self._window = resources, WindowWatch(self._loop, resources.model)
 
     def close(self) -> None:
-        """Stop everything; whoever started the tasks waits for them."""
+        """Stop everything; the caller waits for the tasks."""
         for task in self._calls.values():
             task.cancel()
         self._window.close()
@@ -162,7 +162,7 @@ class ModelWork:
         self._calls[turn] = self._start_task(self._summarise(effect, reply_to), fault)
 
     async def _summarise(self, effect: Summarise, reply_to: ActorRef[Any] | None) -> None:
-        """Ask for a summary; nobody reads along, so nothing of it is streamed."""
+        """Ask for a summary; nothing of it is streamed."""
         turn, epoch, step = effect.turn, effect.epoch, effect.step
         try:
             listener = AnswerListener(on_notice=lambda said: _notice(reply_to, effect, said))

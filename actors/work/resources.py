@@ -1,4 +1,4 @@
-"""Where one session's effects take place."""
+"""The resources of one session's effects, and how the parts of its executor start tasks."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ from ...ports.tools.sandbox import Sandbox
 from ...ports.tools.toolbox import Toolbox
 from ...ports.workspace import WorkspacePort
 
-# How the parts of a performer start what runs on the asyncio loop, and what is said when it breaks
-
 
 class StartTask(Protocol):
-    """Starts work as a task; what it raises is told to `fault`."""
+    """Starts work as a task on the asyncio loop; what it raises goes to `fault`."""
 
     def __call__(
         self, work: Coroutine[Any, Any, None], fault: Callable[[BaseException], None]
@@ -31,12 +29,12 @@ class StartTask(Protocol):
 
 
 def fault_of(error: BaseException) -> str:
-    """Say that it is the program's own fault."""
+    """Report an error as the program's own fault."""
     return f"a fault in the program: {type(error).__name__}: {error}"
 
 
 class SessionResources(Struct, kw_only=True):
-    """Where one session's effects take place: its model, its tools, its folder."""
+    """What one session's effects work with: its model, its tools, its folder."""
 
     model: Model
     system: str

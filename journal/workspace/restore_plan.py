@@ -83,15 +83,11 @@ class _Chain(Struct, kw_only=True):
     is_broken: bool = False
     window: int = 0
 
-    def _is_continued_by(self, touch: PathChange) -> bool:
-        """Whether calls that overlapped changed it: a look among them can meet a file half written."""
-        return 0 < touch.window == self.window
-
     def add(self, touch: PathChange) -> None:
         """Join the next change of the path; after a change by others the chain starts over."""
         if touch.before != self.left:
-            if self._is_continued_by(touch):
-                self.is_shared = True
+            if 0 < touch.window == self.window:  # calls overlapped: a look among them can meet
+                self.is_shared = True  # a file half written
             else:
                 self.base, self.is_broken = touch.before, True
                 self.is_shared = self.is_unsure = False

@@ -133,7 +133,7 @@ class Scan(Struct, kw_only=True):
     closed: list[str] = field(default_factory=list[str])
 
     def check_limits(self, top: Path, largest: int) -> None:
-        """Raise `TooMuch` if what is new is more than anybody wants copied."""
+        """Raise `TooMuch` if there is more that is new than is worth copying."""
         fresh = [path for path, entry in self.dirty.items() if entry is None]
         if len(fresh) > MOST_FILES:
             raise TooMuch(f"more than {MOST_FILES:,} files")
