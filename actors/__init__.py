@@ -1,1 +1,1 @@
-"""What runs: one module per actor, the supervisors, the runtime beneath them."""
+"""Running sessions: one module per actor, the supervisors, the runtime beneath them."""

@@ -77,7 +77,7 @@ class Actor(pykka.Actor):
 
     @property
     def name(self) -> str:
-        """What dumps and `Down` call it."""
+        """Its name in dumps and `Down`."""
         return self.birth.name
 
     @property

@@ -1,4 +1,4 @@
-"""What an agent is, once its configuration has been read and its model built."""
+"""An agent's profile: its configuration, read and checked, with its model built."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ from ..workflows.flow.spec import WorkflowSpec
 
 
 class AgentProfile(Value):
-    """What a session's agent is: its model (built), its instructions, its tools and limits.
+    """The agent of a session: its model (built), its instructions, its tools and limits.
 
     `routes` are the routing tables that its session goes by. `judge` returns the judge of its goals,
     and may block. Of a run there is no model, but the `workflow`, the values of its variables, and the

@@ -1,4 +1,4 @@
-"""What a child reports to its parent: an observer of its journal.
+"""The reports of a child to its parent, made by an observer of its journal.
 
 The child knows nothing of this; it is a session like any other. https://www.erlang.org/doc/ calls
 the like a monitor: it watches, and is no part of what it watches.

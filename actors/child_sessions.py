@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 LOOKS = tuple(name for name in TOOLS if kind_of(name) in ("read", "search"))
-"""What a side talk may do; everything else of its parent's tools is denied to it."""
+"""The tools of a side talk; everything else of its parent's tools is denied to it."""
 
 
 class ChildSessions:
@@ -116,7 +116,7 @@ class ChildSessions:
             return runtime.lease(order.session)
 
     def _share_folder(self, live: LiveSession, parent: LiveSession, name: str) -> None:
-        """What the child changes is entered as its parent's turn's that delegated to it."""
+        """Enter the child's changes as those of its parent's turn that delegated to it."""
 
         def turn() -> str:
             child = parent.record.children.get(name)

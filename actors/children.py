@@ -87,7 +87,7 @@ class ChildSlot(Struct, kw_only=True):
 
 
 class SteerRelay:
-    """What is said to children through their parent: steers, and answers to their questions."""
+    """Passes on the messages to children that go through their parent: steers, and answers."""
 
     def __init__(self, ledger: LedgerHandle, slots: dict[str, ChildSlot]) -> None:
         self._ledger, self._slots = ledger, slots
@@ -249,7 +249,7 @@ class ChildSupervisor(Supervisor):
             case _:
                 self._down(message)
 
-    # What is due ----------------------------------------------------------------------------------
+    # Due work -------------------------------------------------------------------------------------
 
     def _attend(self) -> None:
         """Stop the children that a stop has reached, begin those there is room for, close idle ones."""

@@ -1,4 +1,4 @@
-"""What a session's actors are handed instead of reaching for it: journal, effects, observers, agent.
+"""The environment of a session's actors: journal, effects, observers, agent, handed in.
 
 The same actors run in the program and in the simulator; only this differs.
 """
@@ -71,7 +71,7 @@ class Permit(Value):
 
 
 class ToolPolicy(Protocol):
-    """What a turn must know of tools before it runs one; pure and quick."""
+    """The decisions about a tool before a turn runs it; pure and quick."""
 
     def rules(self) -> tuple[Permissions, tuple[Rule, ...]]:
         """Return the configured rules, and those that a person added in this session, oldest first."""

@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 
 # Ancestors ----------------------------------------------------------------------------------------
 # Every stop raises the epoch of the session it is given to, and marks with it each child that it reaches.
-# What a child does carries the epochs of the orders that began it, one for each ancestor. An order that
-# is older than a newer stop is void, whatever messages its receiver got in the meantime: a late message
-# can delay the news of a stop, never its effect.
+# An effect of a child carries the epochs of the orders that began it, one for each ancestor. An order
+# that is older than a newer stop is void, whatever messages its receiver got in the meantime: a late
+# message can delay the news of a stop, never its effect.
 
 
 OVER = ("suspended", "finalized")

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class _Waiting:
-    """What a goal waits for: the `name` of a timer or condition, empty for nothing.
+    """The wait of a goal: the `name` of a timer or condition, empty for nothing.
 
     `made` counts them, so that one that was given up and comes all the same is recognised.
     """
@@ -54,7 +54,7 @@ class _Waiting:
 
     @property
     def kind(self) -> str:
-        """What it is: a pause, a wait or a limit; empty for nothing."""
+        """Its kind: a pause, a wait or a limit; empty for nothing."""
         return self.name.partition(" ")[0]
 
     def begin(self, kind: str) -> str:
@@ -161,7 +161,7 @@ class Goal(Supervisor):
         self.ledger.decide(queueing.enqueue_goal(self.ledger.record, message, environment))
         self.ledger.settle(queueing.due)
 
-    # What is due ----------------------------------------------------------------------------------
+    # Due work -------------------------------------------------------------------------------------
 
     def _attend(self) -> None:
         """Do what the record says is due: obey a stop, keep the budget, or look at a boundary."""

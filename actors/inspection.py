@@ -1,4 +1,4 @@
-"""What the actors of a live session say of themselves when it is asked.
+"""The inspection of a live session: what its actors report of themselves.
 
 Most of their classes are as large as a class of actors may be, so what they say is gathered here. Used
 on the dispatcher's thread, between two messages.
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class SessionDescription(Value):
-    """What a client may know of a live session beside its record.
+    """A live session as a client may know it beside its record.
 
     `policy` is what is in force, `messages` the whole conversation. `limits` are granted `shares`
     times; `used` and `seconds` are what they count.
@@ -71,7 +71,7 @@ def describe_session(record: SessionRecord, environment: Environment) -> Session
 
 
 Account = tuple[str, str]
-"""What an actor says it does: its state, and what it waits for, empty for nothing."""
+"""An actor's report: its state, and what it waits for, empty for nothing."""
 
 
 def inspect_session(

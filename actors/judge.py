@@ -43,7 +43,7 @@ NEWEST = 60
 
 
 class JudgeRequest(Value):
-    """What a judge has to know: the goal, the turn, `gates` to run, or how they ended last time.
+    """The brief of a judge: the goal, the turn, `gates` to run, or how they ended last time.
 
     `is_repeated`: the agent says what it said before. `may_have_changed`: a tool ran that can change
     files. `timeouts` are seconds, for a gate and for the model.
@@ -224,4 +224,4 @@ EFFECTS: Final[dict[str, Callable[[Judge], None]]] = {
     "next": Judge.next_gate,
     "tell": Judge.tell_goal,
 }
-"""What performs the effects that the judge's machine names."""
+"""The methods that perform the effects of the judge's machine, by name."""

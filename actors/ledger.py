@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from .environment import Environment, Publication
 
 
-# The outbox: what was decided, and may be published and done only once it is durable -------------------
+# The outbox: events and effects of decisions that are not durable yet --------------------------------
 
 
 class OutboxItem(Value):
-    """What may be published and done once entry `seq` is durable; results go to `reply_to`."""
+    """Events and effects that wait until entry `seq` is durable; results go to `reply_to`."""
 
     seq: int
     publications: tuple[Publication, ...] = ()
@@ -52,7 +52,7 @@ class OutboxItem(Value):
 
 
 class Outbox:
-    """One session's; `durable` is the newest entry that is known to be on disk."""
+    """One session's outbox; `durable` is the newest entry that is known to be on disk."""
 
     __slots__ = ("_held", "durable")
 
@@ -126,7 +126,7 @@ CONCERNS: Final[dict[type[e.Entry], tuple[Role, ...]]] = {
 
 
 def interested(entries: Sequence[e.Entry], record: SessionRecord) -> Iterator[Role]:
-    """Give each actor once that has something to do after these entries."""
+    """Yield each actor once that has something to do after these entries."""
     names: dict[Role, None] = {}
     for entry in entries:
         concerned = CONCERNS.get(type(entry), ())
@@ -322,7 +322,7 @@ class LedgerHandle:
 
     @property
     def environment(self) -> Environment:
-        """What the session's actors are handed instead of reaching for it."""
+        """The environment of the session's actors."""
         return self._ledger.environment
 
     @property

@@ -42,11 +42,11 @@ def account_of(record: SessionRecord, limits: Limits) -> Account:
     )
 
 
-# What the sessions of a process work with: models, tools, processes, their folders ----------------
+# Resources of a process's sessions: models, tools, processes, their folders -----------------------
 
 
 class SharedResources(Value):
-    """What all sessions share. Long output goes to folders in `spill`.
+    """The resources that all sessions share. Long output goes to folders in `spill`.
 
     `visible` are the names of variables of the environment that commands see beside the usual ones.
     """

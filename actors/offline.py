@@ -48,7 +48,7 @@ class OfflineSession(Actor):
         self.waiters = OutcomeWaiters()
 
     def on_start(self) -> None:
-        """What a dead owner left stays as it was left."""
+        """Leave the work of a dead owner as it is."""
         self.ledger.enlist()
 
     def on_receive(self, message: Any) -> Any:

@@ -149,7 +149,7 @@ class Session(Supervisor):
             return self.ledger.decide(routing.rejection(reason, message.content, message.client_id))
         return refusal(reason).reply
 
-    # What people and other programs say -----------------------------------------------------------
+    # Messages of people and other programs --------------------------------------------------------
 
     def _obey(self, message: Any) -> Any:
         record, environment = self.ledger.record, self.ledger.environment
@@ -255,7 +255,7 @@ class Session(Supervisor):
             return Forward(ref=turn)
         return Forward(ref=self._member("children"))
 
-    # What is due ----------------------------------------------------------------------------------
+    # Due work -------------------------------------------------------------------------------------
 
     def _attend(self) -> None:
         """Do what the record says is due: a turn to start, a stop to answer, files, the end."""

@@ -41,7 +41,7 @@ class DeadLetter(Value):
 
 
 class Birth(Value):
-    """Whose child an actor is, when it is started again, and the ref it takes over if it was.
+    """An actor's supervisor, when it is started again, and the ref it takes over if it was.
 
     `incarnation` counts its starts behind that ref, from 0.
     """

@@ -1,4 +1,4 @@
-"""What a session may do with its tools: arguments checked, files claimed, permissions looked up."""
+"""The tool policy of a session: arguments checked, files claimed, permissions looked up."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ NO_ANSWER = "[No answer: the model call failed.]"
 
 
 class CallBudget:
-    """What a turn's model calls may use of the session's limits: set apart before, counted after.
+    """The budget of a turn's model calls, of the session's limits: reserved before, counted after.
 
     `reserved`: the tokens that the newest call sends.
     """
@@ -143,7 +143,7 @@ class Turn(Actor):
         calls = self._turn.calls.values()
         return sorted(call.id for call in calls if call.state not in (*CALL_ENDS, "requested"))
 
-    # What is due ----------------------------------------------------------------------------------
+    # Due work -------------------------------------------------------------------------------------
 
     def _attend(self) -> None:
         """Do what the record says is due: end, be stopped, or take the next step."""
@@ -362,7 +362,7 @@ class Turn(Actor):
         else:
             self._fire("compacted", decision=found)
 
-    # What it may use ------------------------------------------------------------------------------
+    # Budget ---------------------------------------------------------------------------------------
 
     def _may_call(self) -> bool:
         """Reserve the next call; if a limit forbids it, stop, and say so."""
@@ -423,4 +423,4 @@ EFFECTS: Final[dict[str, Callable[..., None]]] = {
     "stop": Turn.cut_off,
     "summarise": _nothing,
 }
-"""What performs the effects that the turn's machine names."""
+"""The methods that perform the effects of the turn's machine, by name."""

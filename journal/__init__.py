@@ -1,1 +1,1 @@
-"""What is remembered: the durable log, its fold, snapshots, recovery."""
+"""The durable state: the log of entries, its fold, snapshots, recovery."""

@@ -1,4 +1,4 @@
-"""What is journalled: one immutable type per thing that happened, past tense.
+"""The entries of the journal: one immutable type per thing that happened, past tense.
 
 An entry is decided by one actor and folded by every part of the record that it concerns (see
 `record.py`). Each belongs to a family: the part of the record that folds a family handles each of its
@@ -75,7 +75,7 @@ class WorkflowCopy(Value):
 
 
 class WorkResult(Value):
-    """What an attempt came to; `output` is text as it was said, `more` what its kind has besides."""
+    """The result of an attempt; `output` is its text, `more` the fields of its kind."""
 
     output: str = ""
     errors: str = ""

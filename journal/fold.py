@@ -1,4 +1,4 @@
-"""What the folds of all parts of a session share: a step of a machine, a short memory.
+"""Functions that the folds of all parts of a session share: a step of a machine, a short memory.
 
 A part of a record is an immutable value. A fold returns the part as it is after an entry: the same
 object where nothing changed, a new one that shares what did not change with the old one otherwise.

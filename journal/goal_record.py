@@ -355,7 +355,7 @@ def _rest(goal: GoalRecord, time: float) -> GoalRecord:
     return _shift(goal, "pause", time, reason="interrupt", detail="the program ended")
 
 
-# What is spent ------------------------------------------------------------------------------------
+# Budget -------------------------------------------------------------------------------------------
 
 
 def _meter(
@@ -382,7 +382,7 @@ def _meter(
 
 
 def _settle(goal: GoalRecord, time: float) -> GoalRecord:
-    """What was reserved is spent, if its turn has begun."""
+    """Spend what was reserved, if its turn has begun."""
     if not goal.turn:
         return goal
     return replace(

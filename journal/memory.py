@@ -38,7 +38,7 @@ class SimulatedCrash(Exception):
 
 
 class _Session(Struct, kw_only=True):
-    """What is durable of one session; texts are JSON, `inbox` has (lane, client id, time, text)."""
+    """The durable data of one session; texts are JSON, `inbox` has (lane, client id, time, text)."""
 
     row: str
     updated: float
@@ -53,7 +53,7 @@ class _Session(Struct, kw_only=True):
 
 
 class _Disk(Struct, kw_only=True):
-    """What survives a crash."""
+    """The data that survive a crash."""
 
     sessions: dict[str, _Session] = field(default_factory=dict[str, _Session])
     last_message: int = 0

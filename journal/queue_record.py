@@ -68,7 +68,7 @@ class ItemRecord(Value):
 
 
 class QueueRecord(Value):
-    """What waits and what became of it.
+    """The items of a queue, waiting and ended.
 
     `order` holds the ids of what has not ended, but for messages whose turn was replaced, and the
     steers that wait for such a turn.

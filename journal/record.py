@@ -41,7 +41,7 @@ Stop = (
 
 
 class CancelRecord(Value):
-    """What became of an interrupt: the receipt of the client that asked for it.
+    """The outcome of an interrupt: the receipt of the client that asked for it.
 
     `told` are the tool calls and the children that were asked to stop, `killed` and `survivors` pids,
     `kept` the items that were there when the turn had ended. `epoch` is the one that it raised the
@@ -136,7 +136,7 @@ class SessionRecord(Struct, kw_only=True):
 
     @property
     def whole_usage(self) -> Usage:
-        """What was used here and beneath."""
+        """The usage of the session and its children."""
         return self.usage + self.below
 
     @property

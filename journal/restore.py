@@ -81,7 +81,7 @@ class HookSignal(Value):
 
 
 class RestoreRecord(Struct, kw_only=True):
-    """What is known of one session. Times are seconds since the epoch.
+    """The record of one session. Times are seconds since the epoch.
 
     `finalize` is a stable id for the hooks that run at its end; `inside` the id of the session in which
     its agent was started; `previous` the ids that it had before it was resumed under this one;
@@ -167,7 +167,7 @@ class RestoreBook:
                 return record
         return None
 
-    # Whose signal it is ---------------------------------------------------------------------------
+    # The session of a signal ----------------------------------------------------------------------
 
     def _owner(self, signal: HookSignal, agent: AgentDefinition) -> AgentProcess | None:
         """Find the agent's process: as reported, or by its name, or the first that is no shell.

@@ -23,7 +23,7 @@ from .log import IndexMap
 OF_RUNS: Final = (e.ItemStarted, e.ItemEnded, e.StepStarted, e.StepEnded)
 """Entries that are about nothing but a run: most of a large run's journal, and folded nowhere else."""
 NOTHING: Final = e.WorkResult(exit_code=0)
-"""What is not worth keeping: it succeeded and said nothing."""
+"""A result that is not worth keeping: it succeeded and said nothing."""
 
 _LETTERS: Final = {
     "waiting": "w",

@@ -54,7 +54,7 @@ class Lease(Value):
 
 
 class SessionRow(Value):
-    """What a list of sessions shows, kept beside the journal so that listing folds nothing.
+    """A session in a list of sessions, kept beside the journal so that listing folds nothing.
 
     `workflow` is the name of what the session runs, if it is a run, and `run` how that is.
     """
@@ -75,7 +75,7 @@ class SessionRow(Value):
 
 
 class Commit(Value):
-    """What one session wants durable: entries in order, consumed inbox ids, the row to show.
+    """A session's request for durability: entries in order, consumed inbox ids, the row to show.
 
     `row` replaces the session's row; `snapshot`, when given, is kept beside the journal.
     """
@@ -88,7 +88,7 @@ class Commit(Value):
 
 
 class Loaded(Value):
-    """What recovery needs: the newest snapshot, the entries after it, the unread inbox."""
+    """The input of recovery: the newest snapshot, the entries after it, the unread inbox."""
 
     row: SessionRow
     snapshot: Snapshot | None

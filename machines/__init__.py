@@ -1,1 +1,1 @@
-"""What may happen: states, transitions, routing rules, checks. Pure: no clock, thread or file."""
+"""The rules: states, transitions, routing tables, checks. Pure: no clock, thread or file."""

@@ -1,4 +1,4 @@
-"""What a message is, by its words: a pure function of the text and the configured lists.
+"""The classification of a message by its words: a pure function of the text and the configured lists.
 
 An explicit choice by the sender decides at once, then a slash command. Otherwise the words do: an
 interrupt word anywhere in the prose makes an interrupt, whatever surrounds it; beside nothing but
@@ -213,18 +213,18 @@ INTERRUPT_WORDS = (
     *("stop", "cancel", "abort", "revert", "undo", "quit", "exit", "halt"),
     *("scratch that", "nevermind", "no wait"),
 )
-"""What interrupts unless configured otherwise."""
+"""Words and phrases that interrupt unless configured otherwise."""
 
 FILLER_WORDS = (
     *("please", "just", "now", "it", "this", "that", "everything", "all", "and", "the", "ok"),
     *("hey", "actually", "wait", "no", "you", "can", "could", "right", "immediately"),
     *("okay", "yes", "oh", "sorry", "thanks", "thank", "already"),
 )
-"""What says nothing beside an interrupt word, unless configured otherwise."""
+"""Words without meaning beside an interrupt word, unless configured otherwise."""
 
 
 class WordKind(IntEnum):
-    """What a word does, by rising precedence."""
+    """The effect of a word, by rising precedence."""
 
     FILLER = 0
     STEER = 1
@@ -324,7 +324,7 @@ _WHOSE: Final = frozenset({"your", "very"})
 
 
 class Classification(Value):
-    """What a message is.
+    """The intent of a message, and what decided it.
 
     `matched` is the configured word that decided, empty if none did. `command` and `argument`
     belong to a slash command. `says_more` is false where nothing is left to run once the words
@@ -341,7 +341,7 @@ class Classification(Value):
 
 
 class _Reading(Struct, kw_only=True):
-    """What the words of a text amount to."""
+    """The words of a text, added up."""
 
     interrupt: str = ""
     steer: str = ""
@@ -351,7 +351,7 @@ class _Reading(Struct, kw_only=True):
 
     @property
     def revert(self) -> Revert:
-        """What to restore: nothing if more is said, the lesser thing where both are named."""
+        """The files to restore: none if more is said, the lesser thing where both are named."""
         if self.says_more:
             return ""
         return "last" if self.reverts_last else "turn" if self.reverts_turn else ""

@@ -21,7 +21,7 @@ SPARED = 400  # characters; a shorter result is not worth leaving out
 
 
 class Fill(Value):
-    """What a server counted: `tokens` for the first `messages` of the conversation; 0: nothing yet."""
+    """A server's count: `tokens` for the first `messages` of the conversation; 0: nothing yet."""
 
     tokens: int = 0
     messages: int = 0

@@ -34,7 +34,7 @@ class ToolRequest(Value):
 
 
 class Thought(Value):
-    """What a model thought before it answered, as its API wants it back: word for word, with its seal.
+    """A model's thoughts before an answer, as its API wants them back: word for word, with their seal.
 
     `sealed` is what only the API can read, in place of a text.
     """

@@ -42,7 +42,7 @@ _EVERYTHING: Final = (Relation.SELF, *_CHILDREN, Relation.SIDE_TALK)
 _TO_QUEUE: Final = {"turn": Action.RUN, "queue": Action.QUEUE, "refuse": Action.REFUSE}
 
 GIFTS: Final = (*_TO_QUEUE, *Delivery)
-"""What can be given: as a turn, into the queue, back to the sender; or a delivery."""
+"""The values of `what`: as a turn, into the queue, back to the sender; or a delivery."""
 
 _DEFAULT_ACKS: Final = {
     Action.RUN: "",
@@ -60,7 +60,7 @@ _BY_INTENT: Final = {
 
 
 class RouteOutcome(Value):
-    """What some targets get: keys of `TARGETS`, one of `GIFTS`."""
+    """A delivery to some targets: keys of `TARGETS`, one of `GIFTS`."""
 
     to: tuple[str, ...]
     what: str

@@ -210,7 +210,7 @@ class ChildLost(Message):
 
 
 class ChildReport(Message):
-    """What a child did, durable in its journal.
+    """A child's report, durable in its journal.
 
     ended: it has nothing more to do; `status` is completed or failed, and `text` its last word.
     stopped: it was interrupted and everything it started is dead; `order` is the parent's epoch of the

@@ -1,4 +1,4 @@
-"""What each recipient gets from a cause: the second routing table.
+"""The deliveries of a cause to its recipients: the second routing table.
 
 A cause arises at one session; each relation of that session then gets what its row says. A child
 is a session, too, and uses the same table: a `cancel` that reaches it arises there as cause
@@ -21,7 +21,7 @@ from .routing import Row, Table, when
 
 
 class Cause(StrEnum):
-    """What raises a delivery."""
+    """The origin of a delivery."""
 
     STOP = "stop"  # /stop, Esc, an explicit interrupt
     NEW = "new"  # /new
@@ -40,7 +40,7 @@ class Cause(StrEnum):
 
 
 class Relation(StrEnum):
-    """What a recipient is to the session at which a cause arises."""
+    """The relation of a recipient to the session at which a cause arises."""
 
     SELF = "self"
     PARENT = "parent"
@@ -52,7 +52,7 @@ class Relation(StrEnum):
 
 
 class Delivery(StrEnum):
-    """What a recipient gets."""
+    """The delivery to one recipient."""
 
     CANCEL = "cancel"  # the running turn ends now and can be resumed
     FINALIZE = "finalize"  # the session ends permanently
@@ -68,7 +68,7 @@ class DeliveryRow(Row):
 
 
 ENDS: Final = (Delivery.CANCEL, Delivery.FINALIZE)
-"""What ends a turn or a child."""
+"""The deliveries that end a turn or a child."""
 
 FINAL: Final = (Cause.NEW, Cause.FINALIZE)
 """Causes by which the session itself ends permanently."""
@@ -208,7 +208,7 @@ ASKED_BY: Final[Mapping[Cause, tuple[str, ...]]] = {
     Cause.STEER_THROUGH: (f"{_ROUTING}:_steer", f"{_ROUTING}:steer_waiting"),
     Cause.STEER_NAMED: (f"{_ROUTING}:_steer", f"{_ROUTING}:steer_waiting"),
 }
-"""Where a cause asks the table, as file and function.
+"""The places where a cause asks the table, as file and function.
 
 A cause that a route brings is asked for like `message` or like `steer`.
 """

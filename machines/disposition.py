@@ -1,4 +1,4 @@
-"""What becomes of a message: the first routing table.
+"""The disposition of a message: the first routing table.
 
 A message's `Intent`, what the session does (`Situation`) and its settings for messages (`BusyMode`,
 `Strategy`, `AutoQueue`) decide the message's `Action`. The rows stand in the order
@@ -21,7 +21,7 @@ from .value import Value
 
 
 class Intent(StrEnum):
-    """What a message is, by its words or by the sender's explicit choice."""
+    """The intent of a message, by its words or by the sender's explicit choice."""
 
     CONVERSE = "converse"  # no word of any list
     STEER_WORD = "steer_word"  # a steer word, no interrupt word
@@ -35,7 +35,7 @@ class Intent(StrEnum):
 
 
 class Situation(StrEnum):
-    """What the session does; where several apply, the last one listed."""
+    """The activity of the session; where several apply, the last one listed."""
 
     IDLE = "idle"  # nothing runs, nothing is held
     HELD = "held"  # nothing runs, what waits is held
@@ -72,7 +72,7 @@ class AutoQueue(StrEnum):
 
 
 class Action(StrEnum):
-    """What is done with a message."""
+    """The action on a message."""
 
     RUN = "run"  # as a turn, at once; what is held stays held
     QUEUE = "queue"  # behind what waits; while interrupting: next, once the turn has stopped
@@ -108,7 +108,7 @@ ACKS: Final[dict[str, str]] = {
     "word_queued": "the word; it waits, nothing stopped; `/stop` stops everything",
     "word_steered": "the word; it steers, nothing stopped; `/stop` stops everything",
 }
-"""What each acknowledgement has to say."""
+"""The content of each acknowledgement."""
 
 LATE_ACK: Final = "next_turn"
 """Instead of a row's own: what the row said had become impossible when the message arrived."""
@@ -122,7 +122,7 @@ _WORDS: Final = (*_CANCEL, Intent.INTERRUPT_MORE)
 
 
 class AckUse(Value):
-    """Where an acknowledgement is true; an empty field allows every value.
+    """The cases in which an acknowledgement is true; an empty field allows every value.
 
     `is_for_turn`, `is_for_children`: the cause of the steer is given to the turn, or to some child.
     `spares_children`: the cause ends no child.
@@ -155,10 +155,10 @@ ACK_USES: Final[Mapping[str, AckUse]] = {
     "word_queued": AckUse(actions=(Action.QUEUE,), intents=_WORDS),
     "word_steered": AckUse(actions=(Action.STEER,), intents=_WORDS),
 }
-"""What each acknowledgement may accompany: anywhere else it contradicts what is done."""
+"""The use of each acknowledgement: anywhere else it contradicts what is done."""
 
 OVERTAKEN_INTENTS: Final = (Intent.CONVERSE, Intent.STEER_WORD, Intent.EXPLICIT_QUEUE)
-"""What a stop can overtake: what steers or interrupts is decided by what the session does then."""
+"""Intents that a stop can overtake; those that steer or interrupt are decided at their arrival."""
 
 NEVER_SAID: Final[Mapping[tuple[Intent, Situation], str]] = {
     (intent, Situation.OVERTAKEN): "A stop overtakes only messages that wait or that start a turn."

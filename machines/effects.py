@@ -107,7 +107,7 @@ PortEffect = (
     | LookBefore
     | LookAfter
 )
-"""What the world outside the actors does."""
+"""The effects of the ports."""
 
 Effect = PortEffect | Delegate | Dismiss | StopChild | PassSteer
-"""What is done once it is durable; the last four by the child supervisor."""
+"""All effects, performed once they are durable; the last four by the child supervisor."""

@@ -1,4 +1,4 @@
-"""What can go wrong, as one tree.
+"""The errors of the program, as one tree.
 
     SteersmanError                      exit 1
     ├── UsageError                      exit 2   a senseless command line

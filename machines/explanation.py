@@ -1,4 +1,4 @@
-"""What would become of a message, and why: both tables asked without anything being done.
+"""The dry run of a message, with reasons: both tables asked without anything being done.
 
 The same answer serves the dry run (`steersman routes explain`), the comparison of two tables and the
 replay of a session under another one. A `Recipient` is a session or goal that a cause may reach; where
@@ -39,7 +39,7 @@ CAUSES: Final[Mapping[str, str]] = {
     Cause.STEER_THROUGH: "a steer for the children that the turn waits for",
     Cause.STEER_NAMED: "/steer @NAME TEXT",
 }
-"""What raises each cause, as people see it."""
+"""The origin of each cause, as people see it."""
 
 SITUATIONS: Final[Mapping[str, str]] = {
     "idle": "nothing runs",
@@ -55,14 +55,14 @@ SITUATIONS: Final[Mapping[str, str]] = {
 
 
 class Recipient(Value):
-    """What a cause at a session may reach: the session, a child, a side talk, a goal."""
+    """A recipient of a cause: the session itself, a child, a side talk, a goal."""
 
     name: str
     relation: Relation
 
 
 class Receipt(Value):
-    """What one recipient gets, and the row that says so."""
+    """A recipient's delivery, and the row that decides it."""
 
     who: Recipient
     row: DeliveryRow

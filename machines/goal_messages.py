@@ -50,7 +50,7 @@ class ChangeGoal(Message):
 
 
 class Judged(Message):
-    """What came of a boundary: `by` judge, gate or gates; `fault` says why there is no verdict.
+    """The outcome of a boundary: `by` judge, gate or gates; `fault` says why there is no verdict.
 
     `is_stuck`: the agent repeats itself, and no file has changed.
     """
@@ -154,7 +154,7 @@ class GateEnded(Message):
 
 
 class JudgeAnswered(Message):
-    """What the judge said about turn `turn`; `fault` says why it said nothing."""
+    """The judge's answer about turn `turn`; `fault` says why there is none."""
 
     turn: str
     text: str = ""
@@ -178,7 +178,7 @@ class JudgeDead(Message):
 
 
 class ConditionMet(Message):
-    """What was waited for under this name has happened, or, `is_late`, has not in time."""
+    """The condition with this name is met, or, `is_late`, was not in time."""
 
     name: str
     is_late: bool = False

@@ -30,7 +30,7 @@ class State(Value):
 
 
 class Transition(Value):
-    """What an event does in some states. The first row whose guards hold wins.
+    """A row: the effect of an event in some states. The first row whose guards hold wins.
 
     `dest` none means internal: the state stays. `guards` must all be among the facts that come with
     the event; one that begins with `!` must not be. `effects` are names that the owner carries out.
@@ -102,7 +102,7 @@ class Refusal(Value):
 
 
 class _Model:
-    """What `transitions` moves: a state, and the row that moved it."""
+    """The model that `transitions` moves: a state, and the row that moved it."""
 
     __slots__ = ("row", "state")
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a machine, found without running it.
+"""Static checks of a machine: faults that are found without running it.
 
 Every check reads the rows only. `check` returns all faults, in the order of the rules below; a
 machine without faults gives the empty tuple. Guards are taken exactly, not guessed: an event whose

@@ -1,4 +1,4 @@
-"""What people and other programs say to a session: frozen values, each with its lane."""
+"""Messages of people and other programs to a session: frozen values, each with its lane."""
 
 from enum import IntEnum
 from typing import ClassVar, Literal
@@ -30,7 +30,7 @@ class Message(Value):
 
 
 class UserMessage(Message):
-    """What a person said, classified before it is posted; one type from every surface.
+    """A person's message, classified before it is posted; one type from every surface.
 
     `intent` and `matched` are the classification, `queue_position` where to put it (none: last).
     `then` is what of an interrupting message is left to run next, empty if nothing. `said` rises
@@ -192,7 +192,7 @@ class GrantLimits(Message):
     user: str = ""
 
 
-# What people may ask for when they want files as they were: messages to a session -----------------
+# Reverts ------------------------------------------------------------------------------------------
 
 
 class Revert(Message):
@@ -211,6 +211,6 @@ class Revert(Message):
 
 
 class RevertOutcome(Message):
-    """What became of revert `id`? Answered when that is known."""
+    """Ask for the outcome of revert `id`. Answered when that is known."""
 
     id: str

@@ -72,7 +72,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-# Where the states of a machine stand in a picture: layers from the initial state down -------------
+# Layout: the states in layers, from the initial state down ----------------------------------------
 # After Sugiyama, in its simplest form: a state's layer is the length of its shortest way from the initial
 # state, final states stand lowest, and within a layer states are ordered by where their neighbours
 # and below stand, over and over. An arrow that passes layers gets a place of its own in each, so that it
@@ -106,7 +106,7 @@ class Layout(Value):
 
 
 Spot = str | tuple[Arrow, int]
-"""What stands in a layer: a state, or the place of a passing arrow with the layer's number."""
+"""A place in a layer: of a state, or of a passing arrow, with the layer's number."""
 
 
 def lay_out(machine: Machine) -> Layout:

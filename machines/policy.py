@@ -25,7 +25,7 @@ class CompactionPolicy(Value):
 
 
 class DelegationPolicy(Value):
-    """What a session may delegate: `agents` that it may call, by name; `depth` is its own, from 0.
+    """The limits of delegation: `agents` that may be called, by name; `depth` is the session's, from 0.
 
     `detached` are those of them that go on, in the background, when the turn that waits for them is
     stopped. `when_full` says what a call does when `max_children` are at work. In seconds:
@@ -45,7 +45,7 @@ class DelegationPolicy(Value):
 
 
 class GoalPolicy(Value):
-    """What goals go by. Budgets: turns, tokens and minutes, none for no limit; in seconds the rest.
+    """The limits of goals. Budgets: turns, tokens and minutes, none for no limit; in seconds the rest.
 
     `gates_decide`: when the gates succeed the goal is achieved, and no judge is asked. A pause after so
     many failures in a row, of the judge and of turns; 0: never. `backoff` is the pause after the second
@@ -99,7 +99,7 @@ ANSWER = 1_000
 
 
 class Price(Value):
-    """What a million tokens cost, in whatever currency; cached ones as the others where not said."""
+    """The price of a million tokens, in any currency; of cached ones that of the others if not set."""
 
     input: float = 0.0
     output: float = 0.0
@@ -129,7 +129,7 @@ class Limits(Value):
 
 
 class Account(Struct, kw_only=True):
-    """What was used under some limits; `name` is where they are set, `seconds` how long work went on.
+    """The usage under some limits; `name` is where they are set, `seconds` how long work went on.
 
     `shares` is how often the limits are granted: once, and once more each time a person says so.
     """

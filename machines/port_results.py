@@ -73,7 +73,7 @@ class ModelFailed(Message):
 
 
 class Summarised(Message):
-    """What the model made of the older turns; without `text`, `reason` says why."""
+    """The model's summary of the older turns; without `text`, `reason` says why."""
 
     turn: str
     epoch: int

@@ -1,4 +1,4 @@
-"""What becomes of a child's result: the third routing table.
+"""The routing of a child's result: the third routing table.
 
 A child ends when it likes, and its parent may by then wait for it, do something else, be stopping, or
 be gone. A result never starts anything that a person did not ask for: where nothing runs it is
@@ -23,14 +23,14 @@ class Awaited(StrEnum):
 
 
 class SessionOwner(StrEnum):
-    """Whose session the parent is."""
+    """The owner of the parent's session."""
 
     PERSON = "person"
     AGENT = "agent"  # itself a child: there is no person to offer anything to
 
 
 class Return(StrEnum):
-    """What is done with a result."""
+    """The delivery of a result."""
 
     ANSWER = "answer"  # it is the tool call's result
     BOUNDARY = "boundary"  # it enters the running turn at its next boundary

@@ -97,7 +97,7 @@ POSSIBLE: Final = {
     Situation.OVERTAKEN: _ANYWAY,
     Situation.FINALIZING: (Action.REFUSE,),
 }
-"""What can be done with a message, by what the session does; a slash command is carried out."""
+"""The actions that are possible in each situation; a slash command is carried out."""
 
 _AT_WORK: Final = (
     Situation.UNATTENDED,

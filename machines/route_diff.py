@@ -1,4 +1,4 @@
-"""Where two pairs of tables differ: combinations with another outcome, gathered into sentences.
+"""The differences of two pairs of tables: combinations with another outcome, as sentences.
 
 Two tables are compared by what comes of a message, not by how their rows are written: what is done,
 the acknowledgement, and what each recipient gets. Combinations that differ alike are covered by boxes,

@@ -47,7 +47,7 @@ VERDICT_SCHEMA: Final[dict[str, Any]] = {
 
 
 class Condition(Value):
-    """What is waited for: so many seconds, the end of a process, or a file that comes or changes.
+    """A condition to wait for: so many seconds, the end of a process, or a file that comes or changes.
 
     `process` is a pid, `file` a path in the session's folder.
     """
@@ -78,7 +78,7 @@ class Condition(Value):
 
 
 class Verdict(Value):
-    """What the judge says; `condition` only of a `wait`."""
+    """The judge's decision; `condition` only of a `wait`."""
 
     kind: VerdictKind
     reason: str = ""

@@ -1,1 +1,1 @@
-"""What a session's actors decide: pure functions of the session's record and a message."""
+"""The decisions of a session's actors: pure functions of the session's record and a message."""

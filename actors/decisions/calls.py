@@ -1,4 +1,4 @@
-"""What a turn decides about tool calls: which may start together, permission, intent, questions.
+"""The decisions of a turn about tool calls: which may start together, permission, intent, questions.
 
 Calls that change nothing run side by side, all others one after another, each journalled before it
 starts. An agent that is another program reports calls of its own; they are under the rules of the

@@ -1,4 +1,4 @@
-"""What a turn decides when the model's window is nearly full: older turns are summed up, by the model.
+"""The decisions of a turn when the model's window is nearly full: the model sums up older turns.
 
 The summary is asked for like any answer, can be stopped like one, and takes the place of what it sums
 up in one journalled entry. Where there is none, the oldest results of tools are left out instead; and
@@ -50,7 +50,7 @@ ROOM = 0.6
 """Share of the window that what is to be summed up may take."""
 
 Room = Literal["", "asked", "full", "nothing_new", "done", "gives_up"]
-"""What a boundary does about the window: nothing, a summary and why, or an end of the turn."""
+"""The action of a boundary on the window: nothing, a summary and why, or an end of the turn."""
 
 
 def purpose(record: SessionRecord) -> str:

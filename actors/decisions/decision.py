@@ -1,4 +1,4 @@
-"""What an actor decides in answer to one message, as a value."""
+"""An actor's decision in answer to one message, as a value."""
 
 from __future__ import annotations
 

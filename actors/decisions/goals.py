@@ -1,4 +1,4 @@
-"""What a goal's actor decides: what people want of goals, boundaries, verdicts, and when it goes on."""
+"""The decisions of a goal's actor: orders of people, boundaries, verdicts, and when it goes on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOT_OPEN = "the session is not open: `steersman chat --resume {}` resumes it"
 HAVE_RUN = ("running", "stopping", "done", "failed", "timed_out", "killed", "unknown")
 
 
-# What people want ---------------------------------------------------------------------------------
+# Orders of people ---------------------------------------------------------------------------------
 
 
 def obstacle(record: SessionRecord, wish: SetGoal | ChangeGoal) -> Decision | None:

@@ -1,4 +1,4 @@
-"""What enters a running turn, and what the model hands back of it.
+"""Messages that enter a running turn, and those that the model hands back.
 
 Pure: the texts that a boundary adds to the conversation, and the search for the message that a call
 of `defer` means.

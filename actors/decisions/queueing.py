@@ -41,7 +41,7 @@ AGAIN = "again"
 """The purpose of an item without a message: a failed run is to be tried again."""
 
 
-# What enters --------------------------------------------------------------------------------------
+# Messages that enter ------------------------------------------------------------------------------
 
 
 def enqueue(record: SessionRecord, order: Enqueue, environment: Environment) -> Decision:
@@ -169,7 +169,7 @@ def _is_purposeful(record: SessionRecord, name: str) -> bool:
     return item is not None and bool(item.purpose)
 
 
-# What is offered ----------------------------------------------------------------------------------
+# Offers -------------------------------------------------------------------------------------------
 
 
 def offer(record: SessionRecord, order: Offer) -> Decision:
@@ -267,7 +267,7 @@ def recall(record: SessionRecord, key: str) -> Decision:
     return Decision(entries=(e.Withdrawn(item=item.id),))
 
 
-# What people ask for ------------------------------------------------------------------------------
+# Changes that people ask for ----------------------------------------------------------------------
 
 
 def change(record: SessionRecord, message: QueueChange) -> Decision:
@@ -369,7 +369,7 @@ def _released(record: SessionRecord, picked: tuple[ItemRecord, ...] = ()) -> Dec
     return Decision(entries=(e.QueueReleased(resumed=len(resumed), items=first),))
 
 
-# What is due --------------------------------------------------------------------------------------
+# Due work -----------------------------------------------------------------------------------------
 
 
 def due(record: SessionRecord, environment: Environment) -> Decision:

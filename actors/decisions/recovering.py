@@ -1,4 +1,4 @@
-"""What a session decides about work whose actor, or program, has died."""
+"""The decisions of a session about work whose actor, or program, has died."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the result of a child goes: the third routing table, asked and carried out."""
+"""The routing of a child's result: the third routing table, asked and carried out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a message that a person sent: the first routing table, asked and carried out."""
+"""The routing of a person's message: the first routing table, asked and carried out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person decides about a workflow's run: work of unknown outcome, and another try."""
+"""A person's decisions about a workflow's run: work of unknown outcome, and another try."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a turn decides: the steps of the agent loop, and how it ends."""
+"""The decisions of a turn: the steps of the agent loop, and how it ends."""
 
 from __future__ import annotations
 
@@ -285,7 +285,7 @@ def _skipped(turn: str, call: CallRecord) -> e.ToolRefused:
 def _last_words(
     record: SessionRecord, partial: str, has_open: bool, has_results: bool
 ) -> tuple[ChatMessage, ...]:
-    """What the conversation says of a cut, so that user and assistant keep alternating.
+    """Return the messages that note a cut, so that user and assistant keep alternating.
 
     While calls run their results come first, and the last word with the last of them.
     """

@@ -1,4 +1,4 @@
-"""What the model reads of a message: its words, whose they are, and where it was interrupted."""
+"""A message as the model reads it: its text, its sender, and where it was interrupted."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class OpenAttempt(Struct, kw_only=True):
 
 
 class RunContext:
-    """What the parts of a run share: its plan and values, and what they decide about one message.
+    """The context that the parts of a run share: its plan and values, and the effects of one message.
 
     `is_late`: the whole run took too long, and only its final steps may still begin.
     """

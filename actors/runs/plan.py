@@ -1,4 +1,4 @@
-"""What of a workflow may begin now, and how it ended: pure, from what was declared and what happened."""
+"""The plan of a run: which steps may begin now, and how the run ended. Pure."""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ class Run(Actor):
         self._go_on()
         return None
 
-    # What is due ----------------------------------------------------------------------------------
+    # Due work -------------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
         """Obey a stop; begin what there is room for, end what is over; have it all done at once."""

@@ -1,4 +1,4 @@
-"""What happens in a simulated program, as values, and the chronicle that keeps it in order.
+"""The happenings of a simulated program, as values, and the chronicle that keeps them in order.
 
 The checks of promises read it: of one session, or of all of them as they took turns.
 """

@@ -70,7 +70,7 @@ SAYS = {
 
 
 class Verdicts(Value):
-    """What the judge says, each as likely as the others; how often it fails, and gates do.
+    """The judge's answers, each as likely as the others; how often it fails, and gates do.
 
     `longest` is how many virtual seconds a judge or a gate may take.
     """

@@ -89,7 +89,7 @@ class SimulatedProgram:
         self.store = self.store.survivor()
         self._start()
 
-    # What is there --------------------------------------------------------------------------------
+    # Parts ----------------------------------------------------------------------------------------
 
     @property
     def system(self) -> ActorSystem:
@@ -98,17 +98,17 @@ class SimulatedProgram:
 
     @property
     def dispatcher(self) -> SimulatedDispatcher:
-        """What lets the actors run."""
+        """The dispatcher of the actors."""
         return self.world.dispatcher
 
     @property
     def history(self) -> list[Happening]:
-        """What happened to the first session."""
+        """The happenings of the first session."""
         return self.chronicle.of[ROOT]
 
     @property
     def writer(self) -> SimulatedWriter:
-        """What writes the journals of all sessions."""
+        """The writer of the journals of all sessions."""
         return self.world.writer
 
     @property
@@ -118,7 +118,7 @@ class SimulatedProgram:
 
     @property
     def environment(self) -> Environment:
-        """What the first session was handed."""
+        """The environment of the first session."""
         return self.root.environment
 
     @property
@@ -176,7 +176,7 @@ class SimulatedProgram:
         living = {actor.actor_urn: actor for actor in self.system.living()}
         return self.path(living[urn]) if urn in living else self._paths.get(urn, "gone")
 
-    # What happens ---------------------------------------------------------------------------------
+    # Happenings -----------------------------------------------------------------------------------
 
     def say(self, message: Any) -> None:
         """Say something to the session, as any surface does."""

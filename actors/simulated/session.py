@@ -181,7 +181,7 @@ AGENTS = ("assistant", "scout")
 
 
 class SimulationPlan(Value):
-    """What a run is like, apart from what people say: settings, odds, planted faults.
+    """The conditions of a run, apart from the messages of people: settings, odds, planted faults.
 
     `haste` is how often time may go on, from 0 to 1, while an actor still has something to do.
     `most_children` is how many sessions a run may have beside the first. `watch` sees who takes which
@@ -206,7 +206,7 @@ class SimulationPlan(Value):
 
 
 class World:
-    """What the sessions of one incarnation share; `open` are those that it owns, by id."""
+    """The world that the sessions of one incarnation share; `open` are those that it owns, by id."""
 
     def __init__(
         self,
@@ -297,7 +297,7 @@ class SimulatedSession:
 
     @property
     def environment(self) -> Environment:
-        """What the session's actors are handed."""
+        """The environment of the session's actors."""
         return self.ledger.environment
 
     @property
@@ -419,7 +419,7 @@ class SimulatedSession:
         world.store.release(self._lease)
         self._note(Released())
 
-    # What happens ---------------------------------------------------------------------------------
+    # Happenings -----------------------------------------------------------------------------------
 
     def _note(self, happening: Any) -> None:
         self._world.chronicle.note(self.id, happening)

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Dice(Protocol):
-    """What is used of `random.Random`."""
+    """The part of `random.Random` that is used."""
 
     def random(self) -> float:
         """Return a number in [0, 1)."""

@@ -1,1 +1,1 @@
-"""Where effects are carried out: models asked, tools run, folders looked at."""
+"""The execution of effects: models asked, tools run, folders looked at."""

@@ -34,7 +34,7 @@ def fault_of(error: BaseException) -> str:
 
 
 class SessionResources(Struct, kw_only=True):
-    """What one session's effects work with: its model, its tools, its folder."""
+    """The resources of one session: its model, its tools, its folder."""
 
     model: Model
     system: str

@@ -1,1 +1,1 @@
-"""What the files of a session's folder held before an agent changed them, and how they come back."""
+"""Checkpoints of a session's folder: its files before an agent changed them, and their restore."""

@@ -146,7 +146,7 @@ class ChangeLog:
                 continue  # cut off by a crash, or the end
         return found
 
-    # What is in force -----------------------------------------------------------------------------
+    # Changes in force -----------------------------------------------------------------------------
 
     def touches(self) -> list[PathChange]:
         """Return the changes that no revert gave back, oldest first."""
@@ -174,7 +174,7 @@ class ChangeLog:
         touches = [touch for touch in self.touches() if not wanted or touch.turn in wanted]
         return [touch for touch in touches if touch.call == touches[-1].call]
 
-    # What is added --------------------------------------------------------------------------------
+    # Lines that are added -------------------------------------------------------------------------
 
     def begin(self, call: OpenCall) -> None:
         """Enter a call that is about to start."""

@@ -37,12 +37,12 @@ class Repository(Value):
 
     @property
     def objects(self) -> Path:
-        """Where its objects lie."""
+        """The folder of its objects."""
         return self.common / "objects"
 
     @property
     def exclude(self) -> str:
-        """What it ignores without saying so in the work tree."""
+        """Its ignore rules outside the work tree."""
         return _text(self.common / "info" / "exclude")
 
     @property
@@ -133,7 +133,7 @@ CONFIG = """\
 """
 ATTRIBUTES = "* -text -eol -crlf -filter -ident -working-tree-encoding -diff -merge\n"
 EXCLUDE = ("node_modules/", ".venv/", "__pycache__/", ".steersman-*")
-"""What can be made again from other files, and is too much to copy; ignored unless it is tracked."""
+"""Names that are not copied unless tracked: large, and can be made again from other files."""
 TIMEOUT = 600.0
 
 

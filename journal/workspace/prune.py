@@ -29,7 +29,7 @@ class Pruned(Value):
 
 
 class _Kept(Value):
-    """What is kept for one session in one store; `time` is its last change.
+    """The files of one session in one store; `time` is their last change.
 
     `can_undo`: it has the last revert of its folder, which a person may want to take back.
     """

@@ -105,7 +105,7 @@ class Restore(Struct, kw_only=True):
 
     @property
     def done(self) -> list[PathWrite]:
-        """What was given back."""
+        """The writes that were carried out."""
         kept = {file.path for file in self.kept}
         return [put for put in self.puts if put.path not in kept]
 

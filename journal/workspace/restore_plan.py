@@ -59,7 +59,7 @@ class KeptFile(Value):
 
 
 class RestorePlan(Value):
-    """What to do. `shared` changed while a command ran; `yours` goes back to a person's version."""
+    """The plan. `shared` changed while a command ran; `yours` goes back to a person's version."""
 
     puts: tuple[PathWrite, ...] = ()
     kept: tuple[KeptFile, ...] = ()

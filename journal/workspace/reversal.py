@@ -69,7 +69,7 @@ class Reversal:
                 found.add(session)
         return sorted(found)
 
-    # What is meant --------------------------------------------------------------------------------
+    # Choosing the changes -------------------------------------------------------------------------
 
     def _revert(self, order: RestoreFiles) -> RestoreEnded:
         wanted = self._wanted(order)

@@ -1,4 +1,4 @@
-"""What git sees to be different from its index, in one look: two processes side by side."""
+"""One look at what differs from git's index: two processes side by side."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from msgspec import Struct, field
 from ...machines.value import Value
 from .git import ShadowGit
 
-# What one path holds, as data, and how it is looked up without ever following a link --------------
+# The state of a path, as data, looked up without ever following a link ----------------------------
 # A path is text relative to the session's folder, in the form of `os.fsdecode`: what is no UTF-8 comes
 # back byte for byte. Nothing (no file, no link, no folder) is `None`.
 
 
 UNREADABLE = "unreadable"
-"""What stands for the content of a path in a folder that may not be entered."""
+"""The content of a path in a folder that may not be entered."""
 Kind = Literal["file", "link", "folder", "large", "odd"]
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -117,7 +117,7 @@ class TooMuch(Exception):
 
 
 class Scan(Struct, kw_only=True):
-    """What differs, by its path in the work tree.
+    """The differences, by path in the work tree.
 
     `dirty` maps it to its index entry (mode, blob), none if it has none; `deleted` are those that are
     no file any more. `folders` hold no file that the index knows, `nested` are repositories, and

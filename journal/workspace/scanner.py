@@ -31,7 +31,7 @@ Change = tuple[str, PathState | None, PathState | None]
 
 
 class _Pending(Struct, kw_only=True):
-    """What a look found and the index does not know yet: paths to take up, to drop, not copied."""
+    """The findings of a look that the index does not have yet: paths to add, to drop, not copied."""
 
     found: Scan
     there: list[str] = field(default_factory=list[str])

@@ -90,13 +90,13 @@ def test_a_crash_leaves_nothing_of_it_and_its_session_is_loaded_again(
 def test_a_steer_waits_for_its_answer_and_what_is_queued_comes_behind(
     place: Place, gate: Gate
 ) -> None:
-    """It takes nothing in while it works: the person is told, and the same turn goes on with it."""
+    """It takes no steer while it works: the person is told, and the same turn goes on with it."""
     chat = place.chat("--agent", "other", "--yes")
     chat.send(f"run {gate.command}")
     gate.wait()
     chat.send({"text": "say the steered one", "as": "steer"})
     chat.send({"text": "say the queued one", "as": "queue"})
-    assert chat.wait("notice")["text"].startswith("other takes nothing in")
+    assert chat.wait("notice")["text"].startswith("other takes no steer")
     gate.open()
     ended = [chat.wait("turn_ended", status="completed") for _ in range(2)]
     assert [one["turn"] for one in ended] == ["t1", "t2"]
