@@ -139,14 +139,16 @@ def scratch(tmp_path: Path, project_files: list[Path]) -> Scratch:
 def test_a_recipe_is_a_whole_change(scratch: Scratch, heading: str) -> None:
     """Applied to the letter, it touches few files, works, and passes what `make check` runs."""
     examples = recipe(heading)
-    product = {one.path for one in examples if not one.is_test and not one.is_page}
+    product = {example.path for example in examples if not example.is_test and not example.is_page}
     assert 1 <= len(product) <= RECIPES[heading]
     for example in examples:
         example.apply(scratch.checkout)
     scratch.write_docs()
-    fault = scratch.check([one.path for one in examples])
+    fault = scratch.check([example.path for example in examples])
     assert not fault, fault
-    tests = [one.path for one in examples if one.is_test] or ["tests/cli/test_external_agents.py"]
+    tests = [example.path for example in examples if example.is_test] or [
+        "tests/cli/test_external_agents.py"
+    ]
     fault = scratch.test(*HOUSE, *tests)
     assert not fault, fault
 
@@ -154,7 +156,7 @@ def test_a_recipe_is_a_whole_change(scratch: Scratch, heading: str) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("left_out", ["test", "page"])
-@pytest.mark.parametrize("heading", [one for one in RECIPES if "agent" not in one])
+@pytest.mark.parametrize("heading", [name for name in RECIPES if "agent" not in name])
 def test_a_recipe_without_its_test_or_page_is_refused(
     scratch: Scratch, heading: str, left_out: str
 ) -> None:
@@ -163,6 +165,8 @@ def test_a_recipe_without_its_test_or_page_is_refused(
     for example in examples:
         if not (example.is_test if left_out == "test" else example.is_page):
             example.apply(scratch.checkout)
-    if left_out == "test" or any(one.is_page for one in examples):  # else `make docs` writes it
+    if left_out == "test" or any(
+        example.is_page for example in examples
+    ):  # else `make docs` writes it
         scratch.write_docs()
     assert scratch.run("docs/generate.py", "--check") or scratch.test(*HOUSE[:2])

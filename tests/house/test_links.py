@@ -27,11 +27,11 @@ def test_every_link_leads_somewhere(project_files: list[Path], root: Path) -> No
     """Each relative link of each page names a file that exists, and a heading that it has."""
     found: list[str] = []
     seen = 0
-    for page in (one for one in project_files if one.suffix == ".md"):
+    for page in (path for path in project_files if path.suffix == ".md"):
         text = CODE.sub("", page.read_text(encoding="utf-8"))
-        links = [one for one in LINK.findall(text) if "://" not in one]
+        links = [link for link in LINK.findall(text) if "://" not in link]
         seen += len(links)
-        found += [f"{page.relative_to(root)}: {one}" for one in links if broken(page, one)]
+        found += [f"{page.relative_to(root)}: {link}" for link in links if broken(page, link)]
     assert found == []
     assert seen > 50
 
@@ -39,9 +39,13 @@ def test_every_link_leads_somewhere(project_files: list[Path], root: Path) -> No
 def test_every_page_that_is_named_exists(project_files: list[Path], root: Path) -> None:
     """What code, settings, help and tests call a page of docs/ is one."""
     found: list[str] = []
-    for path in (one for one in project_files if one.suffix in (".py", ".md", ".toml")):
+    for path in project_files:
+        if path.suffix not in (".py", ".md", ".toml"):
+            continue
         names = set(PAGE.findall(path.read_bytes().decode(errors="replace")))
-        found += [f"{path.relative_to(root)}: {one}" for one in names if not (root / one).exists()]
+        found += [
+            f"{path.relative_to(root)}: {name}" for name in names if not (root / name).exists()
+        ]
     assert found == []
 
 
@@ -50,6 +54,6 @@ def test_every_page_that_is_named_exists(project_files: list[Path], root: Path) 
     [("page.md", False), ("#a-heads-name", False), ("no.md", True), ("page.md#a-head", True)],
 )
 def test_a_broken_link_is_found(tmp_path: Path, link: str, is_broken: bool) -> None:
-    """A missing file and a missing heading are told from those that are there."""
+    """A missing file and a missing heading are found, existing ones are not reported."""
     (tmp_path / "page.md").write_text("# A `head's` name\n")
     assert broken(tmp_path / "page.md", link) == is_broken

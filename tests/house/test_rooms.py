@@ -61,7 +61,7 @@ def at_run_time(module: Any) -> Iterator[str]:
 
 def test_no_import_circle(modules: list[Any]) -> None:
     """No modules import each other in a circle: what two of them need is in a third."""
-    graph = {one.name: set(at_run_time(one)) for one in modules}
+    graph = {module.name: set(at_run_time(module)) for module in modules}
     TopologicalSorter(graph).prepare()  # raises with the circle that it found
 
 
@@ -185,12 +185,12 @@ def test_the_root_is_small(root: Path, name: str) -> None:
     assert len(used) == (name == "__main__.py")
 
 
-INNER = {"environment", "performer", "toolbook"}
+INNER = {"environment", "executor", "tool_policy"}
 """What a live session consists of; its record is reached through `sessions`."""
 
 
 def test_only_actors_touch_a_live_session(modules: list[Any]) -> None:
-    """Whoever is not an actor asks by message: no gateway or cli module reaches into a session."""
+    """Only actors use a live session's parts: gateway and cli modules ask by message."""
     for module in modules:
         if module.room not in ("gateway", "cli"):
             continue
