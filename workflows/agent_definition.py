@@ -23,13 +23,13 @@ from .document import (
     Diagnostic,
     Document,
     Several,
-    complain,
     config_error,
+    diagnose,
     known_keys,
     read_document,
 )
 from .paths import Paths
-from .problem import Problem, faults_of
+from .problem import Problem, problems_of
 from .registry import Part, Registry
 from .suggestions import OneOf, suggest
 
@@ -106,8 +106,8 @@ _AgentName = Annotated[str, AfterValidator(_check_name)]
 class AgentHooks(Declaration, frozen=True):
     """Where an agent's hooks are configured: a file, or for `scripts` a folder with a file each.
 
-    `home_env` names the variable that replaces `home` at the start of `config`. `timeout` is what
-    the agent is told, in its own unit. `note` is what a person has to know after an installation.
+    `home_env` names the variable that replaces `home` at the start of `config`. `timeout` is the time
+    limit of a hook, in the agent's own unit. `note` is shown to the person after an installation.
     """
 
     config: Annotated[str, Field(min_length=1)]
@@ -174,7 +174,7 @@ class _File(Declaration, frozen=True):
 
 
 def load_agents(paths: Paths) -> dict[str, AgentDefinition]:
-    """Read all definitions, by name. Raises one `ConfigError` with every fault of every file."""
+    """Read all definitions, by name. Raises one `ConfigError` with every problem of every file."""
     found: dict[str, AgentDefinition] = {}
     diagnostics: list[Diagnostic] = []
     for folder in (BUILT_IN, paths.config / "agents"):
@@ -190,7 +190,7 @@ def load_agents(paths: Paths) -> dict[str, AgentDefinition]:
 
 
 def read_agent(path: Path) -> tuple[AgentDefinition | None, Document, list[Diagnostic]]:
-    """Read one definition file; none, and complaints, if something is wrong in it."""
+    """Read one definition file; none, and diagnostics, if something is wrong in it."""
     document, diagnostics = read_document(path)
     if diagnostics:
         return None, document, diagnostics
@@ -198,14 +198,14 @@ def read_agent(path: Path) -> tuple[AgentDefinition | None, Document, list[Diagn
         agent = _File.model_validate(document.data).agent
     except ValidationError as error:
         known = tuple(known_keys(_File))
-        faults = [meant for fault in faults_of(error) for meant in suggest(fault, known)]
-        return None, document, complain(document, faults)
+        problems = [meant for problem in problems_of(error) for meant in suggest(problem, known)]
+        return None, document, diagnose(document, problems)
     if agent.name != path.stem:
         message = f"`agent.name` must be that of the file, `{path.stem}`, not `{agent.name}`"
-        fault = Problem(
+        problem = Problem(
             where=("agent", "name"), message=message, hint=f"rename the file to {agent.name}.toml"
         )
-        return None, document, complain(document, [fault])
+        return None, document, diagnose(document, [problem])
     return agent, document, []
 
 
@@ -221,7 +221,7 @@ def _check_aliases(
             name = min(shared)
             where = ("agent", "name") if name == agent.name else ("agent", "aliases")
             message = f"`{name}` is a name of `{other.name}` already"
-            return complain(
+            return diagnose(
                 document, [Problem(where=where, message=message, hint="choose another one")]
             )
     return []

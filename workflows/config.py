@@ -1,13 +1,13 @@
 """The configuration in force, made of layers; later wins.
 
-shipped `config.toml` < the user's `config.toml` < `steersman.toml` in the project folder < what was
-chosen for that folder (`folder.py`) < the file that `STEERSMAN_CONFIG` names < the workflow that is
-run < flags of the command line.
+shipped `config.toml` < the user's `config.toml` < `steersman.toml` in the project folder < the choices
+for that folder (`positions.folder_file`) < the file that `STEERSMAN_CONFIG` names < the workflow that
+runs < flags of the command line.
 
 Tables are merged key by key, everything else is replaced, with two exceptions: permission rules and
 routes of a later layer are put before the earlier ones, since the first match wins; and hooks are
-added. Each layer is checked by itself on top of the shipped one, so that a fault is found even where
-a later layer hides it, and all faults of all files are told at once.
+added. Each layer is checked separately on top of the shipped one, so that a problem is found even where
+a later layer hides it, and one error reports all problems of all files.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,8 +21,8 @@ from pydantic import Field, ValidationError
 from .document import (
     Diagnostic,
     Document,
-    complain,
     config_error,
+    diagnose,
     is_list,
     is_table,
     known_keys,
@@ -31,7 +31,7 @@ from .document import (
 )
 from .paths import Paths
 from .positions import folder_file
-from .problem import Problem, Where, dotted, faults_of
+from .problem import Problem, Where, dotted, problems_of
 from .settings import AgentSettings, Settings
 from .suggestions import DEFAULT_TABLE, suggest
 from .trust import PROJECT_FILE, is_trusted, withhold
@@ -78,7 +78,7 @@ def load(
     """Read all layers for a session in `folder`; `overrides` are flags, by dotted key.
 
     `workflow` is what a workflow's file says for the configuration while it runs. Raises one
-    `ConfigError` that tells every fault of every file.
+    `ConfigError` that reports every problem of every file.
     """
     config, diagnostics = try_load(paths, folder, environ, overrides, workflow)
     if config is None or diagnostics:
@@ -93,7 +93,7 @@ def try_load(
     overrides: Mapping[str, Any] | None = None,
     workflow: Document | None = None,
 ) -> tuple[Config | None, list[Diagnostic]]:
-    """Read all layers as `load` does, and return them as far as possible, with every fault."""
+    """Read all layers as `load` does, and return them as far as possible, with every problem."""
     project = folder / PROJECT_FILE
     chosen = folder_file(paths, folder)
     files = [path for path in (paths.config_file, project, chosen) if path.exists()]
@@ -113,7 +113,7 @@ def try_load(
 
 
 def check_project(file: Path) -> Document:
-    """Read a project's file alone and check it. Raises one `ConfigError` for all its faults."""
+    """Read a project's file alone and check it. Raises one `ConfigError` for all its problems."""
     layers, diagnostics = _read_layers([file], None, {})
     if diagnostics:
         raise config_error(diagnostics)
@@ -199,8 +199,8 @@ def check_layer(layer: Document, known: Sequence[Where] = ()) -> list[Diagnostic
         Settings.model_validate(merged)
     except ValidationError as error:
         known = (*known, *known_keys(Settings))
-        faults = [meant for fault in faults_of(error) for meant in suggest(fault, known)]
-        return complain(layer, faults)
+        problems = [meant for problem in problems_of(error) for meant in suggest(problem, known)]
+        return diagnose(layer, problems)
     if "route" not in layer.data:
         return []
     from .routing import check_words
@@ -212,7 +212,7 @@ def _settings(merged: dict[str, Any]) -> Settings:
     try:
         return Settings.model_validate(merged)
     except ValidationError as error:
-        raise config_error(complain(Document(file=SHIPPED), faults_of(error))) from error
+        raise config_error(diagnose(Document(file=SHIPPED), problems_of(error))) from error
 
 
 def _merge_layers(layers: list[Document]) -> tuple[dict[str, Any], dict[Where, Document]]:
@@ -259,7 +259,7 @@ def _check_names(settings: Settings, setters: dict[Where, Document]) -> list[Dia
         if used not in known:
             hint = f"known: {', '.join(known)}" if known else f"add a table `[{noun}s.{used}]`"
             message = f"`{dotted(where)}` names the {noun} `{used}`, which is not there"
-            diagnostics += complain(
+            diagnostics += diagnose(
                 setters[where], [Problem(where=where, message=message, hint=hint)]
             )
     return diagnostics
@@ -268,14 +268,14 @@ def _check_names(settings: Settings, setters: dict[Where, Document]) -> list[Dia
 def _check_routes(
     settings: Settings, layers: list[Document], setters: dict[Where, Document]
 ) -> list[Diagnostic]:
-    """Prove the routing tables in force, if anybody changed them."""
+    """Prove the routing tables in force, unless they are the shipped ones."""
     routing = settings.routing
     if routing.table == DEFAULT_TABLE and not settings.route:
         return []
     from .routing import compose, refusals
 
-    if not routing.unsafe and (faults := refusals(routing.table)):
-        return complain(setters["routing", "table"], faults)
+    if not routing.unsafe and (problems := refusals(routing.table)):
+        return diagnose(setters["routing", "table"], problems)
     origins = [
         (layer, number)
         for layer in reversed(layers)

@@ -1,4 +1,4 @@
-"""A TOML file that people write, and how its faults are shown: place, source line, next step."""
+"""A TOML file that people write, and how its problems are shown: position, source line, next step."""
 
 import re
 import tomllib
@@ -14,10 +14,10 @@ from ..machines.value import Value
 from .positions import locate
 from .problem import SECRET, Problem, Where
 
-# The ground of all that people declare in TOML: models that take only what they know --------------
+# The base of everything that is declared in TOML --------------------------------------------------
 # Nothing is converted on the way in, except a TOML array into a tuple and a whole number into a float,
-# and an unknown key is a fault. What is wrong is said by `fault.faults_of`. Building is put off until
-# the first use, so that only the outermost model of a file is ever built.
+# and an unknown key is a problem. `problem.problems_of` reports what is wrong. Building is deferred to
+# the first use, so that only the outermost model of a file is built.
 
 
 Item = TypeVar("Item")
@@ -47,7 +47,7 @@ def known_keys(kind: Any, where: Where = ()) -> Iterator[Where]:
 class Document(Value, eq=False):
     """A parsed file; `file` is its path, or what else to call it where there is no text.
 
-    `content` is the file as it was read, for whoever must know that exactly this was meant.
+    `content` is the file as it was read; trust in a project's file is trust in these bytes.
     """
 
     file: str
@@ -57,16 +57,16 @@ class Document(Value, eq=False):
 
 
 class Diagnostic(Value):
-    """A fault in a document, with its line and column (from 1; 0 where there is no text)."""
+    """A problem in a document, with its line and column (from 1; 0 where there is no text)."""
 
     document: Document
-    fault: Problem
+    problem: Problem
     line: int = 0
     column: int = 0
 
 
 def read_document(path: Path) -> tuple[Document, list[Diagnostic]]:
-    """Read and parse a file; if it can't be, the document is empty and there is a complaint."""
+    """Read and parse a file; if it can't be, the document is empty and there is a diagnostic."""
     try:
         if not path.is_file():
             raise OSError("it is not a regular file" if path.exists() else "it is not there")
@@ -74,10 +74,10 @@ def read_document(path: Path) -> tuple[Document, list[Diagnostic]]:
     except OSError as error:
         document = Document(file=str(path))
         reason = error.strerror or str(error)
-        fault = Problem(
+        problem = Problem(
             where=(), message=f"the file can't be read: {reason}", hint="correct the path"
         )
-        return document, [Diagnostic(document=document, fault=fault)]
+        return document, [Diagnostic(document=document, problem=problem)]
 
 
 def parse_document(file: str, content: bytes) -> tuple[Document, list[Diagnostic]]:
@@ -91,7 +91,7 @@ def parse_document(file: str, content: bytes) -> tuple[Document, list[Diagnostic
         return document, [
             Diagnostic(
                 document=document,
-                fault=Problem(where=(), message="the text is not UTF-8"),
+                problem=Problem(where=(), message="the text is not UTF-8"),
                 line=line,
                 column=column,
             )
@@ -100,7 +100,7 @@ def parse_document(file: str, content: bytes) -> tuple[Document, list[Diagnostic
     try:
         return Document(file=file, text=text, content=content, data=tomllib.loads(text)), []
     except tomllib.TOMLDecodeError as error:
-        return _syntax_complaint(Document(file=file, text=text), str(error))
+        return _syntax_diagnostic(Document(file=file, text=text), str(error))
 
 
 def is_table(value: object) -> TypeGuard[dict[str, Any]]:
@@ -113,16 +113,16 @@ def is_list(value: object) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
 
-def complain(document: Document, faults: Iterable[Problem]) -> list[Diagnostic]:
-    """Give each fault its place, in the order of the text."""
-    faults = list(faults)
-    if not faults or not document.text:
-        return [Diagnostic(document=document, fault=fault) for fault in faults]
-    places = locate(document.text)
+def diagnose(document: Document, problems: Iterable[Problem]) -> list[Diagnostic]:
+    """Give each problem its position, in the order of the text."""
+    problems = list(problems)
+    if not problems or not document.text:
+        return [Diagnostic(document=document, problem=problem) for problem in problems]
+    positions = locate(document.text)
     found: list[Diagnostic] = []
-    for fault in faults:
-        line, column = places.find(fault.where, fault.at_value)
-        found.append(Diagnostic(document=document, fault=fault, line=line, column=column))
+    for problem in problems:
+        line, column = positions.find(problem.where, problem.at_value)
+        found.append(Diagnostic(document=document, problem=problem, line=line, column=column))
     return sorted(found, key=lambda diagnostic: (diagnostic.line, diagnostic.column))
 
 
@@ -131,11 +131,11 @@ def tell(diagnostic: Diagnostic, grade: str = "") -> str:
 
     `grade` goes before the message, as in `warning: `.
     """
-    return f"{_place(diagnostic)}{grade}{_block(diagnostic)}"
+    return f"{_position(diagnostic)}{grade}{_block(diagnostic)}"
 
 
 def config_error(diagnostics: list[Diagnostic]) -> ConfigError:
-    """Make one error of all complaints; its place is that of the first."""
+    """Make one error of all diagnostics; its position is that of the first."""
     first, *others = diagnostics
     blocks = [_block(first)]
     blocks += [tell(other) for other in others]
@@ -144,19 +144,19 @@ def config_error(diagnostics: list[Diagnostic]) -> ConfigError:
     )
 
 
-def _place(diagnostic: Diagnostic) -> str:
+def _position(diagnostic: Diagnostic) -> str:
     file, line = diagnostic.document.file, diagnostic.line
     return f"{file}:{line}:{diagnostic.column}: " if line else f"{file}: "
 
 
 def _block(diagnostic: Diagnostic) -> str:
-    lines = [diagnostic.fault.message]
+    lines = [diagnostic.problem.message]
     if diagnostic.line and diagnostic.document.text:
         source = diagnostic.document.text.split("\n")[diagnostic.line - 1]
         lines.append(f"  {diagnostic.line:>4} | {_printable(source)}")
         lines.append(f"       | {' ' * min(diagnostic.column - 1, 100)}^")
-    if diagnostic.fault.hint:
-        lines.append(f"       {diagnostic.fault.hint}")
+    if diagnostic.problem.hint:
+        lines.append(f"       {diagnostic.problem.hint}")
     return "\n".join(lines)
 
 
@@ -168,7 +168,7 @@ def _printable(line: str) -> str:
     return line if len(line) <= 100 else f"{line[:99]}…"
 
 
-def _syntax_complaint(document: Document, said: str) -> tuple[Document, list[Diagnostic]]:
+def _syntax_diagnostic(document: Document, said: str) -> tuple[Document, list[Diagnostic]]:
     if match := re.search(r" \(at line (\d+), column (\d+)\)$", said):
         line, column = int(match[1]), int(match[2])
     else:
@@ -177,7 +177,7 @@ def _syntax_complaint(document: Document, said: str) -> tuple[Document, list[Dia
     return document, [
         Diagnostic(
             document=document,
-            fault=Problem(where=(), message=f"not valid TOML: {message}"),
+            problem=Problem(where=(), message=f"not valid TOML: {message}"),
             line=line,
             column=column,
         )

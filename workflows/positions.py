@@ -1,7 +1,7 @@
-"""Where in a TOML text each key and each value stands.
+"""The positions of keys and values in a TOML text, and the file with the choices for a folder.
 
-The standard library's parser has checked the text before and keeps no positions; this scanner walks
-the same text once more and writes them down. It trusts the syntax, so it can stay small.
+The standard library's parser has checked the text and keeps no positions; this scanner reads the same
+text again and records them. It trusts the syntax, so it can stay small.
 """
 
 import hashlib
@@ -18,13 +18,13 @@ from ..machines.value import Value
 from .paths import Paths, write_private
 from .problem import Where
 
-# What a person chose for one folder, without writing into it --------------------------------------
+# The choices for a folder -------------------------------------------------------------------------
 # One small file per folder in the state folder, as for trust. It is a layer of the configuration:
 # after the project's own file, before the one that `STEERSMAN_CONFIG` names.
 
 
 def folder_file(paths: Paths, folder: Path) -> Path:
-    """Return where the choices for a folder are, if there are any."""
+    """Return the path of the file with the choices for a folder."""
     name = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()
     return paths.state / "folders" / f"{name}.toml"
 
@@ -38,6 +38,9 @@ def choose_for_folder(paths: Paths, folder: Path, choice: dict[str, Any]) -> Pat
     text = head.replace("\r", " ") if "\n" not in head[:-1] else ""
     write_private(file, (text + tomli_w.dumps(choice)).encode("utf-8", "backslashreplace"))
     return file
+
+
+# Positions ----------------------------------------------------------------------------------------
 
 
 _BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
@@ -57,7 +60,7 @@ Spot = tuple[int, int]
 class Positions(Value):
     """Line and column, both from 1, of each key and each value, by path.
 
-    A list's items have a number in their path; a table made by `[a.b]` has the places of its name.
+    A list's items have a number in their path; a table made by `[a.b]` has the position of its name.
     """
 
     keys: dict[Where, Spot] = field(default_factory=dict[Where, Spot])
@@ -75,7 +78,7 @@ class Positions(Value):
 
 
 def locate(text: str) -> Positions:
-    """Find all places in a text that `tomllib` accepts."""
+    """Find all positions in a text that `tomllib` accepts."""
     scanner = _Scanner(text)
     scanner.read_document()
     return Positions(keys=scanner.keys, values=scanner.values)

@@ -1,6 +1,6 @@
-"""One thing that is wrong in a file that people write, in their words.
+"""A problem in a file that people write, as a sentence about the file.
 
-Validation is pydantic's; `faults_of` turns what it says into sentences about the file.
+Validation is pydantic's; `problems_of` translates its errors.
 """
 
 import json
@@ -30,9 +30,9 @@ _EXPECTED = {
 
 
 class Problem(Value):
-    """One thing that is wrong; `where` is its path and `hint` the next step.
+    """A mistake in a file; `where` is its path and `hint` the next step.
 
-    `at_value` tells whether to point at the value or at the key. An unknown key brings its `value`.
+    `at_value`: point at the value, not at the key. An unknown key carries its `value`.
     """
 
     where: Where
@@ -44,26 +44,26 @@ class Problem(Value):
 
 
 class UnknownWord(ValueError):
-    """A word that is none of the known ones; a validator raises it, and a fault names the nearest."""
+    """Raised by a validator for a word that is not known; the problem's hint is the nearest one."""
 
     def __init__(self, word: str, known: tuple[str, ...]) -> None:
         super().__init__(f"`{word}` is not known")
         self.known = known
 
 
-def faults_of(error: ValidationError) -> list[Problem]:
-    """Translate everything that pydantic found; a list with a wrong item is not called empty."""
+def problems_of(error: ValidationError) -> list[Problem]:
+    """Translate all errors of pydantic; a list with a wrong item is not reported as empty."""
     found = error.errors(include_url=False)
-    begun = {fault["loc"][:length] for fault in found for length in range(len(fault["loc"]))}
+    prefixes = {error["loc"][:length] for error in found for length in range(len(error["loc"]))}
     return [
-        _translate(fault)
-        for fault in found
-        if fault["type"] != "too_short" or fault["loc"] not in begun
+        _translate(error)
+        for error in found
+        if error["type"] != "too_short" or error["loc"] not in prefixes
     ]
 
 
 def dotted(where: Where) -> str:
-    """Write a path as people do: `permissions.rules[0].tool`."""
+    """Write a path as in TOML: `permissions.rules[0].tool`."""
     text = ""
     for part in where:
         if isinstance(part, int):

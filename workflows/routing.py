@@ -24,18 +24,18 @@ from .document import (
     Diagnostic,
     Document,
     Several,
-    complain,
     config_error,
+    diagnose,
     is_list,
     known_keys,
     read_document,
 )
-from .problem import Problem, faults_of
+from .problem import Problem, problems_of
 from .settings import Settings
 from .suggestions import DEFAULT_TABLE, OneOf, OneOrMany, UserName, suggest, table_names
 from .table_file import named_table, read_table
 
-# `[[route]]`: a route of one's own, as it stands in a configuration or a workflow file ------------
+# `[[route]]`: a custom route in a configuration or a workflow file --------------------------------
 #     [[route]]
 #     name = "talk-through"
 #     message = "converse"
@@ -43,14 +43,14 @@ from .table_file import named_table, read_table
 #     deliver = [{ to = "children.active", as = "steer" }]
 #     ack = "steered_child"
 #
-# What it means is `machines/custom_routes.py`'s business; here its words are checked.
+# `machines/custom_routes.py` defines what it means; here its words are checked.
 
 
 Words = tuple[str, ...]
 
 
 class RouteWhen(Declaration, frozen=True):
-    """What a route is narrowed to; what is left out may be anything."""
+    """The conditions of a route; a missing one matches everything."""
 
     session: Annotated[Words, OneOrMany(tuple(Situation))] = ()
     busy: Annotated[Words, OneOrMany(tuple(BusyMode))] = ()
@@ -59,7 +59,7 @@ class RouteWhen(Declaration, frozen=True):
 
 
 class RouteOutcomeTable(Declaration, frozen=True):
-    """Who gets what."""
+    """A target of a route, and what it receives."""
 
     to: Annotated[Words, OneOrMany(tuple(TARGETS))]
     what: Annotated[str, OneOf(GIFTS), Field(alias="as")]
@@ -77,31 +77,31 @@ class Route(Declaration, frozen=True):
     why: str = ""
 
     def override(self) -> Override:
-        """Return it in the words of the tables."""
+        """Return the route in the words of the tables."""
         names = {"session": "situation"}
         narrowed = {names.get(name, name): words for name, words in self.when if words}
-        gifts = tuple(RouteOutcome(to=gift.to, what=gift.what) for gift in self.deliver)
+        outcomes = tuple(RouteOutcome(to=row.to, what=row.what) for row in self.deliver)
         return Override(
             name=self.name,
             message=self.message,
             causes=self.cause,
             when=narrowed,
-            deliver=gifts,
+            deliver=outcomes,
             ack=self.ack,
             why=self.why,
         )
 
 
 Origin = tuple[Document, int]
-"""The file that a route stands in, and its number there."""
+"""The file of a route, and its number there."""
 
 
 Declared = Mapping[str, Any]
-"""A route as it stands in a file."""
+"""A route as written in a file."""
 
 
 class RouteFile(Declaration, frozen=True, extra="ignore"):
-    """A file of which only the routes are looked at."""
+    """A file of which only the routes are read."""
 
     route: Several[Route] = ()
 
@@ -118,8 +118,8 @@ def check_words(document: Document) -> list[Diagnostic]:
         RouteFile.model_validate(document.data)
     except ValidationError as error:
         known = tuple(known_keys(RouteFile))
-        faults = [meant for fault in faults_of(error) for meant in suggest(fault, known)]
-        return complain(document, faults)
+        problems = [meant for problem in problems_of(error) for meant in suggest(problem, known)]
+        return diagnose(document, problems)
     return []
 
 
@@ -138,14 +138,13 @@ def compose(
     if not routes:
         return base, []
     overrides = _overrides(routes)
-    diagnostics = list(_misfits_of_each_file(base, overrides, origins))
+    diagnostics = list(_invalid_routes_of_each_file(base, overrides, origins))
     if diagnostics:
         return base, diagnostics
     result, invalid_routes = put_in_front(base, overrides)
-    # A misfit without a key is a route hidden by a route of another file, which is allowed.
-    faults = [invalid_route for invalid_route in invalid_routes if invalid_route.key]
-    for invalid_route in faults:
-        diagnostics += _complain(
+    # An invalid route without a key is a route hidden by a route of another file, which is allowed.
+    for invalid_route in (route for route in invalid_routes if route.key):
+        diagnostics += _diagnose_route(
             origins[invalid_route.route], invalid_route.key, invalid_route.message
         )
     known = {
@@ -158,36 +157,36 @@ def compose(
         name = overrides[number].name
         place = "" if f"`{name}`" in fault.where else f" ({fault.where})"
         message = f"route `{name}`: {rule_broken(fault)}{place}"
-        diagnostics += _complain(origins[number], "name", message, _hint(fault))
+        diagnostics += _diagnose_route(origins[number], "name", message, _hint(fault))
     return result, diagnostics
 
 
-def _misfits_of_each_file(
+def _invalid_routes_of_each_file(
     base: Routes, overrides: Sequence[Override], origins: Sequence[Origin]
 ) -> Iterable[Diagnostic]:
     for document in dict.fromkeys(document for document, _ in origins):
         numbers = [n for n, origin in enumerate(origins) if origin[0] is document]
         _, invalid_routes = put_in_front(base, [overrides[n] for n in numbers])
         for invalid_route in invalid_routes:
-            yield from _complain(
+            yield from _diagnose_route(
                 origins[numbers[invalid_route.route]], invalid_route.key, invalid_route.message
             )
 
 
-def _complain(origin: Origin, key: str, message: str, hint: str = "") -> list[Diagnostic]:
+def _diagnose_route(origin: Origin, key: str, message: str, hint: str = "") -> list[Diagnostic]:
     document, number = origin
     where = ("route", number, key) if key else ("route", number)
-    return complain(document, [Problem(where=where, message=message, hint=hint)])
+    return diagnose(document, [Problem(where=where, message=message, hint=hint)])
 
 
 def _blamed(fault: machine_check.MachineFault, overrides: Sequence[Override]) -> int:
-    """Find the route whose row a fault names; the first, where it names none of them."""
-    told = f"{fault.where} {fault.message}"
+    """Find the route whose row a fault names; the first one if it names none."""
+    text = f"{fault.where} {fault.message}"
     for number, override in enumerate(overrides):
         if (
-            f"`{override.name}`" in told
-            or f"`{override.name}-" in told
-            or f"`route.{override.name}`" in told
+            f"`{override.name}`" in text
+            or f"`{override.name}-" in text
+            or f"`route.{override.name}`" in text
         ):
             return number
     return 0
@@ -204,7 +203,7 @@ def _hint(fault: machine_check.MachineFault) -> str:
 
 
 def refusals(table: str) -> list[Problem]:
-    """Say why a named table is not used just like that: each rule that it breaks, an example each."""
+    """List the safety rules that a named table breaks, each with an example."""
     routes = named_table(table)
     rules: dict[str, Problem] = {}
     for fault in check_routes(routes.dispositions, routes.deliveries):
@@ -217,7 +216,7 @@ def refusals(table: str) -> list[Problem]:
 
 
 def unsafe_notice(routes: Routes) -> str:
-    """Say that tables in use break safety rules, and which; empty if they do not."""
+    """Return a notice that names the safety rules that tables in use break; empty if none."""
     faults = check_routes(routes.dispositions, routes.deliveries)
     broken = dict.fromkeys(SAFETY[fault.kind] for fault in faults if fault.kind in SAFETY)
     if not broken:
@@ -229,10 +228,10 @@ def unsafe_notice(routes: Routes) -> str:
 
 
 def routes_for(config: Settings, choice: RoutesChoice | None) -> tuple[Routes, str]:
-    """Return the tables that a session goes by, and what its start has to say of them.
+    """Return the tables of a session, and the notice about them for its start.
 
-    `choice` is what was chosen for the session, if anything was; a table that is not known here is
-    not used, and that is said. Raises `ConfigError` when the configuration's routes do not fit it.
+    `choice` is the table that was chosen for the session; an unknown table is not used, and the notice
+    says so. Raises `ConfigError` when the configuration's routes do not fit it.
     """
     routing = config.routing
     if choice is None or choice.table == routing.table:
@@ -247,8 +246,8 @@ def routes_for(config: Settings, choice: RoutesChoice | None) -> tuple[Routes, s
         return routes, f"{gone} {notice}".rstrip()
     document = Document(file="routes of the configuration")
     origins = [(document, number) for number in range(len(config.route))]
-    if not choice.may_be_unsafe and (faults := refusals(choice.table)):
-        raise config_error(complain(document, faults))
+    if not choice.may_be_unsafe and (problems := refusals(choice.table)):
+        raise config_error(diagnose(document, problems))
     routes, diagnostics = compose(
         choice.table, config.route, origins, is_unsafe=choice.may_be_unsafe
     )

@@ -1,4 +1,4 @@
-"""What a person probably meant by a key that does not exist."""
+"""Names in configuration files: valid ones, known ones, and suggestions for unknown ones."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -18,7 +18,7 @@ from pydantic import (
 from .document import is_table
 from .problem import Problem, UnknownWord, Where, dotted
 
-# Names that people give to what they declare ------------------------------------------------------
+# Names of agents, models, workflows and routes ----------------------------------------------------
 
 
 def _check_name(name: str) -> str:
@@ -30,12 +30,12 @@ def _check_name(name: str) -> str:
 UserName = Annotated[str, AfterValidator(_check_name)]
 
 
-# The names of the routing tables that are shipped; light, since every start checks one ------------
+# The shipped routing tables -----------------------------------------------------------------------
 
 
 DEFAULT_TABLE = "steersman"
 TABLES = Path(__file__).parent / "routes"
-"""Where the files of the others are."""
+"""The folder with the files of the other tables."""
 
 
 def table_names() -> tuple[str, ...]:
@@ -43,13 +43,13 @@ def table_names() -> tuple[str, ...]:
     return (DEFAULT_TABLE, *sorted(path.stem for path in TABLES.glob("*.toml")))
 
 
-# Words of the routing tables as keys of a file take them: one, or one or more, each a known one
-# What is known comes from the tables themselves, so that it is written down once.
+# Known words --------------------------------------------------------------------------------------
+# They come from the routing tables, so that each is written down once.
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """Annotates a text that is one of the known words; `prefix` begins words that anybody makes.
+    """Annotates a text that is one of the known words; `prefix` begins words that users define.
 
     `known` may grow: it is read when a word is checked.
     """
@@ -58,7 +58,7 @@ class OneOf:
     prefix: str = ""
 
     def check(self, word: str) -> str:
-        """Return the word. Raises what becomes a fault that names the nearest one."""
+        """Return the word. Raises `UnknownWord`, whose problem suggests the nearest word."""
         if word in self.known or (self.prefix and word.startswith(self.prefix)):
             return word
         raise UnknownWord(word, tuple(self.known))
@@ -74,10 +74,10 @@ class OneOf:
 
 @dataclass(frozen=True)
 class OneOrMany(OneOf):
-    """Annotates a tuple of known words; a single word may stand without brackets."""
+    """Annotates a tuple of known words; a single word needs no brackets."""
 
     def take(self, value: Any, take_list: Callable[[Any], tuple[str, ...]]) -> tuple[str, ...]:
-        """Return the one word, or what the list holds, as a tuple."""
+        """Return the single word, or the words of the list, as a tuple."""
         if isinstance(value, str):
             return (self.check(value),)
         words = take_list(value)
@@ -99,6 +99,9 @@ class OneOrMany(OneOf):
         return {"type": ["string", "array"], "anyOf": [word, words]}
 
 
+# Suggestions for unknown keys ---------------------------------------------------------------------
+
+
 ALIASES = {
     "api_key": "api_key_env",
     "approval_policy": "permissions.rules",
@@ -115,27 +118,29 @@ ALIASES = {
     "queue": "auto_queue",
     "tool_output_limit": "tools.output_limit",
 }
-"""Spellings of other programs, and ours; a key whose name alone is listed is found in any table."""
+"""Keys of other programs, with ours; a name without a table is an alias in any table."""
 
 
-def suggest(fault: Problem, known: Sequence[Where]) -> list[Problem]:
-    """Say which known key an unknown one means; a strange table is taken apart if that helps."""
-    if not fault.is_unknown:
-        return [fault]
-    known = [key for key in known if not _encloses(key, fault.where)]
+def suggest(problem: Problem, known: Sequence[Where]) -> list[Problem]:
+    """Suggest a known key for an unknown one; an unknown table is reported key by key if that helps."""
+    if not problem.is_unknown:
+        return [problem]
+    known = [key for key in known if not _encloses(key, problem.where)]
     inner = [
-        (where, key) for where in _inside(fault.where, fault.value) if (key := _other(where, known))
+        (where, key)
+        for where in _inside(problem.where, problem.value)
+        if (key := _other(where, known))
     ]
     if inner:
         return [
-            replace(fault, where=where, message=f"unknown key `{dotted(where)}`", hint=_here(key))
+            replace(problem, where=where, message=f"unknown key `{dotted(where)}`", hint=_here(key))
             for where, key in inner
         ]
-    return [replace(fault, hint=_hint(fault.where, known))]
+    return [replace(problem, hint=_hint(problem.where, known))]
 
 
 def _inside(where: Where, value: Any) -> Iterator[Where]:
-    """List the paths of a strange table's keys; none of a plain value."""
+    """List the paths of an unknown table's keys; none of a plain value."""
     if is_table(value):
         for name, item in value.items():
             yield (*where, name)
@@ -143,7 +148,7 @@ def _inside(where: Where, value: Any) -> Iterator[Where]:
 
 
 def _other(where: Where, known: Sequence[Where]) -> str:
-    """Find a key that is ours under another program's roof: `display.busy_input_mode`."""
+    """Find a known key inside another program's table: `display.busy_input_mode`."""
     if alias := ALIASES.get(dotted(where)):
         return alias
     tails = [where[start:] for start in range(1, len(where))]

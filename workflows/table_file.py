@@ -42,12 +42,12 @@ from .document import (
     Diagnostic,
     Document,
     Several,
-    complain,
     config_error,
+    diagnose,
     known_keys,
     read_document,
 )
-from .problem import Problem, faults_of
+from .problem import Problem, problems_of
 from .suggestions import DEFAULT_TABLE, TABLES, OneOf, OneOrMany, UserName, suggest, table_names
 
 _OWN_CAUSE = "route."
@@ -57,7 +57,7 @@ Words = tuple[str, ...]
 
 
 class _Row(Declaration, frozen=True):
-    """What all rows have."""
+    """The fields of every row."""
 
     name: UserName
 
@@ -80,7 +80,7 @@ class DispositionLine(_Row, frozen=True):
     doc: str = ""
 
     def row(self) -> DispositionRow:
-        """Return it in the words of the tables."""
+        """Return the row in the words of the tables."""
         when = self.when(DEFAULT_DISPOSITIONS.space)
         return DispositionRow(
             name=self.name,
@@ -101,7 +101,7 @@ class DeliveryLine(_Row, frozen=True):
     why: str = ""
 
     def row(self) -> DeliveryRow:
-        """Return it in the words of the tables."""
+        """Return the row in the words of the tables."""
         when = self.when(DEFAULT_DELIVERIES.space)
         return DeliveryRow(name=self.name, when=when, action=Delivery(self.action), why=self.why)
 
@@ -127,13 +127,13 @@ def named_table(name: str) -> Routes:
 
 
 def read_table(document: Document) -> Routes:
-    """Make a table of a parsed file. Raises one `ConfigError` that tells every fault."""
+    """Make a table of a parsed file. Raises one `ConfigError` that reports every problem."""
     try:
         declared = TableFile.model_validate(document.data)
     except ValidationError as error:
         known = tuple(known_keys(TableFile))
-        faults = [meant for fault in faults_of(error) for meant in suggest(fault, known)]
-        raise config_error(complain(document, faults)) from error
+        problems = [meant for problem in problems_of(error) for meant in suggest(problem, known)]
+        raise config_error(diagnose(document, problems)) from error
     if diagnostics := _check(document, declared):
         raise config_error(diagnostics)
     base = named_table(declared.base) if declared.base else None
@@ -160,20 +160,22 @@ def _table(shape: Table[Any], rows: list[Any], base: Table[Any] | None) -> Table
 
 
 def _check(document: Document, declared: TableFile) -> list[Diagnostic]:
-    """Find what only the whole file can tell: its base, names used twice, rows that are dead."""
-    faults: list[Problem] = []
+    """Find problems of the whole file: an unknown base, names used twice, rows that never match."""
+    problems: list[Problem] = []
     names = table_names()
     if declared.base and declared.base not in names:
         message = f"`base` names the table `{declared.base}`, which is not there"
-        faults.append(Problem(where=("base",), message=message, hint=f"known: {', '.join(names)}"))
-        return complain(document, faults)
+        problems.append(
+            Problem(where=("base",), message=message, hint=f"known: {', '.join(names)}")
+        )
+        return diagnose(document, problems)
     base = named_table(declared.base) if declared.base else None
     said = [line.row() for line in declared.disposition]
     given = [line.row() for line in declared.delivery]
     shapes = (base.dispositions, base.deliveries) if base else (None, None)
-    faults += _check_rows("disposition", said, DEFAULT_DISPOSITIONS, shapes[0])
-    faults += _check_rows("delivery", given, DEFAULT_DELIVERIES, shapes[1])
-    return complain(document, faults)
+    problems += _check_rows("disposition", said, DEFAULT_DISPOSITIONS, shapes[0])
+    problems += _check_rows("delivery", given, DEFAULT_DELIVERIES, shapes[1])
+    return diagnose(document, problems)
 
 
 def _check_rows(
@@ -182,21 +184,21 @@ def _check_rows(
     """Find names used twice, and rows that earlier ones of the file leave nothing to decide."""
     seen = {row.name for row in below.rows} if below else set[str]()
     taken = set[tuple[str, ...]]()
-    faults: list[Problem] = []
+    problems: list[Problem] = []
     for number, row in enumerate(rows):
         where = (kind, number, "name")
         if row.name in seen:
-            faults.append(
+            problems.append(
                 Problem(where=where, message=f"`{row.name}` is the name of another row already")
             )
         cases = shape.lay_out([row]).keys()
         if cases and cases <= taken:
-            faults.append(
+            problems.append(
                 Problem(where=where, message=f"`{row.name}` never decides anything: {_DEAD}")
             )
         seen.add(row.name)
         taken |= cases
-    return faults
+    return problems
 
 
 _DEAD = "earlier rows match wherever it does"

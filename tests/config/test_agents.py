@@ -73,7 +73,7 @@ def test_whose_session_end_is_a_turn(paths: Paths) -> None:
 def test_a_mistake_is_told_with_its_place(
     old: str, new: str, place: str, said: str, paths: Paths
 ) -> None:
-    """What is wrong in a definition is told with file, line, column and the nearest key."""
+    """A mistake in a definition is reported with file, line, column and the nearest key."""
     file = paths.config / "agents" / "mine.toml"
     file.write_text(GOOD.replace(old, new, 1))
     with pytest.raises(ConfigError) as caught:

@@ -1,4 +1,4 @@
-"""What a person is told about a mistake: the place, the line, and what was probably meant."""
+"""The message about a mistake: its position, its line, and a suggestion."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ ErrorOf = Callable[..., str]
 
 
 def test_all_faults_of_all_files_at_once(error_of: ErrorOf) -> None:
-    """One error tells every fault, in the order of the text, with line, column and source."""
+    """One error reports every mistake, in the order of the text, with line, column and source."""
     user = """\
         busy_input_mode = "steal"
         [auto_queue]
@@ -121,7 +121,7 @@ def test_no_suggestion_names_the_table_of_the_unknown_key(error_of: ErrorOf, tex
 def test_wrong_values_name_place_and_expectation(
     error_of: ErrorOf, text: str, place: str, message: str
 ) -> None:
-    """A wrong value is told with the place of the value and with what was expected."""
+    """A wrong value is reported with its position and the expected type."""
     error = error_of(user=text)
     assert error.startswith(f"home/config.toml:{place}: ")
     assert message in error.splitlines()[0]
@@ -141,20 +141,20 @@ def test_auto_resume_says_why(error_of: ErrorOf) -> None:
     [("a = = 1", "1:5"), ("a = 1\na = 2\n", "2:"), ("a = [1,\n2", "2:"), ("a = 1\n[[a]]\n", "2:")],
 )
 def test_syntax_faults_have_a_place(error_of: ErrorOf, text: str, place: str) -> None:
-    """What isn't TOML is told with its line."""
+    """Invalid TOML is reported with its line."""
     error = error_of(user=text)
     assert error.startswith(f"home/config.toml:{place}")
     assert "not valid TOML: " in error
 
 
 def test_a_hidden_fault_is_still_found(error_of: ErrorOf) -> None:
-    """A wrong value is told even if a later layer replaces it."""
+    """A wrong value is reported even if a later layer replaces it."""
     error = error_of(user="interrupt_at = 'never'\n", named="interrupt_at = 'now'\n")
     assert error.startswith("home/config.toml:1:16: ")
 
 
 def test_flags_are_checked_too(error_of: ErrorOf) -> None:
-    """A fault on the command line is told without a line."""
+    """A mistake on the command line is reported without a line."""
     assert error_of(flags={"busy_input_mode": "queu"}).splitlines() == [
         'command line: `busy_input_mode` must be one of `interrupt`, `steer`, `queue`, not "queu"',
         "       did you mean `queue`?",
@@ -172,7 +172,7 @@ def test_missing_named_file_is_an_error(paths: object, project: Path) -> None:
 
 
 def test_a_file_that_is_not_text(error_of: ErrorOf, project: Path) -> None:
-    """Bytes that are not UTF-8 are told with their place."""
+    """Bytes that are not UTF-8 are reported with their position."""
     (project / "steersman.toml").write_bytes(b"interrupt_at = 'now'\n# caf\xe9\n")
     assert error_of() == "project/steersman.toml:2:6: the text is not UTF-8"
 

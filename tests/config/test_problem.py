@@ -1,4 +1,4 @@
-"""How the faults of any declared file are told."""
+"""The messages about problems in any declared file."""
 
 from typing import Annotated, Any, Literal
 
@@ -7,7 +7,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from steersman.workflows.config import shipped
 from steersman.workflows.document import Declaration, Several
-from steersman.workflows.problem import Problem, dotted, faults_of, shown
+from steersman.workflows.problem import Problem, dotted, problems_of, shown
 
 
 class Part(Declaration, frozen=True):
@@ -39,7 +39,7 @@ class Whole(Declaration, frozen=True):
 
 
 @pytest.mark.parametrize(
-    ("data", "fault"),
+    ("data", "problem"),
     [
         (
             {"version": 3},
@@ -73,15 +73,15 @@ class Whole(Declaration, frozen=True):
         ),
     ],
 )
-def test_every_kind_of_fault_is_a_sentence(data: dict[str, Any], fault: Problem) -> None:
-    """Whatever a model refuses, and also what its own checks say, is told with its path."""
+def test_every_kind_of_fault_is_a_sentence(data: dict[str, Any], problem: Problem) -> None:
+    """Errors of pydantic and of a model's own validators are reported with their path."""
     with pytest.raises(ValidationError) as caught:
         Whole.model_validate(data)
-    assert faults_of(caught.value) == [fault]
+    assert problems_of(caught.value) == [problem]
 
 
 def test_what_was_declared_stays() -> None:
-    """Nobody can change settings after they were read."""
+    """Settings cannot be changed after they were read."""
     with pytest.raises(ValidationError, match="frozen"):
         setattr(shipped(), "default_agent", "judge")  # noqa: B010 - a type checker forbids the rest
 

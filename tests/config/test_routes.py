@@ -70,7 +70,7 @@ def test_a_later_layer_is_asked_first(load_with: Load, paths: Paths, project: Pa
 
 
 def test_an_untrusted_project_changes_no_route(load_with: Load, project: Path) -> None:
-    """Neither routes nor the table; the user is told."""
+    """Neither routes nor the table apply, and a notice says so."""
     text = f'[routing]\ntable = "never-cancel"\nunsafe = true\n{QUEUED}'
     config = load_with(user=THROUGH, project_file=text)
     assert rule(config) == "through"

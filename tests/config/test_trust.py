@@ -36,7 +36,7 @@ system = "Hello."
 
 
 def test_untrusted_project_only_sets_harmless_keys(load_with: Load, project: Path) -> None:
-    """Keys that start, allow or send something are left out, and the user is told which."""
+    """Keys that start, allow or send something are left out, and a notice names them."""
     config = load_with(project_file=PROJECT)
     assert (config.busy_input_mode, config.auto_queue.enabled) == ("queue", True)
     assert config.agents["assistant"].system == "Hello."

@@ -1,4 +1,4 @@
-"""Every kind of mistake in a workflow's file, and what a person is told about it.
+"""Every kind of mistake in a workflow's file, and its message.
 
 `faults/NAME.toml` has the mistake, `faults/NAME.txt` what `steersman workflow check` says; with
 `STEERSMAN_SNAPSHOTS=write` they are written anew.
@@ -29,20 +29,20 @@ NAMES = sorted(path.stem for path in FAULTS.glob("*.toml"))
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_mistake_is_told_with_its_place_and_a_hint(name: str, tmp_path: Path) -> None:
-    """All mistakes of a file are told at once, in the order of the text."""
+    """All mistakes of a file are reported at once, in the order of the text."""
     around = Surroundings(
         paths=Paths.of({"STEERSMAN_HOME": str(tmp_path)}), folder=tmp_path, environ=dict(os.environ)
     )
     checked = check_file(FAULTS / f"{name}.toml", around)
-    told = [tell(one) for one in checked.faults]
+    told = [tell(one) for one in checked.errors]
     told += [tell(one, "warning: ") for one in checked.warnings]
     text = "\n".join(told).replace(f"{FAULTS}/", "").replace(KNOWN_TOOLS, "(the tools)") + "\n"
     snapshot = FAULTS / f"{name}.txt"
     if IS_WRITING:
         snapshot.write_text(text, encoding="utf-8")
     assert text == snapshot.read_text(encoding="utf-8")
-    assert all(one.line for one in checked.faults + checked.warnings) or name == "empty"
-    assert checked.faults or name == "warnings"
+    assert all(one.line for one in checked.errors + checked.warnings) or name == "empty"
+    assert checked.errors or name == "warnings"
 
 
 def test_no_snapshot_is_left_over() -> None:

@@ -1,4 +1,4 @@
-"""Broken workflow files, many of them: whatever is in one, it is told in words."""
+"""Many broken workflow files: each is answered with sentences about the file."""
 
 import os
 import random
@@ -68,10 +68,10 @@ def test_no_file_is_answered_with_a_traceback(seed: int, tmp_path: Path) -> None
     for _ in range(MUTANTS):
         path.write_text(mutate(chance.choice(TEXTS), chance))
         checked = check_file(path, around)
-        for one in (*checked.faults, *checked.warnings):
-            assert one.fault.message
+        for one in (*checked.errors, *checked.warnings):
+            assert one.problem.message
             assert "Traceback" not in tell(one)
-        if not checked.faults:
+        if not checked.errors:
             assert checked.spec is not None
             sound += 1
             plan = plan_of(checked.spec, checked.spec.variables)
@@ -88,5 +88,5 @@ def test_no_bytes_are_answered_with_a_traceback(content: bytes, tmp_path: Path) 
     )
     path = tmp_path / "job.toml"
     path.write_bytes(content)
-    assert all(tell(one) for one in check_file(path, around).faults)
-    assert check_file(tmp_path, around).faults, "a folder is no file"
+    assert all(tell(one) for one in check_file(path, around).errors)
+    assert check_file(tmp_path, around).errors, "a folder is no file"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steersman.workflows.flow.graph import ancestors, find_cycle, levels, order_faults, waits_for
+from steersman.workflows.flow.graph import ancestors, find_cycle, levels, order_problems, waits_for
 from steersman.workflows.flow.plan import plan_of
 from steersman.workflows.flow.spec import RunAction, StepSpec, WorkflowSpec
 
@@ -70,7 +70,7 @@ def test_a_circle_is_found_exactly_when_there_is_one(needs: Needs) -> None:
         StepSpec(id=name, number=n, action=RunAction(words=("true",)), needs=needs[name])
         for n, name in enumerate(needs)
     ]
-    assert bool(list(order_faults(steps))) == bool(cycle)
+    assert bool(list(order_problems(steps))) == bool(cycle)
 
 
 @given(any_needs())

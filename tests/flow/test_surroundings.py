@@ -105,7 +105,7 @@ def test_what_is_shipped_is_sound(around: Surroundings) -> None:
     assert [one.name for one in shipped] == ["codemod", "fix-tests", "research", "review"]
     for one in shipped:
         checked = check_file(one.path, around)
-        assert [tell(fault) for fault in (*checked.faults, *checked.warnings)] == []
+        assert [tell(fault) for fault in (*checked.errors, *checked.warnings)] == []
         assert checked.spec is not None
         assert checked.spec.name == one.name
         assert one.description
@@ -186,12 +186,12 @@ def test_workflows_in_workflows_are_found_beside_their_own_file(around: Surround
     inner = '[[step]]\nid = "next"\nworkflow = "./{}.toml"\n'
     for name, following in (("one", "two"), ("two", "three"), ("three", "one")):
         (around.folder / f"{name}.toml").write_text("[workflow]\n" + inner.format(following))
-    faults = check_file(around.folder / "one.toml", around).faults
-    assert [one.fault.message for one in faults] == [
+    faults = check_file(around.folder / "one.toml", around).errors
+    assert [one.problem.message for one in faults] == [
         "workflows include each other: `one.toml` runs `two.toml` runs `three.toml` runs `one.toml`"
     ]
     (around.folder / "three.toml").write_text(f"[workflow]\n{STEP}")
-    assert check_file(around.folder / "one.toml", around).faults == ()
+    assert check_file(around.folder / "one.toml", around).errors == ()
     spec = load_workflow(around.folder / "one.toml")
     assert included_file(spec, "./two.toml", around.paths) == around.folder / "two.toml"
     assert included_file(spec, "codemod", around.paths).parent.name == "library"
@@ -204,6 +204,6 @@ def test_workflows_in_workflows_come_to_an_end(around: Surroundings) -> None:
         steps = "".join(inner.format(one, f"w{number + 1}") for one in range(20))
         (around.folder / f"w{number}.toml").write_text("[workflow]\n" + steps)
     (around.folder / "w9.toml").write_text(f"[workflow]\n{STEP}")
-    assert check_file(around.folder / "w3.toml", around).faults == ()
-    faults = check_file(around.folder / "w0.toml", around).faults
-    assert {one.fault.message for one in faults} == {"workflows are nested more than 8 deep"}
+    assert check_file(around.folder / "w3.toml", around).errors == ()
+    faults = check_file(around.folder / "w0.toml", around).errors
+    assert {one.problem.message for one in faults} == {"workflows are nested more than 8 deep"}

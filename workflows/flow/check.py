@@ -1,6 +1,6 @@
 """All that is wrong with a workflow before it runs, here and now: in its file, and around it.
 
-Faults stop a run; warnings are about what is probably not meant.
+Errors stop a run; warnings are about what is probably not meant.
 """
 
 import os
@@ -12,10 +12,10 @@ from pathlib import Path
 from ...machines.errors import TemplateError
 from ...machines.value import Value
 from ..config import Config, try_load
-from ..document import Diagnostic, Document, complain, config_error, read_document
+from ..document import Diagnostic, Document, config_error, diagnose, read_document
 from ..paths import Paths
 from ..problem import Problem, Where
-from .inclusion import inclusion_faults, with_included
+from .inclusion import inclusion_problems, with_included
 from .reading import read_workflow, settings_layer
 from .scope import TemplateUse
 from .spec import AgentAction, JudgeAction, Kind, RunAction, StepSpec, WorkflowSpec
@@ -101,7 +101,7 @@ def crowd_doubts(spec: WorkflowSpec, most: int) -> Iterator[Problem]:
 
 
 def _unreachable(steps: Sequence[StepSpec], uses: Sequence[TemplateUse]) -> Iterator[Problem]:
-    fixed = {use.slot.where for use in uses if not use.references and not use.faults}
+    fixed = {use.slot.where for use in uses if not use.references and not use.problems}
     for step in steps:
         where = ("step", step.number, "when")
         if step.when and where in fixed and not _may_hold(step.when):
@@ -133,7 +133,7 @@ class Checked(Value):
     document: Document
     spec: WorkflowSpec | None
     config: Config | None
-    faults: tuple[Diagnostic, ...]
+    errors: tuple[Diagnostic, ...]
     warnings: tuple[Diagnostic, ...]
 
 
@@ -142,15 +142,15 @@ def check_file(path: Path, around: Surroundings) -> Checked:
     document, unreadable = read_document(path)
     if unreadable:
         return Checked(
-            document=document, spec=None, config=None, faults=tuple(unreadable), warnings=()
+            document=document, spec=None, config=None, errors=tuple(unreadable), warnings=()
         )
     reading = read_workflow(document)
     spec, diagnostics = reading.spec, [*reading.diagnostics]
     layer = with_included(settings_layer(document), spec, around.paths)
     config, of_config = try_load(around.paths, around.folder, around.environ, workflow=layer)
     diagnostics += of_config
-    faults = [*_agent_faults(spec, config), *inclusion_faults(spec, around.paths)]
-    diagnostics += complain(document, faults)
+    problems = [*_agent_problems(spec, config), *inclusion_problems(spec, around.paths)]
+    diagnostics += diagnose(document, problems)
     warnings = [*program_doubts(spec, around.folder, around.environ)]
     warnings += crowd_doubts(spec, config.delegation.max_children) if config is not None else ()
     if not diagnostics:  # otherwise what is not used may well be what is misspelt
@@ -160,24 +160,24 @@ def check_file(path: Path, around: Surroundings) -> Checked:
         document=document,
         spec=spec,
         config=config,
-        faults=found,
-        warnings=tuple(complain(document, warnings)),
+        errors=found,
+        warnings=tuple(diagnose(document, warnings)),
     )
 
 
 def checked_workflow(path: Path, around: Surroundings) -> tuple[WorkflowSpec, Config]:
     """Return a workflow that may run, and the configuration it runs with.
 
-    Raises one `ConfigError` that tells every fault.
+    Raises one `ConfigError` that reports every problem.
     """
     checked = check_file(path, around)
-    if checked.faults or checked.spec is None or checked.config is None:
-        raise config_error(list(checked.faults))
+    if checked.errors or checked.spec is None or checked.config is None:
+        raise config_error(list(checked.errors))
     return checked.spec, checked.config
 
 
 def _unique(diagnostics: list[Diagnostic], file: str) -> tuple[Diagnostic, ...]:
-    """Tell each fault once, those of the workflow itself first, in the order of the text."""
+    """Report each problem once, those of the workflow itself first, in the order of the text."""
     found: dict[tuple[str, int, int, str], Diagnostic] = {}
     for diagnostic in diagnostics:
         found.setdefault(
@@ -185,7 +185,7 @@ def _unique(diagnostics: list[Diagnostic], file: str) -> tuple[Diagnostic, ...]:
                 diagnostic.document.file,
                 diagnostic.line,
                 diagnostic.column,
-                diagnostic.fault.message,
+                diagnostic.problem.message,
             ),
             diagnostic,
         )
@@ -194,10 +194,10 @@ def _unique(diagnostics: list[Diagnostic], file: str) -> tuple[Diagnostic, ...]:
     )
 
 
-def _agent_faults(spec: WorkflowSpec, config: Config | None) -> Iterator[Problem]:
+def _agent_problems(spec: WorkflowSpec, config: Config | None) -> Iterator[Problem]:
     """Find agents that are not declared."""
     if config is None:
-        return  # its own faults are reported elsewhere
+        return  # its own problems are reported elsewhere
     for step in spec.steps:
         name, key = _agent_of(step)
         if name and name not in config.agents:

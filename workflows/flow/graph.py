@@ -91,7 +91,7 @@ def levels(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
     return found
 
 
-def order_faults(
+def order_problems(
     steps: Sequence[StepSpec], broken: frozenset[str] = frozenset()
 ) -> Iterator[Problem]:
     """Find ids that two steps have, needs that are not there, and circles.
@@ -109,14 +109,14 @@ def order_faults(
             )
         first.setdefault(step.id, step)
     for step in steps:
-        yield from _needs_faults(step, first, broken)
+        yield from _needs_problems(step, first, broken)
     known = {name: [need for need in step.needs if need in first] for name, step in first.items()}
     while cycle := find_cycle(known):
-        yield _cycle_fault(cycle, first)
+        yield _cycle_problem(cycle, first)
         known = {name: [n for n in needs if n not in cycle] for name, needs in known.items()}
 
 
-def _needs_faults(
+def _needs_problems(
     step: StepSpec, steps: Mapping[str, StepSpec], broken: frozenset[str]
 ) -> Iterator[Problem]:
     from difflib import get_close_matches
@@ -149,7 +149,7 @@ def _listed(names: Mapping[str, object]) -> str:
     return listed + (", …" if len(names) > 8 else "")
 
 
-def _cycle_fault(cycle: list[str], steps: Mapping[str, StepSpec]) -> Problem:
+def _cycle_problem(cycle: list[str], steps: Mapping[str, StepSpec]) -> Problem:
     begin = min(range(len(cycle) - 1), key=lambda at: steps[cycle[at]].number)
     names = [*cycle[begin:-1], *cycle[: begin + 1]]
     step = steps[names[0]]

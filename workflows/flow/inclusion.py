@@ -27,7 +27,7 @@ def included_file(spec: WorkflowSpec, name: str, paths: Paths) -> Path:
 def with_included(layer: Document, spec: WorkflowSpec, paths: Paths) -> Document:
     """Add the agents and models that included files declare to what a workflow's own file says.
 
-    What is nearer to the run wins. Files that are not there or wrong are told by `inclusion_faults`.
+    What is nearer to the run wins. `inclusion_problems` reports files that are missing or wrong.
     """
     data: dict[str, Any] = dict(layer.data)
     for document in _below(spec, paths, set()):
@@ -55,18 +55,18 @@ def _below(spec: WorkflowSpec, paths: Paths, seen: set[Path]) -> Iterator[Docume
         yield from _below(inner, paths, seen)
 
 
-def inclusion_faults(spec: WorkflowSpec, paths: Paths) -> Iterator[Problem]:
+def inclusion_problems(spec: WorkflowSpec, paths: Paths) -> Iterator[Problem]:
     """Find steps whose workflow is not there, is wrong, or comes back to where it began."""
     above = (Path(spec.folder, Path(spec.file).name).resolve(),)
     fine: set[Path] = set()
     for step in spec.steps:
         if isinstance(step.action, WorkflowAction):
-            if message := _fault_in(spec, step, step.action, paths, above, fine):
+            if message := _problem_in(spec, step, step.action, paths, above, fine):
                 where = ("step", step.number, "workflow")
                 yield Problem(where=where, message=message[0], hint=message[1])
 
 
-def _fault_in(
+def _problem_in(
     spec: WorkflowSpec,
     step: StepSpec,
     action: WorkflowAction,
@@ -104,7 +104,7 @@ def _fault_in(
         return f"workflows are nested more than {_DEPTH} deep", hint
     for inner_step in inner.steps if path.resolve() not in fine else ():
         if isinstance(inner_step.action, WorkflowAction):
-            if found := _fault_in(inner, inner_step, inner_step.action, paths, files, fine):
+            if found := _problem_in(inner, inner_step, inner_step.action, paths, files, fine):
                 return found
     fine.add(path.resolve())
     return None

@@ -19,17 +19,17 @@ from ..config import check_layer
 from ..document import (
     Diagnostic,
     Document,
-    complain,
     config_error,
+    diagnose,
     is_list,
     is_table,
     known_keys,
     parse_document,
     read_document,
 )
-from ..problem import Problem, Where, dotted, faults_of, shown
+from ..problem import Problem, Where, dotted, problems_of, shown
 from ..suggestions import suggest
-from .graph import order_faults
+from .graph import order_problems
 from .scope import (
     TemplatePlace,
     TemplateUse,
@@ -37,7 +37,7 @@ from .scope import (
     only_path,
     read_templates,
     slots_of,
-    use_faults,
+    use_problems,
 )
 from .spec import (
     Action,
@@ -57,7 +57,7 @@ from .spec import (
 from .template import is_template, parse_expression
 from .workflow_file import ACTION_KEYS, GoalLine, StepLine, WorkflowFile, WorkflowLine
 
-# What is sound in a file that has faults, so that the rest of it can be checked as well -----------
+# What is sound in a file that has problems, so that the rest of it can be checked as well -----------
 
 
 class Salvaged(Value):
@@ -252,10 +252,10 @@ def _odds(line: StepLine, number: int) -> Iterator[Problem]:
         commands.append(((*where, "run"), line.run))
     for at, gate in enumerate(line.goal.gates if line.goal else ()):
         commands.append(((*where, "goal", "gates", at), gate))
-    yield from _shell_faults(commands)
+    yield from _shell_problems(commands)
 
 
-def _shell_faults(commands: list[tuple[Where, tuple[str, ...]]]) -> Iterator[Problem]:
+def _shell_problems(commands: list[tuple[Where, tuple[str, ...]]]) -> Iterator[Problem]:
     for where, words in commands:
         if not (place := _shell_text(words)):
             continue
@@ -311,23 +311,23 @@ _WAYS: Final = {
 }
 
 
-def translated(fault: Problem) -> Problem:
-    """Give a fault of a step the hint that helps who knows another program's words for it."""
-    if fault.where[:1] != ("step",) or len(fault.where) != 3:
-        return fault
-    key = str(fault.where[2])
-    if fault.is_unknown and key in _KEYS:
-        meant = (*fault.where[:-1], _KEYS[key])
-        return replace(fault, hint=f"did you mean `{dotted(meant)}`?")
-    if not fault.is_unknown and key in _WAYS and " must be " in fault.message:
-        return replace(fault, hint=_WAYS[key])
-    return fault
+def translated(problem: Problem) -> Problem:
+    """Give a problem of a step the hint that helps who knows another program's words for it."""
+    if problem.where[:1] != ("step",) or len(problem.where) != 3:
+        return problem
+    key = str(problem.where[2])
+    if problem.is_unknown and key in _KEYS:
+        meant = (*problem.where[:-1], _KEYS[key])
+        return replace(problem, hint=f"did you mean `{dotted(meant)}`?")
+    if not problem.is_unknown and key in _WAYS and " must be " in problem.message:
+        return replace(problem, hint=_WAYS[key])
+    return problem
 
 
 # Whether what a `for_each` goes through can be a list ---------------------------------------------
 
 
-def item_faults(spec: WorkflowSpec) -> Iterator[Problem]:
+def item_problems(spec: WorkflowSpec) -> Iterator[Problem]:
     """Find a `for_each` that names something which is never a list."""
     steps = {step.id: step for step in spec.steps}
     for step in spec.steps:
@@ -344,7 +344,7 @@ def item_faults(spec: WorkflowSpec) -> Iterator[Problem]:
                 yield from _output(step, steps[name])
             case ("steps", name) if name in steps:
                 message = f"`for_each` goes through `steps.{name}`, which is a table"
-                yield _fault(step, message, f"did you mean `steps.{name}.output`?")
+                yield _problem(step, message, f"did you mean `steps.{name}.output`?")
             case _:  # it may be a list: only the run can tell
                 continue
 
@@ -352,7 +352,7 @@ def item_faults(spec: WorkflowSpec) -> Iterator[Problem]:
 def _variable(step: StepSpec, name: str, spec: WorkflowSpec) -> Iterator[Problem]:
     if not isinstance(spec.variables.get(name, ""), list):
         message = f"`for_each` goes through `vars.{name}`, which is no list"
-        yield _fault(step, message, f'give it a list: `{name} = ["…"]`, or `vars.{name}.split()`')
+        yield _problem(step, message, f'give it a list: `{name} = ["…"]`, or `vars.{name}.split()`')
 
 
 def _output(step: StepSpec, source: StepSpec) -> Iterator[Problem]:
@@ -363,15 +363,15 @@ def _output(step: StepSpec, source: StepSpec) -> Iterator[Problem]:
         hint = f'add `output = "lines"` to step `{source.id}`, for one item a line'
         if source.kind in (Kind.JUDGE, Kind.ASK):
             hint = "use a step that makes a list"
-        yield _fault(step, message, hint)
+        yield _problem(step, message, hint)
 
 
-def _fault(step: StepSpec, message: str, hint: str) -> Problem:
+def _problem(step: StepSpec, message: str, hint: str) -> Problem:
     return Problem(where=("step", step.number, "for_each"), message=message, hint=hint)
 
 
 # Whether a step's `schema` can be looked at: the words of JSON Schema that are known, and no others
-# A word that is never checked would promise what is not kept, so it is a fault.
+# A word that is never checked would promise what is not kept, so it is a problem.
 
 
 _TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
@@ -405,13 +405,13 @@ _WANTED: Final = {
 }
 
 
-def schema_faults(step: StepSpec) -> Iterator[Problem]:
+def schema_problems(step: StepSpec) -> Iterator[Problem]:
     """Find what is wrong in a step's schema."""
     if step.output.schema is not None:
-        yield from _faults_in(step.output.schema, ("step", step.number, "schema"))
+        yield from _problems_in(step.output.schema, ("step", step.number, "schema"))
 
 
-def _faults_in(schema: Mapping[str, Any], where: Where) -> Iterator[Problem]:
+def _problems_in(schema: Mapping[str, Any], where: Where) -> Iterator[Problem]:
     for word, value in schema.items():
         place = (*where, word)
         if word not in _WORDS:
@@ -424,11 +424,11 @@ def _faults_in(schema: Mapping[str, Any], where: Where) -> Iterator[Problem]:
             message = f"`{dotted(place)}` must be {_WANTED[_WORDS[word]]}, not {shown(value)}"
             yield Problem(where=place, message=message)
         elif word == "items":
-            yield from _faults_in(value, place)
+            yield from _problems_in(value, place)
         elif word == "properties":
             for name, inner in value.items():
                 if is_table(inner):
-                    yield from _faults_in(inner, (*place, name))
+                    yield from _problems_in(inner, (*place, name))
                 else:
                     inside = (*place, name)
                     yield Problem(
@@ -468,7 +468,7 @@ _ABSENT = {
 
 
 def load_workflow(path: Path) -> WorkflowSpec:
-    """Read a workflow's file. Raises one `ConfigError` that tells every fault of it."""
+    """Read a workflow's file. Raises one `ConfigError` that tells every problem of it."""
     document, diagnostics = read_document(path)
     return _whole(document, diagnostics)
 
@@ -498,14 +498,14 @@ class Reading(Value):
 def read_workflow(document: Document) -> Reading:
     """Make a spec of a parsed file, as far as it is sound, and say all that is wrong in it."""
     layer = settings_layer(document)
-    declared, faults = _declared(document)
+    declared, problems = _declared(document)
     spec = _spec(document, declared, layer)
     uses = _template_uses(spec)
-    faults += _faults_together(spec, uses, declared.broken)
+    problems += _problems_together(spec, uses, declared.broken)
     for line, number in zip(declared.file.step, declared.numbers, strict=True):
-        faults += invalid_routes(line, number)
+        problems += invalid_routes(line, number)
     diagnostics = [_with_reason(diagnostic) for diagnostic in check_layer(layer, _KNOWN)]
-    diagnostics += complain(document, faults)
+    diagnostics += diagnose(document, problems)
     found = sorted(diagnostics, key=lambda one: (one.line, one.column))
     return Reading(spec=_with_handles(spec, uses), uses=uses, diagnostics=found)
 
@@ -516,19 +516,21 @@ def _declared(document: Document) -> tuple[Salvaged, list[Problem]]:
     try:
         return whole(WorkflowFile.model_validate(own)), []
     except ValidationError as error:
-        wrong = [fault["loc"] for fault in error.errors(include_url=False)]
-        faults = [
-            suggested for fault in faults_of(error) for suggested in suggest(_told(fault), _KNOWN)
+        wrong = [problem["loc"] for problem in error.errors(include_url=False)]
+        problems = [
+            suggested
+            for problem in problems_of(error)
+            for suggested in suggest(_told(problem), _KNOWN)
         ]
-        return salvage(own, wrong), [translated(fault) for fault in faults]
+        return salvage(own, wrong), [translated(problem) for problem in problems]
 
 
 def _with_reason(diagnostic: Diagnostic) -> Diagnostic:
     """Say why a table of another kind is not there, to those who look for it."""
-    hint = _ABSENT.get(dotted(diagnostic.fault.where), "")
-    if not (hint and diagnostic.fault.is_unknown):
+    hint = _ABSENT.get(dotted(diagnostic.problem.where), "")
+    if not (hint and diagnostic.problem.is_unknown):
         return diagnostic
-    return replace(diagnostic, fault=replace(diagnostic.fault, hint=hint))
+    return replace(diagnostic, problem=replace(diagnostic.problem, hint=hint))
 
 
 def settings_layer(document: Document) -> Document:
@@ -537,13 +539,13 @@ def settings_layer(document: Document) -> Document:
     return replace(document, data=data)
 
 
-def _told(fault: Problem) -> Problem:
+def _told(problem: Problem) -> Problem:
     """Say what a whole file has to begin with, where that is what is missing."""
     begins = {
         "`workflow` is missing": 'add a table `[workflow]`, with `name = "…"`',
         "`step` is missing": "add a table `[[step]]` for each thing to do",
     }
-    return replace(fault, hint=begins.get(fault.message, fault.hint))
+    return replace(problem, hint=begins.get(problem.message, problem.hint))
 
 
 def _spec(document: Document, declared: Salvaged, layer: Document) -> WorkflowSpec:
@@ -567,16 +569,16 @@ def _spec(document: Document, declared: Salvaged, layer: Document) -> WorkflowSp
     )
 
 
-def _faults_together(
+def _problems_together(
     spec: WorkflowSpec, uses: Sequence[TemplateUse], broken: frozenset[str]
 ) -> Iterator[Problem]:
     """Look at the steps together: their order, and what their templates use."""
-    yield from _head_faults(spec)
-    yield from order_faults(spec.steps, broken)
-    yield from use_faults(uses, spec.steps, (*spec.variables, *spec.required), broken)
-    yield from item_faults(spec)
+    yield from _head_problems(spec)
+    yield from order_problems(spec.steps, broken)
+    yield from use_problems(uses, spec.steps, (*spec.variables, *spec.required), broken)
+    yield from item_problems(spec)
     for step in spec.steps:
-        yield from schema_faults(step)
+        yield from schema_problems(step)
 
 
 def _with_handles(spec: WorkflowSpec, uses: Sequence[TemplateUse]) -> WorkflowSpec:
@@ -598,7 +600,7 @@ def _template_uses(spec: WorkflowSpec) -> list[TemplateUse]:
     return list(read_templates(slots))
 
 
-def _head_faults(spec: WorkflowSpec) -> Iterator[Problem]:
+def _head_problems(spec: WorkflowSpec) -> Iterator[Problem]:
     for number, name in enumerate(spec.required):
         if name in spec.variables:
             message = f"`{name}` is required and has a default"

@@ -32,7 +32,7 @@ from .template import is_template, parse_expression, parse_template
 
 _NAME: Final = r"(?!true\b|false\b|none\b|not\b)[a-z][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_]*)*"
 _PLAIN: Final = re.compile(rf"\{{\{{ ?({_NAME}) ?\}}\}}")
-_DEPTH: Final = 3  # names of a path that anybody asks for
+_DEPTH: Final = 3  # names of a path; deeper ones are not needed
 
 
 class Reference(Value):
@@ -151,11 +151,11 @@ class TemplatePlace(Value):
 
 
 class TemplateUse(Value):
-    """A slot and all that it refers to; a fault instead where it is no template."""
+    """A slot and all that it refers to; a problem instead where it is no template."""
 
     slot: TemplatePlace
     references: tuple[Reference, ...] = ()
-    faults: tuple[Problem, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
 
 def slots_of(step: StepSpec) -> Iterator[TemplatePlace]:
@@ -228,7 +228,7 @@ def read_templates(slots: Sequence[TemplatePlace]) -> Iterator[TemplateUse]:
             yield TemplateUse(
                 slot=slot,
                 references=(),
-                faults=(_fault(slot, error.message, error.hint, error.line),),
+                problems=(_problem(slot, error.message, error.hint, error.line),),
             )
 
 
@@ -239,7 +239,7 @@ def _references(slot: TemplatePlace) -> list[Reference]:
     return references((parse_expression if slot.is_expression else parse_template)(slot.text))
 
 
-def _fault(slot: TemplatePlace, message: str, hint: str, line: int = 1) -> Problem:
+def _problem(slot: TemplatePlace, message: str, hint: str, line: int = 1) -> Problem:
     place = f" (line {line} of it)" if line > 1 else ""
     name = next(part for part in reversed(slot.where) if isinstance(part, str))
     return Problem(where=slot.where, message=f"`{name}` {message}{place}", hint=hint)
@@ -251,7 +251,7 @@ def fields_of(step: StepSpec) -> Mapping[str, str]:
     return {**fields, **ITEM_FIELDS} if step.for_each is not None else fields
 
 
-def use_faults(
+def use_problems(
     uses: Sequence[TemplateUse],
     steps: Sequence[StepSpec],
     variables: Sequence[str],
@@ -264,14 +264,14 @@ def use_faults(
     known = {step.id: step for step in steps}
     there = _There(steps=known, before=ancestors(waits_for(steps)), variables=variables)
     for use in uses:
-        yield from use.faults
+        yield from use.problems
         for reference in use.references:
             if not broken.isdisjoint(reference.path[1:2]):
                 continue
             check = _CHECKS.get(reference.path[0])
             if check is None:
                 if reference.path[0] not in _tails(use.references, (*known, *variables)):
-                    yield from _name_faults(use.slot, reference)
+                    yield from _name_problems(use.slot, reference)
             else:
                 yield from check(use.slot, reference, there)
 
@@ -284,75 +284,77 @@ class _There(Value):
     variables: Sequence[str]
 
 
-def _name_faults(slot: TemplatePlace, reference: Reference) -> Iterator[Problem]:
+def _name_problems(slot: TemplatePlace, reference: Reference) -> Iterator[Problem]:
     name, *_ = reference.path
     if name in ("item", "index"):
         if not slot.has_item:
             is_early = slot.step is not None and slot.step.for_each is not None
             hint = "`when` and `for_each` are asked once, before there are items"
             hint = hint if is_early else "only a step with `for_each` has one"
-            yield _fault(slot, f"uses `{name}`, which is not there", hint, reference.line)
+            yield _problem(slot, f"uses `{name}`, which is not there", hint, reference.line)
         return
     roots = ["vars", "steps", *RUN_FIELDS, *(["item", "index"] if slot.has_item else [])]
     near = get_close_matches(name, roots, 1)
     hint = f"did you mean `{near[0]}`?" if near else f"known: {_listed(roots)}"
-    yield _fault(slot, f"uses `{name}`, which is not there", hint, reference.line)
+    yield _problem(slot, f"uses `{name}`, which is not there", hint, reference.line)
 
 
-def _variable_faults(slot: TemplatePlace, reference: Reference, there: _There) -> Iterator[Problem]:
+def _variable_problems(
+    slot: TemplatePlace, reference: Reference, there: _There
+) -> Iterator[Problem]:
     if len(reference.path) > 1 and reference.path[1] not in there.variables:
         name = reference.path[1]
         hint = _meant("vars", name, there.variables) or "add it to `[workflow.vars]`"
-        yield _fault(slot, f"uses `vars.{name}`, which is not there", hint, reference.line)
+        yield _problem(slot, f"uses `vars.{name}`, which is not there", hint, reference.line)
 
 
-def _step_faults(slot: TemplatePlace, reference: Reference, there: _There) -> Iterator[Problem]:
+def _step_problems(slot: TemplatePlace, reference: Reference, there: _There) -> Iterator[Problem]:
     if len(reference.path) < 2:
         return
     name = reference.path[1]
     if name not in there.steps:
         hint = _meant("steps", name, list(there.steps)) or f"steps: {_listed(list(there.steps))}"
-        yield _fault(slot, f"uses step `{name}`, which is not there", hint, reference.line)
+        yield _problem(slot, f"uses step `{name}`, which is not there", hint, reference.line)
         return
     if slot.step is not None and name not in there.before[slot.step.id]:
         is_itself = name == slot.step.id
         hint = "the output of a step exists when it has ended" if is_itself else ""
         hint = hint or f'add "{name}" to the `needs` of `{slot.step.id}`'
         said = "itself" if is_itself else f"step `{name}`, which may not have run yet"
-        yield _fault(slot, f"uses {said}", hint, reference.line)
+        yield _problem(slot, f"uses {said}", hint, reference.line)
         return
     if len(reference.path) > 2:
-        yield from _field_faults(slot, reference, there.steps[name])
+        yield from _field_problems(slot, reference, there.steps[name])
 
 
-def _field_faults(slot: TemplatePlace, reference: Reference, step: StepSpec) -> Iterator[Problem]:
+def _field_problems(slot: TemplatePlace, reference: Reference, step: StepSpec) -> Iterator[Problem]:
     field, fields = reference.path[2], fields_of(step)
     if field not in fields:
         near = get_close_matches(field, fields, 1)
         hint = f"did you mean `{near[0]}`? " if near else ""
         hint += f"a step with `{step.kind}` has {_listed(list(fields))}"
         message = f"uses `steps.{step.id}.{field}`, which is not there"
-        yield _fault(slot, message, hint, reference.line)
+        yield _problem(slot, message, hint, reference.line)
     words = {"status": STATUSES, "verdict": VERDICTS}.get(field, ())
     if reference.said is not None and words and reference.said not in words:
         near = get_close_matches(reference.said, words, 1)
         hint = f"did you mean `{near[0]}`?" if near else f"it is one of {_listed(words)}"
         message = f"compares `steps.{step.id}.{field}` with `{reference.said}`, which it never is"
-        yield _fault(slot, message, hint, reference.line)
+        yield _problem(slot, message, hint, reference.line)
 
 
-def _run_faults(slot: TemplatePlace, reference: Reference, there: _There) -> Iterator[Problem]:
+def _run_problems(slot: TemplatePlace, reference: Reference, there: _There) -> Iterator[Problem]:
     name, *rest = reference.path
     if rest and rest[0] not in RUN_FIELDS[name]:
         hint = f"it has {_listed(list(RUN_FIELDS[name]))}"
-        yield _fault(slot, f"uses `{name}.{rest[0]}`, which is not there", hint, reference.line)
+        yield _problem(slot, f"uses `{name}.{rest[0]}`, which is not there", hint, reference.line)
 
 
 _CHECKS: Final[Mapping[str, Callable[[TemplatePlace, Reference, _There], Iterator[Problem]]]] = {
-    "vars": _variable_faults,
-    "steps": _step_faults,
-    "run": _run_faults,
-    "workflow": _run_faults,
+    "vars": _variable_problems,
+    "steps": _step_problems,
+    "run": _run_problems,
+    "workflow": _run_problems,
 }
 
 
@@ -368,7 +370,7 @@ def handled(use: TemplateUse) -> frozenset[str]:
 
 
 def _tails(references: Sequence[Reference], names: Sequence[str]) -> Iterator[str]:
-    """Name what stands behind the minus of `steps.fix-it`: that fault is reported once."""
+    """Name what stands behind the minus of `steps.fix-it`: that problem is reported once."""
     for reference in references:
         if len(reference.path) > 1 and (dashed := _dashed(reference.path[1], names)):
             yield from dashed.removeprefix(f"{reference.path[1]}-").split("-")

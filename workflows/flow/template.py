@@ -2,7 +2,7 @@
 
 Sandboxed Jinja2 (`sandbox.py`). What is not there is an error, never an empty text. A value is put
 into a text as it is: nothing is quoted, and so nothing is ever given to a shell as its text; each
-element of an argument list is filled in by itself and stays one argument, whatever is in it.
+element of an argument list is filled in separately and stays one argument, whatever is in it.
 """
 
 from collections.abc import Iterable, Mapping

@@ -13,7 +13,7 @@ def bind_texts(spec: WorkflowSpec, pairs: Iterable[str]) -> dict[str, Any]:
     """Return all variables, some from `NAME=VALUE`; a value is read as its default's type asks.
 
     Raises `UsageError` for a name that is not there, a value of another type, and a required
-    variable that nobody gave.
+    variable without a value.
     """
     given: dict[str, Any] = {}
     for pair in pairs:
