@@ -1,13 +1,13 @@
-"""How it reads what became of a message and of a stop: the literal texts people know."""
+"""The texts for the outcome of a message and of a stop, as people read them."""
 
 from ..gateway.acknowledgement import Acknowledged, accepted_text, acknowledgement_text, plain
 from ..gateway.events.contract import ChildStartedEvent, Event, RejectedEvent, RequeuedEvent
 
 
 def acknowledgement(event: Event, *, can_utf8: bool = True, shows_queued: bool = True) -> str:
-    """Return the line for an event, empty when it needs none; plain words without UTF-8.
+    """Return the line for an event, empty if it needs none; plain words without UTF-8.
 
-    `shows_queued` false leaves out that a message waits, unless there is more to say than that.
+    `shows_queued` false leaves out the plain acknowledgement of a queued message.
     """
     match event["type"]:
         case "accepted" if shows_queued or event["ack"] != "queued":
@@ -17,7 +17,7 @@ def acknowledgement(event: Event, *, can_utf8: bool = True, shows_queued: bool =
             if done := event["checkpoint"]:
                 text += f" Progress saved at checkpoint {done['done']}/{done['total']}."
         case "child_started":
-            text = plain(f"🤖 {event['name']} {_begins(event)}: {event['task']}", can_utf8)
+            text = plain(f"🤖 {event['name']} {_start_word(event)}: {event['task']}", can_utf8)
         case "child_ended":
             text = plain(f"🤖 {event['name']} {event['status']}", can_utf8)
         case "side_talk_ended":
@@ -39,7 +39,7 @@ def acknowledgement(event: Event, *, can_utf8: bool = True, shows_queued: bool =
     return text
 
 
-def _begins(event: ChildStartedEvent) -> str:
+def _start_word(event: ChildStartedEvent) -> str:
     if event.get("resumed"):
         return "continues"
     return "waits for a place" if event.get("waiting") else "works"
@@ -52,7 +52,7 @@ def _rejected(event: RejectedEvent, can_utf8: bool) -> str:
 
 
 def _requeued(event: RequeuedEvent) -> str:
-    """Say what only the agent or the end of a turn decided; who took it back knows it already."""
+    """Report a requeued message, unless the person took it back."""
     match event["why"]:
         case "taken back":
             return ""

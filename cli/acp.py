@@ -1,7 +1,7 @@
 """`steersman acp`: an agent for editors, on standard input and output.
 
-Three threads: the main one reads lines, so that signals come through; one runs the connection; one
-writes. Standard output belongs to the protocol: whatever else is printed goes to standard error.
+Three threads: the main one reads lines, so that it receives signals; one runs the connection; one
+writes. Standard output belongs to the protocol: all other output goes to standard error.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from ..workflows.paths import Paths
 from .acknowledgement import acknowledgement
 from .following import HeldNotice
 from .printer import Printer
-from .signals import SignalHandler, leave_on_signals
+from .signals import SignalExit, leave_on_signals
 from .stdin_lines import typed_lines
 
 LAST_SECONDS = 2.0
-"""For the answers that are still due when the editor has gone."""
+"""Seconds for the answers that are still due after the editor has closed its end."""
 
 
 def serve_editor(environ: Mapping[str, str], *, agent: str = "", model: str = "") -> int:
@@ -46,7 +46,7 @@ def serve_editor(environ: Mapping[str, str], *, agent: str = "", model: str = ""
         )
     launch = LaunchOptions(agent=agent, model=model, can_ask=True)
     paths = Paths.of(environ)
-    load(paths, Path.cwd(), environ)  # reports a faulty configuration at once
+    load(paths, Path.cwd(), environ)  # reports mistakes in the configuration at once
 
     def host_of(folder: Path) -> Host:
         return Host(paths, load(paths, folder, environ), environ, launch)
@@ -59,8 +59,8 @@ def serve_editor(environ: Mapping[str, str], *, agent: str = "", model: str = ""
             for line in typed_lines():
                 connection.feed(line)
         return 0
-    except SignalHandler as leaving:
-        return leaving.exit_code
+    except SignalExit as signal_exit:
+        return signal_exit.exit_code
     finally:
         connection.close()
         printer.close()
@@ -79,12 +79,12 @@ class _Connection:
         self._is_ready.wait()
 
     def feed(self, line: str | None) -> None:
-        """Hand a line over; none at the end."""
+        """Pass a line on; `None` at the end of the input."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._transport.feed, line)
 
     def close(self) -> None:
-        """End, with every session saved."""
+        """Close the connection, with every session saved."""
         self.feed(None)
         self._thread.join()
 
@@ -97,7 +97,7 @@ class _Connection:
         self._loop = asyncio.get_running_loop()
         self._transport = LineTransport(self._write)
         self._is_ready.set()
-        agent: Any = AcpAgent(__version__, self._host_of, _words)
+        agent: Any = AcpAgent(__version__, self._host_of, _event_texts)
         serving = AgentSideConnection(
             agent, self._transport, listening=False, use_unstable_protocol=True
         )
@@ -110,26 +110,26 @@ class _Connection:
 
 
 def _own_output() -> TextIO:
-    """Return standard output for the protocol alone; what prints goes to standard error."""
+    """Return standard output for the protocol alone; other output goes to standard error."""
     own = os.dup(1)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     return open(own, "w", encoding="utf-8", errors="replace", closefd=True)
 
 
-def _words() -> Callable[[Event], str]:
-    """Return what says, of one session's events, what a person reads of them."""
-    held = HeldNotice()
+def _event_texts() -> Callable[[Event], str]:
+    """Return a function that writes a session's events as text for a person."""
+    held_notice = HeldNotice()
 
-    def words(event: Event) -> str:
-        waits = held.hear(event)
+    def text_of(event: Event) -> str:
+        held = held_notice.hear(event)
         match event["type"]:
             case _ if is_aside(event):
                 return ""
             case "recovered":
                 return announce(event, time.time())
             case "queue":
-                return waits
+                return held
             case "notice" | "result":
                 return clean(event["text"])
             case "error":
@@ -139,4 +139,4 @@ def _words() -> Callable[[Event], str]:
             case _:
                 return clean(acknowledgement(event))
 
-    return words
+    return text_of

@@ -14,14 +14,14 @@ from ..gateway.commands.agents import (
 from ..gateway.terminal import clean
 from ..machines.errors import UsageError
 from .output import show, show_document
-from .queue import find_begun, run_on
+from .queue import find_for_listing, run_on
 from .stored import stored
 
 
 def list_agents(environ: Mapping[str, str], session: str, *, as_json: bool) -> int:
-    """Print a session's subagents and theirs from the store, also while another process runs it."""
+    """Print the subagents below a session from the store, also while another process runs it."""
     with stored(environ) as store:
-        row = find_begun(store, session)
+        row = find_for_listing(store, session)
         agents = agents_of(stored_state(store), row.session) if row else []
     if as_json:
         show_document({"agents": agents})
@@ -33,7 +33,7 @@ def list_agents(environ: Mapping[str, str], session: str, *, as_json: bool) -> i
 def end_agent(
     environ: Mapping[str, str], session: str, verb: str, name: str, *, as_json: bool
 ) -> int:
-    """End one subagent where it runs: `verb` is stop, or wrap-up. Raises `UsageError`."""
+    """End one subagent: `verb` is stop or wrap-up. Raises `UsageError`."""
     if not name.strip():
         raise UsageError("which one?", f"steersman agents {verb} last NAME")
     call = stop_agent(name) if verb == "stop" else wrap_up_agent(name)

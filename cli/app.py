@@ -1,4 +1,4 @@
-"""The commands, as people type them. Each imports what it needs when it runs."""
+"""The commands of the command line. Each imports its module when it runs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def run(arguments: list[str]) -> int:
     try:
         code = app(arguments, prog_name="steersman", standalone_mode=False)
     except SteersmanError as error:
-        return _tell(error)
+        return _report(error)
     except typer.Exit as done:
         return done.exit_code
     except typer.Abort:
@@ -69,7 +69,7 @@ def run(arguments: list[str]) -> int:
     return int(code or 0)
 
 
-def _tell(error: SteersmanError) -> int:
+def _report(error: SteersmanError) -> int:
     from ..gateway.terminal import clean
     from .output import warn
 
@@ -81,7 +81,7 @@ def _tell(error: SteersmanError) -> int:
 
 
 def _usage(error: Exception) -> int:
-    """Print what the argument parser says; anything else is a fault of ours and keeps its trace."""
+    """Print an error of the argument parser; any other error is a bug and keeps its trace."""
     show = getattr(error, "show", None)
     if show is None:
         raise error
@@ -93,7 +93,7 @@ def _usage(error: Exception) -> int:
 def main(
     version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
 ) -> None:
-    """Take what applies to all commands; `main.py` answers `--version` before this is imported."""
+    """Declare the options of all commands; `main.py` answers `--version` before this is imported."""
 
 
 @app.command()

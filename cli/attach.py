@@ -23,16 +23,16 @@ from ..machines.classification import Keywords
 from ..machines.errors import SteersmanError
 from ..workflows.config import Config, load
 from ..workflows.paths import Paths
-from .chat import face_of
-from .options import ChatOptions, Face
+from .chat import interface_of
+from .options import ChatInterface, ChatOptions
 from .output import warn
-from .signals import SignalHandler, leave_on_signals
+from .signals import SignalExit, leave_on_signals
 from .stored import stored
 
 GOING = 2.0
-"""Seconds that an owner which hung up may take to be gone."""
+"""Seconds within which an owner that closed the connection releases the session."""
 LAST = 6
-"""Messages that are shown of what was said before."""
+"""Number of earlier messages that are shown."""
 
 
 class AttachedHost:
@@ -50,17 +50,23 @@ class AttachedHost:
         self.attached: AttachedSession | None = None
 
     def open(self, session: str, owner: Owner, user: str) -> AttachedSession:
-        """Connect to the owner, and begin to hear. Raises `SteersmanError`."""
+        """Connect to the owner and subscribe to its events. Raises `SteersmanError`."""
         queue = self.config.auto_queue
         words = Keywords(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
         self.attached = AttachedSession(
-            self.paths.state, session, owner, words, self.event_bus, user, self._ended
+            state=self.paths.state,
+            session=session,
+            owner=owner,
+            words=words,
+            event_bus=self.event_bus,
+            user=user,
+            on_end=self._ended,
         )
         self.attached.start()
         return self.attached
 
     def close(self) -> None:
-        """Hang up. Idempotent."""
+        """Close the connection. Idempotent."""
         if self.attached is not None:
             self.attached.leave()
 
@@ -73,7 +79,7 @@ class AttachedHost:
 def attach(
     environ: Mapping[str, str], session: str, user: str, *, is_json: bool, is_plain: bool
 ) -> int:
-    """Follow a running session, and type into it; leaving leaves it as it is."""
+    """Follow a running session and send messages to it; the session continues afterwards."""
     with stored(environ) as store:
         row = _find(store, session)
         owner = store.owner(row.session)
@@ -90,13 +96,13 @@ def attach(
     )
     here = AttachedHost(paths, config, LaunchOptions(agent=row.agent), notices)
     options = ChatOptions(folder=Path(row.folder), is_json=is_json, is_plain=is_plain)
-    face = _face(options, environ)
+    interface = _interface(options, environ)
     try:
         with leave_on_signals():
-            who = user or getpass.getuser()
-            code = face(here, lambda: here.open(row.session, owner, who), options)
-    except SignalHandler as leaving:
-        code = leaving.exit_code
+            name = user or getpass.getuser()
+            code = interface(here, lambda: here.open(row.session, owner, name), options)
+    except SignalExit as signal_exit:
+        code = signal_exit.exit_code
     finally:
         here.close()
     with stored(environ) as store:
@@ -123,17 +129,17 @@ def _find(store: SqliteStore, name: str) -> SessionRow:
     return found
 
 
-def _face(options: ChatOptions, environ: Mapping[str, str]) -> Face:
-    """Choose how to talk; `--plain` at a keyboard is a face that only prints, and reads lines."""
+def _interface(options: ChatOptions, environ: Mapping[str, str]) -> ChatInterface:
+    """Choose how to talk; `--plain` at a keyboard is an interface that only prints, and reads lines."""
     if options.is_plain and sys.stdin.isatty():
         from .dumb_terminal import talk_in_lines
 
         return talk_in_lines
-    return face_of(options, environ)[0]
+    return interface_of(options, environ)[0]
 
 
 def _is_over(store: SqliteStore, session: str, owner: Owner, patience: float) -> bool:
-    """Whether the owner has let go; one that dies hangs up a moment before."""
+    """Whether the owner has released the session; a dying owner closes its connection first."""
     until = time.monotonic() + patience
     while store.owner(session) == owner and store.row(session).state != "finalized":
         if time.monotonic() >= until:

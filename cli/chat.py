@@ -1,4 +1,4 @@
-"""`steersman chat`: choose the face, open the session, leave in order whatever happens."""
+"""`steersman chat`: chooses the interface, opens the session, and closes it in order."""
 
 from __future__ import annotations
 
@@ -15,20 +15,22 @@ from ..journal.store import SessionRow
 from ..machines.errors import SteersmanError, UsageError
 from ..workflows.config import load
 from ..workflows.paths import Paths
-from .options import ChatOptions, Face, work_folder
-from .signals import SignalHandler, leave_on_signals
+from .options import ChatInterface, ChatOptions, work_folder
+from .signals import SignalExit, leave_on_signals
 from .stored import stored
 
 
-def chat(options: ChatOptions, environ: Mapping[str, str], given: Face | None = None) -> int:
-    """Run a chat and return its exit code; `given` is a face other than the options say."""
+def chat(
+    options: ChatOptions, environ: Mapping[str, str], given: ChatInterface | None = None
+) -> int:
+    """Run a chat and return its exit code; `given` replaces the interface that the options name."""
     _require_sense(options)
     folder = work_folder(options.folder)
     paths = Paths.of(environ)
     if options.resume:
         folder = _folder_of(options.resume, environ)
     settings = load(paths, folder, environ)
-    face, can_ask = face_of(options, environ)
+    interface, can_ask = interface_of(options, environ)
     launch = LaunchOptions(
         agent=options.agent,
         model=options.model,
@@ -48,15 +50,15 @@ def chat(options: ChatOptions, environ: Mapping[str, str], given: Face | None = 
     gc.enable()
     try:
         with leave_on_signals():
-            return (given or face)(host, open_it, options)
-    except SignalHandler as leaving:
-        return leaving.exit_code
+            return (given or interface)(host, open_it, options)
+    except SignalExit as signal_exit:
+        return signal_exit.exit_code
     finally:
         host.close()
 
 
 def _require_sense(options: ChatOptions) -> None:
-    """Refuse options that exclude each other, before anything is begun."""
+    """Refuse options that exclude each other."""
     if options.is_json and options.is_plain:
         raise UsageError("`--json` and `--plain` exclude each other", "use only one of them")
     if options.is_newest and options.resume:
@@ -67,15 +69,15 @@ def _require_sense(options: ChatOptions) -> None:
 
 
 def _folder_of(session: str, environ: Mapping[str, str]) -> Path:
-    """Return a session's own folder: its settings apply, wherever the session is taken up."""
+    """Return a session's own folder: its settings apply, wherever the session is resumed."""
     with stored(environ) as store:
         row = find_session(store.sessions(), session)
     refuse_run(row)
     return Path(row.folder)
 
 
-def face_of(options: ChatOptions, environ: Mapping[str, str]) -> tuple[Face, bool]:
-    """Choose the face, and whether questions can be answered through it."""
+def interface_of(options: ChatOptions, environ: Mapping[str, str]) -> tuple[ChatInterface, bool]:
+    """Choose the interface, and whether questions can be answered through it."""
     if options.is_json:
         from .json_lines import talk_json
 
@@ -94,7 +96,7 @@ def face_of(options: ChatOptions, environ: Mapping[str, str]) -> tuple[Face, boo
 
 
 def _can_continue(row: SessionRow) -> bool:
-    """Whether there is anything to take up: one that died before its first entry holds nothing."""
+    """Whether a session can be resumed: one that crashed before its first entry is empty."""
     return row.seq > 0 and row.state != "finalized" and not row.parent and not row.workflow
 
 

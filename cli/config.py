@@ -1,4 +1,4 @@
-"""`steersman config`: what is set, by which file, and whether it makes sense."""
+"""`steersman config`: shows the settings with the file that set each, and checks them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def show_config(environ: Mapping[str, str], *, as_json: bool) -> int:
 
 
 def show_paths(environ: Mapping[str, str]) -> int:
-    """Print the files and folders in use, and what is not there yet."""
+    """Print the files and folders in use, and which of them do not exist."""
     paths, project = Paths.of(environ), Path.cwd() / PROJECT_FILE
     named = environ.get("STEERSMAN_CONFIG", "")
     chosen = folder_file(paths, Path.cwd())
@@ -55,7 +55,7 @@ def show_paths(environ: Mapping[str, str]) -> int:
 
 
 def check_config(environ: Mapping[str, str]) -> int:
-    """Print `ok`, or every fault of every file as `FILE:LINE:COL: message`, and return 2."""
+    """Print `ok`, or every problem of every file as `FILE:LINE:COL: message`, and return 2."""
     try:
         config = load(Paths.of(environ), Path.cwd(), environ)
     except ConfigError as error:
@@ -84,15 +84,15 @@ def _trust_note(paths: Paths, project: Path) -> str:
 
 
 def _table(data: dict[str, Any], where: tuple[str, ...], config: Config) -> list[str]:
-    """Write a table's own keys, then the tables in it, as TOML asks."""
+    """Write a table's own keys, then the tables in it, as TOML requires."""
     lines: list[str] = []
     tables: list[str] = []
     for name, value in data.items():
-        place = (*where, name)
+        key = (*where, name)
         if is_table(value):
-            tables += _table(value, place, config)
+            tables += _table(value, key, config)
         else:
-            source = config.sources.get(dotted(place), "")
+            source = config.sources.get(dotted(key), "")
             lines.append(f"{dotted((name,))} = {value_text(value)}  # {source}".rstrip(" #"))
     head = ["", f"[{dotted(where)}]"] if where and (lines or not tables) else []
     return head + lines + tables

@@ -1,4 +1,7 @@
-"""`steersman doctor`: what is well, what is not, and what to do about it."""
+"""`steersman doctor`: checks this machine and reports what to repair.
+
+Each function of a check returns findings and changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
+from typing import Literal
 
 from msgspec.structs import asdict, replace
 
@@ -20,30 +24,42 @@ from ..gateway.redaction import Redactor
 from ..journal.sqlite import SqliteStore
 from ..journal.workspace.prune import size_of
 from ..machines.errors import SteersmanError
+from ..machines.value import Value
 from ..ports.models.provider import ModelConfig, ReachResult, provider_of
 from ..ports.process.leftover import Leftover, leftovers
 from ..workflows.paths import Paths
-from .options import Finding, Verdict
 from .output import can_colour, show, show_document
 from .stored import disk_use, state_word, stored
 
-# Whether the configured models can be reached: all at once, and none keeps the doctor waiting -----
+Verdict = Literal["ok", "warn", "bad"]
+
+
+class Finding(Value):
+    """One line of the doctor's report; `hint` is the next step, empty if there is none."""
+
+    name: str
+    verdict: Verdict
+    text: str
+    hint: str = ""
+
+
+# Models: all are reached for at the same time -----------------------------------------------------
 
 
 _PATIENCE = 2.0  # seconds until a model server has accepted a connection
-_NAMING = 1.0  # seconds more, for finding its address
+_NAMING = 1.0  # seconds more, for resolving its address
 
 
 def reach(models: Sequence[tuple[str, ModelConfig]], environ: Mapping[str, str]) -> list[Finding]:
-    """Look at models, each given with what it is called for people; in the same order."""
+    """Check whether models can be reached; each comes with its description. Keeps the order."""
     found: dict[int, ReachResult] = {}
 
-    def look(at: int, config: ModelConfig) -> None:
+    def reach_one(at: int, config: ModelConfig) -> None:
         found[at] = provider_of(config).reach(config, environ, _PATIENCE)
 
     # Daemons: one that hangs in the name service must not hold up the end of the program.
     threads = [
-        threading.Thread(target=look, args=(at, config), daemon=True)
+        threading.Thread(target=reach_one, args=(at, config), daemon=True)
         for at, (_, config) in enumerate(models)
     ]
     for thread in threads:
@@ -60,16 +76,16 @@ def _finding(line: str, reached: ReachResult) -> Finding:
     return Finding(name="model", verdict=reached.status, text=text, hint=reached.hint)
 
 
-# What sessions leave behind, for the doctor: bytes on disk, and processes whose program is dead ---
+# Disk use, and processes whose program is dead ----------------------------------------------------
 
 
 _LARGEST = 3  # sessions that are named
-_ENDING = 2.0  # seconds in which the helpers of a program that just died end
-_LOOK_AGAIN = 0.1
+_ENDING = 2.0  # seconds within which the helpers of a dead program exit
+_POLL = 0.1  # seconds
 
 
 def disk_finding(store: SqliteStore, paths: Paths) -> Finding:
-    """Tell what our folders take, and which sessions take most."""
+    """Report the size of the state and cache folders, and the largest sessions."""
     folders = {"state": paths.state, "cache": paths.cache}
     takes = [f"{name} {size_text(_size(path))}" for name, path in folders.items()]
     sizes = sorted(disk_use(store, paths.state).items(), key=lambda entry: -entry[1])
@@ -84,7 +100,7 @@ def _size(path: Path) -> int:
 
 
 def leftover_findings() -> Iterator[Finding]:
-    """Name each process that outlived the program that started it, and how to end it."""
+    """Report each process that outlived the program that started it, and how to end it."""
     left = _lasting()
     if not left:
         yield Finding(name="processes", verdict="ok", text="none is left over")
@@ -99,14 +115,14 @@ def leftover_findings() -> Iterator[Finding]:
 
 
 def _lasting() -> list[Leftover]:
-    """List the processes that are left after the time in which they would have ended."""
+    """List the processes that are left after `_ENDING` seconds."""
     until = time.monotonic() + _ENDING
     while (left := leftovers()) and time.monotonic() < until:
-        time.sleep(_LOOK_AGAIN)
+        time.sleep(_POLL)
     return left
 
 
-# What `steersman doctor` looks at: each function examines one thing and changes nothing -----------
+# Python, programs, folders, sessions --------------------------------------------------------------
 
 
 _OLDEST_PYTHON = (3, 11)
@@ -120,7 +136,7 @@ _FULL, _TIGHT = 100 * 10**6, 10**9  # bytes free
 
 
 def check_up(environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Look at everything, one thing after the other."""
+    """Run all checks, in the order of the report."""
     paths = Paths.of(environ)
     yield _python()
     yield _packages()
@@ -147,7 +163,7 @@ def _python() -> Finding:
 
 
 def _packages() -> Finding:
-    """Look at what this program says it needs: whether it is here, and new enough."""
+    """Check whether the required packages are installed, and recent enough."""
     try:
         lines = metadata.requires("steersman") or []
     except metadata.PackageNotFoundError:
@@ -159,21 +175,21 @@ def _packages() -> Finding:
         )
     needed = [found for line in lines if "extra ==" not in line and (found := _NEED.match(line))]
     there = [f"steersman {metadata.version('steersman')}"]
-    faults: list[str] = []
+    problems: list[str] = []
     for name, least in (need.group("name", "least") for need in needed):
         try:
             version = metadata.version(name)
         except metadata.PackageNotFoundError:
-            faults.append(f"{name} is not installed")
+            problems.append(f"{name} is not installed")
             continue
         there.append(f"{name} {version}")
         if least and _numbers(version) < _numbers(least):
-            faults.append(f"{name} {version} is too old: {least} is needed")
-    if faults:
+            problems.append(f"{name} {version} is too old: {least} is needed")
+    if problems:
         return Finding(
             name="packages",
             verdict="bad",
-            text="; ".join(faults),
+            text="; ".join(problems),
             hint="install steersman again, with pip",
         )
     return Finding(name="packages", verdict="ok", text=", ".join(there))
@@ -201,18 +217,18 @@ def _sqlite() -> Finding:
 
 def _programs() -> Iterator[Finding]:
     for name, why in _PROGRAMS:
-        place = shutil.which(name)
-        text = place or ("not here" if why else "not here; nothing needs it")
+        path = shutil.which(name)
+        text = path or ("not here" if why else "not here; nothing needs it")
         yield Finding(
             name=name,
-            verdict="ok" if place or not why else "warn",
+            verdict="ok" if path or not why else "warn",
             text=text,
-            hint="" if place else why,
+            hint="" if path else why,
         )
 
 
 def _sandbox(environ: Mapping[str, str], paths: Paths) -> Finding:
-    """Say whether commands run in a sandbox here, and whether they could."""
+    """Check whether commands run in a sandbox here, and whether they could."""
     from ..ports.tools.sandbox import bubblewrap
     from ..workflows.config import load
 
@@ -259,7 +275,7 @@ def _folders(paths: Paths) -> Iterator[Finding]:
 
 
 def _missing(name: str, path: Path) -> Finding:
-    """Say of a folder that is not there whether it could be made."""
+    """Check whether a missing folder could be created."""
     above = next(parent for parent in path.parents if parent.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         text = f"{path} cannot be created: {above} is not writable"
@@ -330,7 +346,7 @@ def _store(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
 
 
 def _models(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
-    """Look at the model of a chat here, and at those that are configured besides."""
+    """Check the model of a chat in this folder, and the other configured models."""
     from .models import chosen, missing_weights
 
     try:
@@ -351,13 +367,13 @@ def _models(environ: Mapping[str, str], paths: Paths) -> Iterator[Finding]:
     for finding, (_, config) in zip(reach(lines, environ), lines, strict=True):
         if config is choice.config:
             yield finding
-        else:  # a chat here does without it
+        else:  # a chat here does not use it
             verdict: Verdict = "ok" if finding.verdict == "ok" else "warn"
             yield replace(finding, name="models", verdict=verdict)
 
 
 def examine(environ: Mapping[str, str], *, as_json: bool) -> int:
-    """Look at this machine and print what was found; exit 1 only if something is bad."""
+    """Check this machine and print the findings; exit 1 only if a finding is `bad`."""
     redactor = Redactor(environ)
     is_bad = False
     found: list[dict[str, str]] = []

@@ -1,6 +1,6 @@
 """A conversation in a terminal that can only print: no cursor, no bar (`TERM=dumb`).
 
-The terminal itself edits and echoes the line; what the agent says is printed as it comes.
+The terminal edits and echoes the line; the agent's answers are printed as they arrive.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .options import ChatOptions
 from .plain import PlainInterface
 from .printer import Printer
 from .question import Questions, answered, asked
-from .signals import SignalHandler, farewell
+from .signals import SignalExit, farewell
 from .stdin_lines import typed_lines
 
 AGAIN = 2.0
@@ -29,28 +29,28 @@ AGAIN = 2.0
 
 
 class _Stop(BaseException):
-    """Ctrl-C during a turn: stop that, and stay."""
+    """Ctrl-C during a turn: it stops the turn, and the chat continues."""
 
 
 class _Watch:
-    """What is asked, and whether a turn runs; prints the question."""
+    """Follows the open questions, and whether a turn runs; prints the questions."""
 
     def __init__(self, printer: Printer) -> None:
         self._printer = printer
         self.questions = Questions()
         self.is_busy = False
-        self._begun = StartedTurns()
+        self._started_turns = StartedTurns()
 
     def hear(self, event: Event) -> None:
         """Take in an event; loop's thread."""
         self.questions.hear(event)
         if is_aside(event):
             return
-        begun = self._begun.hear(event)
+        started = self._started_turns.hear(event)
         if event["type"] == "turn_started":
             self.is_busy = True
-            if begun:
-                self._printer.write(clean(f"> {begun}\n"))
+            if started:
+                self._printer.write(clean(f"> {started}\n"))
         elif event["type"] in ("turn_ended", "session_started"):
             self.is_busy = False
         elif event["type"] == "question":
@@ -58,7 +58,7 @@ class _Watch:
 
 
 def talk_in_lines(host: ChatHost, open_it: Callable[[], ChatSession], options: ChatOptions) -> int:
-    """Talk until the person leaves."""
+    """Run a chat until the person leaves."""
     printer = Printer(sys.stdout)
     watch = _Watch(printer)
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
@@ -74,8 +74,8 @@ def talk_in_lines(host: ChatHost, open_it: Callable[[], ChatSession], options: C
         code = 0
         try:
             _listen(conversation, watch, printer)
-        except SignalHandler as leaving:
-            code = 0 if leaving.exit_code == 128 + signal.SIGINT else leaving.exit_code
+        except SignalExit as signal_exit:
+            code = 0 if signal_exit.exit_code == 128 + signal.SIGINT else signal_exit.exit_code
         conversation.leave("signal" if code else "exit")
         printer.write(f"{farewell(conversation, is_kept=host.is_kept)}\n")
         return code
@@ -98,7 +98,7 @@ def _listen(conversation: ChatSession, watch: _Watch, printer: Printer) -> None:
 
 
 def _take(conversation: ChatSession, watch: _Watch, line: str) -> bool:
-    """Obey a line; True when it asked to leave."""
+    """Carry out a line; True if it asked to leave."""
     question = watch.questions.first
     if question is not None and answered(conversation, question, line):
         watch.questions.drop(question)
@@ -110,14 +110,14 @@ def _take(conversation: ChatSession, watch: _Watch, line: str) -> bool:
 
 @contextmanager
 def _control_c(watch: _Watch) -> Generator[None]:
-    """Let Ctrl-C stop a turn that runs; at any other time, and the second time, it leaves."""
+    """Make Ctrl-C stop a running turn; with no turn, or the second time, it leaves the chat."""
     last = -AGAIN
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         nonlocal last
         now = time.monotonic()
         is_again, last = now - last < AGAIN, now
-        raise _Stop if watch.is_busy and not is_again else SignalHandler(number)
+        raise _Stop if watch.is_busy and not is_again else SignalExit(number)
 
     before = signal.signal(signal.SIGINT, on_signal)
     try:

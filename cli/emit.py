@@ -1,7 +1,7 @@
-"""`steersman hooks emit`: what the hooks of other agents call; it only writes down what they said.
+"""`steersman hooks emit`: called by the hooks of other agents; records the event and nothing else.
 
 An agent waits for this at every event, so nothing of the program is imported: no parser, no journal,
-no configuration. It answers `{}` whatever happens, exits 0, and gives up its input after `PATIENCE`
+no configuration. It always answers `{}` and exits 0, and stops reading its input after `PATIENCE`
 seconds or `LIMIT` bytes. `journal/restore.py` reads the lines and decides what they mean.
 """
 
@@ -27,7 +27,7 @@ EVENTS = (
 )
 SYNCED = ("session-start", "session-end", "session-finalize")
 INHERITED = ("_SESSION_ID", "_THREAD_ID")
-"""How the variables end in which agents tell what they start which session it belongs to."""
+"""Suffixes of the variables that name an agent's session to the programs that it starts."""
 PATIENCE = 2.0
 LIMIT = 16 * 1024 * 1024
 _CHUNK = 1 << 16
@@ -35,30 +35,30 @@ _CHUNK = 1 << 16
 
 def emit(arguments: list[str]) -> NoReturn:
     """Take one event from an agent, answer, and end the process: with 0, whatever happened."""
-    is_told = False
+    is_recorded = False
     try:
-        is_told = _hear(arguments)
+        is_recorded = _record(arguments)
     finally:
         try:
             os.write(1, b"{}\n")
-            if is_told and arguments[1] in (*SYNCED, "agent-response"):
+            if is_recorded and arguments[1] in (*SYNCED, "agent-response"):
                 _wake_hooks()
         finally:
             os._exit(0)
 
 
-def _hear(arguments: list[str]) -> bool:
-    """Write the event down; whether it was one of a session that is known."""
-    heard = time.time()
+def _record(arguments: list[str]) -> bool:
+    """Record the event; False if its session is not known."""
+    received = time.time()
     payload = _payload(_drain())
     if payload is not None and len(arguments) == 2 and arguments[1] in EVENTS:
-        return _take(arguments[0].strip().lower(), arguments[1], payload, heard)
+        return _append(arguments[0].strip().lower(), arguments[1], payload, received)
     return False
 
 
 def _wake_hooks() -> None:
     """Start a process that runs the user's hooks, if there are any; do not wait for it."""
-    files = [os.path.join(_place("config", "XDG_CONFIG_HOME", ".config"), "config.toml")]
+    files = [os.path.join(_home_folder("config", "XDG_CONFIG_HOME", ".config"), "config.toml")]
     files += [os.environ.get("STEERSMAN_CONFIG", "")]
     if not any(b"[[hooks]]" in _content(file) for file in files if file):
         return
@@ -75,7 +75,7 @@ def _content(file: str) -> bytes:
         return b""
 
 
-def _take(agent: str, event: str, payload: dict[str, Any], heard: float) -> bool:
+def _append(agent: str, event: str, payload: dict[str, Any], received: float) -> bool:
     from ..journal.hook_log import append, file_of
 
     agent = _name_of(agent)
@@ -93,26 +93,26 @@ def _take(agent: str, event: str, payload: dict[str, Any], heard: float) -> bool
     create = is_start or not session
     if not create and not os.path.exists(path):
         return False  # an unknown session
-    line = _line(agent, event, session, payload, heard)
+    line = _line(agent, event, session, payload, received)
     return append(path, line, create=create, sync=event in SYNCED)
 
 
-def _line(agent: str, event: str, session: str, payload: dict[str, Any], heard: float) -> bytes:
+def _line(agent: str, event: str, session: str, payload: dict[str, Any], received: float) -> bytes:
     from ..ports.process.ancestry import ancestors, process, terminal
 
     own = os.getpid()
-    told = payload.get("pid")
-    is_told = isinstance(told, int) and not isinstance(told, bool) and told > 1
+    pid = payload.get("pid")
+    has_pid = isinstance(pid, int) and not isinstance(pid, bool) and pid > 1
     folder = _text(payload, "cwd", "workspaceRoot", "workspace_root", limit=4096)
     data = {
-        "time": heard,
+        "time": received,
         "event": event,
         "agent": agent,
         "session": session,
         "cwd": folder or os.getcwd(),
         "transcript": _text(payload, "transcript_path", "transcriptPath", limit=4096),
         "why": _text(payload, "source", "reason", limit=100),
-        "told": process(told) if is_told and told is not None else None,
+        "told": process(pid) if has_pid and pid is not None else None,
         "chain": ancestors(own),
         "terminal": terminal(own),
         "pane": os.environ.get("TMUX_PANE", "") or os.environ.get("STY", ""),
@@ -126,7 +126,7 @@ def _is_inherited(name: str, value: str) -> bool:
 
 
 def _drain() -> bytes:
-    """Read standard input to its end, within bounds; what is beyond them is thrown away."""
+    """Read standard input to its end, within `LIMIT` and `PATIENCE`; the rest is discarded."""
     import select
 
     if os.isatty(0):
@@ -147,7 +147,7 @@ def _drain() -> bytes:
 
 
 def _payload(text: bytes) -> dict[str, Any] | None:
-    """Read what was said; none if it says nothing that can be read."""
+    """Parse the payload; `None` if it is not a JSON object."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -166,7 +166,7 @@ def _table(data: Any) -> dict[str, Any]:
 
 
 def _text(payload: dict[str, Any], *names: str, limit: int = 256) -> str:
-    """Take the first of these that is a text or a number; too long a text is none."""
+    """Return the first of these fields that is a number or a text of at most `limit` characters."""
     for name in names:
         value = payload.get(name)
         if isinstance(value, int) and not isinstance(value, bool):
@@ -177,12 +177,12 @@ def _text(payload: dict[str, Any], *names: str, limit: int = 256) -> str:
 
 
 def _is_id(session: str) -> bool:
-    """Whether an id can be handed to a command as an argument and be nothing else there."""
+    """Whether an id can be passed to a command as one argument, and not as an option."""
     return not session.startswith("-") and session.isprintable() and " " not in session
 
 
 def _name_of(agent: str) -> str:
-    """Find an agent's own name: it has a file of that name; only an alias needs a look inside."""
+    """Return an agent's name: that of its file; only for an alias the files are read."""
     if not agent.replace("-", "").replace("_", "").isalnum() or not agent.isascii():
         return ""
     folders = _folders()
@@ -196,7 +196,7 @@ def _name_of(agent: str) -> str:
 
 
 def _other_names(agent: str) -> tuple[str, ...]:
-    """Look up under which other names an agent tells its session's id."""
+    """Return the other names of the field in which an agent sends its session's id."""
     found: list[str] = []
     for folder in _folders():
         payload = _inner(_declared(folder, f"{agent}.toml"), "payload")
@@ -217,16 +217,16 @@ def _declared(folder: str, name: str) -> dict[str, Any]:
 
 
 def _folders() -> tuple[str, str]:
-    """Name the folders of definitions: a person's own, and those that are shipped."""
+    """Return the folders of agent definitions: the user's, then the shipped one."""
     shipped = os.path.join(os.path.dirname(os.path.dirname(__file__)), "workflows", "agents")
-    return os.path.join(_place("config", "XDG_CONFIG_HOME", ".config"), "agents"), shipped
+    return os.path.join(_home_folder("config", "XDG_CONFIG_HOME", ".config"), "agents"), shipped
 
 
 def _state() -> str:
-    return _place("state", "XDG_STATE_HOME", ".local/state")
+    return _home_folder("state", "XDG_STATE_HOME", ".local/state")
 
 
-def _place(kind: str, variable: str, below: str) -> str:
+def _home_folder(kind: str, variable: str, below: str) -> str:
     """Find a folder as `Paths.of` does, without its imports."""
     if home := os.environ.get("STEERSMAN_HOME"):
         home = os.path.abspath(os.path.expanduser(home))

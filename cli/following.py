@@ -1,4 +1,4 @@
-"""When to say that something waits and is held."""
+"""What commands follow from a session's events: held messages, started turns, the end of the work."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ..gateway.interface import ChatSession
 
 
 class HeldNotice:
-    """Follows a queue's events, and says it when more is held than before: not for what becomes less."""
+    """Reports that messages are held, when their number has risen."""
 
     def __init__(self) -> None:
         self._count = 0
 
     def hear(self, event: Event) -> str:
-        """Take in an event; return the line that it calls for, mostly none."""
+        """Take in an event; return the notice for it, or an empty text."""
         before = self._count
         match event["type"]:
             case "session_started":
@@ -28,21 +28,18 @@ class HeldNotice:
         return f"Held: {self._count} waiting. /queue resume runs them." if is_more else ""
 
 
-# Which message an answer is for, where the message waited before its turn began -------------------
-
-
 class StartedTurns:
-    """Follows a session's events, and gives the text of a message whose turn begins after a wait.
+    """Reports the message of a turn that starts, if the message waited in the queue.
 
-    A message that runs at once stands right above its answer, so nothing is given for it; nor for a
-    turn without a message, such as those of a goal.
+    A message that runs at once is directly above its answer, so it is not reported; nor is a turn
+    without a message, such as a goal's.
     """
 
     def __init__(self) -> None:
         self._waiting: dict[str, str] = {}
 
     def hear(self, event: Event) -> str:
-        """Take in an event; return a message's text and number, mostly nothing."""
+        """Take in an event; return the text and number of the message, or an empty text."""
         if event["type"] == "session_started":
             self._waiting.clear()
         elif event["type"] == "accepted" and event["as"] in ("queue", "steer"):
@@ -50,22 +47,19 @@ class StartedTurns:
         elif event["type"] == "recovered":
             self._waiting |= {item["id"]: item["text"] for item in event["items"]}
         elif event["type"] == "queue":
-            self._reword(event)
+            self._update(event)
         elif event["type"] == "turn_started" and (text := self._waiting.pop(event["item"], "")):
             return f"{text}  (#{event['number']})"
         return ""
 
-    def _reword(self, event: QueueEvent) -> None:
-        """Learn what was edited, what was cut off and can go on, and what is gone."""
-        was = self._waiting
+    def _update(self, event: QueueEvent) -> None:
+        """Take over edited texts, add interrupted messages, and drop removed ones."""
+        before = self._waiting
         self._waiting = {
             item["id"]: item["text"]
             for item in event["items"]
-            if item["id"] in was or item["state"] == "interrupted"
+            if item["id"] in before or item["state"] == "interrupted"
         }
-
-
-# Waits until a session has nothing more to do -----------------------------------------------------
 
 
 ENDINGS = frozenset(
@@ -85,9 +79,10 @@ ENDINGS = frozenset(
 
 
 class IdleWaiter:
-    """Listens on the event bus; `wait` returns when the conversation is quiet.
+    """Waits until a session has nothing more to do.
 
-    `pause` is the number of seconds after which it checks without an event.
+    `hear` subscribes to the event bus. `pause` is the number of seconds after which the waiter
+    checks without an event.
     """
 
     def __init__(self) -> None:
@@ -98,7 +93,7 @@ class IdleWaiter:
         self.status = ""
 
     def hear(self, event: Event) -> None:
-        """Take note of an event; loop's thread."""
+        """Take in an event; loop's thread."""
         if is_aside(event):
             return
         if event["type"] == "turn_ended":
@@ -111,7 +106,7 @@ class IdleWaiter:
             self._changed.set()
 
     def wait(self, conversation: ChatSession) -> None:
-        """Block until nothing runs and no waiting message will start on its own."""
+        """Block until nothing runs and no queued message will start without a command."""
         while not self.is_broken and not conversation.is_quiet():
             self._changed.wait(self.pause)
             self._changed.clear()

@@ -1,4 +1,4 @@
-"""`steersman goal …`: what a session works for, from another terminal."""
+"""`steersman goal …`: shows and changes the goal of a session, from another terminal."""
 
 from __future__ import annotations
 
@@ -22,21 +22,18 @@ from ..machines.errors import UsageError
 from ..machines.lifecycles import REASONS
 from ..machines.verdict import read_condition
 from .output import show, show_document
-from .queue import find_begun, run_on
+from .queue import find_for_listing, run_on
 from .stored import stored
-
-# What a person reads of a goal as it goes on: each verdict, and each change of its state, once
-
 
 SHOWN = 120
 """Characters of a goal's text that a line shows."""
 
 
 class GoalLines:
-    """The lines about a goal for one face; each state is reported once, however often it comes."""
+    """The lines about a goal for one interface: each verdict, and each change of its state once."""
 
     def __init__(self) -> None:
-        self._told = ("", "", "")
+        self._reported = ("", "", "")
 
     def hear(self, event: Event) -> str:
         """Return a line for an event about a goal; empty for none."""
@@ -50,9 +47,9 @@ class GoalLines:
         if event["type"] != "goal":
             return ""
         state = event["id"], event["state"], event["reason"] or ""
-        if state == self._told:
+        if state == self._reported:
             return ""
-        self._told = state
+        self._reported = state
         return _line(event)
 
 
@@ -112,7 +109,7 @@ def change_goal(environ: Mapping[str, str], session: str, verb: str, *, as_json:
 def show_goal(environ: Mapping[str, str], session: str, *, as_json: bool) -> int:
     """Print a session's goal from the store, also while another process runs it."""
     with stored(environ) as store:
-        row = find_begun(store, session)
+        row = find_for_listing(store, session)
         record = load_record(store, row.session) if row else SessionRecord()
         if record.goals.is_pursued and row and not store.is_owned(row.session):
             as_found = recovered(record)  # by its next owner

@@ -1,4 +1,4 @@
-"""`steersman hooks …`: our hooks in the configurations of other agents."""
+"""`steersman hooks …`: steersman's hooks in the configurations of other agents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HEAD = ("AGENT", "HOOKS", "A SESSION ENDS BY", "CONFIGURATION")
 
 
 def list_hooks(environ: Mapping[str, str], *, as_json: bool) -> int:
-    """Print for each agent whether our hooks are in its configuration."""
+    """Print for each agent whether the hooks are in its configuration."""
     paths = Paths.of(environ)
     views = [
         _view(agent, _installation(agent, paths, environ)) for agent in load_agents(paths).values()
@@ -49,7 +49,7 @@ def list_hooks(environ: Mapping[str, str], *, as_json: bool) -> int:
 
 
 def install_hooks(environ: Mapping[str, str], name: str, *, is_dry: bool) -> int:
-    """Write our hooks into an agent's configuration. Raises `ConfigError`, `UsageError`."""
+    """Write the hooks into an agent's configuration. Raises `ConfigError`, `UsageError`."""
     agent, installation = _found(environ, name)
     changes = installation.install()
     if is_dry:
@@ -68,7 +68,7 @@ def install_hooks(environ: Mapping[str, str], name: str, *, is_dry: bool) -> int
 
 
 def uninstall_hooks(environ: Mapping[str, str], name: str, *, is_dry: bool) -> int:
-    """Take our hooks out again. Raises `ConfigError`, `UsageError`."""
+    """Remove the hooks. Raises `ConfigError`, `UsageError`."""
     _, installation = _found(environ, name)
     changes = installation.uninstall()
     if is_dry:
@@ -92,8 +92,8 @@ def tell(environ: Mapping[str, str]) -> int:
     paths = Paths.of(environ)
     config = load(paths, paths.config, environ)
     specs = [HookSpec(on=hook.on, run=hook.run, timeout=hook.timeout) for hook in config.hooks]
-    restorable = RestoreService(paths, config.restore.retention_hours)
-    count = tell_hooks(restorable, paths.state, specs, environ)
+    restore_service = RestoreService(paths, config.restore.retention_hours)
+    count = tell_hooks(restore_service, paths.state, specs, environ)
     show(f"Hooks run: {count}.")
     return 0
 
@@ -116,8 +116,8 @@ def _view(agent: AgentDefinition, installation: Installation) -> dict[str, Any]:
     state, error = "", ""
     try:
         state = installation.status()
-    except ConfigError as fault:
-        state, error = "not understood", str(fault)
+    except ConfigError as problem:
+        state, error = "not understood", str(problem)
     return {
         "agent": agent.name,
         "aliases": list(agent.aliases),
@@ -133,7 +133,7 @@ def _view(agent: AgentDefinition, installation: Installation) -> dict[str, Any]:
 
 
 def _ends_by(agent: AgentDefinition) -> str:
-    """Say which event tears a session's record down; without one a person or its age does."""
+    """Name what deletes a session's record: an event, or else `forget` and its age."""
     ends = set(agent.events.values())
     if "session-finalize" in ends:
         return "session-finalize"
@@ -146,7 +146,7 @@ def _installation(agent: AgentDefinition, paths: Paths, environ: Mapping[str, st
 
 
 def _program() -> list[str]:
-    """Say how this program is called by others: its script, by its whole path."""
+    """Return the command by which agents call this program: the absolute path of its script."""
     beside = Path(sys.executable).parent / "steersman"
     found = shutil.which("steersman")
     for path in (Path(sys.argv[0]).absolute(), beside, *([Path(found)] if found else [])):

@@ -14,7 +14,7 @@ from ..machines.messages import Answer
 from .following import IdleWaiter
 from .options import ChatOptions
 from .printer import Printer
-from .signals import SignalHandler
+from .signals import SignalExit
 from .stdin_lines import typed_lines
 
 CHOICES = ("auto", "queue", "steer", "interrupt")
@@ -23,7 +23,7 @@ CHOICES = ("auto", "queue", "steer", "interrupt")
 class Lines:
     """One JSON conversation: lines in, events out; questions are answered by lines.
 
-    `takes_words`: some questions are answered with words of one's own.
+    `takes_words`: some questions are answered with free text.
     """
 
     def __init__(self, conversation: ChatSession, *, takes_words: bool = False) -> None:
@@ -32,10 +32,10 @@ class Lines:
         self._questions: set[str] = set()
 
     def take(self, line: str) -> bool:
-        """Obey one line; True when it asked to leave."""
+        """Carry out one line; True if it asked to leave."""
         said = _parse(line)
         if said is None:
-            self._complain(line)
+            self._reject(line)
             return False
         client = str(said.get("client_id") or "")
         if "answer" in said:
@@ -57,7 +57,7 @@ class Lines:
         return reply is not None and reply.leaves
 
     def _run(self, said: dict[str, Any], client: str) -> bool:
-        """Carry out a command that came as data; True when it asked to leave."""
+        """Run a command that came as data; True if it asked to leave."""
         try:
             found = call(str(said["command"]), dict(said.get("arguments") or {}))
         except (TypeError, ValueError) as error:
@@ -67,7 +67,7 @@ class Lines:
         return reply is not None and reply.leaves
 
     def hear(self, event: Event) -> None:
-        """Keep count of open questions; loop's thread."""
+        """Follow the open questions; loop's thread."""
         if event["type"] == "question":
             self._questions.add(event["id"])
         elif event["type"] == "answered":
@@ -89,7 +89,7 @@ class Lines:
         if not answer.get("ok"):
             self._error("no_question", str(answer.get("reason")), "it was not answered")
 
-    def _complain(self, line: str) -> None:
+    def _reject(self, line: str) -> None:
         hint = 'give {"text": "…", "as": "auto"}, {"answer": ID, "choice": "allow"}, or plain text'
         said = _object(line) or {}
         if isinstance(said.get("text"), str):
@@ -103,9 +103,9 @@ class Lines:
 
 
 def _parse(line: str) -> dict[str, Any] | None:
-    """Read a line: plain text, or an object with a text or an answer; none for anything else.
+    """Read a line: plain text, or an object with a text or an answer; `None` for anything else.
 
-    What begins with a brace means to be JSON: half an object is no message to a model.
+    A line that begins with a brace has to be JSON: half an object is no message to a model.
     """
     if not line.lstrip().startswith("{"):
         return {"text": line}
@@ -118,7 +118,7 @@ def _parse(line: str) -> dict[str, Any] | None:
 
 
 def _object(line: str) -> dict[str, Any] | None:
-    """Read a JSON object, null fields as if they were absent; none if it is none."""
+    """Read a JSON object, null fields as if they were absent; `None` if it is no object."""
     try:
         data = json.loads(line)
     except (ValueError, RecursionError):
@@ -130,47 +130,47 @@ def _object(line: str) -> dict[str, Any] | None:
 
 
 def talk_json(host: ChatHost, open_it: Callable[[], ChatSession], options: ChatOptions) -> int:
-    """Talk until the input ends and everything is done."""
+    """Run a chat until the input ends and no work is left."""
     speak_utf8()
     printer = Printer(sys.stdout)
-    settling = IdleWaiter()
+    idle_waiter = IdleWaiter()
     host.event_bus.subscribe(
         lambda event: printer.write(json.dumps(event, ensure_ascii=False) + "\n")
     )
-    host.event_bus.subscribe(settling.hear)
+    host.event_bus.subscribe(idle_waiter.hear)
     try:
         conversation = open_it()
         lines = Lines(conversation)
         host.event_bus.subscribe(lines.hear)
         preface(host, conversation)
         try:
-            _read(lines, settling, options)
-        except SignalHandler as leaving:
+            _read(lines, idle_waiter, options)
+        except SignalExit as signal_exit:
             conversation.leave("signal")
-            return leaving.exit_code
+            return signal_exit.exit_code
         conversation.leave()
-        return 1 if settling.is_broken else 0
+        return 1 if idle_waiter.is_broken else 0
     finally:
         host.close()
         printer.close()
 
 
 def speak_utf8() -> None:
-    """JSON is UTF-8 whatever the locale; bytes that are not become a replacement character."""
+    """Make standard output UTF-8 in any locale; invalid characters are replaced."""
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(encoding="utf-8", errors="replace")
 
 
 def preface(host: ChatHost, conversation: ChatSession) -> None:
-    """Say what the start has to say."""
+    """Publish the notices of the start."""
     if host.choice is not None:
         conversation.publisher.notice(host.choice.line)
     for notice in (*host.config.notices, *host.notices):
         conversation.publisher.notice(notice)
 
 
-def _read(lines: Lines, settling: IdleWaiter, options: ChatOptions) -> None:
+def _read(lines: Lines, idle_waiter: IdleWaiter, options: ChatOptions) -> None:
     if options.message:
         lines.take(options.message)
     for line in typed_lines():
@@ -178,4 +178,4 @@ def _read(lines: Lines, settling: IdleWaiter, options: ChatOptions) -> None:
         if text.strip() and lines.take(text):
             return
     lines.deny_the_rest()
-    settling.wait(lines.conversation)
+    idle_waiter.wait(lines.conversation)

@@ -1,4 +1,4 @@
-"""`steersman machines`: the state machines that the program runs by, shown and checked."""
+"""`steersman machines`: shows and checks the program's state machines."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def list_machines(*, as_json: bool) -> int:
 
 
 def show_machine(environ: Mapping[str, str], name: str, form: str, session: str) -> int:
-    """Print one machine as a diagram, a picture or TOML; lit where a session is.
+    """Print one machine as a diagram, a picture or TOML, with a session's states highlighted.
 
     Raises `UsageError`.
     """
@@ -81,13 +81,13 @@ def show_machine(environ: Mapping[str, str], name: str, form: str, session: str)
     else:
         from .output import show_toml
 
-        lit = {"current": list(current)} if session else {}
-        show_toml({**_whole(machine), **lit})
+        highlighted = {"current": list(current)} if session else {}
+        show_toml({**_whole(machine), **highlighted})
     return 0
 
 
 def _current(environ: Mapping[str, str], machine: str, session: str) -> tuple[str, ...]:
-    """Return the states in which a session's parts of this kind are: of items those in the queue."""
+    """Return the states of a session's parts of this kind; of items, those in the queue."""
     from ..gateway.home import named_session
     from ..journal.history import record_at
     from .stored import stored
@@ -111,7 +111,7 @@ def _current(environ: Mapping[str, str], machine: str, session: str) -> tuple[st
 
 
 def check_machines() -> int:
-    """Check every machine; print what was checked, and all faults to standard error."""
+    """Check every machine; print a line for each, and all faults to standard error."""
     from ..machines.machine_check import check
 
     return _report(
@@ -126,7 +126,7 @@ def check_machines() -> int:
 
 
 def _report(checked: Sequence[tuple[str, Sequence[MachineFault]]]) -> int:
-    """Print a line for each part that was checked; exit 2 if one has faults."""
+    """Print a line for each machine; exit 2 if one has faults."""
     for what, faults in checked:
         show(f"{what}: {f'{len(faults)} faults' if faults else 'ok'}")
         for fault in faults:
@@ -147,7 +147,7 @@ def _brief(machine: Machine) -> dict[str, Any]:
 
 
 def _whole(machine: Machine) -> dict[str, Any]:
-    """Return the machine as it is declared; what is empty is left out, as TOML has no null."""
+    """Return the machine as it is declared, without empty fields, as TOML has no null."""
     head = {name: getattr(machine, name) for name in ("name", "doc", "initial", "control")}
     states = [_filled(asdict(state)) for state in machine.states]
     rows = [_filled(asdict(row)) for row in machine.transitions]

@@ -1,4 +1,4 @@
-"""The entry point. `--version` and what agents wait for are answered before all else is imported."""
+"""The entry point. `--version` and `hooks emit` are answered before anything else is imported."""
 
 import gc
 import os
@@ -20,7 +20,7 @@ def main() -> None:
 
         emit(sys.argv[3:])
     signal.signal(signal.SIGINT, _leave)  # while importing there is nothing to save
-    gc.disable()  # what imports make is no garbage; a chat turns it on again
+    gc.disable()  # imports make no garbage; a chat enables it again
     from .app import run
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def _fill_gaps() -> None:
-    """Give each standard stream that was closed (`>&-`) an empty one: no other file takes its number."""
+    """Replace closed standard streams (`>&-`) by empty ones, so that no other file gets their numbers."""
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is None:
             os.dup2(os.open(os.devnull, os.O_RDWR), number)

@@ -1,4 +1,4 @@
-"""`steersman models`: which there are, whether one works, and fetching one."""
+"""`steersman models`: lists, tests and fetches models."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from ..ports.models.trial import Trial
 
 
-# How far a download is: a line that rewrites itself on a terminal, a few lines elsewhere ----------
-
-
-_PAUSE = 0.1  # seconds between two rewritings
-_STEP = 25  # percent between two lines where nothing can be rewritten
+_PAUSE = 0.1  # seconds between two updates of the progress on a terminal
+_STEP = 25  # percent between two lines of progress elsewhere
 
 
 class ProgressLine:
-    """Called with bytes done and bytes in all, from any one thread."""
+    """Shows the progress of a download: one line that is updated on a terminal, a few lines elsewhere.
+
+    Called with the bytes done and the bytes in all, from any one thread.
+    """
 
     def __init__(self, name: str, stream: TextIO) -> None:
         self._name = name
@@ -42,7 +42,7 @@ class ProgressLine:
         self._next = 0.0  # seconds of the clock, or percent
 
     def __call__(self, done: int, total: int) -> None:
-        """Show it, if enough has changed."""
+        """Show the progress, if enough has changed."""
         percent = 100 * done // max(1, total)
         now = time.monotonic() if self._is_terminal else percent
         if now < self._next and done < total:
@@ -53,7 +53,7 @@ class ProgressLine:
         self._stream.flush()
 
     def close(self) -> None:
-        """Leave the line that was rewritten."""
+        """End the line."""
         if self._is_terminal and self._next:
             self._stream.write("\n")
             self._stream.flush()
@@ -87,7 +87,7 @@ def list_models(environ: Mapping[str, str], *, as_json: bool) -> int:
 def check_model(
     environ: Mapping[str, str], name: str, *, seconds: float = 60.0, as_json: bool = False
 ) -> int:
-    """Try a model out, and say what works and what is done instead. Raises `ModelError`."""
+    """Test a model, and report what works and what is done instead. Raises `ModelError`."""
     import asyncio
 
     from ..ports.models.choice import build
@@ -138,11 +138,11 @@ def fetch_model(environ: Mapping[str, str], name: str, *, only_if_needed: bool) 
     if only_if_needed and not _is_needed(environ, entry):
         return 0
     make_private(paths.cache)
-    gauge = ProgressLine(f"fetching {entry.title}", sys.stderr)
+    progress_line = ProgressLine(f"fetching {entry.title}", sys.stderr)
     try:
-        path = fetch(entry, paths.cache, gauge, environ)
+        path = fetch(entry, paths.cache, progress_line, environ)
     finally:
-        gauge.close()
+        progress_line.close()
     warn(f"{name} is in {path} ({entry.licence}; its SHA-256 is right)")
     return 0
 
@@ -160,7 +160,7 @@ def chosen(environ: Mapping[str, str], flag: str = "") -> tuple[dict[str, ModelC
 
 
 def missing_weights(choice: Choice, cache: Path) -> CatalogueEntry | None:
-    """Return what has to be fetched before the chosen model can be used, if anything."""
+    """Return the weights that have to be fetched before the chosen model can be used, if any."""
     if choice.config.provider != EMBEDDED:
         return None
     entry = entry_named(choice.config.model or choice.name)

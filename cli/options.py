@@ -1,18 +1,16 @@
-"""What `steersman chat` was asked for, and what a face is: a way to talk."""
+"""Options and arguments that several commands share, and what is made of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from ..gateway.interface import ChatHost, ChatSession
 from ..machines.errors import UsageError
 from ..machines.value import Value
-
-# The folder that a command works in --------------------------------------------------------------
 
 
 def work_folder(named: Path) -> Path:
@@ -23,23 +21,8 @@ def work_folder(named: Path) -> Path:
     return folder
 
 
-# One line of the doctor's report ------------------------------------------------------------------
-
-
-Verdict = Literal["ok", "warn", "bad"]
-
-
-class Finding(Value):
-    """What was looked at and how it is; `hint` is what to do, empty if nothing."""
-
-    name: str
-    verdict: Verdict
-    text: str
-    hint: str = ""
-
-
 class ChatOptions(Value):
-    """What the command line asked for."""
+    """The command line of `steersman chat`."""
 
     message: str = ""
     agent: str = ""
@@ -53,11 +36,8 @@ class ChatOptions(Value):
     is_debug: bool = False
 
 
-Face = Callable[[ChatHost, Callable[[], ChatSession], ChatOptions], int]
-"""Opens the conversation, talks, and returns the exit code; `SignalHandler` may be raised in it."""
-
-
-# Options and arguments that several commands have -------------------------------------------------
+ChatInterface = Callable[[ChatHost, Callable[[], ChatSession], ChatOptions], int]
+"""Opens the conversation, runs it to its end, and returns the exit code. May raise `SignalExit`."""
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]

@@ -1,7 +1,7 @@
-"""What commands print: one text or one JSON document, whatever the terminal can show.
+"""The output of commands: text, tables, JSON and TOML, in whatever encoding the terminal has.
 
-Nothing that is printed here can move the cursor or change colours, unless this program put it there;
-and a reader that has seen enough (`| head`) is no fault.
+Only this program's own terminal codes can move the cursor or change colours. A reader that closes
+the pipe early (`| head`) is not an error.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import tomli_w
 
 from ..workflows.document import is_list, is_table
 
+# Text and JSON ------------------------------------------------------------------------------------
+
 # Controls that JSON leaves as they are, line and direction marks, and halves of characters.
 _UNSAFE = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -34,12 +36,12 @@ def show_document(data: Mapping[str, Any]) -> None:
 
 
 def document(data: Mapping[str, Any], indent: int | None = 2) -> str:
-    """Write JSON in which nothing can move a cursor; without `indent` in one line."""
+    """Write JSON without characters that move the cursor; without `indent` on one line."""
     return escaped(json.dumps(data, ensure_ascii=False, indent=indent))
 
 
 def escaped(text: str) -> str:
-    """Escape what could move a cursor, as strings in JSON and TOML both have it."""
+    """Escape characters that could move the cursor, as strings in JSON and TOML allow it."""
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -68,7 +70,7 @@ def _write(stream: TextIO, text: str) -> None:
             raise SystemExit(1) from error
 
 
-# Columns for people: as wide as they need to be, and never wider than the terminal ----------------
+# Tables -------------------------------------------------------------------------------------------
 
 
 _GAP = "  "
@@ -80,7 +82,7 @@ def draw_table(
 ) -> str:
     """Draw rows under a head; on a terminal the last column is cut at its left to fit.
 
-    Where it is not a terminal nothing is cut and nothing coloured.
+    Other output is neither cut nor coloured.
     """
     widths = [max(map(_width, column)) for column in zip(head, *rows, strict=True)]
     room = _room(widths[:-1]) if sys.stdout.isatty() else widths[-1]
@@ -102,7 +104,7 @@ def _room(others: Sequence[int]) -> int:
 
 
 def _fit(cell: str, room: int) -> str:
-    """Cut at the left, since the end of a path says more than its begin."""
+    """Cut a cell at its left, since the end of a path says more than its start."""
     if _width(cell) <= room:
         return cell
     while _width(cell) > room - 1:
@@ -116,7 +118,7 @@ def _width(text: str) -> int:
     return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)
 
 
-# Data as TOML, which has no null ------------------------------------------------------------------
+# TOML ---------------------------------------------------------------------------------------------
 
 
 def show_toml(data: Mapping[str, Any]) -> None:
@@ -125,12 +127,12 @@ def show_toml(data: Mapping[str, Any]) -> None:
 
 
 def toml_document(data: Mapping[str, Any]) -> str:
-    """Write TOML in which nothing can move a cursor; what is null is left out."""
+    """Write TOML without characters that move the cursor; nulls are left out."""
     return escaped(tomli_w.dumps(without_nulls(data)).rstrip("\n"))
 
 
 def without_nulls(value: Any) -> Any:
-    """Return data without its nulls; in a list, where each place counts, they become a word."""
+    """Return data without nulls; in a list, where each position counts, a null becomes `"null"`."""
     if is_table(value):
         return {name: without_nulls(item) for name, item in value.items() if item is not None}
     if is_list(value):

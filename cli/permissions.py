@@ -29,7 +29,7 @@ def list_permissions(environ: Mapping[str, str], *, as_json: bool) -> int:
 
 
 def explain_permission(environ: Mapping[str, str], tool: str, text: str, *, as_json: bool) -> int:
-    """Print what would happen to a call here, and why. Raises `ConfigError`, `UsageError`."""
+    """Print how a call here would be decided, and why. Raises `ConfigError`, `UsageError`."""
     if tool not in TOOLS:
         raise UsageError(f"there is no tool `{tool}`", f"there are {', '.join(TOOLS)}")
     config = load(Paths.of(environ), Path.cwd(), environ)

@@ -26,25 +26,25 @@ from .goal import GoalLines
 from .options import ChatOptions
 from .output import warn
 from .printer import Printer
-from .signals import SignalHandler
+from .signals import SignalExit
 from .stdin_lines import comes_soon, typed_lines
 
 PATIENCE = 2.0
 """Seconds within which a piped standard input has to deliver something."""
 MOST_PIPED = 1024 * 1024
-"""Characters that may be piped in beside a message; far more than most models read at once."""
+"""Characters that may be piped in with a message; far more than most models read at once."""
 
 
 class Sink(Protocol):
-    """Whatever takes text."""
+    """A receiver of text."""
 
     def write(self, text: str) -> None:
-        """Take it; returns at once."""
+        """Write a text; returns at once."""
         ...
 
 
 class PlainInterface:
-    """Prints events as people read them; where there is a bar, that one shows the progress."""
+    """Prints events as text; with `has_bar`, the bar shows the progress instead."""
 
     def __init__(
         self,
@@ -132,16 +132,16 @@ def _brief(arguments: Mapping[str, Any]) -> str:
 
 
 def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: ChatOptions) -> int:
-    """Say it, or every line of the input, wait until all is done, leave."""
+    """Send the message, or every line of the input; wait until no work is left."""
     if options.message:
         options = replace(options, message=with_piped(options.message))
     out, err = Printer(sys.stdout), Printer(sys.stderr)
-    settling = IdleWaiter()
+    idle_waiter = IdleWaiter()
     utf8 = (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
     shows_queued = host.config.auto_queue.show_queue_on_input
-    face = PlainInterface(out, err, can_utf8=utf8, shows_queued=shows_queued)
-    host.event_bus.subscribe(face.hear)
-    host.event_bus.subscribe(settling.hear)
+    interface = PlainInterface(out, err, can_utf8=utf8, shows_queued=shows_queued)
+    host.event_bus.subscribe(interface.hear)
+    host.event_bus.subscribe(idle_waiter.hear)
     try:
         conversation = open_it()
         if host.choice is not None:
@@ -149,13 +149,15 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
         for notice in (*host.config.notices, *host.notices):
             err.write(f"{notice}\n")
         try:
-            _say_all(conversation, options)
-            settling.wait(conversation)
-        except SignalHandler as leaving:
+            _send_all(conversation, options)
+            idle_waiter.wait(conversation)
+        except SignalExit as signal_exit:
             conversation.leave("signal")
-            return leaving.exit_code
+            return signal_exit.exit_code
         conversation.leave()
-        has_failed = settling.is_broken or settling.has_refusal or settling.status == "failed"
+        has_failed = (
+            idle_waiter.is_broken or idle_waiter.has_refusal or idle_waiter.status == "failed"
+        )
         return 1 if has_failed else 0
     finally:
         host.close()
@@ -166,8 +168,8 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
 def with_piped(message: str) -> str:
     """Add what is piped in to a message: `cat notes | steersman chat "sum this up"`.
 
-    A command is left alone. Raises `UsageError` where there is too much of it. A person who made a
-    pipe is waited for; a program may have left its end open without a thought, and is not.
+    A command stays as it is. Raises `UsageError` for too much input. If a person sees the output, the
+    wait is unlimited; otherwise a pipe that was left open by mistake is given up after `PATIENCE`.
     """
     if message.lstrip().startswith("/") or _is_typed():
         return message
@@ -189,16 +191,16 @@ def with_piped(message: str) -> str:
 
 
 def _is_typed() -> bool:
-    """Whether standard input is a person's keyboard, or nothing at all."""
+    """Whether standard input is a keyboard, or closed."""
     return sys.stdin is None or sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
 
 
 def _is_watched() -> bool:
-    """Whether a person sees what this program says."""
+    """Whether a person sees the output."""
     return sys.stdout.isatty() or sys.stderr.isatty()
 
 
-def _say_all(conversation: ChatSession, options: ChatOptions) -> None:
+def _send_all(conversation: ChatSession, options: ChatOptions) -> None:
     if options.message:
         conversation.say(options.message)
         return

@@ -12,7 +12,7 @@ from typing import TextIO
 
 
 def forget(*descriptors: int) -> None:
-    """Let whatever is still written there, also by Python's own end, go nowhere and raise nothing."""
+    """Redirect descriptors to nowhere, so that later writes, also at exit, raise nothing."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for descriptor in descriptors:
         os.dup2(nowhere, descriptor)
@@ -20,7 +20,7 @@ def forget(*descriptors: int) -> None:
 
 
 class Printer:
-    """Prints what it is given, in order. When the reader is gone, the program is asked to leave."""
+    """Prints texts in order. When the reader is gone, it asks the program to leave."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -36,7 +36,7 @@ class Printer:
         self._lines.put(text)
 
     def close(self) -> None:
-        """Print everything that waits; gives a blocked reader two seconds."""
+        """Print all that is pending; gives a blocked reader two seconds."""
         self._lines.put(None)
         self._thread.join(2.0)
 

@@ -1,7 +1,7 @@
 """The prompt: type while the agent works.
 
-Rows that are finished are printed above; the line that still streams, the open question, the input
-line and the bar are drawn below, and redrawn whenever something changes.
+Finished rows are printed above; the line that still streams, the open question, the input line and
+the bar are drawn below, and redrawn at every change.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ from .screen.history import InputHistory
 from .screen.input_line import InputLine, MessageSender
 from .screen.layout import make_app
 from .screen.screen import Screen
-from .screen.terminal_repair import in_order
-from .signals import SignalHandler, farewell, leave_through
+from .screen.terminal_repair import restored_terminal
+from .signals import SignalExit, farewell, leave_through
 
 
 class PromptExit:
-    """How a signal leaves the prompt: the prompt ends itself, in its own loop.
+    """Ends the prompt after a signal, in the prompt's own loop.
 
     An exception through that loop would cancel its tasks in the middle of a drawing.
     """
 
     def __init__(self, prompt: Application[int]) -> None:
-        self.leaving: SignalHandler | None = None
+        self.signal_exit: SignalExit | None = None
         self._prompt = prompt
 
-    def leave(self, leaving: SignalHandler) -> bool:
-        """Have the prompt end; False where none is open. In a signal's handler."""
+    def leave(self, signal_exit: SignalExit) -> bool:
+        """Request the end of the prompt; False if none is open. Runs in a signal's handler."""
         loop = self._prompt.loop
         if loop is None or not self._prompt.is_running:
             return False
-        self.leaving = leaving
-        is_asked = leaving.exit_code == 128 + signal.SIGINT  # as Ctrl-D asks
-        loop.call_soon_threadsafe(self.shut, 0 if is_asked else leaving.exit_code)
+        self.signal_exit = signal_exit
+        is_asked = signal_exit.exit_code == 128 + signal.SIGINT  # as Ctrl-D asks
+        loop.call_soon_threadsafe(self.shut, 0 if is_asked else signal_exit.exit_code)
         return True
 
     def shut(self, code: int = 0) -> None:
@@ -75,26 +75,26 @@ class StdoutRedirect(TextIOBase):
 
 
 def talk_at_prompt(host: ChatHost, open_it: Callable[[], ChatSession], options: ChatOptions) -> int:
-    """Talk until the person leaves."""
-    look = Appearance.of(os.environ)
+    """Run a chat until the person leaves."""
+    appearance = Appearance.of(os.environ)
     with ExitStack() as stack:
-        stack.enter_context(in_order(host.paths.state / "terminals"))
-        screen = _screen(host, look)
+        stack.enter_context(restored_terminal(host.paths.state / "terminals"))
+        screen = _screen(host, appearance)
         screen.status.folder = options.folder.expanduser().resolve()
         host.event_bus.subscribe(screen.hear)
-        stack.enter_context(_papers(screen))
+        stack.enter_context(_redirected_output(screen))
         conversation = open_it()
         _greet(host, screen)
-        speaker = MessageSender()
-        code = _converse(host, screen, conversation, speaker, options)
-        speaker.close()
+        sender = MessageSender()
+        code = _converse(host, screen, conversation, sender, options)
+        sender.close()
         conversation.leave("signal" if code else "exit")
         screen.canvas.drain()
         screen.write(farewell(conversation, is_kept=host.is_kept))
         return code
 
 
-def _screen(host: ChatHost, look: Appearance) -> Screen:
+def _screen(host: ChatHost, appearance: Appearance) -> Screen:
     stream = sys.stdout
 
     def size() -> Size:
@@ -106,13 +106,13 @@ def _screen(host: ChatHost, look: Appearance) -> Screen:
 
     output = SteadyOutput(stream, size, os.environ.get("TERM"))
     canvas = Canvas(output, lambda: screen.is_moving())
-    screen = Screen(canvas, look, shows_queued=host.config.auto_queue.show_queue_on_input)
+    screen = Screen(canvas, appearance, shows_queued=host.config.auto_queue.show_queue_on_input)
     return screen
 
 
 @contextmanager
-def _papers(screen: Screen) -> Generator[None]:
-    """Whatever else is printed goes above, too."""
+def _redirected_output(screen: Screen) -> Generator[None]:
+    """Print all other output above the input line, too."""
     with (
         redirect_stdout(StdoutRedirect(screen.write)),
         redirect_stderr(StdoutRedirect(screen.write)),
@@ -124,15 +124,17 @@ def _converse(
     host: ChatHost,
     screen: Screen,
     conversation: ChatSession,
-    speaker: MessageSender,
+    sender: MessageSender,
     options: ChatOptions,
 ) -> int:
     """Open the prompt and return the exit code."""
-    past = InputHistory(host.paths.state / "history.jsonl" if host.is_kept else None, os.environ)
+    input_history = InputHistory(
+        host.paths.state / "history.jsonl" if host.is_kept else None, os.environ
+    )
     completer = ChatCompleter(screen.status, options.folder.resolve(), screen.question_ids)
     buffer = Buffer(
         multiline=True,
-        history=past,
+        history=input_history,
         completer=completer,
         complete_while_typing=True,
         tempfile_suffix=".md",
@@ -143,22 +145,29 @@ def _converse(
             app.loop.call_soon_threadsafe(work)
 
     def leave() -> None:
-        door.shut()
+        prompt_exit.shut()
 
-    line = InputLine(buffer, screen, conversation, speaker, leave, on_loop)
+    line = InputLine(
+        buffer=buffer,
+        screen=screen,
+        conversation=conversation,
+        sender=sender,
+        leave=leave,
+        on_loop=on_loop,
+    )
     keys = Bindings(line, screen, leave)
     app = make_app(screen, buffer, keys.bindings, None, os.environ)
     app.key_processor.before_key_press += keys.note_key
     screen.canvas.app = app
-    door = PromptExit(app)
-    with leave_through(door.leave):
+    prompt_exit = PromptExit(app)
+    with leave_through(prompt_exit.leave):
         try:
             return app.run(handle_sigint=False, set_exception_handler=False)
         except (EOFError, OSError):  # the terminal is gone
             forget(1, 2)
             return 128 + signal.SIGHUP
-        except SignalHandler as leaving:
-            return leaving.exit_code
+        except SignalExit as signal_exit:
+            return signal_exit.exit_code
         finally:
             screen.canvas.app = None
             screen.canvas.drain()

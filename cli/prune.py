@@ -1,4 +1,4 @@
-"""`steersman sessions prune`: free what sessions that ended long ago still take."""
+"""`steersman sessions prune`: frees the disk space of sessions that ended long ago."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from .output import show, show_document
 
 
 def prune_sessions(environ: Mapping[str, str], *, with_finalized: bool, as_json: bool) -> int:
-    """Delete what outlived sessions left: saved queues, outputs, snapshots, copies of files.
+    """Delete saved queues, outputs, snapshots and copies of files of old sessions.
 
-    Conversations stay, but, if that is wanted, those of sessions that were finalized.
+    Conversations stay, except those of finalized sessions if `with_finalized`.
     """
     paths = Paths.of(environ)
     config = load(paths, Path.cwd(), environ)
@@ -42,7 +42,7 @@ def prune_sessions(environ: Mapping[str, str], *, with_finalized: bool, as_json:
         )
     folder = Path(config.auto_queue.persistence.path or paths.state / "queues").expanduser()
     with closing(open_store(paths)) as store:
-        old = _outlived(store, now - hours * 3600.0)
+        old = _expired(store, now - hours * 3600.0)
         gone: list[str] = []
         for row in old if with_finalized else ():
             if row.state == "finalized" and not row.parent:
@@ -64,7 +64,7 @@ def prune_sessions(environ: Mapping[str, str], *, with_finalized: bool, as_json:
         return 0
     count = len(pruned.sessions)
     things = "session" if count == 1 else "sessions"
-    said = [
+    lines = [
         *queues,
         *([f"Deleted: {', '.join(gone)}."] if gone else []),
         f"Copies of files: freed {size_text(pruned.freed)} of {count} {things}, "
@@ -72,18 +72,18 @@ def prune_sessions(environ: Mapping[str, str], *, with_finalized: bool, as_json:
         f"Outputs of tools: freed {size_text(outputs)}.",
         f"Journal: freed {size_text(journal)}.",
     ]
-    show(clean("\n".join(said)))
+    show(clean("\n".join(lines)))
     return 0
 
 
-def _outlived(store: SqliteStore, before: float) -> list[SessionRow]:
-    """Return the sessions that no process has open and that are unchanged since a time."""
+def _expired(store: SqliteStore, before: float) -> list[SessionRow]:
+    """Return the sessions that no process has open and that have not changed since a time."""
     owners = store.owners()
     return [row for row in store.sessions() if row.updated < before and row.session not in owners]
 
 
 def _drop_outputs(state: Path, store: SqliteStore, old: Sequence[SessionRow]) -> int:
-    """Delete the long outputs of these sessions, and of those that are not there any more."""
+    """Delete the long outputs of these sessions, and of sessions that no longer exist."""
     kept = {row.session for row in store.sessions()} - {row.session for row in old}
     freed = 0
     outputs = state / "output"

@@ -1,4 +1,4 @@
-"""A question of the agent, as a person reads and answers it in a terminal."""
+"""Questions of agents: as a terminal shows them, and how typed text answers them."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class Questions:
 
     @property
     def first(self) -> QuestionEvent | None:
-        """The one that is to be answered next."""
+        """The next question to answer."""
         return self._open[0] if self._open else None
 
     @property
     def all(self) -> list[QuestionEvent]:
-        """All of them."""
+        """All open questions."""
         return list(self._open)
 
     def hear(self, event: Event) -> None:
-        """Take in an event: a question, or what shows that one is open no longer."""
+        """Take in an event that opens or closes a question."""
         if event["type"] == "question":
             self._open.append(event)
         elif event["type"] == "answered":
@@ -47,11 +47,11 @@ class Questions:
             self._keep(lambda question: (question["session"], _call(question)) != asked_here)
 
     def drop(self, question: QuestionEvent) -> None:
-        """Forget one: it was answered."""
+        """Drop a question that was answered."""
         self._keep(lambda other: other is not question)
 
     def drop_those_of(self, step: str) -> None:
-        """Forget what a workflow's step asked: it has ended."""
+        """Drop the questions of a workflow's step that has ended."""
         self._keep(lambda question: question.get("step") != step)
 
     def _keep(self, is_open: Callable[[QuestionEvent], bool]) -> None:
@@ -63,7 +63,7 @@ def _call(question: QuestionEvent) -> str:
 
 
 def asked(question: QuestionEvent) -> str:
-    """Return the lines that ask."""
+    """Return the text of a question."""
     words = clean(" ".join(call_words(question["arguments"])))
     left = len(words) - SHOWN
     what = f"{words[:SHOWN]} … {left} more characters, /inspect shows all" if left > 0 else words
@@ -71,7 +71,7 @@ def asked(question: QuestionEvent) -> str:
 
 
 def answering(question: QuestionEvent, text: str) -> tuple[str, str] | None:
-    """Read a text as the answer to a question: choice and reason; none if it is a message.
+    """Read a text as the answer to a question: choice and reason; `None` if it is a message.
 
     A word or a letter for a choice answers, `please` and `thanks` aside; `n` or `deny` may be
     followed by a reason, which goes to the agent.
@@ -87,7 +87,7 @@ def answering(question: QuestionEvent, text: str) -> tuple[str, str] | None:
 
 
 def answered(conversation: ChatSession, question: QuestionEvent, text: str) -> bool:
-    """Take a text that answers the open question; anything else is a message."""
+    """Answer the open question with a text; False if the text is a message."""
     answer = answering(question, text)
     if answer is not None:
         conversation.answer(question["id"], *answer)

@@ -28,7 +28,7 @@ def list_queue(
 ) -> int:
     """Print a session's queue from the store, also while another process runs it."""
     with stored(environ) as store:
-        row = find_begun(store, session)
+        row = find_for_listing(store, session)
         data = _stored_queue(store, row, is_all=is_all)
     if as_json:
         show_document(data)
@@ -63,7 +63,7 @@ def list_saved(environ: Mapping[str, str], *, as_json: bool) -> int:
     return 0
 
 
-def say_to(
+def send_to(
     environ: Mapping[str, str],
     session: str,
     text: str,
@@ -72,16 +72,21 @@ def say_to(
     *,
     as_json: bool,
 ) -> int:
-    """Say something to a session, print what became of it."""
+    """Send a message to a session, and print its receipt."""
     if explicit not in WAYS_TO_SAY:
         raise UsageError(f"there is no `--as {explicit}`", f"ways: {', '.join(WAYS_TO_SAY)}")
     if not text.strip():
         raise UsageError("there is no message to send", 'steersman send last "and the tests"')
     with stored(environ) as store:
         row = _find(store, session)
-        receipt = OneShotClient(Paths.of(environ), environ, store, row.session, user).say(
-            text, explicit
+        client = OneShotClient(
+            paths=Paths.of(environ),
+            environ=environ,
+            store=store,
+            session=row.session,
+            user=user,
         )
+        receipt = client.say(text, explicit)
     return _print(receipt, as_json=as_json)
 
 
@@ -105,8 +110,8 @@ def _find(store: SqliteStore, name: str) -> SessionRow:
     return find_session(here if any(row.seq for row in here) else rows, "last")
 
 
-def find_begun(store: SqliteStore, name: str) -> SessionRow | None:
-    """Find a session to list something of; none, and a word about it, where none was begun yet.
+def find_for_listing(store: SqliteStore, name: str) -> SessionRow | None:
+    """Find a session to list; `None`, with a notice, if there is no session yet.
 
     Raises `UsageError` for a name that no session has.
     """
@@ -119,7 +124,7 @@ def find_begun(store: SqliteStore, name: str) -> SessionRow | None:
 def _stored_queue(
     store: SqliteStore, row: SessionRow | None, *, is_all: bool = False
 ) -> dict[str, Any]:
-    """Show the durable queue; of a session that no process has open, as the next owner will find it."""
+    """Return the durable queue; of a session that no process has open, as its next owner will find it."""
     if row is None:
         return {"session": None, "state": "open", "items": []}
     from ..gateway.events.translation import queue_view

@@ -1,4 +1,4 @@
-"""`steersman restore …`: sessions of other agents, and how they go on."""
+"""`steersman restore …`: lists and resumes sessions of other agents."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _HEAD = ("SESSION", "AGENT", "STATE", "LAST EVENT", "STOPPED AT", "RESUME WITH")
 
 
 def list_records(environ: Mapping[str, str], *, as_json: bool) -> int:
-    """Print what is not finalized, newest sign first; changes nothing."""
-    restorable = _restorable(environ)
+    """Print the records that are not finalized, newest event first; changes nothing."""
+    restore_service = _restore_service(environ)
     now = time.time()
-    records = restorable.kept(now)
+    records = restore_service.kept(now)
     redactor = Redactor(environ)
     if as_json:
-        views = [restore_view(record, restorable.agents) for record in records]
+        views = [restore_view(record, restore_service.agents) for record in records]
         show_document({"restore": views})
         return 0
     if not records:
@@ -37,7 +37,7 @@ def list_records(environ: Mapping[str, str], *, as_json: bool) -> int:
     rows: list[tuple[str, ...]] = []
     for record in records:
         state = f"{record.state}, alive" if lives(record) else record.state
-        command = restorable.agents[record.agent].resume_command(record.session)
+        command = restore_service.agents[record.agent].resume_command(record.session)
         how = shlex.join(command) if can_resume(record) else "its id is not known"
         stopped = age(now - record.last_boundary) if record.last_boundary else "-"
         cells = (record.session, record.agent, state, age(now - record.updated), stopped)
@@ -47,8 +47,8 @@ def list_records(environ: Mapping[str, str], *, as_json: bool) -> int:
 
 
 def run_record(environ: Mapping[str, str], name: str) -> int:
-    """Become the agent's own resume command, in its folder. Raises `SteersmanError`."""
-    resumption = _restorable(environ).resume(name)
+    """Replace this process by the agent's resume command, in its folder. Raises `SteersmanError`."""
+    resumption = _restore_service(environ).resume(name)
     os.chdir(resumption.folder)
     try:
         os.execvpe(resumption.command[0], resumption.command, dict(environ))
@@ -61,11 +61,11 @@ def run_record(environ: Mapping[str, str], name: str) -> int:
 
 def forget_record(environ: Mapping[str, str], name: str) -> int:
     """Delete a record."""
-    record = _restorable(environ).forget(name)
+    record = _restore_service(environ).forget(name)
     show(Redactor(environ).line(f"Forgot session {record.session} of {record.agent}."))
     return 0
 
 
-def _restorable(environ: Mapping[str, str]) -> RestoreService:
+def _restore_service(environ: Mapping[str, str]) -> RestoreService:
     paths = Paths.of(environ)
     return RestoreService(paths, load(paths, Path.cwd(), environ).restore.retention_hours)

@@ -1,4 +1,4 @@
-"""`steersman sessions revert`: reverts files of a session that is open elsewhere or closed."""
+"""`steersman sessions revert`: reverts files of a session, open or closed."""
 
 from __future__ import annotations
 

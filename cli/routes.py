@@ -1,4 +1,4 @@
-"""`steersman routes`: the routing tables, shown, checked, compared, chosen and dry-run."""
+"""`steersman routes`: shows, checks, compares, chooses, dry-runs and replays routing tables."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from ..workflows.table_file import named_table, table_text
 from .output import show, show_document, warn
 from .stored import stored
 
-# `steersman routes replay`: a session's journal, asked what another table would have done ---------
+# Replays ------------------------------------------------------------------------------------------
 
 
 def replay_session(environ: Mapping[str, str], session: str, under: str, *, as_json: bool) -> int:
-    """Print what would have been different under another table. Nothing is changed."""
+    """Print what would have been different in a session under another table. Nothing is changed."""
     theirs = find_table(under)
     with stored(environ) as store:
         row = named_session(store, session)
@@ -89,7 +89,7 @@ def _lines(done: Replay, name: str) -> list[str]:
         said = f", `{_short(deviation.moment.text)}`" if deviation.moment.text else ""
         lines.append(f"{deviation.moment.what}{said}, while {SITUATIONS[deviation.moment.doing]}:")
         lines.append(f"  here: {deviation.ours or 'there was no recipient'}")
-        lines.append(f"  under {name}: {deviation.theirs or 'nobody is told anything'}")
+        lines.append(f"  under {name}: {deviation.theirs or 'there would be no recipient'}")
     messages, others = done.looked_at.get("message", 0), done.looked_at.get("other", 0)
     looked = f"Checked {_count(messages, 'message')} and {_count(others, 'other moment')}"
     return [*lines, f"{looked}: {len(done.deviations) or 'none'} would have been different."]
@@ -104,14 +104,17 @@ def _short(text: str) -> str:
     return line if len(line) <= 60 else f"{line[:57]}..."
 
 
+# Tables and dry runs ------------------------------------------------------------------------------
+
+
 FORMS = ("text", "toml")
 WAYS = ("auto", "queue", "steer", "interrupt")
 _LEAD = re.compile(r" *\d+[* ] \S+ +| *[a-z_]+: | +")
-"""What comes before a row's conditions, a word's values, or a reason."""
+"""The text before the conditions of a row, the values of a word, or a reason."""
 
 
 class DryRun(Value):
-    """What a dry run supposes; empty: as configured, or as the rest implies."""
+    """The assumptions of a dry run; an empty one is as configured, or as the others imply."""
 
     state: str = ""
     busy: str = ""
@@ -161,12 +164,12 @@ def show_table(environ: Mapping[str, str], name: str, form: str) -> int:
         show(table_text(routes).rstrip("\n"))
     else:
         tables = (routes.dispositions, routes.deliveries, DEFAULT_RETURNS)
-        show(_broken("\n".join(render(table) for table in tables).rstrip("\n")))
+        show(_wrapped("\n".join(render(table) for table in tables).rstrip("\n")))
     return 0
 
 
-def _broken(text: str) -> str:
-    """Break what is wider than the terminal between words, below the conditions of its row."""
+def _wrapped(text: str) -> str:
+    """Break lines at the width of the terminal, and indent the rest below the row's conditions."""
     if not sys.stdout.isatty():
         return text
     from .wrapping import wrapped_pieces
@@ -191,12 +194,12 @@ def check_tables(environ: Mapping[str, str], name: str) -> int:
     )
     show(f"{routes.name}: {sizes}: {_count(len(faults), 'fault') if faults else 'ok'}")
     for kind in dict.fromkeys(fault.kind for fault in faults):
-        _tell(kind, [fault for fault in faults if fault.kind == kind])
+        _report(kind, [fault for fault in faults if fault.kind == kind])
     return 2 if faults else 0
 
 
-def _tell(kind: str, faults: Sequence[MachineFault]) -> None:
-    """Print which rule is broken, every place with its counterexample, and the next step."""
+def _report(kind: str, faults: Sequence[MachineFault]) -> None:
+    """Print which rule is broken, each fault with its counterexample, and the next step."""
     warn(f"{SAFETY.get(kind, 'a mistake')} [{kind}]")
     for number, fault in enumerate(faults):
         warn(f"  {fault.machine}, {fault.where}: {fault.message}")
@@ -247,7 +250,7 @@ def use_for_folder(
     """Choose a table for every new session of a folder."""
     paths = Paths.of(environ)
     if name not in table_names():
-        find_table(name)  # says what is known
+        find_table(name)  # raises for an unknown name
         raise UsageError(f"`{name}` is a file", "put its routes into a configuration file")
     if not folder.is_dir():
         raise UsageError(f"`{folder}` is not a folder", "give --folder an existing one")
@@ -270,7 +273,7 @@ def use_for_folder(
 def explain_text(
     environ: Mapping[str, str], text: str, table: str, dry: DryRun, *, as_json: bool
 ) -> int:
-    """Say what would become of a message, or of a cause, and by which rows. Nothing is done."""
+    """Print the outcome of a message or of a cause, and the rows that decide it. Nothing is done."""
     if bool(text) == bool(dry.cause):
         raise UsageError("a dry run is of a text, or of a cause", "give TEXT, or --cause CAUSE")
     routes = _table(environ, table)
@@ -286,7 +289,7 @@ def explain_text(
 
 def _explain_cause(routes: Routes, dry: DryRun) -> dict[str, Any]:
     _require("--cause", dry.cause, routes.deliveries.space["cause"])
-    return cause_explanation(routes, dry.cause, _company(_state(dry), dry))
+    return cause_explanation(routes, dry.cause, _recipients(_state(dry), dry))
 
 
 def _explain_message(
@@ -300,26 +303,27 @@ def _explain_message(
     words = Keywords(queue.interrupt_keywords, queue.steer_keywords, queue.filler_words)
     found, to, rest = as_said(text, dry.way, lambda said, way: classify(said, words, way, NAMES))
     doing, policy = _state(dry), _policy_of_routes(config, dry)
-    company = _company(doing, dry)
+    recipients = _recipients(doing, dry)
     if to not in ("", "all", "parent"):
-        company = _with_name(company, to.partition("/")[0])
-    data = explanation(routes, text, found, doing, policy, company, to)
+        recipients = _with_name(recipients, to.partition("/")[0])
+    data = explanation(routes, text, found, doing, policy, recipients, to)
     data["told"] = _acknowledgement(data, rest)
     return data
 
 
-def _company(doing: str, dry: DryRun) -> list[Recipient]:
-    """List the assumed companions; a turn that waits for a child has at least one child."""
+def _recipients(doing: str, dry: DryRun) -> list[Recipient]:
+    """List the assumed recipients; a turn that waits for a child has at least one child."""
     children = dry.children or int(doing == Situation.DELEGATING)
     return company_of(doing, children, dry.background, dry.side_talks, has_goal=dry.has_goal)
 
 
-def _with_name(company: list[Recipient], name: str) -> list[Recipient]:
-    """Give the first child the name that a steer names; without any, a child that works."""
-    for number, companion in enumerate(company):
-        if companion.relation not in (Relation.SELF, Relation.GOAL):
-            return [*company[:number], replace(companion, name=name), *company[number + 1 :]]
-    return [*company, Recipient(name=name, relation=Relation.FOREGROUND_CHILD)]
+def _with_name(recipients: list[Recipient], name: str) -> list[Recipient]:
+    """Give the first child the name that a steer names; without children, add one."""
+    for number, recipient in enumerate(recipients):
+        if recipient.relation not in (Relation.SELF, Relation.GOAL):
+            named = replace(recipient, name=name)
+            return [*recipients[:number], named, *recipients[number + 1 :]]
+    return [*recipients, Recipient(name=name, relation=Relation.FOREGROUND_CHILD)]
 
 
 def _acknowledgement(data: dict[str, Any], text: str) -> str:
@@ -331,7 +335,7 @@ def _acknowledgement(data: dict[str, Any], text: str) -> str:
 
 
 def _state(dry: DryRun) -> str:
-    """Take the state that was named, or what the children imply."""
+    """Return the given state, or the one that the children imply."""
     if dry.state:
         _require("--state", dry.state, tuple(Situation))
         return dry.state

@@ -22,19 +22,19 @@ from .chat import chat
 from .json_lines import Lines, preface
 from .options import ChatOptions
 from .output import show
-from .signals import SignalHandler
+from .signals import SignalExit
 
 LOOPBACK = ("127.0.0.1", "localhost")
 LARGEST = 1 << 20
-"""Bytes that a message may have."""
+"""Maximum size of a message in bytes."""
 KEPT = 20_000
-"""Events that are kept for streams that come later."""
+"""Number of events that are kept for later streams."""
 BEAT = 15.0
-"""Seconds after which a silent stream says that it is alive."""
+"""Seconds after which an idle stream sends a sign of life."""
 
 
-class RequestLog:
-    """What happened, for streams that come and go; `hear` must not block."""
+class EventLog:
+    """The latest events, for streams that connect at any time; `hear` must not block."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -52,7 +52,7 @@ class RequestLog:
             self.change.notify_all()
 
     def after(self, count: int) -> list[tuple[int, str]]:
-        """Return what came after so many, with its number, waiting for it for a while."""
+        """Return the events after the first `count`, numbered; waits up to `BEAT` seconds for one."""
         with self.change:
             self.change.wait_for(lambda: self.gone + len(self.lines) > count, BEAT)
             first = max(count - self.gone, 0)
@@ -60,7 +60,7 @@ class RequestLog:
 
 
 class RequestHandler(BaseHTTPRequestHandler):
-    """One request. Without the token, or from a page of another origin, it is refused."""
+    """Answers one request; refuses it without the token, or from a page of another origin."""
 
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "steersman", ""
@@ -70,7 +70,7 @@ class RequestHandler(BaseHTTPRequestHandler):
         self,
         *rest: Any,
         token: str,
-        log: RequestLog,
+        log: EventLog,
         lines: Lines,
         inspect: Callable[[], dict[str, Any]],
         done: threading.Event,
@@ -80,8 +80,8 @@ class RequestHandler(BaseHTTPRequestHandler):
         super().__init__(*rest)
 
     def do_GET(self) -> None:
-        """Stream the events, or tell the state."""
-        if not self._may_enter():
+        """Stream the events, or send the state."""
+        if not self._is_authorized():
             return
         match self.path.partition("?")[0]:
             case "/events":
@@ -92,8 +92,8 @@ class RequestHandler(BaseHTTPRequestHandler):
                 self._answer(404, {"error": "there are /events, /inspect and /messages"})
 
     def do_POST(self) -> None:
-        """Take one message, command or answer; what becomes of it is an event."""
-        if not self._may_enter():
+        """Take one message, command or answer; its outcome is an event."""
+        if not self._is_authorized():
             return
         length = self.headers.get("Content-Length", "")
         if self.path != "/messages":
@@ -109,22 +109,22 @@ class RequestHandler(BaseHTTPRequestHandler):
                 self._done.set()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: a path may hold what is private."""
+        """Log nothing: a path may be private."""
 
-    def _may_enter(self) -> bool:
+    def _is_authorized(self) -> bool:
         port = self.connection.getsockname()[1]
         hosts = [f"{name}:{port}" for name in LOOPBACK]
         origin = self.headers.get("Origin")
         if self.headers.get("Host") not in hosts:
-            return self._turn_away(403, "this is not the host that was asked for")
+            return self._refuse(403, "this is not the host that was asked for")
         if origin is not None and origin.removeprefix("http://") not in hosts:
-            return self._turn_away(403, "pages of elsewhere may not ask")
+            return self._refuse(403, "pages of elsewhere may not ask")
         given = self.headers.get("Authorization", "").removeprefix("Bearer ")
         if not secrets.compare_digest(given.encode(), self._token.encode()):
-            return self._turn_away(401, "send the header `Authorization: Bearer TOKEN`")
+            return self._refuse(401, "send the header `Authorization: Bearer TOKEN`")
         return True
 
-    def _turn_away(self, status: int, why: str) -> bool:
+    def _refuse(self, status: int, why: str) -> bool:
         self._answer(status, {"error": why})
         return False
 
@@ -171,8 +171,8 @@ def serve(options: ChatOptions, environ: Mapping[str, str], host: str, port: int
 def _serve(
     host: ChatHost, open_it: Callable[[], ChatSession], options: ChatOptions, *, port: int
 ) -> int:
-    """Be a face like the others: open the session, talk, leave."""
-    log, done, token = RequestLog(), threading.Event(), secrets.token_urlsafe(32)
+    """The interface of `serve`: open the session, answer requests, close the session."""
+    log, done, token = EventLog(), threading.Event(), secrets.token_urlsafe(32)
     host.event_bus.subscribe(log.hear)
     conversation = open_it()
     assert isinstance(conversation, Conversation)  # only sessions of this process are served
@@ -197,9 +197,9 @@ def _serve(
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         done.wait()
-    except SignalHandler as leaving:
+    except SignalExit as signal_exit:
         conversation.leave("signal")
-        return leaving.exit_code
+        return signal_exit.exit_code
     finally:
         server.shutdown()
         server.server_close()

@@ -1,4 +1,4 @@
-"""`steersman sessions list` and `show`: what is stored, without touching it."""
+"""`steersman sessions`: lists, shows, searches, names, copies and deletes sessions."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from ..machines.conversation import ChatMessage
 
 
-# `steersman sessions search`: where something was said, over all sessions of the home -------------
+# Searching ----------------------------------------------------------------------------------------
 
 
 AROUND = 40
-"""Characters that are shown on both sides of what was found."""
+"""Characters that are shown on both sides of a hit."""
 
 
 def search_sessions(environ: Mapping[str, str], text: str, limit: int, *, as_json: bool) -> int:
@@ -97,7 +97,7 @@ def _said(stored_entry: StoredEntry) -> Iterator[tuple[str, str]]:
             yield message.role, message.text
 
 
-# `steersman sessions rename`, `fork`, `export`, `import`, `delete`, `finalize` --------------------
+# Renaming, copying, deleting ----------------------------------------------------------------------
 
 
 FORMATS = ("markdown", "json")
@@ -118,18 +118,18 @@ def rename_session(environ: Mapping[str, str], session: str, name: str, *, as_js
         else:
             with writing(store, row.session) as offline_writer:
                 offline_writer.write(time.time(), e.SessionRenamed(name=cleaned))
-    _tell({"session": row.session, "name": cleaned}, f"{row.session}: {cleaned}", as_json)
+    _print({"session": row.session, "name": cleaned}, f"{row.session}: {cleaned}", as_json)
     return 0
 
 
 def fork_session(environ: Mapping[str, str], session: str, turn: str, *, as_json: bool) -> int:
-    """Begin a session with the conversation of another one."""
+    """Start a session with the conversation of another one."""
     with closing(open_store(Paths.of(environ))) as store:
         row = named_session(store, session)
         made = fork(store, row, turn, time.time())
     text = f"{made}: `steersman chat --resume {made}`. Only the conversation was copied: files "
     text += "are as they are, and nothing waits."
-    _tell({"session": made, "forked_from": row.session}, text, as_json)
+    _print({"session": made, "forked_from": row.session}, text, as_json)
     return 0
 
 
@@ -163,14 +163,14 @@ def export_session(
 
 
 def import_session(environ: Mapping[str, str], file: Path, *, is_new: bool, as_json: bool) -> int:
-    """Take in an exported session; one that is here already stays as it is."""
+    """Import an exported session; one that exists already stays as it is."""
     import secrets
 
     data = read_export(file)
     with closing(open_store(Paths.of(environ))) as store:
         session, was_new = imported(store, data, str(file), secrets.token_hex(4) if is_new else "")
     text = f"{session}: imported; nothing runs." if was_new else f"{session} is here already."
-    _tell({"session": session, "new": was_new}, text, as_json)
+    _print({"session": session, "new": was_new}, text, as_json)
     return 0
 
 
@@ -193,7 +193,7 @@ def delete_session(
         ids, freed = delete(store, paths.state, queues, row.session)
         store.compact()
     text = f"Deleted: {', '.join(ids)}"
-    _tell({"deleted": ids, "freed": freed}, f"{text} ({size_text(freed)} of files).", as_json)
+    _print({"deleted": ids, "freed": freed}, f"{text} ({size_text(freed)} of files).", as_json)
     return 0
 
 
@@ -209,7 +209,7 @@ def finalize_session(environ: Mapping[str, str], session: str, *, as_json: bool)
         config = load(paths, Path(row.folder), environ)
         with closing(Host(paths, config, environ, LaunchOptions())) as host:
             host.resume(row.session).finalize()
-    _tell({"finalized": row.session}, f"{row.session} is finalized.", as_json)
+    _print({"finalized": row.session}, f"{row.session} is finalized.", as_json)
     return 0
 
 
@@ -222,11 +222,14 @@ def _confirmed(session: str, name: str, below: int, environ: Mapping[str, str]) 
     return sys.stdin.readline().strip() == session
 
 
-def _tell(data: Mapping[str, object], text: str, as_json: bool) -> None:
+def _print(data: Mapping[str, object], text: str, as_json: bool) -> None:
     if as_json:
         show_document(data)
     else:
         show(text)
+
+
+# Listing and showing ------------------------------------------------------------------------------
 
 
 _HEAD = ("ID", "NAME", "STATE", "LAST ACTIVE", "AGENT", "WAITING", "INTERRUPTED", "FOLDER")
@@ -329,7 +332,7 @@ def _conversation(about: dict[str, Any], record: SessionRecord, redactor: Redact
 
 
 def _message(message: ChatMessage, redactor: Redactor) -> str:
-    """Write who said it, then the text, indented: no text can pass for another speaker's."""
+    """Write a message's role, then its text, indented, so that no text can imitate a role."""
     title = f"{message.role} {message.call}".rstrip()
     lines = redactor.text(message.text).splitlines()
     for call in message.tool_calls:

@@ -1,4 +1,4 @@
-"""Signals: the first asks to leave in order, the second leaves at once."""
+"""Signals: the first closes the session in order, the second ends the process at once."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from ..gateway.interface import ChatSession
 from ..journal.store import SessionRow
 from ..machines.errors import StoreError
 
-# The line on leaving: what was saved, and how to go on --------------------------------------------
-
 
 def farewell(conversation: ChatSession, *, is_kept: bool = True) -> str:
-    """Say it of a session that was just let go of; `is_kept` is false where nothing is on disk."""
-    if not isinstance(conversation, Conversation):  # its owner goes on
+    """Return the last line of a chat: what was saved, and how to continue.
+
+    The session has been released. `is_kept` is false if nothing is on disk.
+    """
+    if not isinstance(conversation, Conversation):  # its owner continues
         return f"Session {conversation.session} continues in its own program."
     if not is_kept:
         return "Nothing is saved: auto_queue.persistence.enabled is false."
@@ -47,14 +48,14 @@ def _left(row: SessionRow) -> str:
 
 
 TWICE = 0.05
-"""Seconds within which a second signal is the first again: some tell a process and its group."""
+"""Seconds within which a second signal is a repetition: some senders signal a process and its group."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-_ways: list[Callable[[SignalHandler], bool]] = []
+_ways: list[Callable[[SignalExit], bool]] = []
 
 
-class SignalHandler(SystemExit):
-    """A signal asks the main thread to leave; everything is saved on the way out.
+class SignalExit(SystemExit):
+    """Raised in the main thread by a signal; everything is saved on the way out.
 
     It is a `SystemExit` because the prompt runs an asyncio loop, which passes only that and
     `KeyboardInterrupt` on: any other exception that a signal raises in a callback is logged and lost.
@@ -67,11 +68,11 @@ class SignalHandler(SystemExit):
 
 @contextmanager
 def leave_on_signals() -> Generator[None]:
-    """Raise `SignalHandler` in the main thread at the first signal; a second Ctrl-C ends the process.
+    """Raise `SignalExit` in the main thread at the first signal; a second Ctrl-C ends the process.
 
     A closing terminal hangs up twice, and a service manager may repeat itself: only a person's
-    second Ctrl-C means that it can't wait. Tools die with the process in any case: their
-    supervisors see it go.
+    second Ctrl-C ends the process at once. Tools die with it in any case: their supervisors
+    notice its end.
     """
     count, began = 0, 0.0
 
@@ -85,14 +86,14 @@ def leave_on_signals() -> Generator[None]:
             if number == signal.SIGINT:
                 os._exit(128 + number)
             return
-        leaving = SignalHandler(number)
-        if not (_ways and _ways[-1](leaving)):
-            raise leaving
+        signal_exit = SignalExit(number)
+        if not (_ways and _ways[-1](signal_exit)):
+            raise signal_exit
 
     def on_lost(lost: sys.UnraisableHookArgs) -> None:
-        """Ask again soon: an exception raised in a finalizer does not propagate."""
+        """Send the signal again: an exception raised in a finalizer does not propagate."""
         nonlocal count
-        if not isinstance(lost.exc_value, SignalHandler):
+        if not isinstance(lost.exc_value, SignalExit):
             unraisable(lost)
             return
         count = 0
@@ -114,10 +115,10 @@ def leave_on_signals() -> Generator[None]:
 
 
 @contextmanager
-def leave_through(way: Callable[[SignalHandler], bool]) -> Generator[None]:
+def leave_through(way: Callable[[SignalExit], bool]) -> Generator[None]:
     """Hand a signal to `way` instead of raising it wherever the main thread is.
 
-    `way` runs in the signal's handler and says whether it sees to the leaving; if not, it is raised.
+    `way` runs in the signal's handler; if it returns False, the exception is raised.
     """
     _ways.append(way)
     try:

@@ -1,4 +1,4 @@
-"""Lines from standard input, without ever sleeping through a signal.
+"""Lines from standard input; a signal always ends the wait for one.
 
 A signal that arrives between Python's last look and the blocking `read` would only be seen with the
 next line. So the wait is a `poll` of two descriptors: the input, and a pipe that the interpreter
@@ -35,7 +35,7 @@ def typed_lines() -> Iterator[str]:
 
 
 def comes_soon(seconds: float) -> bool:
-    """Whether standard input says something, or ends, within so many seconds."""
+    """Whether standard input has data, or ends, within so many seconds."""
     waiting = select.poll()
     waiting.register(sys.stdin.fileno(), select.POLLIN)
     return bool(waiting.poll(seconds * 1000))

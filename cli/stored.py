@@ -1,4 +1,4 @@
-"""The home's store, for looking only: nothing is created, claimed or changed."""
+"""The home's store, read-only: nothing is created, claimed or changed."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def stored(environ: Mapping[str, str]) -> Generator[SqliteStore]:
 
 
 def state_word(row: SessionRow, *, is_owned: bool) -> str:
-    """Say how a session is: running (a live process owns it), suspended, finalized or crashed.
+    """Name a session's state: running (a live process owns it), suspended, finalized or crashed.
 
-    A workflow's run that was left in order is as it ended: succeeded, failed or interrupted.
+    The state of a workflow's run that has ended is its result: succeeded, failed or interrupted.
     """
     if is_owned:
         return "running"
@@ -34,11 +34,8 @@ def state_word(row: SessionRow, *, is_owned: bool) -> str:
     return row.state if row.state in ("suspended", "finalized") else "crashed"
 
 
-# What sessions take on disk: their journal, their long outputs, their copies of files -------------
-
-
 def disk_use(store: SqliteStore, state: Path) -> dict[str, int]:
-    """Return the bytes of each session, by its id."""
+    """Return the bytes of each session by id: its journal, long outputs and copies of files."""
     sizes = store.sizes()
     for session, size in sizes_of(state / "workspaces").items():
         sizes[session] = sizes.get(session, 0) + size

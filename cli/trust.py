@@ -1,4 +1,4 @@
-"""`steersman trust`: what a folder's file may do, said before it is allowed; a list; an end."""
+"""`steersman trust`: shows what a folder's file may do, trusts it, lists and forgets trusted folders."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .output import show, show_document
 def trust_folder(environ: Mapping[str, str], folder: Path, *, is_yes: bool) -> int:
     """Show what a folder's file would be allowed, and allow it; a person at a terminal is asked first.
 
-    What was shown is what is trusted, whatever becomes of the file meanwhile. Raises `ConfigError` if
-    there is no such file, or it has mistakes.
+    Only the content that was shown is trusted, even if the file changes meanwhile. Raises `ConfigError`
+    if there is no such file, or it has mistakes.
     """
     paths, file = Paths.of(environ), folder.expanduser().resolve() / PROJECT_FILE
     if not file.is_file():
@@ -51,17 +51,17 @@ def _agrees() -> bool:
 
 
 def forget_folder(environ: Mapping[str, str], folder: Path) -> int:
-    """Trust a folder no more. Raises `UsageError` where it was not trusted."""
-    place = folder.expanduser().resolve()
-    if not forget(Paths.of(environ), place):
+    """Withdraw the trust in a folder. Raises `UsageError` where it was not trusted."""
+    folder = folder.expanduser().resolve()
+    if not forget(Paths.of(environ), folder):
         hint = "`steersman trust --list` shows the trusted folders"
-        raise UsageError(f"`{place}` was not trusted", hint)
-    show(f"{place} is no longer trusted; running sessions keep their settings.")
+        raise UsageError(f"`{folder}` was not trusted", hint)
+    show(f"{folder} is no longer trusted; running sessions keep their settings.")
     return 0
 
 
 def list_trusted(environ: Mapping[str, str], *, as_json: bool) -> int:
-    """Print the folders that were trusted, and whether their file is still as it was."""
+    """Print the trusted folders, and whether their file has changed."""
     found = trusted(Paths.of(environ))
     if as_json:
         show_document(

@@ -1,4 +1,4 @@
-"""`steersman workflow`: files that describe a job, checked, listed and begun."""
+"""`steersman workflow`: files that describe a job, checked, listed and started."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .output import draw_table, show, show_document, warn
 
 
 def check_workflow(environ: Mapping[str, str], name: str, *, as_json: bool) -> int:
-    """Print what is wrong as `FILE:LINE:COL: message`, and return 2 if that stops it from running.
+    """Print all problems as `FILE:LINE:COL: message`; return 2 if they prevent a run.
 
     Raises `UsageError` for a name that no workflow has.
     """
@@ -26,19 +26,19 @@ def check_workflow(environ: Mapping[str, str], name: str, *, as_json: bool) -> i
     if as_json:
         show_document(_report(checked))
     else:
-        for fault in checked.faults:
-            warn(tell(fault))
+        for error in checked.errors:
+            warn(tell(error))
         for warning in checked.warnings:
             warn(tell(warning, "warning: "))
         show(_summary(checked))
-    return 2 if checked.faults else 0
+    return 2 if checked.errors else 0
 
 
 def _summary(checked: Checked) -> str:
     steps = len(checked.spec.steps) if checked.spec else 0
     warnings = f", {_counted(len(checked.warnings), 'warning')}" if checked.warnings else ""
-    if checked.faults:
-        return f"{_counted(len(checked.faults), 'fault')}{warnings}"
+    if checked.errors:
+        return f"{_counted(len(checked.errors), 'fault')}{warnings}"
     return f"ok: {_counted(steps, 'step')}{warnings}"
 
 
@@ -50,22 +50,22 @@ def _report(checked: Checked) -> dict[str, Any]:
     spec = checked.spec
     return {
         "file": checked.document.file,
-        "ok": not checked.faults,
+        "ok": not checked.errors,
         "workflow": spec.name if spec else None,
         "steps": [step.id for step in spec.steps] if spec else [],
-        "faults": list(_places(checked.faults)),
-        "warnings": list(_places(checked.warnings)),
+        "faults": list(_diagnostic_views(checked.errors)),
+        "warnings": list(_diagnostic_views(checked.warnings)),
     }
 
 
-def _places(diagnostics: Iterable[Diagnostic]) -> Iterable[dict[str, Any]]:
+def _diagnostic_views(diagnostics: Iterable[Diagnostic]) -> Iterable[dict[str, Any]]:
     for diagnostic in diagnostics:
         yield {
             "file": diagnostic.document.file,
             "line": diagnostic.line,
             "column": diagnostic.column,
-            "message": diagnostic.fault.message,
-            "hint": diagnostic.fault.hint,
+            "message": diagnostic.problem.message,
+            "hint": diagnostic.problem.hint,
         }
 
 
@@ -97,7 +97,7 @@ def show_schema() -> int:
     return 0
 
 
-def begin_workflow(environ: Mapping[str, str], name: str, origin: str) -> int:
+def create_workflow(environ: Mapping[str, str], name: str, origin: str) -> int:
     """Write NAME.toml here, unless there is one. Raises `UsageError`."""
     path = Path(f"{name.removesuffix('.toml')}.toml")
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", path.stem):

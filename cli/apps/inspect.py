@@ -53,7 +53,7 @@ def inspect(
     from ..inspection.inspect import inspect_session
     from ..inspection.view import InspectOptions
 
-    look = InspectOptions(
+    options = InspectOptions(
         session=session,
         form=form,
         at=at,
@@ -67,7 +67,7 @@ def inspect(
         item=item,
         last=last,
     )
-    return inspect_session(os.environ, look)
+    return inspect_session(os.environ, options)
 
 
 def why(

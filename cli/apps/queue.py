@@ -252,9 +252,9 @@ def send(
 
     Example: steersman send last "and the tests" --as queue
     """
-    from ..queue import say_to
+    from ..queue import send_to
 
-    return say_to(os.environ, session, text, way, user, as_json=as_json)
+    return send_to(os.environ, session, text, way, user, as_json=as_json)
 
 
 def stop(session: Session, as_json: Json = False) -> int:

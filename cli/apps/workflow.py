@@ -66,6 +66,6 @@ def workflow_new(
 
     Example: steersman workflow new tidy
     """
-    from ..workflow import begin_workflow
+    from ..workflow import create_workflow
 
-    return begin_workflow(os.environ, name, origin)
+    return create_workflow(os.environ, name, origin)

@@ -1,4 +1,4 @@
-"""`steersman inspect`: a session as it is, was, became; live, dead or at any moment."""
+"""`steersman inspect`: prints a session's state, its journal, or the difference of two moments."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from ..output import document, show, show_document
 from ..stored import stored
 from .view import InspectOptions, dump_at, dump_now, now, printed
 
-# `steersman inspect --diff A B`: what changed in a session between two moments --------------------
-
 
 def show_difference(
     environ: Mapping[str, str],
@@ -28,7 +26,7 @@ def show_difference(
     moments: tuple[str, str],
     form: str,
 ) -> int:
-    """Print each field that differs between two moments."""
+    """Print each field of a session that differs between two moments."""
     redactor = Redactor(environ)
     before, after = (redactor.data(dump_at(store, row, moment)) for moment in moments)
     found = [
@@ -66,63 +64,62 @@ def _short(value: Any) -> str:
     return line if len(line) <= 120 else f"{line[:119]}…"
 
 
-# `steersman inspect --events`: the journal, listed, filtered, followed ----------------------------
-
-
 def list_events(
-    store: SqliteStore, row: SessionRow, look: InspectOptions, environ: Mapping[str, str]
+    store: SqliteStore, row: SessionRow, options: InspectOptions, environ: Mapping[str, str]
 ) -> int:
-    """Print the entries that are asked for, oldest first; with `--watch` also those that come.
+    """Print the entries that match, oldest first; with `--watch` also each new one.
 
-    A JSON document has all of them; followed, it is one object a line.
+    JSON is one document, with `--watch` one object a line.
     """
     redactor = Redactor(environ)
-    views = _listed(store, row, look)
-    if look.form == "tree":
+    views = _listed(store, row, options)
+    if options.form == "tree":
         for view in views:
             show(entry_line(redactor.data(view)))
-    elif look.watches:
+    elif options.watches:
         for view in views:
             show(document(redactor.data(view), None))
     else:
         data = {"session": row.session, "events": [redactor.data(view) for view in views]}
-        _print(data, look.form)
-    if look.watches:
-        _follow(environ, store, row, look)
+        _print(data, options.form)
+    if options.watches:
+        _follow(environ, store, row, options)
     return 0
 
 
 def _follow(
-    environ: Mapping[str, str], store: SqliteStore, row: SessionRow, look: InspectOptions
+    environ: Mapping[str, str], store: SqliteStore, row: SessionRow, options: InspectOptions
 ) -> None:
-    """Print each entry that comes after those of `row`, until Ctrl-C."""
-    from .watching import pulses
+    """Print each entry after those of `row`, until Ctrl-C."""
+    from . import watching
 
     redactor = Redactor(environ)
-    only = replace(_wanted(store, row, look), upto=None)
+    only = replace(_wanted(store, row, options), upto=None)
     seq = row.seq
-    for _ in pulses(environ, store, row.session):
+    for _ in watching.changes(environ, store, row.session):
         newest = store.row(row.session).seq
         for view in listed(store, row.session, replace(only, after=seq, upto=newest)):
             shown = redactor.data(view)
-            show(entry_line(shown) if look.form == "tree" else document(shown, None))
+            show(entry_line(shown) if options.form == "tree" else document(shown, None))
         seq = newest
 
 
-def _listed(store: SqliteStore, row: SessionRow, look: InspectOptions) -> Iterable[dict[str, Any]]:
-    found = listed(store, row.session, _wanted(store, row, look))
-    return deque(found, look.last) if look.last else found
+def _listed(
+    store: SqliteStore, row: SessionRow, options: InspectOptions
+) -> Iterable[dict[str, Any]]:
+    found = listed(store, row.session, _wanted(store, row, options))
+    return deque(found, options.last) if options.last else found
 
 
-def _wanted(store: SqliteStore, row: SessionRow, look: InspectOptions) -> EntryFilter:
-    """Make the filter that was asked for. Raises `UsageError` for a senseless moment."""
-    after = _seq(store, row, look.since) if look.since else 0
-    is_number = look.since.strip().isdigit()
-    upto = _seq(store, row, look.until) if look.until else row.seq
+def _wanted(store: SqliteStore, row: SessionRow, options: InspectOptions) -> EntryFilter:
+    """Make the filter of the options. Raises `UsageError` for an invalid moment."""
+    after = _seq(store, row, options.since) if options.since else 0
+    is_number = options.since.strip().isdigit()
+    upto = _seq(store, row, options.until) if options.until else row.seq
     return EntryFilter(
-        kinds=look.kinds,
-        turn=look.turn,
-        item=look.item,
+        kinds=options.kinds,
+        turn=options.turn,
+        item=options.item,
         after=after - 1 if is_number else after,
         upto=upto,
     )
@@ -143,25 +140,25 @@ def _print(data: dict[str, Any], form: str) -> None:
     show_toml(data)
 
 
-def inspect_session(environ: Mapping[str, str], look: InspectOptions) -> int:
-    """Print what every part of a session does, did, or did last. Raises `UsageError`."""
-    look.require_sense()
+def inspect_session(environ: Mapping[str, str], options: InspectOptions) -> int:
+    """Print what the options ask for of a session. Raises `UsageError`."""
+    options.require_sense()
     from ...gateway.home import named_session
 
     with stored(environ) as store:
-        row = named_session(store, look.session)
-        if look.lists_events:
-            return list_events(store, row, look, environ)
-        if look.watches:
+        row = named_session(store, options.session)
+        if options.lists_events:
+            return list_events(store, row, options, environ)
+        if options.watches:
             from .watching import watch
 
-            return watch(environ, store, row, look.form)
-        if look.diff:
-            return show_difference(environ, store, row, look.diff, look.form)
-        if look.form == "mermaid":
-            return _sequence(store, row, look.at)
-        data = dump_at(store, row, look.at) if look.at else dump_now(environ, store, row)
-    show(printed(Redactor(environ).data(data), look.form, environ))
+            return watch(environ, store, row, options.form)
+        if options.diff:
+            return show_difference(environ, store, row, options.diff, options.form)
+        if options.form == "mermaid":
+            return _sequence(store, row, options.at)
+        data = dump_at(store, row, options.at) if options.at else dump_now(environ, store, row)
+    show(printed(Redactor(environ).data(data), options.form, environ))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""A session's dump: live, dead or at a moment, and in the form in which it is printed."""
+"""A session's dump, live or stored, now or at a moment; what is asked of it, and its formats."""
 
 from __future__ import annotations
 
@@ -17,14 +17,11 @@ from ...machines.value import Value
 from ...workflows.paths import Paths
 from ..output import can_colour, document, warn
 
-# What `steersman inspect` is asked for ------------------------------------------------------------
-
-
 FORMATS = ("tree", "toml", "json", "mermaid", "svg")
 
 
 class InspectOptions(Value):
-    """What to look at, and how: `diff` are two moments, `kinds` and what follows filter events."""
+    """The command line of `steersman inspect`; `diff` are two moments, `kinds` to `last` filters."""
 
     session: str
     form: str = "tree"
@@ -40,7 +37,7 @@ class InspectOptions(Value):
     last: int = 0
 
     def require_sense(self) -> None:
-        """Raise `UsageError` if what is asked for does not go together."""
+        """Raise `UsageError` for options that exclude each other."""
         if self.form not in FORMATS:
             raise UsageError(f"there is no format `{self.form}`", f"formats: {', '.join(FORMATS)}")
         ways = {
@@ -60,16 +57,16 @@ class InspectOptions(Value):
 
 
 def now() -> datetime:
-    """Return the person's time, with its zone."""
+    """Return the local time, with its zone."""
     return datetime.now().astimezone()
 
 
 ANSWER = 2.0
-"""Seconds that a live owner has to answer, before the store is asked."""
+"""Seconds that a live owner has to answer, before the store is read."""
 
 
 def dump_now(environ: Mapping[str, str], store: SqliteStore, row: SessionRow) -> dict[str, Any]:
-    """Ask the process that has the session open; without one, or without an answer, read the store."""
+    """Dump a session from its owner process; without one, or without an answer, from the store."""
     owner = store.owner(row.session)
     if owner is not None and owner.pid != os.getpid():
         from ...gateway.remote import Remote
@@ -87,7 +84,7 @@ def dump_now(environ: Mapping[str, str], store: SqliteStore, row: SessionRow) ->
 
 
 def dump_at(store: SqliteStore, row: SessionRow, moment: str) -> dict[str, Any]:
-    """Fold the session up to a moment. Raises `UsageError`."""
+    """Dump a session as it was at a moment. Raises `UsageError`."""
     from ...gateway.dumps.dump import dump_session
     from ...gateway.dumps.moment import seq_of
 
@@ -95,7 +92,7 @@ def dump_at(store: SqliteStore, row: SessionRow, moment: str) -> dict[str, Any]:
 
 
 def printed(data: Mapping[str, Any], form: str, environ: Mapping[str, str]) -> str:
-    """Write a dump that is safe to show in a form."""
+    """Write a dump in a format; secrets have been removed from it."""
     match form:
         case "json":
             return document(data)

@@ -1,4 +1,4 @@
-"""`--watch`: shows a session again whenever something happened in it, and costs nothing meanwhile.
+"""`--watch`: shows a session again after each change, and uses no CPU time in between.
 
 The process that has the session open sends each event through its socket; without one, the store
 is read twice a second. Streamed text is drawn at most a few times a second.
@@ -23,49 +23,49 @@ from ..output import document, show
 from .view import dump_now, printed
 
 PAUSE = 0.25
-"""Seconds between two pictures."""
-LOOK = 0.5
-"""Seconds between two looks at the store, where no program has the session open."""
+"""Seconds between two drawings."""
+POLL = 0.5
+"""Seconds between two reads of the store, if no program has the session open."""
 
 
 def watch(environ: Mapping[str, str], store: SqliteStore, row: SessionRow, form: str) -> int:
-    """Show a session until Ctrl-C; on a terminal in place, elsewhere one picture after the other."""
+    """Show a session until Ctrl-C; on a terminal in place, elsewhere one dump after the other."""
     redactor = Redactor(environ)
     with _canvas() as draw:
-        for _ in pulses(environ, store, row.session):
+        for _ in changes(environ, store, row.session):
             data = redactor.data(dump_now(environ, store, store.row(row.session)))
             is_line = form == "json" and not sys.stdout.isatty()
             draw(document(data, None) if is_line else printed(data, form, environ))
     return 0
 
 
-def pulses(environ: Mapping[str, str], store: SqliteStore, session: str) -> Generator[None]:
-    """Yield at once, and then whenever something may have changed; for ever."""
+def changes(environ: Mapping[str, str], store: SqliteStore, session: str) -> Generator[None]:
+    """Yield at once, and then after each possible change; never ends."""
     yield
     while True:
         seen = store.row(session)
         owner = store.owner(session)
         if owner is None:
-            time.sleep(LOOK)
+            time.sleep(POLL)
             if store.row(session) != seen or store.owner(session) is not None:
                 yield
             continue
         try:
             remote = Remote.connect(Paths.of(environ).state, session, owner)
         except SteersmanError:
-            time.sleep(LOOK)
+            time.sleep(POLL)
             continue
         with closing(remote):
-            yield from _of_events(remote)
+            yield from _after_events(remote)
         yield
 
 
-def _of_events(remote: Remote) -> Generator[None]:
+def _after_events(remote: Remote) -> Generator[None]:
     """Yield after events, but not more often than can be drawn; ends when the owner does."""
     try:
         events = remote.events()
     except SteersmanError:
-        time.sleep(LOOK)
+        time.sleep(POLL)
         return
     came, is_over = threading.Event(), threading.Event()
 
@@ -74,13 +74,13 @@ def _of_events(remote: Remote) -> Generator[None]:
             for _ in events:
                 came.set()
         except (SteersmanError, OSError, ValueError):
-            pass  # it went, or we did
+            pass  # the owner or this process closed the connection
         finally:
             is_over.set()
             came.set()
 
     threading.Thread(target=listen, daemon=True).start()
-    yield  # what happened before we listened
+    yield  # for changes before the subscription
     while not is_over.is_set():
         came.wait()
         came.clear()
@@ -90,11 +90,11 @@ def _of_events(remote: Remote) -> Generator[None]:
 
 @contextmanager
 def _canvas() -> Generator[Callable[[str], None]]:
-    """Give a way to draw a picture over the last one; what was on the screen comes back after."""
+    """Yield a function that draws over the last drawing; afterwards the screen is restored."""
     if not sys.stdout.isatty():
         yield show
         return
-    sys.stdout.write("\x1b[?1049h\x1b[?25l\x1b[?7l")  # what is too long is cut, not broken
+    sys.stdout.write("\x1b[?1049h\x1b[?25l\x1b[?7l")  # long lines are cut, not broken
     try:
         yield _over
     finally:
@@ -103,7 +103,7 @@ def _canvas() -> Generator[Callable[[str], None]]:
 
 
 def _over(text: str) -> None:
-    """Draw in one write, each line over the old one: nothing is wiped first, so nothing flickers."""
+    """Draw in one write, each line over the old one: nothing is erased first, so nothing flickers."""
     height = shutil.get_terminal_size().lines
     lines = text.split("\n")
     if len(lines) > height:

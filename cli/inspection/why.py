@@ -1,4 +1,4 @@
-"""`steersman why`: the story of one message, and why it stands where it does."""
+"""`steersman why`: the history of one message, and the reason for its position in the queue."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMATS = ("text", "json", "toml", "mermaid")
 
 
 def tell_why(environ: Mapping[str, str], session: str, message: str, form: str) -> int:
-    """Print what became of a message: each entry, what it moved, and when. Raises `UsageError`."""
+    """Print the history of a message: each entry, its transitions, and its time. Raises `UsageError`."""
     if form not in FORMATS:
         raise UsageError(f"there is no format `{form}`", f"formats: {', '.join(FORMATS)}")
     from ...gateway.dumps.story import story_of

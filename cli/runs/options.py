@@ -1,4 +1,4 @@
-"""What `steersman run` was asked for, and what shows a run to its end."""
+"""The options of `steersman run`, and the type of its interfaces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...machines.value import Value
 
 
 class RunOptions(Value):
-    """What the command line asked for; `again` and `done` name work of unknown outcome."""
+    """The command line of `steersman run`; `again` and `done` name work of unknown outcome."""
 
     file: str = ""
     variables: tuple[str, ...] = ()
@@ -25,5 +25,5 @@ class RunOptions(Value):
     is_yes: bool = False
 
 
-RunFace = Callable[[Host, Callable[[], Conversation], RunOptions], int]
-"""Opens the run, shows it to its end, and returns the exit code."""
+RunInterface = Callable[[Host, Callable[[], Conversation], RunOptions], int]
+"""Opens the run, shows it until its end, and returns the exit code."""

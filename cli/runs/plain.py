@@ -1,4 +1,4 @@
-"""A run without a terminal: prints failures at once and the outcome at the end."""
+"""A run without a terminal: as text (failures at once, the summary at the end), or as JSON lines."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ...gateway.host import Host
 from ...gateway.terminal import clean
 from ..json_lines import Lines, preface, speak_utf8
 from ..printer import Printer
-from ..signals import SignalHandler
+from ..signals import SignalExit
 from .options import RunOptions
 from .summary import failure_line, summary
 from .watch import RunWatch, changes_of
 
 
 def run_plain(host: Host, open_it: Callable[[], Conversation], options: RunOptions) -> int:
-    """Run to the end."""
+    """Run to the end; print failures to standard error and the summary to standard output."""
     err = Printer(sys.stderr)
     watch = RunWatch()
     host.event_bus.subscribe(watch.hear)
-    host.event_bus.subscribe(lambda event: _tell(event, err))
+    host.event_bus.subscribe(lambda event: _report(event, err))
     watch.on_stop = lambda: err.write("Stopping; Ctrl-C again ends it at once.\n")
     began = time.monotonic()
     out = Printer(sys.stdout)
@@ -38,9 +38,9 @@ def run_plain(host: Host, open_it: Callable[[], Conversation], options: RunOptio
         try:
             with watch.stopping_on_interrupt():
                 watch.wait(conversation)
-        except SignalHandler as leaving:
+        except SignalExit as signal_exit:
             conversation.leave("signal")
-            return leaving.exit_code
+            return signal_exit.exit_code
         if watch.ended is not None:
             seconds = time.monotonic() - began
             for line in summary(watch.ended, changes_of(conversation), seconds):
@@ -53,7 +53,7 @@ def run_plain(host: Host, open_it: Callable[[], Conversation], options: RunOptio
         err.close()
 
 
-def _tell(event: Event, err: Printer) -> None:
+def _report(event: Event, err: Printer) -> None:
     if event["type"] == "step" and (line := failure_line(event)):
         err.write(f"{clean(line)}\n")
     elif event["type"] == "error":
@@ -62,14 +62,14 @@ def _tell(event: Event, err: Printer) -> None:
         err.write(clean(f"{event['text']}\n"))
 
 
-# `run --json`: the events of a run, one JSON object a line; lines in are said to it ---------------
-
-
 CHUNK = 1 << 16
 
 
 def run_json(host: Host, open_it: Callable[[], Conversation], options: RunOptions) -> int:
-    """Run to the end, telling what happens; the end of the input ends nothing."""
+    """Run to the end; events out, messages and answers in, one JSON object a line each.
+
+    The run continues after the end of standard input.
+    """
     speak_utf8()
     printer = Printer(sys.stdout)
     watch = RunWatch()
@@ -87,9 +87,9 @@ def run_json(host: Host, open_it: Callable[[], Conversation], options: RunOption
         try:
             with watch.stopping_on_interrupt():
                 watch.wait(conversation)
-        except SignalHandler as leaving:
+        except SignalExit as signal_exit:
             conversation.leave("signal")
-            return leaving.exit_code
+            return signal_exit.exit_code
         changed = changes_of(conversation)
         publisher = conversation.publisher
         publisher.publish(ChangedEvent(type="changed", **publisher.stamp(), files=changed))
@@ -101,21 +101,21 @@ def run_json(host: Host, open_it: Callable[[], Conversation], options: RunOption
 
 
 def _take(lines: Lines) -> None:
-    """Pass on the input; at its end, stop asking questions.
+    """Pass standard input on; at its end, deny the open questions.
 
-    It is read past Python's own buffer, whose lock a thread that waits would hold to the very end.
+    The descriptor is read directly: a waiting thread would hold the lock of Python's buffer until exit.
     """
     if sys.stdin is not None:  # pyright: ignore[reportUnnecessaryComparison]
         rest = b""
         while chunk := os.read(sys.stdin.fileno(), CHUNK):
             *whole, rest = (rest + chunk).split(b"\n")
-            _say(lines, whole)
-        _say(lines, [rest])
+            _send(lines, whole)
+        _send(lines, [rest])
     lines.deny_the_rest()
 
 
-def _say(lines: Lines, said: list[bytes]) -> None:
-    for line in said:
+def _send(lines: Lines, texts: list[bytes]) -> None:
+    for line in texts:
         text = line.decode(errors="replace").rstrip("\r")
         if text.strip():
             lines.take(text)

@@ -1,6 +1,6 @@
-"""A run in a terminal: what happens above, what runs below it, and a line to type in.
+"""A run in a terminal: finished steps above, running ones below, and an input line.
 
-What is typed goes to the run's agents by the routing table; Esc and Ctrl-C stop the run.
+Messages go to the run's agents by the routing table; Esc and Ctrl-C stop the run.
 """
 
 from __future__ import annotations
@@ -25,18 +25,16 @@ from ...gateway.host import Host
 from ...gateway.terminal import clean
 from ..printer import forget
 from ..question import answered, asked
-from ..signals import SignalHandler, leave_through
+from ..signals import SignalExit, leave_through
 from ..wrapping import wrapped
 from .options import RunOptions
 from .screen import RunScreen
 from .summary import summary
 from .watch import RunWatch, changes_of
 
-# A question of a workflow's step, as a person reads and answers it --------------------------------
-
 
 def ask_text(question: QuestionEvent) -> str:
-    """Return the lines that ask; also for what an agent wants to do."""
+    """Return the text of a question: of a workflow's step, or about an agent's call."""
     if question["kind"] != "ask":
         return asked(question)
     lines = [f"{question['step']} asks: {question['arguments']['text']}"]
@@ -49,14 +47,14 @@ def ask_text(question: QuestionEvent) -> str:
 
 
 def answer_question(conversation: Conversation, question: QuestionEvent, text: str) -> bool:
-    """Answer with what was typed; False where that is no answer, and so a message."""
+    """Answer a question with a text; False if the text is a message."""
     if question["kind"] != "ask":
         return answered(conversation, question, text)
     return conversation.answer(question["id"], text.strip())
 
 
 BETWEEN_WRITES = 0.03
-"""Seconds for which lines are collected, so that a burst is one redraw."""
+"""Seconds for which lines are collected, so that a burst causes one redraw."""
 
 
 def run_at_prompt(host: Host, open_it: Callable[[], Conversation], options: RunOptions) -> int:
@@ -85,20 +83,20 @@ def run_at_prompt(host: Host, open_it: Callable[[], Conversation], options: RunO
         session.app.ttimeoutlen = 0.05
         session.app.timeoutlen = 0.1
         host.event_bus.subscribe(lambda event: session.app.invalidate())
-        leaving: list[SignalHandler] = []
+        signal_exits: list[SignalExit] = []
 
-        def leave(asked: SignalHandler) -> bool:
-            """Have the prompt end, in its own loop; in a signal's handler."""
+        def leave(signal_exit: SignalExit) -> bool:
+            """Request the end of the prompt in its own loop; runs in a signal's handler."""
             loop = session.app.loop
             if loop is None or not session.app.is_running:
                 return False
-            leaving.append(asked)
+            signal_exits.append(signal_exit)
             loop.call_soon_threadsafe(_end, session)
             return True
 
         with leave_through(leave):
             threading.Thread(target=_await, args=(watch, keys, session), daemon=True).start()
-            code = _read(session, conversation, screen, keys, leaving)
+            code = _read(session, conversation, screen, keys, signal_exits)
         if code is None:
             watch.wait(conversation)
         elif code:
@@ -112,7 +110,7 @@ def run_at_prompt(host: Host, open_it: Callable[[], Conversation], options: RunO
 
 
 class RunKeys:
-    """What the control keys do: Esc and Ctrl-C stop the run, a second Ctrl-C ends the program."""
+    """The control keys: Esc and Ctrl-C stop the run, a second Ctrl-C ends the program."""
 
     def __init__(self, watch: RunWatch, conversation: Conversation) -> None:
         self.is_over = threading.Event()
@@ -131,7 +129,7 @@ class RunKeys:
             event.current_buffer.reset(append_to_history=True)
         elif self._is_stopping:
             forget(1, 2)
-            os._exit(130)  # the commands' supervisors see it go, and end them
+            os._exit(130)  # the commands' supervisors notice, and end them
         else:
             self._stop()
 
@@ -177,16 +175,16 @@ def _read(
     conversation: Conversation,
     screen: RunScreen,
     keys: RunKeys,
-    leaving: list[SignalHandler],
+    signal_exits: list[SignalExit],
 ) -> int | None:
-    """Take what is typed until the run is over (none) or a signal ends it (its exit code)."""
+    """Send each line until the run is over (`None`) or a signal ends it (its exit code)."""
     while not keys.is_over.is_set():
         try:
             text = session.prompt()
         except (EOFError, KeyboardInterrupt):
-            return leaving[0].exit_code if leaving else None
-        except SignalHandler as asked:
-            return asked.exit_code
+            return signal_exits[0].exit_code if signal_exits else None
+        except SignalExit as signal_exit:
+            return signal_exit.exit_code
         if not text.strip():
             continue
         _write(f"> {text}\n")

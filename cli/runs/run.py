@@ -1,4 +1,4 @@
-"""`run --dry-run`: what a run would do, in which order, as text and as a diagram."""
+"""`steersman run`: starts, resumes or only plans a workflow's run."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from ...workflows.flow.spec import WorkflowSpec
 from ...workflows.paths import Paths
 from ..options import work_folder
 from ..output import show, show_document
-from ..signals import SignalHandler, leave_on_signals
-from .options import RunFace, RunOptions
+from ..signals import SignalExit, leave_on_signals
+from .options import RunInterface, RunOptions
 
 
 def show_plan(run: RunPlan, *, as_json: bool) -> int:
-    """Print the plan; nothing runs."""
+    """Print the steps of a run in their order, as text and as a diagram; nothing runs."""
     plan = planned_steps(run.spec, run.variables)
     if as_json:
         show_document({**plan_data(plan), "variables": dict(run.variables)})
@@ -51,32 +51,30 @@ def show_plan(run: RunPlan, *, as_json: bool) -> int:
     return 0
 
 
-# Work of unknown outcome: which there is, and which of it an argument names -----------------------
-
-
 Work = tuple[str, int]
+"""A step, and the number of an item in it, from 0."""
 
 
 def chosen_work(run: RunRecord, words: Iterable[str], option: str) -> tuple[Work, ...]:
-    """Find the work that words name: an item, a step, `STEP:NUMBER` (from 1), or `all`.
+    """Find the work of unknown outcome that words name: an item, a step, `STEP:NUMBER` or `all`.
 
-    Raises `UsageError` for a word that names none.
+    `NUMBER` counts from 1. Raises `UsageError` for a word that names none.
     """
     unknown = run.unknown()
     found: list[Work] = []
     for word in words:
-        meant = [work for work in unknown if word in _names(run, work)]
-        if not meant:
+        named = [work for work in unknown if word in _names(run, work)]
+        if not named:
             known = ", ".join(_name(run, work) for work in unknown) or "none"
             raise UsageError(
                 f"`{option} {word}` names no work of unknown outcome", f"there is: {known}"
             )
-        found += [work for work in meant if work not in found]
+        found += [work for work in named if work not in found]
     return tuple(found)
 
 
 def unknown_work(run: RunRecord, spec: WorkflowSpec, decided: Set[Work]) -> list[str]:
-    """Name the work that a person has to decide about before the run can go on."""
+    """Name the work that a person has to decide about before the run can continue."""
     free = {step.id for step in spec.steps if step.idempotent}
     left = [work for work in run.unknown() if work not in decided and work[0] not in free]
     return [_name(run, work) for work in left]
@@ -93,11 +91,8 @@ def _name(run: RunRecord, work: Work) -> str:
     return f"{record.name(index)} ({step}:{index + 1})" if record.is_many else step
 
 
-# `steersman run`: a workflow from its file to its end, or from where it was -----------------------
-
-
 def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
-    """Run a workflow, go on with one, or say what would be done; return the exit code."""
+    """Start, resume or plan a run; return the exit code."""
     _require_sense(options)
     folder = work_folder(options.folder)
     paths = Paths.of(environ)
@@ -116,6 +111,7 @@ def run_workflow(options: RunOptions, environ: Mapping[str, str]) -> int:
 
 
 def _require_sense(options: RunOptions) -> None:
+    """Refuse options that exclude each other."""
     if options.resume and (options.variables or options.is_dry):
         raise UsageError(
             "`--resume` continues a run with its own variables",
@@ -157,12 +153,13 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
     plan = plan_of(run.workflow)
     if run.state in RUN.final:
         raise SteersmanError(
-            f"run `{record.id}` has {run.state} already", f"`{_anew(plan)}` starts a new run"
+            f"run `{record.id}` has {run.state} already",
+            f"`{_start_command(plan)}` starts a new run",
         )
     if was_taken_back(record):
         raise SteersmanError(
             f"run `{record.id}` was reverted and cannot be resumed",
-            f"`{_anew(plan)}` starts a new run",
+            f"`{_start_command(plan)}` starts a new run",
         )
     work = {
         "again": chosen_work(run, options.again, "--again"),
@@ -179,9 +176,9 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
     layer = with_included(settings_layer(document), plan.spec, paths)
     config = load(paths, Path(record.folder), environ, workflow=layer)
 
-    def go_on(host: Host) -> Conversation:
+    def resume(host: Host) -> Conversation:
         conversation = host.resume(record.id)
-        host.notices += _news_of_file(run.workflow)
+        host.notices += _change_notices(run.workflow)
         if run.state == "failed":
             try_again(conversation.ask)
         elif record.queue.items:
@@ -190,28 +187,28 @@ def _resume(options: RunOptions, environ: Mapping[str, str], paths: Paths, folde
             start_run(conversation, plan.spec.name)
         return conversation
 
-    return _show(options, environ, paths, config, go_on)
+    return _show(options, environ, paths, config, resume)
 
 
-def _news_of_file(copy: WorkflowCopy) -> list[str]:
-    """Say that a file was changed since its run began, which the run does not know of."""
+def _change_notices(copy: WorkflowCopy) -> list[str]:
+    """Return a notice if the workflow's file was changed since the run started."""
     try:
         is_same = Path(copy.file).read_text("utf-8") == copy.source
     except (OSError, ValueError):
         return []
-    news = f"{copy.file} was changed since: the run continues with the version that it began with"
-    return [] if is_same else [news]
+    notice = f"{copy.file} was changed since: the run continues with the version that it began with"
+    return [] if is_same else [notice]
 
 
-def _anew(plan: RunPlan) -> str:
+def _start_command(plan: RunPlan) -> str:
     """Write the command that starts the same workflow again, with the same variables."""
     usual = plan.spec.variables
     changed = {name: value for name, value in plan.variables.items() if usual.get(name) != value}
-    given = [f"--var={name}={_spelled(value)}" for name, value in changed.items()]
+    given = [f"--var={name}={_value_text(value)}" for name, value in changed.items()]
     return shlex.join(["steersman", "run", plan.spec.file, *given])
 
 
-def _spelled(value: Any) -> str:
+def _value_text(value: Any) -> str:
     """Write a variable's value as `--var` takes it."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
@@ -234,7 +231,7 @@ def _find(paths: Paths, name: str, folder: Path, workflow: str) -> tuple[Session
                 f"run `{row.session}` is open in another program", "leave it there first"
             )
         record = load_record(store, row.session)
-    if is_cut_off(record):  # see it as its next owner will
+    if is_cut_off(record):  # show the state that its next owner will find
         apply(record, recovered(record), record.seq + 1, record.updated)
     if record.run is None:
         raise UsageError(f"session `{row.session}` is no run", "`steersman sessions list`")
@@ -248,19 +245,19 @@ def _show(
     config: Config,
     open_it: Callable[[Host], Conversation],
 ) -> int:
-    face, can_ask = _face(options, environ)
+    interface, can_ask = _interface(options, environ)
     launch = LaunchOptions(agent="", model=options.model, is_yes=options.is_yes, can_ask=can_ask)
     host = Host(paths, config, environ, launch)
     try:
         with leave_on_signals():
-            return face(host, lambda: open_it(host), options)
-    except SignalHandler as leaving:
-        return leaving.exit_code
+            return interface(host, lambda: open_it(host), options)
+    except SignalExit as signal_exit:
+        return signal_exit.exit_code
     finally:
         host.close()
 
 
-def _face(options: RunOptions, environ: Mapping[str, str]) -> tuple[RunFace, bool]:
+def _interface(options: RunOptions, environ: Mapping[str, str]) -> tuple[RunInterface, bool]:
     if options.is_json:
         from .plain import run_json
 

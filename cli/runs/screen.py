@@ -1,4 +1,4 @@
-"""What a terminal shows of a run: a line a step, bars where there are items, what runs now."""
+"""The display of a run: one line per finished step, and the running ones with their items."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLAIN_SIGNS = {"done": "ok", "failed": "FAILED", "interrupted": "stopped"}
 
 
 class _Shown(Struct, kw_only=True):
-    """A step that runs, as it is drawn."""
+    """A running step, as it is drawn."""
 
     name: str
     began: float
@@ -33,7 +33,7 @@ class _Shown(Struct, kw_only=True):
 
 
 class RunScreen:
-    """Turns events into lines above (`write`) and a picture of what runs (`picture`); any thread."""
+    """Turns events into lines above (`write`) and draws the running steps (`picture`); any thread."""
 
     def __init__(self, write: Callable[[str], None], *, can_utf8: bool) -> None:
         self.questions = Questions()
@@ -55,12 +55,12 @@ class RunScreen:
                 self._write(clean(line) + "\n")
 
     def picture(self) -> str:
-        """Draw the steps that run."""
+        """Draw the running steps."""
         with self._lock:
             return "\n".join(clean(self._drawn(step)) for step in self._steps.values())
 
     def status(self) -> str:
-        """Say in one line how it is going."""
+        """Return the bar: the time, the keys, the subagents at work."""
         with self._lock:
             parts = [
                 f"running {elapsed_text(time.monotonic() - self._began)}",
@@ -143,7 +143,7 @@ class RunScreen:
 
 
 def bar(done: int, total: int, *, can_utf8: bool, width: int = WIDTH) -> str:
-    """Draw how much of something is done."""
+    """Draw a progress bar."""
     full = width * done // max(1, total)
     on, off = ("█", "░") if can_utf8 else ("#", ".")
     return on * full + off * (width - full)

@@ -1,4 +1,4 @@
-"""What a run came to, in a few lines."""
+"""The result of a run and its steps, in a few lines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MOST_FILES = 8
 
 
 def elapsed_text(seconds: float) -> str:
-    """Write a time as people read it."""
+    """Write a duration: `12.3 s`, `3 min 5 s`, `2 h 5 min`."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(int(seconds), 60)
@@ -17,13 +17,13 @@ def elapsed_text(seconds: float) -> str:
 
 
 def item_text(event: StepEvent) -> str:
-    """Name what an event of a step is about: the step, and the item if it has one."""
+    """Name the subject of a step's event: the step, and the item if it has one."""
     item = event.get("item")
     return event["step"] if item is None else f"{event['step']} {item}"
 
 
 def failure_line(event: StepEvent) -> str:
-    """Say what failed, or is tried again; empty for anything else."""
+    """Return a line for a failed, repeated or blocked step; empty for other events."""
     reason = event.get("reason", "").splitlines()[:1]
     why = f": {reason[0]}" if reason else ""
     match event["state"]:
@@ -38,7 +38,7 @@ def failure_line(event: StepEvent) -> str:
 
 
 def summary(ended: RunEndedEvent, changed: list[str], seconds: float) -> list[str]:
-    """Say how a run ended, what it changed, and what can be done now."""
+    """Return the result of a run, the files that it changed, and the next steps."""
     run, status = ended["run"], ended["status"]
     counts = [_counted(step) for step in ended["steps"]]
     lines = [

@@ -1,4 +1,4 @@
-"""Follows a run from its events until it has ended, and stops it when a signal says so."""
+"""Follows a run by its events until it has ended, and stops it after a signal."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from ...gateway.conversation import Conversation
 from ...gateway.events.contract import Event, RunEndedEvent
 from ...machines.errors import SteersmanError
 from ..following import IdleWaiter
-from ..signals import SignalHandler, leave_through
+from ..signals import SignalExit, leave_through
 
 LONG, SHORT = 5.0, 0.5
-"""Seconds between two looks at a run that goes on, whose record is large, and at one that has ended."""
+"""Seconds between two checks of a running run, whose record is large, and of one that has ended."""
 _CODES = {"succeeded": 0, "failed": 1, "interrupted": 130}
 
 
 class RunWatch:
-    """One run: `ended` is its last event, if it has ended. `on_stop` is called at the first stop."""
+    """Follows one run; `ended` is its last event, if it has ended. The first stop calls `on_stop`."""
 
     def __init__(self) -> None:
-        self.settling = IdleWaiter()
-        self.settling.pause = LONG
+        self.idle_waiter = IdleWaiter()
+        self.idle_waiter.pause = LONG
         self.ended: RunEndedEvent | None = None
         self.conversation: Conversation | None = None
         self.on_stop: Callable[[], None] = lambda: None
         self._is_stopping = False
 
     def hear(self, event: Event) -> None:
-        """Take note of an event; loop's thread."""
-        self.settling.hear(event)
+        """Take in an event; loop's thread."""
+        self.idle_waiter.hear(event)
         if event["type"] == "run_ended" and "parent" not in event:
             self.ended = event
-            self.settling.pause = SHORT
+            self.idle_waiter.pause = SHORT
         elif event["type"] == "run_started" and "parent" not in event:
             self.ended = None
-            self.settling.pause = LONG
+            self.idle_waiter.pause = LONG
 
     def wait(self, conversation: Conversation) -> None:
-        """Block until the run has ended and nothing of it is left."""
-        self.settling.wait(conversation)
+        """Block until the run has ended and none of its work is left."""
+        self.idle_waiter.wait(conversation)
 
     def stop(self) -> None:
         """Interrupt the run, as a first Ctrl-C does."""
@@ -56,8 +56,8 @@ class RunWatch:
     def stopping_on_interrupt(self) -> Generator[None]:
         """Let a first Ctrl-C interrupt the run instead of leaving at once."""
 
-        def way(leaving: SignalHandler) -> bool:
-            if leaving.exit_code != 128 + signal.SIGINT or self.conversation is None:
+        def way(signal_exit: SignalExit) -> bool:
+            if signal_exit.exit_code != 128 + signal.SIGINT or self.conversation is None:
                 return False
             self.stop()
             return True
@@ -67,14 +67,14 @@ class RunWatch:
 
     @property
     def exit_code(self) -> int:
-        """0: every step came to a good end; 1: one failed; 130: interrupted."""
-        if self.settling.is_broken or self.ended is None:
+        """0: every step succeeded; 1: a step failed; 130: interrupted."""
+        if self.idle_waiter.is_broken or self.ended is None:
             return 1
         return _CODES[self.ended["status"]]
 
 
 def changes_of(conversation: Conversation) -> list[str]:
-    """Name the files that a run has changed, over all its turns, but not what it keeps for itself."""
+    """Name the files that a run has changed in all its turns, except its own in `.steersman`."""
     try:
         made = conversation.record().turns_made
         found = conversation.changed_files(tuple(f"t{number}" for number in range(1, made + 1)))
@@ -84,6 +84,6 @@ def changes_of(conversation: Conversation) -> list[str]:
 
 
 def _is_own(path: str, run: str) -> bool:
-    """Whether a file lies in a folder of `.steersman` that bears the run's id."""
+    """Whether a file is in a folder of `.steersman` that is named after the run."""
     home, _, rest = path.partition("/")
     return home == ".steersman" and run in rest.partition("/")[0]

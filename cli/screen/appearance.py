@@ -1,7 +1,7 @@
-"""How the screen looks: its styles, its signs, and pieces of text as terminal codes.
+"""The appearance of the screen: styles, signs, and styled text as terminal codes.
 
-A *piece* is `(style, text)`; a style is words as prompt_toolkit reads them, so that the same piece can
-be drawn below and printed above. A row is a list of pieces without a newline.
+A *piece* is `(style, text)`; a style is in the words of prompt_toolkit, so that the same piece can be
+drawn below and printed above. A row is a list of pieces without a newline.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CODES = {
     "ansimagenta": "35",
     "ansicyan": "36",
 }
-"""Select Graphic Rendition (ECMA-48), by the words for it."""
+"""Select Graphic Rendition (ECMA-48), by the words of prompt_toolkit."""
 
 _PLAIN = {
     "…": "...",
@@ -51,23 +51,23 @@ _PLAIN = {
 
 
 class Appearance(Value):
-    """What a terminal can show: signs beyond ASCII, colours."""
+    """What a terminal can show: signs beyond ASCII, and colours."""
 
     can_utf8: bool = True
     has_colour: bool = True
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Appearance:
-        """Look at the standard output and at NO_COLOR (https://no-color.org)."""
+        """Return the appearance for standard output and NO_COLOR (https://no-color.org)."""
         encoding = (sys.stdout.encoding or "").lower().replace("-", "")
         return cls(can_utf8=encoding == "utf8", has_colour=not environ.get("NO_COLOR"))
 
     def sign(self, sign: str) -> str:
-        """Return one of our own signs, or plain letters that stand for it."""
+        """Return one of the program's signs, or its replacement in ASCII."""
         return sign if self.can_utf8 else _PLAIN.get(sign, sign)
 
     def plain(self, text: str) -> str:
-        """Replace our own signs in a text of ours."""
+        """Replace the program's signs in a text of the program."""
         return text if self.can_utf8 else "".join(_PLAIN.get(sign, sign) for sign in text)
 
     def printed(self, row: Iterable[Piece]) -> str:

@@ -1,4 +1,4 @@
-"""The line at the bottom: as much of what is going on as fits, the most important first."""
+"""The bar at the bottom: the session's status, as much of it as fits, the most important first."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from .appearance import Appearance
 from .status import GoalStatus, Spent, Status
 
 
-def bar(status: Status, now: float, width: int, look: Appearance, asks: int = 0) -> str:
-    """Return one row of at most `width` columns; `asks` is how many questions wait for an answer."""
+def bar(status: Status, now: float, width: int, appearance: Appearance, asks: int = 0) -> str:
+    """Return one row of at most `width` columns; `asks` is the number of open questions."""
     parts = _parts(status, now, asks)
-    between = look.plain(" · ")
+    between = appearance.plain(" · ")
     while len(parts) > 1 and _width(parts, between) > width:
         parts.remove(max(parts, key=lambda part: part[0]))
-    return fitted(between.join(text for _, text in parts), width, look.sign("…"))
+    return fitted(between.join(text for _, text in parts), width, appearance.sign("…"))
 
 
 def duration(seconds: float) -> str:
-    """Write a time as people read it: `40 ms`, `1.4 s`, `12 s`, `3 min 5 s`, `2 h 5 min`."""
+    """Write a duration: `40 ms`, `1.4 s`, `12 s`, `3 min 5 s`, `2 h 5 min`."""
     if seconds < 0.1:
         return f"{1000 * seconds:.0f} ms"
     if seconds < 9.95:
@@ -34,7 +34,7 @@ def duration(seconds: float) -> str:
 
 
 def _parts(status: Status, now: float, asks: int) -> list[tuple[int, str]]:
-    """List what there is to tell, left to right; the higher its number, the sooner it is left out."""
+    """List the parts, left to right; the higher its number, the sooner a part is left out."""
     parts = [(7, status.agent), (6, status.model), (0, _doing(status, now))]
     if asks:
         parts.append((1, "1 question" if asks == 1 else f"{asks} questions"))

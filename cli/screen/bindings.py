@@ -1,4 +1,4 @@
-"""What the keys do: a table, and what each is bound to."""
+"""The keys of the chat: one table, from which the bindings, `?` and the docs are made."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ from .appearance import Appearance
 from .input_line import InputLine
 from .screen import Screen
 
-# The keys of the chat, in one place: the bindings, `?` and the docs are made from this ------------
-
 
 class Key(Value):
-    """A key: as people write it, as prompt_toolkit binds it, what it does, the method that does it.
+    """A key: its name, prompt_toolkit's names, its description, and the method that handles it.
 
-    Without an action it is one of the editor's own, named here because people look for it.
+    A key without an action is the editor's own; it is listed for the help.
     """
 
     name: str
@@ -97,14 +95,14 @@ KEYS = (
 )
 
 
-def keys_text(look: Appearance, width: int) -> str:
+def keys_text(appearance: Appearance, width: int) -> str:
     """Return the table for a terminal."""
     broad = max(len(key.name) for key in KEYS)
     rows = [f"{key.name:<{broad}}  {key.what}" for key in KEYS]
     if width < 60:
         rows = [f"{key.name}: {key.what}" for key in KEYS]
     begins = "/ commands   @ files, subagents   # the queue   \\ at the end: a new line"
-    return look.plain("\n".join([*rows, begins]))
+    return appearance.plain("\n".join([*rows, begins]))
 
 
 AGAIN = 2.0
@@ -112,7 +110,7 @@ AGAIN = 2.0
 
 
 class Bindings:
-    """Each method whose name is in the table is called with its key press."""
+    """Handles the keys: the method `_ACTION` handles the keys with that action."""
 
     def __init__(self, line: InputLine, screen: Screen, leave: Callable[[], None]) -> None:
         self._line = line
@@ -125,7 +123,7 @@ class Bindings:
         self._bind()
 
     def note_key(self, _: object = None) -> None:
-        """Count keys, and notice those that come together, as no hand types; called before each."""
+        """Count keys, and recognize bursts that no person types; called before each key."""
         self._keys += 1
         self._is_burst, self._is_open = self._is_open, True
         loop = get_app().loop
@@ -166,7 +164,7 @@ class Bindings:
         self._line.send("steer")
 
     def _newline(self, event: KeyPressEvent) -> None:
-        """Begin a new line; as the end of a burst of keys, as programs type, it is Enter."""
+        """Insert a line break; at the end of a burst of keys, as programs type, it is Enter."""
         if self._is_burst and event.current_buffer.text:
             self._send(event)
             return
@@ -179,7 +177,7 @@ class Bindings:
             event.current_buffer.cursor_right()
 
     def _take_entry(self, event: KeyPressEvent) -> bool:
-        """Take the entry of the menu that is chosen, or the first; False if there is none to take."""
+        """Complete with the chosen entry of the menu, or the first; False if there is none."""
         buffer = event.current_buffer
         state = buffer.complete_state
         entry = state.current_completion if state is not None else None
@@ -189,7 +187,7 @@ class Bindings:
             found = list(buffer.completer.get_completions(buffer.document, asked))
             before = buffer.document.text_before_cursor
             if not found or any(before.endswith(completion.text) for completion in found):
-                return False  # nothing fits, or one is there as it is
+                return False  # no entry fits, or the line has one already
             entry = found[0]
         buffer.apply_completion(entry)
         if buffer.text.endswith((" ", "/")):
@@ -264,4 +262,4 @@ class Bindings:
         event.app.renderer.clear()
 
     def _help(self, event: KeyPressEvent) -> None:
-        self._screen.write(keys_text(self._screen.look, self._screen.canvas.columns))
+        self._screen.write(keys_text(self._screen.appearance, self._screen.canvas.columns))

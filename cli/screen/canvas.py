@@ -1,8 +1,8 @@
-"""Where it is drawn: rows that stay above, and below them what is redrawn.
+"""The terminal's screen: finished rows above, and a lower part that is redrawn.
 
-Everything goes out in one thread, the prompt's own loop, and each change is one write: what is below
-is taken away, the new rows are written, what is below is drawn again. The terminal is never asked
-where its cursor is, and stays as it is set, so no key that is typed meanwhile is lost or echoed.
+Only the prompt's loop writes, and each change is one write: the lower part is erased, the new rows
+are written, the lower part is drawn again. The terminal is never asked for its cursor position, and
+keeps its settings, so that no key that is typed meanwhile is lost or echoed.
 """
 
 from __future__ import annotations
@@ -21,41 +21,41 @@ from ..printer import forget
 BETWEEN = 0.03
 """Seconds between two drawings without a key press; changes in between are drawn together."""
 AT_ONCE = 400
-"""Rows that are written before keys are looked at again."""
+"""Rows that are written before keys are handled again."""
 TICK = 1.0
-"""Seconds between two drawings while something goes on that the bar counts."""
+"""Seconds between two drawings while the bar counts elapsed time."""
 
 
 class SteadyOutput(Vt100_Output):
-    """A terminal that is written to in one piece while it is held; it is asked for nothing."""
+    """The terminal's output; it can be held, so that several writes become one. Sends no queries."""
 
     def __init__(self, stream: TextIO, size: Callable[[], Size], term: str | None) -> None:
         super().__init__(stream, size, term=term, enable_cpr=False)
         self._is_held = False
 
     def hold(self) -> None:
-        """Keep what is written until `release`."""
+        """Buffer the output until `release`."""
         self._is_held = True
 
     def release(self) -> None:
-        """Write what was kept."""
+        """Write the buffered output."""
         self._is_held = False
         self.flush()
 
     def flush(self) -> None:
-        """Write, unless it is held; a terminal that is gone is written to no more."""
+        """Write the output, unless it is held; a closed terminal gets no more output."""
         if self._is_held:
             return
         try:
             super().flush()
-        except OSError:  # the session goes on to its end without a terminal
+        except OSError:  # the session continues to its end without a terminal
             forget(1, 2)
 
 
 class Canvas:
-    """`print` and `changed` may be called from any thread and return at once.
+    """Draws; `print` and `changed` may be called from any thread and return at once.
 
-    `is_moving`: whether what is below changes without an event, as elapsed time does.
+    `is_moving`: whether the lower part changes without an event, as elapsed time does.
     """
 
     def __init__(self, output: SteadyOutput, is_moving: Callable[[], bool]) -> None:
@@ -69,23 +69,23 @@ class Canvas:
 
     @property
     def columns(self) -> int:
-        """How wide the terminal is."""
+        """The terminal's width."""
         return max(4, self.output.get_size().columns)
 
     @property
     def lines(self) -> int:
-        """How high it is."""
+        """The terminal's height."""
         return self.output.get_size().rows
 
     def print(self, rows: list[str]) -> None:
-        """Write rows above; they hold terminal codes of our own only."""
+        """Write rows above; they contain only this program's terminal codes."""
         if rows:
             with self._lock:
                 self._rows += rows
             self.changed()
 
     def changed(self) -> None:
-        """Have what is below drawn again, soon."""
+        """Request a redraw of the lower part."""
         app = self.app
         loop = app.loop if app is not None else None
         with self._lock:
@@ -101,7 +101,7 @@ class Canvas:
             self.drain()
 
     def drain(self) -> None:
-        """Write what waits, where nothing is drawn below."""
+        """Write the pending rows; nothing is drawn below."""
         with self._lock:
             rows, self._rows, self._is_due = self._rows, [], False
             if rows:
@@ -109,7 +109,7 @@ class Canvas:
                 self.output.flush()
 
     def step_aside(self, is_away: bool) -> None:
-        """While another program has the terminal, nothing is drawn."""
+        """Stop or resume drawing: another program has the terminal while `is_away`."""
         self._is_away = is_away
         self.changed()
 
@@ -143,7 +143,7 @@ class Canvas:
 
     def _render(self, app: Application[Any]) -> None:
         if app.context is not None:
-            app.render_counter += 1  # what is drawn is asked for once each time
+            app.render_counter += 1  # the content is computed once per drawing
             app.context.copy().run(app.renderer.render, app, app.layout)
 
     def _tick_later(self) -> None:

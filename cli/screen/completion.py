@@ -1,4 +1,4 @@
-"""What can be completed in the input line: commands and their words, files, subagents, numbers."""
+"""Completion in the input line: commands and their arguments, files, subagents, numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LAST = re.compile(r"(?:^|\s)(\S*)$")
 
 
 class ChatCompleter(Completer):
-    """Completes by what the word before the cursor begins with; `folder` is where files are."""
+    """Completes the word before the cursor by its first characters; files are those of `folder`."""
 
     def __init__(self, status: Status, folder: Path, questions: Callable[[], list[str]]) -> None:
         self._status = status
@@ -28,7 +28,7 @@ class ChatCompleter(Completer):
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
     ) -> Iterable[Completion]:
-        """Yield what fits; nothing for ordinary words."""
+        """Yield the completions; none for ordinary words."""
         before = document.text_before_cursor
         if "\n" in before:
             line = before.rpartition("\n")[2]
@@ -59,7 +59,7 @@ class ChatCompleter(Completer):
         yield from self._by_sign(before)
 
     def _argument(self, command: Command[...], typed: str) -> Iterator[Completion]:
-        """Complete the word that is typed last by the parameter that it stands for."""
+        """Complete the last word as a value of its parameter."""
         *before, word = typed.split(" ")
         options = [parameter for parameter in command.parameters if parameter.is_option]
         if word.startswith("--"):
@@ -68,11 +68,13 @@ class ChatCompleter(Completer):
                 for option in options
                 if option.option not in before
             )
-        places = [parameter for parameter in command.parameters if not parameter.is_option]
-        place = len([argument for argument in before if argument and not argument.startswith("--")])
-        if place >= len(places):
+        positionals = [parameter for parameter in command.parameters if not parameter.is_option]
+        position = len(
+            [argument for argument in before if argument and not argument.startswith("--")]
+        )
+        if position >= len(positionals):
             return
-        parameter = places[place]
+        parameter = positionals[position]
         yield from (
             _completion(choice, word) for choice in parameter.choices if choice.startswith(word)
         )
@@ -107,7 +109,7 @@ class ChatCompleter(Completer):
                 yield _completion(number, word, f"{item['state']}: {text}")
 
     def _files(self, word: str) -> Iterator[Completion]:
-        """Complete `@path`, a folder at a time, without what begins with a dot unless it is asked for."""
+        """Complete `@path`, a folder at a time; hidden files only after a dot."""
         above, _, start = word[1:].rpartition("/")
         folder = self._folder / Path(above or ".").expanduser()
         try:

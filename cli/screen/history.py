@@ -1,4 +1,4 @@
-"""What was typed before, in any session: kept for Up and Ctrl-R, without secrets."""
+"""The input history of all sessions, for Up and Ctrl-R, without secrets."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ...gateway.redaction import Redactor
 from ...workflows.paths import make_private, write_private
 
 KEPT = 2_000
-"""Entries; the file is cut to these when it has grown to twice as many."""
+"""Number of entries to which the file is cut when it has twice as many."""
 LONGEST = 10_000
-"""Characters of an entry that is kept; a longer one was pasted."""
+"""Maximum length of an entry in characters; a longer one was pasted."""
 
 
 class InputHistory(History):
     """A history in a file of JSON strings, one a line, oldest first; mode 0600.
 
-    What begins with a blank is not kept, as in shells, nor a long paste. If the file
+    An entry that begins with a blank is not kept, as in shells, nor a long paste. If the file
     cannot be written, the history lasts as long as the program.
     """
 
@@ -31,7 +31,7 @@ class InputHistory(History):
         self._redactor = Redactor(environ)
 
     def load_history_strings(self) -> Iterable[str]:
-        """Return what is kept, the newest first."""
+        """Return the entries, newest first."""
         entries = _read(self._path) if self._path is not None else []
         if self._path is not None and len(entries) > 2 * KEPT:
             entries = entries[-KEPT:]

@@ -1,4 +1,7 @@
-"""The input line: what is typed, pasted, taken back, completed, and sent off."""
+"""The input line: what is typed, pasted, edited and sent.
+
+Messages are sent from a thread of their own, so that typing never waits for an answer.
+"""
 
 from __future__ import annotations
 
@@ -22,31 +25,27 @@ from ..question import answering
 from .screen import Screen
 from .status import Status
 
-# Says what was typed, from a thread of its own: typing never waits for an answer ------------------
-# What is said keeps its order. What must not wait, a stop or an answer, goes past all that.
-
-
 Work = Callable[[], None]
 
 
 class MessageSender:
-    """Runs what it is given, in order; `close` waits for what is on its way."""
+    """Sends messages in order; stops and answers overtake them."""
 
     def __init__(self) -> None:
         self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="speaker", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="message-sender", daemon=True)
         self._thread.start()
 
     def later(self, work: Work) -> None:
-        """Do it after all that was given before."""
+        """Run a piece of work after all earlier ones."""
         self._work.put(work)
 
     def now(self, work: Work) -> None:
-        """Do it at once."""
-        threading.Thread(target=work, name="speaker-now", daemon=True).start()
+        """Run a piece of work at once."""
+        threading.Thread(target=work, name="message-sender-now", daemon=True).start()
 
     def close(self, seconds: float = 2.0) -> None:
-        """Take no more, and give what is on its way so long."""
+        """Take no more work, and wait for the rest for at most so many seconds."""
         self._work.put(None)
         self._thread.join(seconds)
 
@@ -55,29 +54,26 @@ class MessageSender:
             work()
 
 
-# A waiting message taken back into the input line, to be edited ----------------------------------
-
-
 class EditedText(Value):
-    """Message `number` is in the line; `id` is its item, `text` what it said."""
+    """A queued message in the input line, to be edited; `id` is its item."""
 
     id: str
     number: int
     text: str
 
     def is_waiting(self, status: Status) -> bool:
-        """Whether it still waits: only then can it be changed."""
+        """Whether the message is still queued: only then can it be changed."""
         return any(item["id"] == self.id and item["state"] == "pending" for item in status.items)
 
     def note(self, status: Status) -> str:
-        """Return what stands over the line."""
+        """Return the note above the input line."""
         if self.is_waiting(status):
             return f"Editing #{self.number}: Enter saves it, an empty line removes it, Esc cancels."
         return f"#{self.number} is no longer waiting: Enter sends this as a new message."
 
 
 def waiting_before(status: Status, edited: EditedText | None) -> EditedText | None:
-    """Return the last message that waits, or the one before that which is edited; none left: none."""
+    """Return the last queued message, or the one before `edited`; none if there is none."""
     waiting = [item for item in status.items if item["state"] == "pending"]
     if edited is not None:
         at = next((at for at, item in enumerate(waiting) if item["id"] == edited.id), 0)
@@ -89,24 +85,21 @@ def _edited(item: QueueItem) -> EditedText:
     return EditedText(id=item["id"], number=item["number"], text=item["text"])
 
 
-# Long pastes: shown as one short word in the input line, sent whole -------------------------------
-
-
 LINES = 8
 CHARACTERS = 1_000
-"""What is longer than this is shown shortened."""
+"""A longer paste is shown as one word."""
 
 _WORD = re.compile(r"\[Pasted #(\d+): [\d,]+ (?:lines|characters)\]")
 
 
 class Pastes:
-    """The long texts behind the words that stand for them."""
+    """Long pastes: one short word in the input line stands for each, and the text is sent whole."""
 
     def __init__(self) -> None:
         self._texts: dict[int, str] = {}
 
     def take(self, data: str) -> str:
-        """Return what is shown for a paste: itself, or a word that stands for it."""
+        """Return the text to show for a paste: the paste itself, or a word that stands for it."""
         text = data.replace("\r\n", "\n").replace("\r", "\n")
         lines = text.count("\n") + 1
         if lines <= LINES and len(text) <= CHARACTERS:
@@ -117,7 +110,7 @@ class Pastes:
         return f"[Pasted #{number}: {size}]"
 
     def whole(self, text: str) -> str:
-        """Put the pasted texts in for their words; a word that was changed is what it says."""
+        """Replace the words by the pasted texts; a word that was edited stays as it is."""
         return _WORD.sub(lambda found: self._texts.get(int(found[1]), found[0]), text)
 
     def word_before(self, text: str) -> int:
@@ -129,7 +122,7 @@ class Pastes:
 
 
 class InputLine:
-    """What a person says, from the first key to the session; used in the prompt's thread.
+    """The input line of the prompt, and what is sent from it; used in the prompt's thread.
 
     `leave` ends the prompt, `on_loop` runs something in the prompt's thread.
     """
@@ -139,14 +132,14 @@ class InputLine:
         buffer: Buffer,
         screen: Screen,
         conversation: ChatSession,
-        speaker: MessageSender,
+        sender: MessageSender,
         leave: Callable[[], None],
         on_loop: Callable[[Callable[[], None]], None],
     ) -> None:
         self.buffer = buffer
         self._screen = screen
         self._conversation = conversation
-        self._speaker = speaker
+        self._sender = sender
         self._leave = leave
         self._on_loop = on_loop
         self._pastes = Pastes()
@@ -155,7 +148,7 @@ class InputLine:
     # Sending ------------------------------------------------------------------------------------
 
     def send(self, explicit: str = "auto") -> None:
-        """Send what is in the line; `explicit` is auto, queue or steer."""
+        """Send the text of the line; `explicit` is auto, queue or steer."""
         shown = self.buffer.text
         text = _sound(self._pastes.whole(shown))
         edited, self._edited = self._edited, None
@@ -176,11 +169,11 @@ class InputLine:
         self._say(text, self._way(text, explicit, question))
 
     def stop(self) -> None:
-        """Stop the turn and all that it started, ahead of everything else that was said."""
-        self._speaker.now(lambda: self._told(self._conversation.run(stop())))
+        """Stop the turn and all that it started, before any queued message is sent."""
+        self._sender.now(lambda: self._told(self._conversation.run(stop())))
 
     def _way(self, text: str, explicit: str, question: QuestionEvent | None) -> str:
-        """Return how a message is meant: a command stays one; with a question open others wait."""
+        """Return the mode of a message: `auto` for a command; `queue` while a question is open."""
         if self._conversation.would_stop(text):
             is_command = text.lstrip().startswith("/")
             return "auto" if is_command else explicit
@@ -189,7 +182,7 @@ class InputLine:
     def _say(self, text: str, explicit: str) -> None:
         found = self._conversation.classify(text)
         is_urgent = found.intent is Intent.COMMAND and NAMES[found.command].is_urgent
-        do = self._speaker.now if is_urgent else self._speaker.later
+        do = self._sender.now if is_urgent else self._sender.later
         do(lambda: self._told(self._conversation.say(text, explicit)))
 
     def _told(self, reply: Reply | None) -> None:
@@ -203,12 +196,12 @@ class InputLine:
             is_open = self._conversation.answer(question["id"], choice, reason)
             self._screen.answered(question, is_late=not is_open)
 
-        self._speaker.now(answer)
+        self._sender.now(answer)
 
-    # Editing what waits -------------------------------------------------------------------------
+    # Editing queued messages --------------------------------------------------------------------
 
     def take_back(self) -> bool:
-        """Put the last waiting message, or the one before, into the line; False if there is none."""
+        """Put the last queued message, or the one before, into the line; False if there is none."""
         is_unchanged = self._edited is not None and self.buffer.text == self._edited.text
         if self.buffer.text and not is_unchanged:
             return False
@@ -220,7 +213,7 @@ class InputLine:
         return found is not None or self._edited is not None
 
     def give_back(self) -> bool:
-        """Leave the message that is edited as it was; False if none is."""
+        """Cancel the edit; False if no message is edited."""
         if self._edited is None:
             return False
         self._edited = None
@@ -239,10 +232,10 @@ class InputLine:
             if reply is not None and not reply.ok and text.strip():
                 self._on_loop(lambda: self.restore(text))
 
-        self._speaker.later(reword)
+        self._sender.later(reword)
 
     def restore(self, text: str) -> None:
-        """Give a text back to its writer, unless something else was begun."""
+        """Put a text back into the line, unless the line has a new one."""
         if not self.buffer.text:
             self.buffer.set_document(Document(text, len(text)))
 
@@ -253,20 +246,20 @@ class InputLine:
     # Pasting ------------------------------------------------------------------------------------
 
     def paste(self, data: str) -> None:
-        """Put in what was pasted; a long text is shown as one word."""
+        """Insert a paste; a long one is shown as one word."""
         self.buffer.insert_text(self._pastes.take(data))
 
     def unfold_pastes(self) -> None:
-        """Put the whole texts in, for an editor."""
+        """Replace the words by the pasted texts, for an editor."""
         text = self._pastes.whole(self.buffer.text)
         self.buffer.set_document(Document(text, len(text)))
 
     def rub_out(self) -> None:
-        """Delete the sign before the cursor, or all of the word that stands for a paste."""
+        """Delete the character before the cursor, or the whole word that stands for a paste."""
         before = self.buffer.document.text_before_cursor
         self.buffer.delete_before_cursor(self._pastes.word_before(before) or 1)
 
 
 def _sound(text: str) -> str:
-    """Replace what is no text: a byte that the terminal sent and that is no UTF-8."""
+    """Replace bytes of the terminal that are not UTF-8."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What is drawn below: what still changes, the cards, the input line, the menu, the bar."""
+"""The layout of the lower part of the screen: live rows, cards, the input line, the menu, the bar."""
 
 from __future__ import annotations
 
@@ -28,12 +28,9 @@ from prompt_toolkit.widgets import SearchToolbar
 
 from .screen import Screen
 
-# What a narrower window does to what is drawn below -----------------------------------------------
-# Most terminals break rows that have become too wide into several. The next drawing then begins
-# further up than it did, by as many rows as were added; xterm cuts instead, and adds none. Nothing can
-# be asked of a terminal about that, but most report their name.
-
-
+# Most terminals break rows that are too wide for a narrower window into several. The next drawing then
+# starts further up, by as many rows as were added; xterm cuts rows instead. A terminal cannot be asked
+# which of both it does, but most report their name.
 _BREAKING = (
     "TMUX",
     "VTE_VERSION",
@@ -46,7 +43,7 @@ _BREAKING_TERMS = ("tmux", "foot", "alacritty", "xterm-kitty", "xterm-ghostty", 
 
 
 class ChatApplication(Application[int]):
-    """An application that takes away all of what it drew, also when its rows were broken."""
+    """An application that erases all that it drew, also when a narrower window broke its rows."""
 
     breaks_rows = False
 
@@ -60,14 +57,14 @@ class ChatApplication(Application[int]):
 
 
 def breaks_rows(environ: Mapping[str, str]) -> bool:
-    """Whether the terminal is one that is known to break rows when it becomes narrower."""
+    """Whether the terminal is known to break rows when it becomes narrower."""
     if any(environ.get(name) for name in _BREAKING):
         return True
     return environ.get("TERM", "").startswith(_BREAKING_TERMS)
 
 
 def rows_added(drawn: Drawing, cursor_row: int, cursor_column: int, columns: int) -> int:
-    """Count the rows that breaking at so many columns adds, down to where the cursor is."""
+    """Count the rows that breaking at so many columns adds above the cursor."""
     added = cursor_column // columns
     for at in range(cursor_row):
         row = drawn.data_buffer[at]
@@ -79,7 +76,7 @@ def rows_added(drawn: Drawing, cursor_row: int, cursor_column: int, columns: int
 MENU = 6
 """Rows of the menu."""
 INPUT = 10
-"""Rows of the input line at most; what is longer scrolls."""
+"""Maximum number of rows of the input line; a longer text scrolls."""
 
 STYLE = Style.from_dict(
     {
@@ -92,7 +89,7 @@ STYLE = Style.from_dict(
         "scrollbar.button": "bg:default",
     }
 )
-"""No colour of the terminal's background is guessed at."""
+"""The background colour of the terminal is not known, so the styles use its defaults."""
 
 
 def make_app(
@@ -102,7 +99,7 @@ def make_app(
     keyboard: Input | None,
     environ: Mapping[str, str],
 ) -> Application[int]:
-    """Put it together; the application's result is an exit code."""
+    """Make the application; its result is an exit code."""
     search = SearchToolbar()
     field = Window(
         BufferControl(buffer, search_buffer_control=search.control, preview_search=True),

@@ -1,8 +1,7 @@
-"""Markdown a line at a time: what a line looks like needs nothing but the lines before it.
+"""Markdown, one line at a time: the appearance of a line depends only on the lines before it.
 
-So a line can be shown while it grows and be printed once it is whole. Marks that make a pair are
-hidden, all others stay: nothing that the model said is lost. (CommonMark has more; this is what
-models write.)
+So a line can be shown while it grows, and printed when it is complete. Marks in pairs are hidden, all
+others stay, so that no text of the model is lost. (CommonMark has more; this is what models write.)
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _INLINE = re.compile(
 
 
 class Span(Value):
-    """Styled text, and where in the source it begins; `mark` opens its style in the source."""
+    """Styled text, and its start in the source; `mark` opens its style in the source."""
 
     style: str
     text: str
@@ -39,7 +38,7 @@ class Span(Value):
 
 
 class Line(Value):
-    """A line as it looks: what stands before it, its text, and what begins its further rows."""
+    """A styled line: its lead, its text, and the hanging indent of its further rows."""
 
     lead: list[Piece] = field(default_factory=list[Piece])
     spans: list[Span] = field(default_factory=list[Span])
@@ -47,19 +46,19 @@ class Line(Value):
     is_code: bool = False
 
     def pieces(self) -> list[Piece]:
-        """Return all of it."""
+        """Return the whole line."""
         return [*self.lead, *((span.style, span.text) for span in self.spans)]
 
 
 class Markdown:
-    """Knows whether the next line is code."""
+    """Styles lines, and remembers whether a code block is open."""
 
-    def __init__(self, look: Appearance) -> None:
-        self._look = look
+    def __init__(self, appearance: Appearance) -> None:
+        self._appearance = appearance
         self._fence = ""
 
     def take(self, text: str) -> Line:
-        """Return how a whole line looks, and go past it."""
+        """Style a complete line; the next line follows it."""
         line = self.show(text)
         if found := _FENCE.match(text):
             if not self._fence:
@@ -69,9 +68,9 @@ class Markdown:
         return line
 
     def show(self, text: str, rest: str | None = None) -> Line:
-        """Return how a line looks that may still grow.
+        """Style a line that may still grow.
 
-        `rest`: it goes on with one whose beginning was taken before, and these are its rows' hang.
+        `rest`: the line continues one whose start was taken before; this is the indent of its rows.
         """
         fence = _FENCE.match(text)
         if self._fence:
@@ -88,24 +87,24 @@ class Markdown:
         return self._block(text)
 
     def reset(self) -> None:
-        """Start again: an answer has ended, with whatever it left open."""
+        """Start with a new answer; an open code block ends."""
         self._fence = ""
 
     def _rule(self, name: str = "") -> Line:
-        dash = self._look.sign("─")
+        dash = self._appearance.sign("─")
         drawn = f"{dash * 2} {name} {dash * 6}" if name else dash * 8
         return Line(spans=[Span(style=DIM, text=drawn, at=0)], is_code=True)
 
     def _block(self, text: str) -> Line:
         if _RULE.match(text):
-            return Line(spans=[Span(style=DIM, text=self._look.sign("─") * 20, at=0)])
+            return Line(spans=[Span(style=DIM, text=self._appearance.sign("─") * 20, at=0)])
         if _TABLE.match(text):
             return Line(spans=_inline(text, 0, ""), is_code=True)
         if found := _HEADING.match(text):
             style = f"{HEAD} underline" if len(found[1]) == 1 else HEAD
             return Line(spans=_inline(text[found.end() :], found.end(), style))
         if found := _BULLET.match(text):
-            lead = f"{found[1]}{self._look.sign('•')}{found[3]}"
+            lead = f"{found[1]}{self._appearance.sign('•')}{found[3]}"
             return Line(
                 lead=[("", lead)],
                 spans=_inline(text[found.end() :], found.end(), ""),
@@ -115,7 +114,7 @@ class Markdown:
             spans = _inline(text[found.end() :], found.end(), "")
             return Line(lead=[("", found[0])], spans=spans, hang=" " * found.end())
         if found := _QUOTE.match(text):
-            bar = f"{self._look.sign('│')} "
+            bar = f"{self._appearance.sign('│')} "
             return Line(
                 lead=[(DIM, bar)],
                 spans=_inline(text[found.end() :], found.end(), "italic"),
@@ -126,7 +125,7 @@ class Markdown:
 
 
 def _inline(text: str, base: int, style: str, mark: str = "") -> list[Span]:
-    """Part text at its pairs of marks; `base` is where it begins in the source."""
+    """Split text at its pairs of marks; `base` is its start in the source."""
     spans = list[Span]()
     at = 0
     for found in _INLINE.finditer(text):
@@ -145,18 +144,18 @@ def _inline(text: str, base: int, style: str, mark: str = "") -> list[Span]:
     return [span for span in spans if span.text]
 
 
-# The model's answer as it streams: whole rows are given out once, the last line can be looked at
+# Streaming ----------------------------------------------------------------------------------------
 
 
 LIVE = 5
-"""Rows of an unfinished line; what a longer one begins with is given out before its end."""
+"""Rows of an unfinished line; the first rows of a longer one are returned before its end."""
 
 
 class Stream:
-    """Text in, rows out; nothing is given out twice, nothing is left behind at `finish`."""
+    """Makes rows of an answer that streams: each row is returned once, the last ones by `finish`."""
 
-    def __init__(self, look: Appearance) -> None:
-        self._markdown = Markdown(look)
+    def __init__(self, appearance: Appearance) -> None:
+        self._markdown = Markdown(appearance)
         self._text = ""
         self._rest: str | None = None
 
@@ -167,11 +166,11 @@ class Stream:
         for line in whole:
             rows += self._taken(line, width)
         if len(self._text) > width * LIVE:
-            rows += self._begun(width)
+            rows += self._unfinished_rows(width)
         return rows
 
     def live(self, width: int) -> list[Row]:
-        """Return the unfinished line as it looks now; none when there is nothing."""
+        """Return the rows of the unfinished line; none if it is empty."""
         return _rows(self._shown(), width) if self._text else []
 
     def finish(self, width: int) -> list[Row]:
@@ -190,8 +189,8 @@ class Stream:
     def _shown(self) -> Line:
         return self._markdown.show(self._text, self._rest)
 
-    def _begun(self, width: int) -> list[Row]:
-        """Give out the rows of a long line that are full, and keep its last one."""
+    def _unfinished_rows(self, width: int) -> list[Row]:
+        """Return the full rows of a long line, and keep its last one."""
         line = self._shown()
         *rows, last = _rows(line, width)
         if len(rows) < LIVE:

@@ -1,4 +1,4 @@
-"""The screen: hears events, prints what stays, and says what is drawn below."""
+"""The screen of a chat: from events to finished rows and to the content of the lower part."""
 
 from __future__ import annotations
 
@@ -21,21 +21,23 @@ from .canvas import Canvas
 from .status import Status
 from .transcript import Transcript, diff_rows
 
-# A question of the agent as a card above the input line; it waits while everything else goes on
-
-
 CHOICES_LINE = "[y]es  [a]lways  [n]o"
 HINT = " + Enter · a: this very call · n REASON"
 MOST = 8
-"""Rows of what is asked; the rest is left out, and the card says so."""
+"""Maximum number of rows of a card; the card says how many are left out."""
 
 
 def card_rows(
-    question: QuestionEvent, count: int, who: str, width: int, look: Appearance, change: str = ""
+    question: QuestionEvent,
+    count: int,
+    who: str,
+    width: int,
+    appearance: Appearance,
+    change: str = "",
 ) -> list[Row]:
-    """Return the card: who asks for what, and the keys; `count` is how many questions are open.
+    """Return the card of a question above the input line; `count` is the number of open questions.
 
-    `change` is what a write would replace, as the tool will tell it (`replacing`).
+    `change` is what a write would replace, in the words of the tool (`replacing`).
     """
     more = f" (1 of {count})" if count > 1 else ""
     asker = f"{who} asks: " if who else ""
@@ -43,18 +45,18 @@ def card_rows(
         ("ansiyellow bold", f"{asker}may `{question['tool']}` run?"),
         (DIM, f"{more}  {question['id']}"),
     ]
-    rows = [*wrapped_pieces(head, width), *_what(question, change, width - 2, look)]
-    keys: Row = [("bold", CHOICES_LINE), (DIM, look.plain(HINT))]
+    rows = [*wrapped_pieces(head, width), *_what(question, change, width - 2, appearance)]
+    keys: Row = [("bold", CHOICES_LINE), (DIM, appearance.plain(HINT))]
     return [*rows, *wrapped_pieces(keys, width)]
 
 
 def settled_line(question: QuestionEvent, what: str) -> str:
-    """Return the line that says why a card is gone, where nothing else says it."""
+    """Return the line that explains why a card is gone."""
     return f"The question about `{question['tool']}` {what}."
 
 
 def replacing(question: QuestionEvent, folder: Path) -> str:
-    """Return what the tool `write` would say of the change that is asked about; else nothing."""
+    """Return the result that the tool `write` would report for its change; empty for other tools."""
     match question:
         case {"tool": "write", "arguments": {"path": str(path), "content": str(content)}}:
             try:
@@ -66,37 +68,41 @@ def replacing(question: QuestionEvent, folder: Path) -> str:
             return ""
 
 
-def _what(question: QuestionEvent, change: str, width: int, look: Appearance) -> list[Row]:
+def _what(question: QuestionEvent, change: str, width: int, appearance: Appearance) -> list[Row]:
     arguments = dict(question["arguments"])
     call = ToolCallView(call="", tool=question["tool"], arguments=arguments)
-    diff = diff_rows(call, change, width, look, MOST)
+    diff = diff_rows(call, change, width, appearance, MOST)
     shown = ("path",) if diff else tuple(arguments)
     texts = [str(arguments.get(name, "")) for name in shown]
     rows = list[Row]()
     for line in clean("\n".join(texts)).expandtabs(4).split("\n"):
         rows += wrapped_pieces([("", line)], max(1, width))
     if len(rows) > MOST:
-        left = look.plain(f"… {len(rows) - MOST + 1} more rows, /inspect shows all")
+        left = appearance.plain(f"… {len(rows) - MOST + 1} more rows, /inspect shows all")
         rows = [*rows[: MOST - 1], [(DIM, left)]]
     return [[("", "  "), *row] for row in rows] + diff
 
 
 ECHOED = 12
-"""Rows of a person's own message that are shown again; the rest was sent, too."""
+"""Maximum number of rows of the echo of a sent message."""
 
 
 class Screen:
     """One chat's terminal; `hear` is called in the runtime's thread, the rest in the prompt's."""
 
-    def __init__(self, canvas: Canvas, look: Appearance, *, shows_queued: bool = True) -> None:
+    def __init__(
+        self, canvas: Canvas, appearance: Appearance, *, shows_queued: bool = True
+    ) -> None:
         self.canvas = canvas
-        self.look = look
+        self.appearance = appearance
         self.status = Status()
         self.questions = Questions()
         self.note = ""
         self._changes: dict[str, str] = {}
         self._lock = threading.RLock()
-        self._transcript = Transcript(look, self._width, canvas.print, shows_queued=shows_queued)
+        self._transcript = Transcript(
+            appearance, self._width, canvas.print, shows_queued=shows_queued
+        )
 
     def hear(self, event: Event) -> None:
         """Take in an event; the runtime's thread."""
@@ -108,19 +114,21 @@ class Screen:
         self.canvas.changed()
 
     def write(self, text: str, *, ends_answer: bool = False) -> None:
-        """Print lines above; `ends_answer`: below what the model has said so far of its line."""
+        """Print lines above; `ends_answer`: below the unfinished line of the answer."""
         with self._lock:
             if ends_answer:
                 self._transcript.end_line()
             self._transcript.write(clean(text))
 
     def echo(self, text: str) -> None:
-        """Print what a person said."""
+        """Print a message that the person sent."""
         rows = wrapped(clean(text).expandtabs(4), self._width() - 2)
         left = len(rows) - ECHOED
-        rows = [*rows[: ECHOED - 1], self.look.plain(f"… {left + 1} more")] if left > 0 else rows
+        rows = (
+            [*rows[: ECHOED - 1], self.appearance.plain(f"… {left + 1} more")] if left > 0 else rows
+        )
         lines = [
-            self.look.printed([(HEAD, "> " if at == 0 else "  "), ("", row)])
+            self.appearance.printed([(HEAD, "> " if at == 0 else "  "), ("", row)])
             for at, row in enumerate(rows)
         ]
         self.canvas.print(["", *lines])
@@ -131,7 +139,7 @@ class Screen:
             return self._transcript.unfold()
 
     def answered(self, question: QuestionEvent, *, is_late: bool = False) -> None:
-        """Take a card away: its question has an answer, or, `is_late`, had one before."""
+        """Remove a card: its question was answered now, or, `is_late`, before."""
         with self._lock:
             self.questions.drop(question)
             if is_late:
@@ -139,7 +147,7 @@ class Screen:
         self.canvas.changed()
 
     def above(self) -> StyleAndTextTuples:
-        """Return what stands over the input line: what still changes, cards, a note."""
+        """Return the rows above the input line: live rows, the card, a note."""
         width = self._width()
         with self._lock:
             rows = self._transcript.live(width, max(1, self.canvas.lines // 3))
@@ -155,7 +163,7 @@ class Screen:
         """Return the bar."""
         with self._lock:
             asks = len(self.questions.all)
-            text = bar(self.status, time.monotonic(), self._width(), self.look, asks)
+            text = bar(self.status, time.monotonic(), self._width(), self.appearance, asks)
         return [(DIM, text)]
 
     def question_ids(self) -> list[str]:
@@ -163,7 +171,7 @@ class Screen:
         return [question["id"] for question in self.questions.all]
 
     def is_moving(self) -> bool:
-        """Whether what is shown changes without an event, as elapsed time does."""
+        """Whether the display changes without an event, as elapsed time does."""
         return self.status.is_busy
 
     def _card(self, width: int) -> list[Row]:
@@ -174,7 +182,7 @@ class Screen:
         if first["id"] not in self._changes:
             self._changes = {first["id"]: replacing(first, self.status.folder)}
         change = self._changes[first["id"]]
-        return card_rows(first, len(self.questions.all), who, width, self.look, change)
+        return card_rows(first, len(self.questions.all), who, width, self.appearance, change)
 
     def _width(self) -> int:
         return self.canvas.columns - 1

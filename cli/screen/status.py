@@ -1,4 +1,4 @@
-"""What the bar shows, followed from events; used from one thread."""
+"""The values of the bar, followed from events; used from one thread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...gateway.events.contract import Event, ProgressEvent, QueueItem, Tokens, 
 
 
 class Spent(Struct, kw_only=True):
-    """Tokens, and what they cost; `cached` is a part of `input`."""
+    """Tokens and their cost; `cached` is a part of `input`."""
 
     input: int = 0
     output: int = 0
@@ -18,7 +18,7 @@ class Spent(Struct, kw_only=True):
     cost: float = 0.0
 
     def add(self, usage: Tokens) -> None:
-        """Add one turn's."""
+        """Add the usage of one turn."""
         self.input += usage["input"]
         self.output += usage["output"]
         self.cached += usage["cache_read"]
@@ -34,7 +34,7 @@ class GoalStatus(Struct, kw_only=True):
 
 
 class Status(Struct, kw_only=True):
-    """One session as the bar shows it; `since` is when the turn began, in seconds of `now`."""
+    """One session as the bar shows it; `since` is the start of the turn, in seconds of `now`."""
 
     agent: str = ""
     model: str = ""
@@ -51,26 +51,26 @@ class Status(Struct, kw_only=True):
 
     @property
     def waiting(self) -> int:
-        """How many messages wait, and will run."""
+        """Number of messages that wait and will run."""
         return sum(item["state"] == "pending" and not item.get("held") for item in self.items)
 
     @property
     def held(self) -> int:
-        """How many messages wait for a person's word."""
+        """Number of messages that do not run until a person resumes them."""
         return sum(bool(item.get("held")) for item in self.items)
 
     @property
     def interrupted(self) -> int:
-        """How many were interrupted, and can go on."""
+        """Number of interrupted messages, which can be resumed."""
         return sum(item["state"] == "interrupted" for item in self.items)
 
     @property
     def offered(self) -> int:
-        """How many answers are offered, and run only when they are wanted."""
+        """Number of offered answers, which run only when a person takes them."""
         return sum(item["state"] == "offered" for item in self.items)
 
     def hear(self, event: Event, now: float) -> None:
-        """Take in an event; what children do counts only as tokens."""
+        """Take in an event; of children only the tokens count."""
         if event["type"] == "turn_ended":
             self.spent.add(event["usage"])
         if is_aside(event):

@@ -1,8 +1,8 @@
-"""The next start repairs a terminal that a killed program left in its own settings.
+"""Repairs a terminal whose settings a killed program did not restore.
 
-While the screen is open, a file under the state folder holds what the terminal was set to before.
-A program that ends in any way but by SIGKILL or a power cut takes its file away; a file whose program
-is gone tells the next start, in the same terminal, what to put back.
+While the screen is open, a file in the state folder holds the terminal's former settings. A program
+that ends in any way but by SIGKILL or a power cut deletes its file; the next start in the same
+terminal restores the settings of a file whose program is dead.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from ...ports.process.tree import is_running
 from ...workflows.paths import make_private, write_private
 
 RESET = "\x1b[?2004l\x1b[?25h\x1b[?7h\x1b[0m"
-"""No bracketed paste, a cursor, lines that wrap, plain letters (xterm control sequences)."""
+"""No bracketed paste, a visible cursor, wrapped lines, no styles (xterm control sequences)."""
 
 
 @contextmanager
-def in_order(folder: Path) -> Generator[None]:
-    """Repair the terminal of standard input if need be, and restore its present settings at the end."""
+def restored_terminal(folder: Path) -> Generator[None]:
+    """Repair the terminal of standard input if necessary, and restore its present settings at the end."""
     try:
         name = os.ttyname(sys.stdin.fileno())
         repair(folder, name)
@@ -49,7 +49,7 @@ def in_order(folder: Path) -> Generator[None]:
 
 
 def repair(folder: Path, name: str) -> bool:
-    """Put a terminal back to what a program that was killed found; False if nothing is to do."""
+    """Restore the settings that a killed program found; False if there is nothing to restore."""
     mark = _mark(folder, name)
     try:
         saved = json.loads(mark.read_text("utf-8"))

@@ -37,11 +37,11 @@ def in_task(number: int) -> None:
 
 
 if __name__ == "__main__":
-    from steersman.cli.signals import SignalHandler, leave_on_signals
+    from steersman.cli.signals import SignalExit, leave_on_signals
 
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     try:
         with leave_on_signals():
             globals()[sys.argv[1]](int(sys.argv[2]))
-    except SignalHandler as leaving:
-        print(leaving.exit_code)
+    except SignalExit as signal_exit:
+        print(signal_exit.exit_code)

@@ -7,7 +7,7 @@ from support.patience import seconds
 
 SCRIPT = """
 import signal, threading
-from steersman.cli.signals import Leaving, leave_on_signals
+from steersman.cli.signals import SignalExit, leave_on_signals
 
 class Thrown:
     def __del__(self):
