@@ -1,4 +1,4 @@
-"""Failures stay inside, and whoever asked an actor that ends is answered."""
+"""A failure affects no other actor, and a pending ask to an actor that ends gets an answer."""
 
 import asyncio
 
@@ -69,7 +69,7 @@ def test_a_failing_stop_is_contained(hand: Hand) -> None:
 
 
 def test_a_waiting_ask_is_answered_at_the_end(hand: Hand) -> None:
-    """Whoever asked something that still waits in the mailbox gets an error when the actor dies."""
+    """A pending ask gets an error when the actor dies."""
     ref = Recorder.start(hand.system)
     ref.tell(Boom(ValueError("x")))
     asked = ref.ask(Data(), block=False)
@@ -79,7 +79,7 @@ def test_a_waiting_ask_is_answered_at_the_end(hand: Hand) -> None:
 
 
 def test_forward(hand: Hand) -> None:
-    """Whoever is asked to ask another is answered by that one."""
+    """An ask that an actor forwards is answered by the other actor."""
     echo, ref = Echo.start(hand.system), Recorder.start(hand.system)
     message = Control(Forward(ref=echo))
     asked = ref.ask(message, block=False)
@@ -88,7 +88,7 @@ def test_forward(hand: Hand) -> None:
 
 
 def test_kill_without_a_supervisor(hand: Hand) -> None:
-    """An actor that nobody restarts is dead when it is killed, and its mail is answered."""
+    """An actor without a restart is dead after a kill, and its mailbox is answered."""
     ref = Echo.start(hand.system)
     ref.tell(Kill())
     asked = ref.ask("hello", block=False)

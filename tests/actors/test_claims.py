@@ -1,4 +1,4 @@
-"""Claims on files: who gets one, who is told, and when it ends."""
+"""Claims on files: which session gets one, which gets an error, and when a claim ends."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,7 +86,7 @@ def test_the_second_is_told(family: Family, first: str, second: str, who: str) -
 
 
 def test_a_refusal_claims_nothing(family: Family) -> None:
-    """Who was told may not keep a third one away."""
+    """A session whose claim was refused blocks no third session."""
     claims = Claims(family.sessions)
     claims.fault("a", FILE)
     assert claims.fault("b", FILE)

@@ -162,7 +162,7 @@ def test_a_message_is_named_by_its_words(words: str, item: str) -> None:
 def test_what_names_nothing_is_an_error_that_helps(
     there: tuple[str, ...], call: HandBack, said: str
 ) -> None:
-    """Nothing is handed back, and the model is told what there is."""
+    """Nothing is handed back, and the model gets the list of its steers."""
     found = hand_back(record(*there), call)
     assert not found.entries
     assert not found.reply["ok"]
@@ -186,7 +186,7 @@ def test_what_names_nothing_is_an_error_that_helps(
     ],
 )
 def test_what_enters_says_who_said_it(said: tuple[tuple[str, str], ...], text: str) -> None:
-    """Each message under its sender, in order; nobody speaks for another."""
+    """Each message stands under its sender, in order; no text can imitate another sender."""
     items = [
         ItemRecord(id=f"m{n}", number=n, text=words, user=user)
         for n, (user, words) in enumerate(said)

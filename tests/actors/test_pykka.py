@@ -48,7 +48,7 @@ def test_tell_and_ask(system: ActorSystem) -> None:
 
 
 def test_an_asker_gets_the_exception(system: ActorSystem) -> None:
-    """What a handler raises goes to whoever asked, and the actor lives on."""
+    """An exception of a handler goes to the asker, and the actor continues."""
     ref = Recorder.start(system)
     with pytest.raises(ValueError, match="wrong"):
         ref.ask(Boom(ValueError("wrong")), timeout=seconds(5))
@@ -64,7 +64,7 @@ def test_proxy(system: ActorSystem) -> None:
 
 
 def test_stop_waits_for_what_came_before(system: ActorSystem) -> None:
-    """What was told before the stop is handled; a later ask hears that the actor is dead."""
+    """Messages before the stop are handled; a later ask gets `ActorDeadError`."""
     heard: list[Any] = []
     ref = Recorder.start(system, heard)
     for number in range(100):
@@ -77,7 +77,7 @@ def test_stop_waits_for_what_came_before(system: ActorSystem) -> None:
 
 
 def test_asks_that_race_with_the_stop_are_all_answered(system: ActorSystem) -> None:
-    """Asks from several threads around a stop get a reply or `ActorDeadError`: nobody hangs."""
+    """Asks from several threads around a stop get a reply or `ActorDeadError`: none hangs."""
     for _ in range(20):
         ref = Echo.start(system)
         futures: list[Any] = []
@@ -111,7 +111,7 @@ def test_stop_all(system: ActorSystem) -> None:
 
 
 def test_on_failure_is_called(system: ActorSystem) -> None:
-    """An actor that dies of a `tell` hears of it first, as pykka's do."""
+    """An actor that a `tell` kills gets `on_failure` first, as pykka's do."""
     heard: list[Any] = []
     called = threading.Event()
 

@@ -44,7 +44,7 @@ PLAN = StepPlan(parse_workflow("x.toml", SOURCE))
 
 
 def tried(ends: str) -> list[str]:
-    """Say what is tried again; `ends` has a letter a step, and names in capitals begin anew."""
+    """Return the work to repeat; `ends` has a letter for each step, and names in capitals start again."""
     states = {"d": "done", "f": "failed", "s": "skipped", "b": "blocked", "0": "failed"}
     steps: dict[str, StepRecord] = {}
     for name, letter in zip(PLAN.steps, ends, strict=True):
@@ -81,7 +81,7 @@ def test_a_step_that_was_blocked_by_time_alone_begins_anew() -> None:
 
 
 def test_what_is_tried_again_has_all_its_attempts_again() -> None:
-    """What failed of a step begins to count anew; what is done of it stays done."""
+    """The attempts of a step's failed work count from zero again; work that is done stays done."""
     failed = StepRecord(id="a", state="failed", marks="dfw", attempts=IndexMap({"0": 2, "1": 3}))
     run = RunRecord(
         workflow=WorkflowCopy(name="x", file="x.toml", folder="", source=SOURCE),

@@ -163,7 +163,7 @@ def test_an_interrupt_that_comes_too_late_still_holds() -> None:
 
 @pytest.mark.parametrize("intent", [Intent.CONVERSE, Intent.INTERRUPT_MORE])
 def test_a_message_that_interrupts_runs_next(intent: Intent) -> None:
-    """In mode interrupt what is said stops the turn and is the next, even if nobody set `then`."""
+    """In mode interrupt a message stops the turn and is the next one, also without `then`."""
     made = program()
     say(made, "first")
     run(made, lambda: bool(made.ports.models))
@@ -250,7 +250,7 @@ def test_a_broken_store_stops_everything() -> None:
 
 
 def test_an_answer_to_nothing() -> None:
-    """An answer nobody waits for is said to be one."""
+    """An answer to a question that is not open is rejected with the reason."""
     made = program()
     asked = made.session.ask(Answer(question="q", choice="allow"), block=False)
     run(made)

@@ -81,7 +81,7 @@ def test_ref_and_mailbox_survive(hand: Hand) -> None:
 
 
 def test_siblings_are_awaited(hand: Hand) -> None:
-    """Nobody is started again before everybody who has to go is down."""
+    """No child is restarted before all children that have to stop are down."""
     family = Family(hand, "one_for_all")
     for _ in range(5):
         family.children["c"].tell(Data())
@@ -133,7 +133,7 @@ def test_period(hand: Hand) -> None:
 
 
 def test_a_stopped_supervisor_leaves_nobody(hand: Hand) -> None:
-    """Children end with their supervisor, and theirs with them; nobody is registered any more."""
+    """Children and grandchildren end with their supervisor; none of them stays registered."""
     before = len(ActorRegistry.get_all())
     top = Parent.start(hand.system)
     inner = top.ask(ChildSpec(name="inner", start=lambda: Parent.start(hand.system)), block=False)

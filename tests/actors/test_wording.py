@@ -1,4 +1,4 @@
-"""What the model reads of a message: nobody speaks for somebody else."""
+"""The text of a message for the model: no sender can imitate another one."""
 
 import pytest
 

@@ -142,7 +142,7 @@ def test_install_and_uninstall(
 def test_ours_are_cut_out_of_a_file_that_others_changed(
     name: str, text: str | None, installed: Installed, agents: dict[str, AgentDefinition]
 ) -> None:
-    """After somebody else's change only our hooks go, and theirs stay with every comment."""
+    """After a foreign change only our hooks are removed; the others stay, with every comment."""
     installation = installed(agent_of(name, agents))
     path = installation.path
     write(path, text)
@@ -246,7 +246,7 @@ def test_a_change_in_between_is_noticed(installed: Installed, user: Path) -> Non
 def test_scripts_are_files_of_their_own(
     installed: Installed, agents: dict[str, AgentDefinition], user: Path
 ) -> None:
-    """A folder of scripts gets one for each event; one that somebody wrote is not replaced."""
+    """A folder of scripts gets one for each event; a user's own script is not replaced."""
     hooks = agents["claude"].hooks.model_copy(
         update={"config": "~/.own/hooks", "format": "scripts", "home": ""}
     )

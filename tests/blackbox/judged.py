@@ -1,4 +1,4 @@
-"""What tests of goals share: an agent, judges that say what they are told, the wait for a state."""
+"""Shared by the tests of goals: an agent, judges with given verdicts, the wait for a state."""
 
 import itertools
 from collections.abc import Callable

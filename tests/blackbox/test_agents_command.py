@@ -61,7 +61,7 @@ def test_one_sums_up_when_asked(place: Place, serve: Any, gate: Gate) -> None:
 def test_after_a_crash_the_list_is_what_the_next_owner_finds(
     place: Place, serve: Any, gate: Gate
 ) -> None:
-    """Nothing is claimed or changed by looking, and nobody is shown at work who is dead."""
+    """Listing claims and changes nothing, and shows no dead subagent at work."""
     chat, _, _ = begin(place, serve, gate)
     chat.kill()
     nobody = place.run("agents", "stop", "last", "kid")

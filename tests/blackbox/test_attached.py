@@ -67,7 +67,7 @@ def test_a_waiting_message_keeps_its_file_over_a_crash(place: Place, serve, gate
 
 
 def test_agents_md_is_part_of_the_instructions_from_the_start(place: Place, serve) -> None:
-    """It is read once, said, given to subagents, and a change is told and changes nothing."""
+    """It is read once, announced, and given to subagents; a later change causes only a notice."""
     delegate = {"tool": "delegate", "arguments": {"task": "help me"}}
     server = serve(Tools([delegate], match="begin"), Text("Fine."))
     (place.folder / "AGENTS.md").write_text("Always speak in rhymes.\n")

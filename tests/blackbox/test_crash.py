@@ -55,7 +55,7 @@ def test_kill_leaves_no_process(place: Place, serve, gate: Gate, kind: str) -> N
 
 
 def test_what_was_accepted_is_there_and_waits(place: Place, serve, gate: Gate) -> None:
-    """After a kill nothing acknowledged is missing, nothing runs by itself, and all goes on as told.
+    """After a kill no acknowledged message is missing, nothing runs, and all can be resumed.
 
     A new message runs past what is held; resume takes the interrupted one first, then the others;
     and the model is told that the outcome of its call is unknown. Its story tells of the crash.
@@ -150,7 +150,7 @@ def test_a_known_client_id_is_not_run_twice_after_a_kill(place: Place, serve) ->
 
 
 def test_a_tool_that_kills_the_program_is_not_run_again(place: Place, serve) -> None:
-    """The call that was the program's death is told as unknown, and runs once, whatever follows."""
+    """The call during which the program died is reported as unknown, and runs once in every case."""
     command = "echo ran >> effects; kill -9 $(cat program); sleep 600"
     server = serve(shell(command), Text("I leave it."))
     chat = place.chat("--yes")

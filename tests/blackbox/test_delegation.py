@@ -114,7 +114,7 @@ def test_a_steer_goes_through_to_the_child(family, gate: Gate) -> None:
 
 @pytest.mark.parametrize("said", ["/stop", "please just stop"])
 def test_a_stop_reaches_parent_and_child(place: Place, family, said: str) -> None:
-    """Parent, child, and every process of both are dead, and the list of them is told."""
+    """Parent, child, and every process of both are dead, and an event lists them."""
     chat, server, pid = family()
     asked = len(server.requests)
     chat.send(said)

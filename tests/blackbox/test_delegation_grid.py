@@ -312,7 +312,7 @@ def end_for_good(stage: Stage, chat: Chat) -> str:
 
 
 def crash(stage: Stage, chat: Chat) -> Chat:
-    """Kill the program at work, and take the session up: nothing runs by itself."""
+    """Kill the program at work, and resume the session: nothing runs without a command."""
     pids = stage.begin(chat)
     chat.kill()
     assert not wait_gone([*pids.values(), *stage.place.processes()])
@@ -328,7 +328,7 @@ def crash(stage: Stage, chat: Chat) -> Chat:
 
 @pytest.mark.slow
 def test_two_children_do_not_write_to_one_file(place: Place, serve: Any, gate: Gate) -> None:
-    """The second is told who has the file, its turn goes on, and the parent may write afterwards."""
+    """The second session's error names the file's owner; its turn continues, and so does the parent."""
 
     def write(content: str, match: str) -> Tools:
         call = {"tool": "write", "arguments": {"path": "notes.txt", "content": content}}

@@ -1,4 +1,4 @@
-"""Hooks hear of subagents and goals of our own sessions: each event once, with what it is about."""
+"""Hooks get the events of subagents and goals of our own sessions: each once, with its subject."""
 
 import itertools
 import json
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 
 def keep(log: Path, *events: str) -> str:
-    """Write hooks that keep what they are told."""
+    """Write hooks that record their input."""
     run = json.dumps(["sh", "-c", f"cat >> {log}"])
     return "".join(f'[[hooks]]\non = "{one}"\nrun = {run}\n' for one in events)
 

@@ -86,7 +86,7 @@ def test_a_bad_model_is_told_with_the_next_step(answers: dict[str, Ran], kind: s
 
 
 def test_a_server_that_is_down_is_named(answers: dict[str, Ran]) -> None:
-    """Nobody listening: the address is said, and what to do."""
+    """A refused connection is reported with the address and the next step."""
     ran = answers["down"]
     assert ran.returncode == 1
     assert re.search(r"^error: .*127\.0\.0\.1.*\n  .+", ran.stderr, re.MULTILINE), ran.stderr
@@ -148,7 +148,7 @@ def test_bad_tool_calls_are_answered_not_obeyed(place: Place, serve) -> None:
 
 
 def test_a_second_program_on_a_session_is_refused(place: Place, serve, gate: Gate) -> None:
-    """Two programs never run one session: the second is told so, and the first goes on."""
+    """Two programs never run one session: the second gets an error, and the first continues."""
     serve(Tools([{"tool": "shell", "arguments": {"command": gate.command}}]), Text("Done."))
     first = place.chat("--yes")
     first.send("work")

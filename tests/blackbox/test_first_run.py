@@ -1,4 +1,4 @@
-"""What somebody is told: of the agent before the first word, of a folder before they trust it."""
+"""The first run: the notice about the agent, and about a folder before it is trusted."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""The shipped loop that mends tests: its goal decides whether it is done, and its gate goes first."""
+"""The shipped workflow that repairs tests: its goal decides whether it is done, after its gate."""
 
 import signal
 from typing import Any
@@ -11,7 +11,7 @@ VERDICT = '{{"verdict": "{}", "reason": "{}"}}'
 
 
 def run(place: Place) -> Chat:
-    """Run the loop with tests that count how often they were asked, and pass once two mends are in."""
+    """Run the loop with tests that count their runs, and pass after two repairs."""
     (place.folder / "test.sh").write_text("echo asked >> ../asked; test -e one && test -e two\n")
     command = (*COMMAND, "run", "--json", "--yes", "fix-tests", "--var", "test=sh test.sh")
     chat = Chat(place, command)
@@ -49,7 +49,7 @@ def test_tests_are_mended_until_the_gate_and_the_judge_say_so(place: Place, serv
 
 @pytest.mark.slow
 def test_a_goal_that_is_given_up_fails_the_run(place: Place, serve: Any) -> None:
-    """Nothing is mended: the goal ends without being reached, and so does the run."""
+    """Without a repair the goal ends without being reached, and so does the run."""
     serve(Text("I don't know what to do."))
     chat = run(place)
     ended = chat.wait("run_ended", session=chat.session)

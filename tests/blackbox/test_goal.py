@@ -229,7 +229,7 @@ def test_goals_wait_in_line_and_conditions_cost_no_turn(place: Place, start: Sta
 
 
 def test_goals_from_another_terminal(place: Place, start: Start) -> None:
-    """Set, seen, paused, resumed and cleared from elsewhere; with nobody there, it only waits."""
+    """A goal is changed and shown from another terminal; without an owner it waits."""
     start(counting, Text(GO_ON), "max_turns = 2\n")
     chat = place.chat()
     session = chat.session

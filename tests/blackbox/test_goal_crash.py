@@ -37,7 +37,7 @@ def _verdicts(chat: Chat, count: int) -> None:
 def test_a_goal_that_is_killed_rests_and_has_spent_what_it_had(
     place: Place, start: Start, gate: Gate, stage: str
 ) -> None:
-    """After kill -9 nothing of it runs; it is paused, and resume grants anew on top of what was spent."""
+    """After kill -9 the goal is paused and nothing runs; resume adds a budget to the spent one."""
     settings, spent, reached = STAGES[stage]
     lives = [1]
 

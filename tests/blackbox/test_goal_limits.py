@@ -107,7 +107,7 @@ def test_a_budget_of_tokens_is_kept_to_the_call(place: Place, start: Start) -> N
 
 
 def test_a_budget_of_minutes_ends_the_turn_that_runs(place: Place, start: Start) -> None:
-    """When they are over the turn is stopped, wherever it is, and nobody judges it."""
+    """When the minutes are over, the turn is stopped at any point, and no judge is asked."""
     agent, judge = start(Hang(), Text(GO_ON))
     chat = place.chat()
     chat.send("/goal --minutes=0.005 take your time")

@@ -1,4 +1,4 @@
-"""`/goal` and its verbs in each state of a goal: what each does, what is refused, what is told."""
+"""`/goal` and its verbs in each state of a goal: their effects, refusals and messages."""
 
 import signal
 

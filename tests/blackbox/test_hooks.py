@@ -19,7 +19,7 @@ def hook(on: str, *command: str, timeout: float = 10.0) -> str:
 
 
 def keep(on: str, log: Path) -> str:
-    """Write a hook that keeps what it is told."""
+    """Write a hook that records its input."""
     return hook(on, "sh", "-c", f"cat >> {log}")
 
 
@@ -29,7 +29,7 @@ def told(log: Path) -> list[dict[str, Any]]:
 
 
 def attach(packages: Path, log: Path) -> None:
-    """Make an installed package whose entry point hears of turn ends."""
+    """Make an installed package whose entry point gets the ends of turns."""
     info = packages / "sample-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sample\nVersion: 1.0\n")

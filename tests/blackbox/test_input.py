@@ -40,7 +40,7 @@ def test_odd_lines_are_taken_as_well_as_can_be(place: Place, serve) -> None:
 
 
 def test_an_answer_names_its_line(place: Place, serve) -> None:
-    """Null fields count as absent; what is refused is told with the `client_id` of its line."""
+    """Null fields count as absent; a refusal has the `client_id` of its line."""
     server = serve(Text("Yes."))
     chat = place.chat()
     chat.send({"text": "one", "as": None, "user": None, "client_id": None})
@@ -74,7 +74,7 @@ def test_a_line_of_five_megabytes_is_taken_whole(place: Place, serve) -> None:
 
 
 def test_the_end_of_input_denies_what_is_asked(place: Place, serve) -> None:
-    """A question that nobody can answer any more is denied; the turn ends, exit code 0."""
+    """A question that can no longer be answered is denied; the turn ends, exit code 0."""
     server = serve(ASK, ASK, Text("Then not."))
     chat = place.chat()
     chat.send("make it")
@@ -151,7 +151,7 @@ def test_a_command_sees_what_was_said_before_it(place: Place, serve, gate: Gate)
 
 
 def test_an_unknown_command_is_given_back(place: Place, serve) -> None:
-    """A mistyped command stops nothing and reaches nobody; with a space before it, it is said."""
+    """A mistyped command stops nothing and is not sent; with a space before it, it is a message."""
     server = serve(Text("Fine."))
     chat = place.chat()
     chat.send("/stpo", " /frobnicate the list")
@@ -234,7 +234,7 @@ def test_what_is_piped_in_is_added_to_the_message(place: Place, serve) -> None:
 
 @pytest.mark.parametrize("options", [("--json", "--plain"), ("--continue", "--resume", "last")])
 def test_options_that_exclude_each_other(place: Place, options: tuple[str, ...]) -> None:
-    """A senseless command line is told in words, begins nothing, and is exit code 2."""
+    """An invalid command line is refused with a sentence, starts nothing, and has exit code 2."""
     ran = place.run("chat", *options)
     assert ran.returncode == 2
     assert all(f"`{name}`" in ran.stderr for name in options if name.startswith("--"))

@@ -68,7 +68,7 @@ LEAVES = [
 
 @pytest.mark.parametrize(("at", "said"), WAYS)
 def test_a_turn_stops_wherever_it_is(place: Place, serve, gate: Gate, at: str, said: str) -> None:
-    """An interrupt is told in the order of the contract, and nothing of the turn is left."""
+    """The events of an interrupt come in the contract's order, and no process of the turn is left."""
     server = serve(behaviour(at, gate), Text("Next."))
     chat = stand(place, gate, at)
     if at == "first byte":

@@ -48,7 +48,7 @@ def test_another_model_answers_from_then_on(place: Place) -> None:
 
 
 def test_a_model_that_is_not_there_changes_nothing(place: Place) -> None:
-    """The name is told, with the known ones, and the same model answers."""
+    """The error lists the known names, and the same model answers."""
     two_models(place)
     chat = place.chat()
     refused = chat.ask("/model secnd")

@@ -20,7 +20,7 @@ def busy(seconds: str, status: int = 429) -> Status:
 def test_limits_are_waited_out_and_broken_streams_are_told(
     place: Place, serve, provider: str
 ) -> None:
-    """Each wait is told with its seconds; a stream that breaks or stalls ends the turn, not the chat."""
+    """Each wait is reported with its seconds; a broken or stalled stream ends the turn, not the chat."""
     serve(
         busy("0.1"),
         busy("0.1", 529),

@@ -90,7 +90,7 @@ def test_stop_reaches_a_running_turn(place: Place, serve, gate: Gate) -> None:
 
 @pytest.mark.slow
 def test_a_dead_session_is_changed_and_not_taken_up(place: Place, serve, gate: Gate) -> None:
-    """Changes of a crashed session's queue are kept, nothing runs, and the crash is told later."""
+    """Changes of a crashed session's queue are kept, nothing runs, the next start reports the crash."""
     server = serve(shell(gate.command), Text("Go."))
     chat = working(place, gate)
     chat.kill()
@@ -224,7 +224,7 @@ def test_sessions_are_found_by_folder_and_by_name(place: Place, serve) -> None:
 
 
 def test_nothing_changes_a_finalized_session(place: Place, serve) -> None:
-    """What is said to a session that has ended for good is given back."""
+    """A message to a finalized session is refused."""
     serve(Text("Hello."))
     chat = place.chat()
     first = chat.session
@@ -237,7 +237,7 @@ def test_nothing_changes_a_finalized_session(place: Place, serve) -> None:
 def test_a_session_that_was_finalized_elsewhere_can_be_left_or_followed(
     place: Place, serve
 ) -> None:
-    """Its chat gives back what is said, answers each command with the next step, and begins anew."""
+    """Its chat refuses messages, answers each command with the next step, and can start a new session."""
     serve(Text("Hello."))
     chat = place.chat()
     assert place.run("sessions", "finalize", chat.session).returncode == 0
@@ -254,7 +254,7 @@ def test_a_session_that_was_finalized_elsewhere_can_be_left_or_followed(
 
 @pytest.mark.slow
 def test_files_are_exported_and_imported(place: Place, serve, tmp_path: Path) -> None:
-    """A queue goes through a file into another session: whole, in order, and not by itself."""
+    """A queue goes through a file into another session: whole, in order, and held."""
     server = serve(Text("Hello."), rest="[auto_queue]\nmax_queue_size = 3")
     chat = place.chat()
     chat.wait("session_started")

@@ -83,7 +83,7 @@ rules = [
 
 
 def test_where_nobody_can_be_asked_it_says_what_would_help(place: Place, serve) -> None:
-    """A question with nobody there is a no, and the next step is named, to the person and the model."""
+    """A question without a person is denied, and the person and the model get the next step."""
     server = serve(Tools([ECHO]), Text("So be it."))
     ran = place.run("chat", "send it again", stdin=subprocess.DEVNULL)
     assert ran.returncode == 0

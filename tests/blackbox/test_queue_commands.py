@@ -125,7 +125,7 @@ def test_add_gives_the_text_back_when_the_queue_is_full(place: Place, serve, gat
 
 
 def test_after_interrupt_continue_runs_what_waits(place: Place, serve, gate: Gate) -> None:
-    """With `continue` the next waiting message starts by itself after a stop."""
+    """With `continue` the next queued message starts automatically after a stop."""
     rest = '[auto_queue]\nafter_interrupt = "continue"'
     server = serve(waiting(gate), Text("Done."), top=QUEUE, rest=rest)
     chat = at_work(place, gate)
@@ -138,7 +138,7 @@ def test_after_interrupt_continue_runs_what_waits(place: Place, serve, gate: Gat
 
 
 def test_an_interrupted_job_is_resumed_from_its_checkpoint(place: Place, serve, gate: Gate) -> None:
-    """Resume names the checkpoint, and the model is told where it was and what is unknown."""
+    """Resume names the checkpoint, and the model gets it with the calls of unknown outcome."""
     progress = {"tool": "progress", "arguments": {"done": 23, "total": 50, "unit": "file"}}
     server = serve(Tools([progress]), waiting(gate), Text("Done."), top=QUEUE)
     chat = at_work(place, gate)

@@ -272,7 +272,7 @@ def test_a_session_that_ended_for_good_can_be_reverted(place: Place, serve) -> N
 
 
 def test_copies_of_files_stay_within_their_budget(place: Place, serve) -> None:
-    """When a chat starts, those of the session that was left alone longest go, and it is told."""
+    """The start of a chat deletes the copies of the session that was idle longest, with a notice."""
     fill(place.folder)
     serve(Tools([edit(0)]), Text("Done."), rest=f"{ALLOW}[checkpoints]\nbudget = 1\n")
     first = place.chat()

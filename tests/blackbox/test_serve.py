@@ -1,4 +1,4 @@
-"""`steersman serve`: a session over HTTP on loopback, for whoever has the token."""
+"""`steersman serve`: a session over HTTP on loopback, for clients with the token."""
 
 import http.client
 import json
@@ -10,7 +10,7 @@ from support.patience import seconds
 
 
 def test_a_session_over_http_needs_the_token(place: Place, serve) -> None:
-    """Without token, from another page or host nothing is told; with it a turn runs and is streamed."""
+    """Requests without the token, from another page or host are refused; others run a turn."""
     serve(Text("Hello."))
     program = place.start("serve")
     assert program.stdout is not None

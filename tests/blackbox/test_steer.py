@@ -234,7 +234,7 @@ def test_the_model_hands_a_message_back(place: Place, serve, gate: Gate) -> None
 
 
 def test_without_the_tool_nothing_is_said_of_it(place: Place, serve) -> None:
-    """An agent that can't hand back is told to say so instead."""
+    """The instructions of an agent without `defer` do not mention the tool."""
     server = serve(Text("Hello."))
     config = place.home / "config.toml"
     config.write_text(config.read_text() + '\n[agents.plain]\nmodel = "main"\ntools = ["read"]\n')
@@ -262,7 +262,7 @@ def test_the_same_text_three_times_is_three_steers(place: Place, serve, gate: Ga
 
 
 def test_a_steer_into_a_turn_that_fails_is_the_next_turn(place: Place, serve, gate: Gate) -> None:
-    """A turn whose model fails while a steer waits gives it back; it runs, once, by itself."""
+    """A turn whose model fails while a steer waits requeues it; it runs once, automatically."""
     broken = Status(401, {"error": {"message": "bad key"}}, pause=0.5)
     server = serve(waiting(gate), broken, Text("Noted."))
     chat = at_work(place, gate)

@@ -90,7 +90,7 @@ def check(life: Life, printed: Sequence[Event]) -> None:
 
 
 def check_stored(items: dict[str, Any], printed: Sequence[Event]) -> None:
-    """What was acknowledged is there, under its number, and is as far as was told."""
+    """Every acknowledged item exists, under its number, at the reported checkpoint."""
     assert {one["text"] for one in items.values()} <= TEXTS
     for one in printed:
         if one["type"] == "accepted" and one["as"] != "command":

@@ -1,4 +1,4 @@
-"""One turn on real files: what is done, what is told, and what the model gets to see."""
+"""One turn on real files: its effects, its events, and the messages to the model."""
 
 import itertools
 from datetime import datetime
@@ -56,7 +56,7 @@ def assert_only_appended(server: ModelServer) -> None:
 
 
 def test_a_turn_works_on_real_files_in_order(place: Place, serve) -> None:
-    """Read, write, edit, shell and progress do what they say, and every event is told in order."""
+    """Read, write, edit, shell and progress have their effects, and all events come in order."""
     server = serve(*WORK)
     (place.folder / "notes.txt").write_text("hello world\n")
     chat = place.chat("--yes")
@@ -117,7 +117,7 @@ def test_events_have_the_fields_of_the_contract(place: Place, serve) -> None:
 
 
 def test_the_last_lines_of_a_long_command_are_told(place: Place, serve, gate: Gate) -> None:
-    """While it runs, and never after its end; a short one is told once, by its result."""
+    """Progress comes while a tool runs, and never after its end; a short tool has only its result."""
     long = f"seq 1 30; printf 'half\\rdone'; {gate.command}; echo over"
     calls = [{"tool": "shell", "arguments": {"command": one}} for one in ("echo short", long)]
     serve(*(Tools([one]) for one in calls), Text("Well."))

@@ -36,7 +36,7 @@ def test_tokens_time_and_cost_are_counted_with_those_of_children(place: Place, s
 
 
 def test_without_prices_no_cost_is_shown(place: Place, serve) -> None:
-    """Nobody's prices are assumed."""
+    """Without configured prices no cost is reported."""
     serve(Text("Hello."))
     chat = place.chat()
     chat.send("hi")

@@ -94,7 +94,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def spoken(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home in which somebody talked once; copy it before changing it."""
+    """A home with one chat; copy it before changing it."""
     home = tmp_path_factory.mktemp("spoken") / "home"
     write_config(home, ANSWERS)
     folder = home.parent / "project"

@@ -43,7 +43,7 @@ def test_senseless_input_is_answered(said: bytes, environ: dict[str, str], home:
 def test_senseless_arguments_are_answered(
     arguments: tuple[str, ...], environ: dict[str, str], home: Path
 ) -> None:
-    """An agent or an event that does not exist fails nobody."""
+    """An unknown agent or event is no error for the caller."""
     assert call(environ, b'{"session_id": "s"}', *arguments) == (0, b"{}\n", b"")
     assert not list(home.rglob("*.jsonl"))
 

@@ -131,7 +131,7 @@ def listed(command: Any) -> list[dict[str, Any]]:
 
 
 def listen(home: Path, log: Path) -> None:
-    """Configure a hook that keeps what it is told of ends."""
+    """Configure a hook that records its input at ends."""
     run = json.dumps(["sh", "-c", f"cat >> {log}"])
     (home / "config.toml").write_text(f'[[hooks]]\non = "session_finalize"\nrun = {run}\n')
 

@@ -74,7 +74,7 @@ def test_progress_is_told_once(has_bar: bool, lines: list[str]) -> None:
 
 
 def test_a_stop_ends_the_line() -> None:
-    """What the model had said stands on its own line; the stop is told once."""
+    """The partial answer has its own line; the stop is reported once."""
     done = {"done": 23, "total": 50, "unit": "file"}
     assert printed(
         {"type": "text", "delta": "I will"},

@@ -1,10 +1,10 @@
-"""What a question shows before somebody answers it."""
+"""The text of a question."""
 
 from steersman.cli.question import SHOWN, asked
 
 
 def test_a_long_call_says_what_is_not_shown() -> None:
-    """Nobody allows the end of a command unseen without being told that there is one."""
+    """A question says how much of a long command it leaves out."""
     command = "echo " + "x" * SHOWN + "; rm -rf ."
     text = asked({"tool": "shell", "arguments": {"command": command}})
     assert f" … {len(command) - SHOWN} more characters" in text

@@ -112,7 +112,7 @@ def test_finalize_twice_is_one_end(emit: Emit, command: Any, home: Path, tmp_pat
 def test_a_crash_while_hooks_hear_of_an_end_tells_them_again(
     emit: Emit, command: Any, home: Path, tmp_path: Path, environ: dict[str, str]
 ) -> None:
-    """Killed between the hook and the note that it ran, the end is told once more, under its id."""
+    """Killed between the hook and the note that it ran, the end is reported again, under its id."""
     log, pid = tmp_path / "log", tmp_path / "pid"
     emit("claude", "session-start", session_id="s-1")
     emit("claude", "session-end", session_id="s-1")
@@ -132,7 +132,7 @@ def test_a_crash_while_hooks_hear_of_an_end_tells_them_again(
 def test_hooks_hear_where_a_prompt_stopped(
     emit: Emit, command: Any, home: Path, tmp_path: Path
 ) -> None:
-    """A turn's end of another agent reaches hooks by itself, once, and its record stays."""
+    """A turn's end of another agent reaches hooks automatically, once, and its record stays."""
     log = tmp_path / "log"
     os.mkfifo(log)
     emit("grok", "session-start", session_id="s-1")

@@ -82,7 +82,7 @@ def test_check_of_a_table_names_rule_and_counterexample(command: Any) -> None:
 
 
 def test_check_of_files(command: Any, folder: Path) -> None:
-    """A file with routes is checked in front of the default table, whoever may use it."""
+    """A file with routes is checked in front of the default table."""
     (folder / "good.toml").write_text(THROUGH)
     done = command("routes", "check", "good.toml")
     assert (done.code, done.err) == (0, "")
@@ -191,7 +191,7 @@ def gives(data: dict[str, Any]) -> dict[str, tuple[str, str]]:
 
 @pytest.mark.parametrize("command_text", ["/new", "/finalize"])
 def test_explain_of_the_end_of_a_session(command_text: str, command: Any) -> None:
-    """The session, its children and its goal end for good; also where no turn runs."""
+    """The session, its children and its goal are finalized, also if no turn runs."""
     found = explained(command, command_text, "--children", "1", "--goal")
     expected = dict.fromkeys(("the session", "child 1", "the goal"), ("finalize", "finalize-all"))
     assert gives(found) == expected
@@ -258,7 +258,7 @@ def test_explain_of_a_named_steer(command: Any) -> None:
 
 
 def test_explain_for_people(command: Any) -> None:
-    """The text says what was read, by which rows it goes, and what the sender is told."""
+    """The text names the classification, the rows, and the acknowledgement."""
     out = command("routes", "explain", ASK, "--state", "delegating", "--children", "2").out
     assert out == (
         '"how is it going?"\n'
@@ -337,7 +337,7 @@ def test_an_unsafe_choice_is_said_at_every_start(
 
 
 def test_use_for_a_session_and_replay(command: Any, told: Path) -> None:
-    """A session that nobody has open takes the choice; its past is replayed without a change."""
+    """A session that no process has open gets the choice; its past is replayed without a change."""
     done = command("routes", "use", "never-cancel", "--session", "last")
     assert done.code == 1
     assert "used only with --unsafe" in done.err

@@ -37,7 +37,7 @@ def test_what_was_said_is_found(command: Any, told: Path) -> None:
 
 
 def test_a_fork_takes_the_conversation_along(command: Any, told: Path) -> None:
-    """A fork begins with the other's words, waits for somebody, and owes the other nothing."""
+    """A fork starts with the other session's conversation, is idle, and shares nothing else with it."""
     (source,) = listed(command)
     made = json.loads(command("sessions", "fork", source, "--at", "1", "--json").out)["session"]
     shown = [command("sessions", "show", one, "--json").out for one in (source, made)]

@@ -202,7 +202,7 @@ def test_a_dead_owner_is_noticed(
 
 @pytest.mark.slow
 def test_a_reader_may_leave_early(environ: dict[str, str], folder: Path, told: Path) -> None:
-    """Whoever closes the pipe gets no complaint."""
+    """A closed pipe causes no error message."""
     command = [sys.executable, "-m", "steersman", "inspect", "last", "--format", "toml"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, env=environ, cwd=folder, stdout=pipe, stderr=pipe) as process:

@@ -18,7 +18,7 @@ TESTS = Path(__file__).resolve().parents[1]
 
 @pytest.fixture
 def closed_port() -> int:
-    """A port of loopback on which nobody listens."""
+    """A port of loopback without a listener."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return int(taken.getsockname()[1])
@@ -67,7 +67,7 @@ def test_config_check_is_content(command: Any) -> None:
 
 
 def test_config_check_tells_every_fault(command: Any, home: Path, folder: Path) -> None:
-    """All faults of all files are told at their place, as compilers do, and nothing else."""
+    """All mistakes of all files are reported with their position, as by compilers, and nothing else."""
     (home / "config.toml").write_text("[auto_queue]\nmax_queue_sise = 5\n")
     (folder / "steersman.toml").write_text('busy_input_mode = "loud"\n')
     done = command("config", "check")
@@ -290,7 +290,7 @@ def test_a_process_of_a_dead_program_is_named(command: Any, tmp_path: Path) -> N
 
 
 def test_broken_files_are_bad(command: Any, home: Path) -> None:
-    """A configuration with a fault, and a store that is none, are told and do not stop the rest."""
+    """A mistake in the configuration and a broken store are reported and do not stop the other checks."""
     (home / "config.toml").write_text("busy_input_mode = 5\n")
     (home / "state").mkdir(mode=0o700)
     (home / "state" / "journal.db").write_bytes(b"this is no database" * 100)

@@ -1,4 +1,4 @@
-"""An agent of somebody else, on the protocol's library: does what the last line of a prompt begins with.
+"""An external agent on the protocol's library: the first word of a prompt's last line says what it does.
 
     say TEXT        answers TEXT, in two pieces
     run COMMAND     asks, runs it in the shell if it may, and answers when it has ended
@@ -29,7 +29,7 @@ OPTIONS = [
 
 
 class SomeonesAgent:
-    """Remembers what it was told, by session."""
+    """Remembers the prompts of each session."""
 
     def __init__(self) -> None:
         self.said: dict[str, list[str]] = {}

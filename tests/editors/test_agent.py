@@ -237,7 +237,7 @@ def test_the_extensions_steer_and_command(place: Place, serve: Serve) -> None:
 def test_after_a_kill_a_session_is_listed_loaded_told_again_and_closed(
     place: Place, serve: Serve, gate: Gate
 ) -> None:
-    """Nothing of it is left; nothing runs by itself; it goes on, and closed it is gone for good."""
+    """No process is left, and nothing runs; the session resumes, and a closed one does not."""
     serve(Text("The first answer."), shell(gate.command), Text("Going on."))
     left: list[str] = []
 

@@ -90,7 +90,7 @@ def test_a_crash_leaves_nothing_of_it_and_its_session_is_loaded_again(
 def test_a_steer_waits_for_its_answer_and_what_is_queued_comes_behind(
     place: Place, gate: Gate
 ) -> None:
-    """It takes no steer while it works: the person is told, and the same turn goes on with it."""
+    """The agent accepts no steer at work: a notice says so, and the same turn continues with it."""
     chat = place.chat("--agent", "other", "--yes")
     chat.send(f"run {gate.command}")
     gate.wait()

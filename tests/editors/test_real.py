@@ -1,4 +1,4 @@
-"""A real agent of somebody else under ours, where it is installed; its model is on loopback.
+"""An installed external agent under steersman; its model is on loopback.
 
 It is looked for on PATH, and before it in the folders that STEERSMAN_TEST_AGENTS names (as PATH does).
 """
@@ -27,7 +27,7 @@ def model(asked: Recorded) -> Behaviour:
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_opencode_is_asked_stopped_with_its_tool_and_loaded_again(place: Place) -> None:
-    """Its question is ours; what left its process group is dead when `stopped` is told; it goes on."""
+    """Its question is ours; processes outside its group are dead at `stopped`; the session continues."""
     if shutil.which("opencode", path=PLACES) is None:
         pytest.skip("opencode is not installed here")
     with ModelServer(model) as server:

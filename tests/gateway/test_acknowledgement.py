@@ -1,4 +1,4 @@
-"""From the routing table's row to whoever listens: each row's acknowledgement arrives as an event."""
+"""From the routing table's row to the listener: each row's acknowledgement arrives as an event."""
 
 from collections.abc import Callable, Sequence
 from random import Random
@@ -23,7 +23,7 @@ ROWS = [row for row in DEFAULT_DISPOSITIONS.rows if row.action is not Action.COM
 
 
 def program(heard: list[Event], chances: Chances, **settings: Any) -> SimulatedProgram:
-    """Begin a program whose events are gathered; its first message is told to work."""
+    """Start a program whose events are recorded, with a first message at work."""
     plan = SimulationPlan(policy=Policy(**settings), chances=chances, haste=0.0, longest_batch=1)
     made = SimulatedProgram(plan, Random(7), session_first)
     made.environment.observers = (EventPublisher("s1", heard.append, lambda: 0.0),)

@@ -51,7 +51,7 @@ def left(tmp_path: Path) -> set[str]:
 
 
 def test_what_can_be_resumed_or_is_open_keeps_its_copies(tmp_path: Path) -> None:
-    """All others lose theirs, and it is told whose they were and what they took."""
+    """All other sessions lose their copies, and a notice names the sessions and the freed bytes."""
     store = home(tmp_path, row("cut", interrupted=1), row("live"), row("over"))
     assert store.claim("live", "node") is not None
     said: SimpleQueue[str] = SimpleQueue()

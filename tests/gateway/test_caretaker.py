@@ -32,7 +32,7 @@ def texts(host: Host, session: str) -> list[str]:
 
 
 def test_only_changes_of_the_queue_are_journalled(left: tuple[Host, str]) -> None:
-    """Tending a session writes what changes its queue, and no word about somebody being there."""
+    """Tending a session journals the changes of its queue, and no entry about its owner."""
     host, session = left
     before = entries(host, session)
     conversation = host.tend(session)

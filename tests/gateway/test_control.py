@@ -1,4 +1,4 @@
-"""The control socket: who may use it, what it answers, and that nobody holds up a session."""
+"""The control socket: its permissions, its answers, and that no client holds up a session."""
 
 import json
 import os
@@ -165,7 +165,7 @@ def test_a_command_is_answered_with_its_result(begin: Begin) -> None:
 
 
 def test_sockets_of_the_dead_are_removed(begin: Begin) -> None:
-    """A socket that nobody listens on any more goes when the next process begins to listen."""
+    """A socket without a listener is deleted when the next process listens."""
     host = begin()
     folder = host.paths.state / "sockets"
     folder.mkdir(parents=True)
@@ -190,7 +190,7 @@ def socket_mode(path: Path) -> int:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 def test_another_user_gets_nothing(begin: Begin, tmp_path: Path) -> None:
-    """Somebody else is kept out by the folder, and, where the folder is open, by the peer's id."""
+    """Another user is refused by the folder's mode and, if the folder is open, by the peer's id."""
     host = begin()
     host.begin(host.paths.config.parent / "project")
     path = socket_of(host)

@@ -95,7 +95,7 @@ def test_a_difference_to_the_journal_is_shown(
 
 
 def test_an_actor_says_how_often_it_was_restarted(begin: Begin, tmp_path: Path) -> None:
-    """One that was killed is there again, and says so, and what it was told last."""
+    """A killed actor is restarted, and its dump shows the restart and its last message."""
     host = begin()
     conversation = host.begin(tmp_path)
     ref = host.runtime.sessions[conversation.session].ref

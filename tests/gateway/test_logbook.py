@@ -16,7 +16,7 @@ LOGGER = logging.getLogger("steersman")
 
 @pytest.fixture
 def told() -> list[str]:
-    """What a person is told."""
+    """The line for a person."""
     return []
 
 

@@ -57,7 +57,7 @@ def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
 
 
 def test_a_fault_is_told_once(tmp_path: Path) -> None:
-    """A place that cannot be written is told once, with its name, and nothing else happens."""
+    """A path that cannot be written is reported once, with its name, and has no other effect."""
     (tmp_path / "file").write_text("no folder")
     told: list[str] = []
     was_told = threading.Event()

@@ -1,4 +1,4 @@
-"""Choosing a routing table for a session: at once, for good, and said at every start if unsafe."""
+"""Choosing a routing table for a session: permanent, with a notice at each start if unsafe."""
 
 import json
 from collections.abc import Callable
@@ -63,7 +63,7 @@ def test_an_unsafe_table_is_refused_without_the_word(begin: Begin) -> None:
 
 
 def test_every_start_says_so(begin: Begin) -> None:
-    """Whoever takes the session up gets its table, and hears that it is unsafe."""
+    """The next owner of the session gets its table, and a notice that the table is unsafe."""
     host = begin()
     conversation = host.begin(folder(host))
     assert host.notices == []

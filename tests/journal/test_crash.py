@@ -15,7 +15,7 @@ KILLED_CALLS = ("pwrite64", "write", "fdatasync", "fsync", "ftruncate", "unlink"
 
 
 def check(folder: Path, out: str) -> int:
-    """Compare acknowledgements with the store, claim it anew; returns the number of entries."""
+    """Compare acknowledgements with the store, claim it again; returns the number of entries."""
     acks = [int(line.split()[1]) for line in out.splitlines() if line.startswith("ACK")]
     store = SqliteStore.open(folder)
     try:

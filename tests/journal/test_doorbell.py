@@ -56,7 +56,7 @@ def test_a_node_has_one_bell(folder):
 
 
 def test_a_dead_bell_is_taken_down(home, opened, children):
-    """Ringing a node that was killed removes its socket; nobody is told otherwise."""
+    """A wake-up of a killed node removes its socket and returns False."""
     child = children.start("make", home)
     while (line := child.stdout.readline()) != "READY\n":
         assert line, "the child ended early"

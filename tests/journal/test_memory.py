@@ -1,4 +1,4 @@
-"""The store in memory as the simulator uses it: it crashes where it is told."""
+"""The store in memory as the simulator uses it: it crashes where the test asks."""
 
 import pytest
 

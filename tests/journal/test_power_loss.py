@@ -56,7 +56,7 @@ def told(run: Sequence[Operation]) -> list[dict[str, Any]]:
 
 
 def fault_of(disk: Disk, events: Sequence[dict[str, Any]]) -> str:
-    """Open a store on this disk; say what is missing of what was told, or nothing."""
+    """Open a store on this disk; return what is missing of the acknowledged entries, or nothing."""
     sure = [one for one in events if one["seq"] is not None]
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name:
         folder = Path(name, "state")
@@ -113,6 +113,6 @@ def test_when_the_power_goes_nothing_that_was_told_is_lost(run: list[Operation])
 
 @pytest.mark.parametrize("kind", ["sync", "sync_folder"])
 def test_the_replay_sees_a_sync_that_is_missing(run: list[Operation], kind: str) -> None:
-    """Without its syncs the same run loses what was told: that it doesn't is no matter of course."""
+    """Without its syncs the same run loses acknowledged entries: so the test can fail."""
     careless = [replace(one, kind="nothing") if one.kind == kind else one for one in run[:120]]
     assert next(faults(careless, reversed(list(disks(careless)))), "")

@@ -1,4 +1,4 @@
-"""Nobody else gets at what the journal writes."""
+"""No other user can read what the journal writes."""
 
 import os
 import stat
@@ -110,7 +110,7 @@ def test_a_linked_home_is_refused(tmp_path, opened):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
 def test_a_folder_of_another_user_is_refused(home, opened):
-    """A folder that belongs to somebody else is not written to."""
+    """A folder of another user is not written to."""
     home.mkdir(parents=True)
     os.chown(home, 65534, 65534)
     with pytest.raises(StoreError, match="belongs to user id 65534"):

@@ -152,7 +152,7 @@ def test_reading_makes_nothing(home, opened):
 
 
 def test_a_reader_sees_a_home_that_comes_later(home, opened, make):
-    """Whoever looked at nothing sees the sessions once there are some."""
+    """A reader of an empty store sees the sessions as soon as there are some."""
     looking = opened(read_only=True)
     assert looking.sessions() == []
     opened().create(make.row("s1"))
@@ -291,7 +291,7 @@ def test_an_older_database_is_brought_up_to_date(tmp_path, opened, make):
 
 
 def test_a_reader_does_not_upgrade(home, opened):
-    """A database of an earlier version is left alone by a reader, who is told what to do."""
+    """A reader leaves a database of an earlier version unchanged; the error has the next step."""
     opened().close()
     raw = apsw.Connection(str(home / "journal.db"), flags=apsw.SQLITE_OPEN_READONLY)
     with pytest.raises(StoreError, match="earlier version"):

@@ -69,7 +69,7 @@ def test_an_odd_id_is_refused_everywhere(store, make, name):
 
 
 def test_what_was_committed_is_read_back(backend, store, make):
-    """Entries, row and consumed messages come back whole, also from a store opened anew."""
+    """Entries, row and consumed messages are read back whole, also from a reopened store."""
     posted = store.post("s1", 1, {"text": "hello"})
     assert store.commit([make.commit(claimed(store), 1, 3, consumed=(posted,))]) == [True]
     expected = Loaded(
@@ -130,7 +130,7 @@ def test_the_store_counts_for_itself(store, make):
 
 
 def test_a_commit_without_entries_changes_the_row(store, make):
-    """A row can be shown anew without an entry."""
+    """A row can be updated without an entry."""
     lease = claimed(store)
     store.commit([Commit(lease=lease, entries=[], row=replace(make.row("s1"), name="renamed"))])
     assert store.load("s1") == Loaded(
@@ -317,7 +317,7 @@ def test_waiting_answers_at_once_for_what_is_there(store):
 
 
 def test_a_post_wakes_who_waits(store, make):
-    """Whoever waits learns of a post to a session that its node owns, and of no other."""
+    """A waiting node is notified of a post to a session that it owns, and of no other."""
     store.create(make.row("s2"))
     claimed(store)
     claimed(store, "s2", "n2")

@@ -328,7 +328,7 @@ def test_what_only_looks_like_a_command(text: str) -> None:
     ],
 )
 def test_an_explicit_choice_decides(text: str, explicit: str, expected: Classification) -> None:
-    """Whoever chooses how a message is taken is not second-guessed by its words."""
+    """An explicit mode of a message overrides its words."""
     assert classify(text, WORDS, explicit, COMMANDS) == expected
 
 

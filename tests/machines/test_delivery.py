@@ -45,12 +45,12 @@ def reached(cause: str) -> dict[str, str]:
     ],
 )
 def test_a_cause_reaches_whom_it_should(cause: str, expected: dict[str, str]) -> None:
-    """Cancels reach everybody below, talk only the turn, a turn's end nobody."""
+    """A cancel reaches all descendants, talk only the turn, the end of a turn no recipient."""
     assert reached(cause) == expected
 
 
 def test_every_row_says_why() -> None:
-    """Nobody is spared or told without a reason that can be printed."""
+    """Every delivery, also none, has a reason that can be printed."""
     for cause in Cause:
         for relation in Relation:
             assert deliver(DEFAULT_DELIVERIES, cause, relation).why.endswith(".")

@@ -288,7 +288,7 @@ def test_the_first_of_several_routes_wins() -> None:
     ],
 )
 def test_what_a_route_cannot_mean(route: Override, key: str, message: str) -> None:
-    """Each impossible route is told with the key that is to blame."""
+    """Each impossible route is reported with the key that causes it."""
     assert (0, key, message) in misfits_of(route)
 
 

@@ -185,7 +185,7 @@ def test_no_reason_excuses_whoever_goes_on_after_a_cancel(cause: str, relation: 
 @pytest.mark.parametrize("intent", ["interrupt_bare", "revert", "explicit_interrupt"])
 @pytest.mark.parametrize("situation", ["unattended", "busy", "accompanied", "delegating"])
 def test_a_cancel_that_only_waits_is_found(intent: str, situation: str) -> None:
-    """Whoever wants work to stop is not put into the queue while something runs."""
+    """A message that asks for a stop is not queued while something runs."""
     row = DispositionRow(
         name="late",
         when=when(intent=intent, situation=situation),
@@ -272,7 +272,7 @@ def test_a_dropped_control_message_is_found(intent: str) -> None:
 
 
 def test_a_refusal_without_a_reason_is_found() -> None:
-    """Whatever is refused, the sender is told why."""
+    """Every refusal tells the sender the reason."""
     row = DispositionRow(
         name="mute", when=when(intent="converse", situation="busy"), action=Action.REFUSE
     )
@@ -307,7 +307,7 @@ def test_a_refusal_without_a_reason_is_found() -> None:
     ],
 )
 def test_a_row_that_does_not_do_what_it_says_is_found(row: DispositionRow, message: str) -> None:
-    """An interrupt needs a cause that stops somebody, a steer one that steers somebody."""
+    """An interrupt needs a cause that stops a recipient, a steer one that steers a recipient."""
     assert ("inert", "row `a`", message) in found([row])
 
 
@@ -423,7 +423,7 @@ def test_a_promise_for_a_cell_that_nothing_asks_is_refused(
 def test_a_promise_that_the_cause_cannot_keep_is_refused(
     cause: str, relation: str, action: str, reason: str
 ) -> None:
-    """A stop ends no session, the end of a session keeps nothing, and a steer ends nobody."""
+    """A stop ends no session, the end of a session keeps nothing, and a steer ends no recipient."""
     where = when(cause=cause, relation=relation)
     row = DeliveryRow(name="planted", when=where, action=Delivery(action), why="Planted.")
     messages = [message for kind, _, message in found(given=[row]) if kind == PROMISE]
@@ -597,7 +597,7 @@ def test_an_acknowledgement_that_contradicts_what_is_done_is_found(
 
 
 def test_a_message_that_waits_in_silence_is_found() -> None:
-    """Whoever is queued, steered or interrupted is told; the hint lists what is true."""
+    """Every queued, steered or interrupting message is acknowledged; the hint lists the true texts."""
     row = DispositionRow(name="mute", when=TALK, action=Action.QUEUE)
     (fault,) = check_routes(DEFAULT_DISPOSITIONS.override([row]), DEFAULT_DELIVERIES)
     assert fault.kind == "missing-ack"

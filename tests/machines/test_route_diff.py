@@ -1,4 +1,4 @@
-"""Comparing tables: every cell that differs is told once, as a sentence with an example."""
+"""Comparing tables: every cell that differs is reported once, as a sentence with an example."""
 
 from itertools import product
 

@@ -171,7 +171,7 @@ def test_arguments_in_unusual_forms_are_read(asker, raw):
 
 
 def test_calls_of_one_id_and_two_indexes_are_two(asker):
-    """Whoever numbers calls apart means two, whatever ids were given."""
+    """Calls with different numbers are two calls, whatever their ids."""
     calls = [
         {"index": at, "id": "x", "function": {"name": "read", "arguments": f'{{"path": "{path}"}}'}}
         for at, path in enumerate("ab")
@@ -304,7 +304,7 @@ def test_long_error_bodies_are_shown_shortened(asker):
 
 
 def test_refused_connection(asker):
-    """Nobody listening is said as that."""
+    """A refused connection is reported as one."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     fault = fault_of(asker, ChatModel(f"http://127.0.0.1:{port}/v1", "m", retry=NONE))
@@ -329,7 +329,7 @@ def test_impossible_address(url):
 
 @pytest.mark.parametrize("behaviour", [Hang(), Stall("One two")])
 def test_silence_ends_in_time(asker, behaviour):
-    """A server that falls silent is given up, and the call is not repeated by itself."""
+    """A silent server is given up, and the call is not repeated automatically."""
     with ModelServer([behaviour]) as server:
         model = ChatModel(server.base_url, "m", retry=QUICK, patience=Patience(silence=0.1))
         fault = fault_of(asker, model)
@@ -339,7 +339,7 @@ def test_silence_ends_in_time(asker, behaviour):
 
 
 def test_busy_server_is_asked_again(asker):
-    """429 and 5xx are repeated, and people are told each time."""
+    """429 and 5xx are repeated, with a notice each time."""
     behaviours = [
         Status(429, headers={"Retry-After": "2"}),
         Status(503),
@@ -377,7 +377,7 @@ def test_what_cannot_get_better_is_not_repeated(asker, status):
 
 
 def test_nothing_is_repeated_after_the_first_text(asker):
-    """A cut after text ends the call, so nobody reads the begin twice."""
+    """A cut after text ends the call, so the first part is not printed twice."""
     with ModelServer([Cut("One two"), Text("never")]) as server:
         fault_of(asker, model_at(server, retry=QUICK))
         assert len(server.requests) == 1

@@ -106,7 +106,7 @@ def test_probe_names_the_served_model():
 
 
 def test_probe_of_a_closed_port_is_none():
-    """Nobody listening is no error."""
+    """A refused connection is no error."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     assert probe_loopback(port) is None

@@ -82,7 +82,7 @@ def test_catalogue_is_complete():
 
 
 def test_hub_file_is_fetched_once(site, tmp_path):
-    """The file arrives, progress is told, and a second fetch asks nobody."""
+    """The file arrives, progress is reported, and a second fetch sends no request."""
     folder, address, asked = site
     (folder / "toy.gguf").write_bytes(WEIGHTS)
     entry = entry_at(HubSource(url=f"{address}/toy.gguf"))

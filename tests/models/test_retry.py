@@ -45,7 +45,7 @@ def test_pauses_grow_and_are_bounded(number, asked, jitter, seconds):
 
 
 def test_waiting_is_bounded_and_says_how_long():
-    """Each pause is told with its seconds; a server that wants more than there is patience is left."""
+    """Each pause is reported with its seconds; a server that asks for a longer wait is given up."""
     told: list[str] = []
 
     async def fail() -> None:

@@ -1,4 +1,4 @@
-"""Trying a model out, against servers that can do little: each is told apart, and with a way out."""
+"""Testing a model against limited servers: each limit is reported, with the alternative."""
 
 import pytest
 from support.model_server import Hang, ModelServer, Stall, Status, Text, Tools

@@ -15,14 +15,14 @@ from steersman.ports.judging import await_condition
 from steersman.ports.process.ancestry import is_alive, process
 
 NEVER = 3600.0
-"""Seconds within which nothing of this ends by itself."""
+"""Seconds within which no process of these tests ends without a signal."""
 HARDLY = 0.3
 """Seconds after which a test takes it that nothing happens."""
 
 
 @pytest.fixture
 def sleeper() -> Generator[subprocess.Popen[bytes]]:
-    """A process that sleeps until it is killed; whoever kills it has not asked how it ended."""
+    """A process that sleeps until it is killed; the killer has not waited for its status."""
     with subprocess.Popen(["sleep", "60"]) as one:
         yield one
         one.kill()

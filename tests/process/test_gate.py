@@ -1,4 +1,4 @@
-"""A goal's gates: how each end of a command is told, and that nothing of it is left."""
+"""A goal's gates: the report of each end of a command, and that no process is left."""
 
 import asyncio
 import os
@@ -67,7 +67,7 @@ def test_a_gate_that_hangs_is_ended_with_all_that_it_started(hosting, mark, host
 
 
 def test_a_gate_that_is_stopped_leaves_nothing(hosting, mark) -> None:
-    """Whoever stops it gets its end, and nothing of it runs."""
+    """A stop returns the gate's end, and no process of it runs."""
     environment = {"PATH": os.environ["PATH"], "MARK": mark.word}
 
     async def scenario(host: ProcessHost) -> tuple[GateResult, list[int]]:

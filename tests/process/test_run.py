@@ -46,7 +46,7 @@ def test_no_stdin(hosting, mark):
 
 
 def ignored_here() -> int:
-    """The mask of what whoever started the tests has had ignored, as `nohup` and `&` do."""
+    """The mask of the signals that the tests inherited as ignored, as from `nohup` and `&`."""
     names = {signal.SIGQUIT, signal.SIGHUP}
     return sum(1 << one - 1 for one in names if signal.getsignal(one) == signal.SIG_IGN)
 

@@ -162,7 +162,7 @@ def test_grace(hosting, mark):
 
 
 def test_a_frozen_command(hosting, mark):
-    """A command that froze itself hears of the stop, too."""
+    """A stop also reaches a command that stopped itself."""
 
     async def scenario(host: ProcessHost) -> ProcessResult:
         frozen = "trap 'exit 3' TERM; echo ready; kill -STOP $$; sleep 60"

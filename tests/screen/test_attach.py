@@ -79,7 +79,7 @@ def test_attach_takes_part_and_leaves(stage: Stage, gate: Gate, face: str) -> No
 
 
 def test_whoever_comes_can_answer(stage: Stage) -> None:
-    """A question that is open is shown to whoever attaches, with the goal, and can be answered."""
+    """An attached terminal shows the open question and the goal, and can answer."""
     agent = stage.agent
     agent.when("write", uses(call("write", path="a.txt", content="b")), says("It is written."))
     agent.when("judge", Text('{"verdict": "done", "reason": "it is there"}'))

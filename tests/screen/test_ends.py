@@ -16,7 +16,7 @@ from .conftest import Open
 
 @pytest.fixture
 def talking(stage: Stage) -> Stage:
-    """A model whose answer does not end by itself."""
+    """A model whose answer ends only by a stop."""
     stage.agent.when("talk", Text("It goes on and on.", door=stage.agent.door("never")))
     stage.agent.when("hello", says("Good day."))
     return stage

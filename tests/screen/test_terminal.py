@@ -125,7 +125,7 @@ def test_a_question_that_is_answered_late(stage: Stage, opened: Open, columns: i
 
 @pytest.mark.slow
 def test_several_questions_at_once(stage: Stage, opened: Open) -> None:
-    """Two calls of one answer ask one after the other; each is counted and answered by itself.
+    """Two calls of one answer ask one after the other; each is counted and answered separately.
 
     A letter that is left alone in the line is the beginning of something, and answers nothing.
     """
@@ -228,7 +228,7 @@ def test_a_terminal_that_can_only_print_asks(stage: Stage, opened: Open) -> None
 
 
 def test_the_files_of_the_screen_are_private(stage: Stage, opened: Open) -> None:
-    """What was typed is kept for the next start, for nobody else, and the terminal's mark goes."""
+    """The history is kept for the next start, private to the user, and the terminal's mark is deleted."""
     stage.agent.when("hello", says("Good day."))
     terminal = opened()
     terminal.types("hello there")

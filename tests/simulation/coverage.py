@@ -104,7 +104,7 @@ def count_tables(environment: Environment) -> None:
 
 
 class CountedAnswers(dict[Any, Any]):
-    """The answers of one machine; whoever asks for one that is a transition is counted."""
+    """The answers of one machine; a request for one that is a transition is counted."""
 
     def __init__(self, machine: Machine, known: Mapping[Any, Any]) -> None:
         super().__init__(known)

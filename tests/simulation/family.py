@@ -62,7 +62,7 @@ def is_reached(cause: str, relation: str) -> bool:
 Stop = (
     e.InterruptPlanned | e.InterruptRequested | e.StopNoted | e.SessionLeaving | e.SessionFinalizing
 )
-"""The entries that stop somebody; they name the relations that they reach."""
+"""The entries that stop a recipient; they name the relations that they reach."""
 
 Begins = (
     CallModel
@@ -213,7 +213,7 @@ class Family:
                 pass
 
     def _left(self, session: str, home: Home) -> None:
-        """Check that nobody is left behind when it is told that a session is left, or over."""
+        """Check that no child is left when a session is reported as suspended or finalized."""
         for child in home.children.values():
             below = self.homes.get(child.session)
             is_gone = below is None or below.is_over or below.is_broken or not below.is_awake
@@ -284,7 +284,7 @@ class Family:
             self._revoke(child.session)
 
     def _order(self, session: str) -> None:
-        """Note a new order to a child; it is void if whoever gives it is stopped."""
+        """Record a new order to a child; it is void if its sender is stopped."""
         above, _ = self.parents[session]
         if not self._stopped_above(above):
             self.void.discard(session)
@@ -341,7 +341,7 @@ def check_families(chronicle: Chronicle, detached: tuple[str, ...] = ()) -> None
 
 
 def results_have_one_place(session: str, journal: list[e.Entry]) -> None:
-    """A child's result reaches one call, one place in the queue, or nobody, never two of them."""
+    """A child's result reaches one call, one queue item, or no recipient, never two."""
     children: Mapping[str, ChildRecord] = {}
     places = Counter[str]()
     for entry in journal:
@@ -395,14 +395,14 @@ def handed_steers_are_conserved(chronicle: Chronicle) -> None:
 
 
 def check_talk(chronicle: Chronicle) -> None:
-    """Where nobody asks anybody to stop, no child is stopped but by its time."""
+    """Without a stop, no child is stopped except by its time limit."""
     for session, one in chronicle.all:
         if isinstance(one, Appended) and isinstance(one.entry, e.ChildCancelled):
             assert _is_by_time(chronicle, session, one.entry), f"talk stopped a child: {one}"
 
 
 def _is_by_time(chronicle: Chronicle, session: str, entry: e.ChildCancelled) -> bool:
-    """Whether its time was up, or that of whoever it worked for."""
+    """Whether its time limit was reached, or that of an ancestor."""
     return entry.cause == "timeout" or session != ROOT
 
 
@@ -410,7 +410,7 @@ def _is_by_time(chronicle: Chronicle, session: str, entry: e.ChildCancelled) -> 
 
 
 def check_family_at_rest(program: SimulatedProgram) -> None:
-    """Nobody works, nothing is half done, and only what can be resumed is still owned."""
+    """No work runs, nothing is half done, and only work that can be resumed is still owned."""
     for session, live in program.world.open.items():
         record = program.record_of(session)
         assert not live.ports.tools, f"{session}: tools run: {list(live.ports.tools)}"
@@ -427,7 +427,7 @@ def check_family_at_rest(program: SimulatedProgram) -> None:
 
 
 def _require_results(program: SimulatedProgram) -> None:
-    """What ended has given its result to whoever is there for it."""
+    """Every ended child has delivered its result to its recipient."""
     record = program.record
     if record.state != "idle":
         return

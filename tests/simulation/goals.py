@@ -272,7 +272,7 @@ def a_boundary_is_judged_once(journal: list[e.Entry]) -> None:
 
 
 def nothing_goes_on_after_a_stop(history: list[Happening]) -> None:
-    """From the pause of a goal on nobody judges it, and no new turn of it begins, until a word."""
+    """After the pause of a goal no judge is asked, and no turn of it starts, until a command."""
     stopped = set[str]()
     tagged = dict[str, str]()
     for one in history:
@@ -295,7 +295,7 @@ def nothing_goes_on_after_a_stop(history: list[Happening]) -> None:
 
 
 def nothing_is_begun_for_a_stopped_goal(history: list[Happening]) -> None:
-    """From a stop on no turn begins for the goal, none of its messages waits, and nobody looks at it."""
+    """After a stop no turn starts for the goal, none of its messages waits, and no judge is asked."""
     goal, is_stopped, tagged = "", False, dict[str, str]()
     for one in history:
         match one:
@@ -341,7 +341,7 @@ def a_stop_stops_what_was_set_before_it(history: list[Happening], record: Sessio
 
 
 def nothing_is_judged_before_a_word(history: list[Happening]) -> None:
-    """After a restart no judge is asked, no gate runs and no turn begins until somebody says so."""
+    """After a restart no judge is asked, no gate runs and no turn starts until a person's command."""
     may_run = True
     for one in history:
         match one:

@@ -72,7 +72,7 @@ History = Sequence[Happening]
 
 
 def check_state(program: SimulatedProgram, is_poisoned: bool = False) -> None:
-    """No actor died by itself, at most one turn runs, mailboxes are bounded."""
+    """No actor died without a planted fault, at most one turn runs, mailboxes are bounded."""
     check_letters(program, is_poisoned)
     if not program.is_running:
         return
@@ -154,7 +154,7 @@ def sequence_is_dense(history: History) -> None:
 
 
 def nothing_is_told_before_it_is_durable(history: History) -> None:
-    """A listener hears of an entry only when it is in the store, once, and in order."""
+    """A listener gets an entry only when it is in the store, once, and in order."""
     durable = told = 0
     for one in history:
         match one:
@@ -318,7 +318,7 @@ def one_client_id_one_run(history: History) -> None:
 
 
 def items_keep_to_their_machine(history: History) -> None:
-    """A message runs at most once by itself; what ended never comes back."""
+    """A message runs at most once without a resume; an ended message never runs again."""
     ended, started = set[str](), Counter[str]()
     resumable = set[str]()
     running: dict[str, str] = {}
@@ -348,7 +348,7 @@ def items_keep_to_their_machine(history: History) -> None:
 
 
 def _is_cut_off(history: History) -> bool:
-    """Whether the program died, or the session's journal broke, and nobody has taken it up again."""
+    """Whether the program died, or the session's journal broke, and the session was not resumed."""
     has_gone_on = False
     for one in reversed(history):
         match one:
@@ -710,7 +710,7 @@ def model_sees_the_conversation(history: History) -> None:
 
 
 def nothing_runs_before_a_person_says_so(history: History) -> None:
-    """After a restart no model is asked and no tool starts until somebody says something."""
+    """After a restart no model is asked and no tool starts until a person's message."""
     may_run = True
     for one in history:
         match one:
@@ -838,7 +838,7 @@ def check_liveness(program: SimulatedProgram) -> None:
 
 
 def _require_orders_obeyed(program: SimulatedProgram) -> None:
-    """A session that was told to end has ended, unless it died first."""
+    """A session that got an end has ended, unless it died first."""
     last_start = max(at for at, one in enumerate(program.history) if isinstance(one, Started))
     for one in program.history[last_start:]:
         if isinstance(one, Uttered) and isinstance(one.message, Finalize):
@@ -846,7 +846,7 @@ def _require_orders_obeyed(program: SimulatedProgram) -> None:
 
 
 def check_stops_are_prompt(program: SimulatedProgram, chances: Chances) -> None:
-    """A stop is over when what it waits for is dead; time counts while nobody else has work to do.
+    """A stop is over when its processes are dead; time counts while no other actor has work to do.
 
     A tool takes `longest` to die, a child's session a quarter of that to be opened or closed, and a
     judge or a gate as long as it takes them.

@@ -108,7 +108,7 @@ def _without(kind: type[e.Entry]) -> Plant:
 
 
 def _spec(old: str, new: Any) -> Callable[..., ChildSpec]:
-    """Start whoever is of one restart type as of another."""
+    """Start children of one restart type as of another."""
 
     def spec(name: str, start: Any, restart: Any = "permanent") -> ChildSpec:
         return ChildSpec(name=name, start=start, restart=new if restart == old else restart)

@@ -1,4 +1,4 @@
-"""A program in which nothing answers by itself: the test says what models and tools return, and when."""
+"""A program without automatic answers: the test says what models and tools return, and when."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -36,7 +36,7 @@ Chooser = Callable[[Sequence[str]], int]
 
 
 class QuietPorts(SimulatedPorts):
-    """Ports that begin model calls and tools, and end tools only when they are told to stop."""
+    """Ports that start model calls and tools, and end tools only on a stop."""
 
     def _call(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
         self.models[effect.turn] = ModelCall(effect=effect, reply_to=reply_to)
@@ -46,7 +46,7 @@ class QuietPorts(SimulatedPorts):
 
 
 def by_rank(*first: str) -> Chooser:
-    """Let those run first whose names come first, then whoever is ready, then writers, then time."""
+    """Run the named actors first, then the other ready ones, then writers, then the clock."""
 
     def rank(name: str) -> int:
         if name in first:

@@ -397,7 +397,7 @@ def test_a_steer_overtakes_what_waits() -> None:
 
 
 def test_news_of_a_commit_overtakes_what_waits() -> None:
-    """What is durable is told before messages that came earlier are taken in."""
+    """Durable entries are published before earlier messages are handled."""
     with scene(by_rank("writer", "queue", "")) as made:
         run(made)
         say(made, "work")
@@ -679,7 +679,7 @@ def test_a_side_talk_does_not_begin_after_the_session_is_left() -> None:
 
 
 def test_a_session_whose_journal_breaks_as_it_is_left_comes_to_rest() -> None:
-    """The entry that says so cannot be written, and nobody tries again and again."""
+    """The entry of the end cannot be written, and there is no endless retry."""
     with scene(by_rank("writer")) as made:
         run(made)
         made.writer.failures[made.root.id] = "lost"

@@ -148,7 +148,7 @@ def test_a_row_decides_who_is_stopped(
 def test_a_row_decides_whom_a_timeout_stops(
     cause: Cause, relation: Relation, is_overridden: bool
 ) -> None:
-    """A timeout arises at a child: what it does to that, and to whoever works for it, is a row's."""
+    """A timeout arises at a child: a row decides its effect on the child and the child's children."""
     with scene(plan={"delegation": delegation(timeout=20.0)}) as made:
         is_meant = ends(cause, relation)
         if is_overridden:
@@ -191,7 +191,7 @@ def timed_out(made: SimulatedProgram, relation: Relation) -> bool:
 def test_a_row_decides_whom_a_steer_reaches(
     cause: Cause, relation: Relation, is_overridden: bool
 ) -> None:
-    """A steer goes to whom the table names: turn or children, one or all of them, or nobody."""
+    """A steer goes to the recipients that the table names: turn or children, one, all or none of them."""
     with everybody(cause, is_waiting=True) as made:
         is_meant = deliver(DEFAULT_DELIVERIES, cause, relation).action is Delivery.STEER
         if is_overridden:

@@ -1,4 +1,4 @@
-"""Runs that nobody has seen before, and what fixed ones come upon."""
+"""Runs with new seeds, and the coverage of the fixed ones."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -18,12 +18,12 @@ OVERTAKING = {("SYSTEM", "CONTROL"), ("SYSTEM", "DATA"), ("CONTROL", "DATA")}
 
 
 def test_fresh_sessions_keep_their_promises(record_property: RecordProperty) -> None:
-    """No promise is broken in sessions that are drawn anew each time."""
+    """No promise is broken in sessions with a new seed each time."""
     play_fresh("session", SESSIONS, record_property)
 
 
 def test_fresh_goals_keep_their_promises(record_property: RecordProperty) -> None:
-    """No promise is broken with goals that are drawn anew each time."""
+    """No promise is broken with goals of a new seed each time."""
     play_fresh("goal", GOALS, record_property)
 
 
@@ -33,7 +33,7 @@ def test_fresh_goals_keep_their_promises(record_property: RecordProperty) -> Non
 def test_many_fresh_runs_keep_their_promises(
     kind: str, chunk: int, record_property: RecordProperty
 ) -> None:
-    """No promise is broken in 2,000 runs that are drawn anew each time."""
+    """No promise is broken in 2,000 runs with a new seed each time."""
     play_fresh(kind, CHUNK, record_property, offset=chunk * CHUNK)
 
 

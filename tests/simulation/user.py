@@ -36,7 +36,7 @@ STEERS = (Intent.STEER_WORD, Intent.EXPLICIT_STEER)
 BARE = (Intent.INTERRUPT_BARE, Intent.REVERT)
 TALK = (*STEERS, Intent.CONVERSE, Intent.INTERRUPT_MORE, Intent.EXPLICIT_QUEUE)
 POISON = ProxyCall(attr_path=("missing",), args=(), kwargs={})
-"""A message that kills whoever handles it."""
+"""A message that kills the actor that handles it."""
 
 
 class User:
@@ -123,7 +123,7 @@ class User:
         return QueueChange(op=op, number=offered[0] if offered else None)
 
     def _child(self) -> str:
-        """Name somebody at work, if there is anybody."""
+        """Name a child at work, if there is one."""
         names = [one.name for one in at_work(self.program.record.children)]
         return self._dice.choice(names) if names else ""
 

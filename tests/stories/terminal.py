@@ -243,7 +243,7 @@ class Terminal:
             self._change.notify_all()
 
     def _take(self) -> bool:
-        """Feed what came to the screen; False once nobody holds the other end."""
+        """Feed new output to the screen; False once the other end is closed."""
         select.select([self._ours], [], [])
         try:
             data = os.read(self._ours, 1 << 16)

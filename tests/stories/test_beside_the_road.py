@@ -43,7 +43,7 @@ def beside_the_main_road(stage: Stage) -> None:
 
 @pytest.mark.slow
 def test_beside_the_main_road(stage: Stage) -> None:
-    """The main turn does not notice until it is told: one turn, and nothing it had seen changed."""
+    """The main turn notices nothing before the steer: one turn, and nothing it had seen changed."""
     beside_the_main_road(stage)
     first, aside, second = stage.server.requests
     assert user_texts(first.body["messages"]) == [WISH]

@@ -81,7 +81,7 @@ def is_23_minutes_ago(text: str) -> bool:
 
 @pytest.mark.slow
 def test_the_plug_is_pulled(stage: Stage, gate: Gate) -> None:
-    """No process is left; nothing runs by itself; it goes on at 23 and does no file twice."""
+    """No process is left; nothing runs without a command; the run continues at 23 and repeats no file."""
     the_plug_is_pulled(stage, gate)
     assert stage.times_done() == [1] * 50
     said = user_texts(stage.server.requests[-1].body["messages"])

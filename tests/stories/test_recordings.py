@@ -25,7 +25,7 @@ def test_a_recording_plays_anywhere(path: Path) -> None:
 
 
 def test_the_picture_is_of_a_recording() -> None:
-    """The README's picture is what the recording shows, drawn anew."""
+    """The README's picture is a drawing of what the recording shows."""
     spec = importlib.util.spec_from_file_location("picture", FOLDER / "picture.py")
     assert spec is not None
     assert spec.loader is not None

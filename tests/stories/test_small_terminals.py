@@ -17,7 +17,7 @@ BEGIN = "Every value has one owner."
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Generator[Stage]:
-    """A stage with a turn that does not end by itself, and one that does."""
+    """A stage with one turn that ends only by a stop, and one that ends normally."""
     here = Stage(tmp_path, "screen")
     here.agent.when("ownership", Text(BEGIN, door=here.agent.door("explaining")))
     here.agent.when("hello", says("Good day."))

@@ -1,4 +1,4 @@
-"""Story 10: somebody else's agent, which runs with our hooks."""
+"""Story 10: an external agent that runs with our hooks."""
 
 import json
 import os

@@ -12,7 +12,7 @@ JUDGED = "## The goal"
 
 
 def judge(said: list[Message]) -> object:
-    """Look at what was said, as a judge does: the tests pass when the third mend is in."""
+    """Judge the conversation: the tests pass after the third repair."""
     text = text_of(said[-1])
     if OTHER in text:
         return says('{"verdict": "continue", "reason": "it looks as before"}')
@@ -75,7 +75,7 @@ def until_it_is_done(stage: Stage) -> None:
 
 @pytest.mark.slow
 def test_until_it_is_done(stage: Stage) -> None:
-    """What ran is what the story says, the message went before the goal, and nothing ran by itself."""
+    """The runs are those of the story, the message ran before the goal, and nothing else ran."""
     until_it_is_done(stage)
     asked = [one.prompt for one in stage.server.requests if JUDGED not in one.prompt]
     turns = [one for at, one in enumerate(asked) if not at or asked[at - 1] != one]

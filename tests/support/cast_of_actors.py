@@ -57,14 +57,14 @@ class Boom:
 
 @dataclass(frozen=True)
 class Tell:
-    """An order to say something to somebody."""
+    """An order to send a message to another actor."""
 
     ref: ActorRef[Any]
     message: Any
 
 
 class Recorder(Actor):
-    """Remembers what it was told; an optional list is shared with its next incarnations."""
+    """Remembers its messages; an optional list is shared with its next incarnations."""
 
     def __init__(self, system: ActorSystem, heard: list[Any] | None = None) -> None:
         super().__init__(system)
@@ -98,7 +98,7 @@ class Echo(Actor):
 
 
 class Parent(Supervisor):
-    """Starts the children it is told to, and notes who ended."""
+    """Starts the requested children, and records their ends."""
 
     def __init__(self, system: ActorSystem, ended: list[str] | None = None) -> None:
         super().__init__(system)
@@ -124,7 +124,7 @@ class Parent(Supervisor):
 
 @dataclass
 class Hand:
-    """A dispatcher that runs when it is told to, and its system; `clock` is in seconds."""
+    """A dispatcher that the test steps, and its system; `clock` is in seconds."""
 
     dispatcher: SimulatedDispatcher
     system: ActorSystem

@@ -129,7 +129,7 @@ class _Process(NamedTuple):
 
 
 def _processes() -> Iterator[_Process]:
-    """Read the process table, without the dead that nobody has asked about yet."""
+    """Read the process table, without zombies."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]

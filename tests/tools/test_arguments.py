@@ -72,7 +72,7 @@ def test_fault(bench, tool, arguments, fault):
 
 
 def test_progress(bench):
-    """Progress is told to people as numbers and to the model as a receipt."""
+    """Progress is reported to people as numbers and to the model as a receipt."""
     result = bench.call("progress", done=12, total=45, unit="files", note="half way")
 
     assert (result.text, result.progress) == (

@@ -62,7 +62,7 @@ def test_names(folder, text, paths):
 
 
 def test_outside_and_denied(folder):
-    """What leads out needs a rule, by a link, too; a deny rule holds; the reason is told."""
+    """A path outside needs a rule, also through a link; a deny rule holds; the reason is reported."""
     out = folder.parent / "out.txt"
     assert named(f"@{out} @../out.txt @link", folder) == [f"-{out}"]
     assert named("@link", folder, Rule("read", f"{folder.parent}/*", "allow")) == [str(out)]

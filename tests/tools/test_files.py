@@ -124,7 +124,7 @@ def test_read_a_part(bench):
 
 
 def test_read_a_huge_file(bench):
-    """A huge file and huge lines are cut, and the size of the whole is told."""
+    """A huge file and huge lines are cut, and the full size is reported."""
     with open(bench.folder / "huge", "wb") as file:
         file.write(b"x" * 5000 + b"\n" + b"short\n")
         for _ in range(50):
@@ -174,7 +174,7 @@ def test_write(bench):
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_no_permission(bench):
-    """A read-only file or folder is left alone, and the reason is told."""
+    """A read-only file or folder stays unchanged, and the reason is reported."""
     file = bench.folder / "fixed"
     file.write_text("old")
     file.chmod(0o444)
@@ -235,7 +235,7 @@ def test_edit_keeps_the_rest(bench, before, old, new, after):
 
 
 def test_a_large_edit(bench):
-    """A change of many lines is told by its number only, or its diff is cut."""
+    """A change of many lines is reported by its number only, or its diff is cut."""
     file = bench.folder / "file"
     file.write_text("old\n" * 10_000)
     result = bench.call("edit", path="file", old="old", new="new", all=True)

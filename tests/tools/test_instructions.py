@@ -43,7 +43,7 @@ def test_nearest_has_the_last_word(deep, tmp_path):
 
 
 def test_without_a_repository_only_the_folder(tmp_path):
-    """Where there is no repository, a file further up is somebody else's."""
+    """Without a repository, files in parent folders are ignored."""
     folder = tmp_path / "here"
     folder.mkdir()
     (tmp_path / "AGENTS.md").write_text("above")

@@ -27,7 +27,7 @@ from steersman.ports.tools.toolbox import Toolbox
     ],
 )
 def test_shell(bench, command, status, text):
-    """A command's output, exit code and leftovers are told."""
+    """A command's output, exit code and leftover processes are reported."""
     result = bench.call("shell", command=command)
 
     assert (result.status, result.text) == (status, text)
@@ -58,7 +58,7 @@ def test_shell_timeout(bench):
 
 
 def test_shell_long_output(bench):
-    """Of long output head and tail are told, and where the whole lies."""
+    """Of a long output head and tail are reported, with the path of the whole."""
     result = bench.call("shell", command="seq 1 5000")
     whole = bench.outside / "spill" / "t1.s1.c1.txt"
 

@@ -61,7 +61,7 @@ class Origin:
         return "finished" if found == self.before else "never began"
 
     def check_told(self, root: Path, told: str) -> None:
-        """What was told is true; and with room again everything goes back."""
+        """The reports are true; with free space again everything is restored."""
         folder = root / "project"
         found = content_of(folder)
         found.pop(f"{STAGING}r1", None)  # empty, until it is known that what lay there outlives all

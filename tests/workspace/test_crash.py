@@ -61,7 +61,7 @@ def run_until(number: int, work: Callable[[], object]) -> bool:
 
 
 def tell(root: Path, page: mmap.mmap) -> int:
-    """The same; what became of it is told where no room is needed."""
+    """The same; the outcome is reported without using disk space."""
     try:
         done = Workspace(root / "state", root / "project", "s1", os.environ).revert(ORDER)
         page.write((repr(done.kept) if done.kept else ALL).encode())
@@ -173,7 +173,7 @@ def test_the_replay_sees_a_sync_that_is_missing(origin: Origin, run: list[Call],
 
 
 def test_a_revert_of_another_session_that_was_cut_off_is_told(tmp_path: Path, folder: Path) -> None:
-    """Whoever works in the folder next learns of it, once, and how it is finished."""
+    """The next session in the folder gets one notice, with the command that finishes the revert."""
     (folder / "a").write_text("0")
     one = Agent(tmp_path / "state", folder)
     one.write("a", b"1")
@@ -213,7 +213,7 @@ def test_a_file_that_a_power_cut_has_torn_is_no_hindrance(
 
 
 def test_a_full_disk_stops_no_tool(tmp_path: Path, folder: Path, monkeypatch) -> None:
-    """What cannot be kept is told; the tool runs, and the next change is kept again."""
+    """A copy that cannot be kept is reported; the tool runs, and the next change is kept again."""
     agent = Agent(tmp_path / "state", folder)
     agent.write("a", b"1")
     real = os.rename

@@ -33,7 +33,7 @@ class Family:
         self.space.begin(call.split(".")[0], call, tool, path)
 
     def put(self, path: str, text: str) -> None:
-        """Write a file, whoever does it."""
+        """Write a file, as any of the sessions."""
         (self.folder / path).write_text(text)
 
     def revert(self, scope="turn", **fields):
@@ -145,7 +145,7 @@ def test_two_writes_of_one_file_at_the_same_time(family: Family, folder: Path) -
 
 
 def test_a_person_s_version_between_two_rows_of_calls_stays(family: Family, folder: Path) -> None:
-    """Only within one row of overlapping calls nobody can tell who it was."""
+    """Only within one series of overlapping calls the author of a change is not known."""
     for number in range(2):
         family.put("a", f"mine {number}")
         family.begin(f"t1.a{number}")

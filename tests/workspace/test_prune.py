@@ -1,4 +1,4 @@
-"""What ended long ago takes no room; what is young, or somebody's, stays and can be reverted."""
+"""Old sessions free their space; young or owned ones keep their copies and can be reverted."""
 
 import os
 import time

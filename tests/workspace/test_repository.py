@@ -17,7 +17,7 @@ NOBODY = 65534
 
 
 def as_nobody(work: Callable[[Path], None]) -> None:
-    """Do something in a folder of its own, in a fork, as somebody whom the system may refuse."""
+    """Run a function in a separate folder, in a fork, as an unprivileged user."""
     root = Path(os.path.realpath(tempfile.mkdtemp()))
     child = os.fork()
     if child == 0:

@@ -218,7 +218,7 @@ def test_other_repositories_are_left_alone_and_named(folder: Path, agent: Agent)
 
 
 def test_two_sessions_in_one_folder(tmp_path: Path, folder: Path, agent: Agent) -> None:
-    """What the other one changed is somebody else's."""
+    """The changes of the other session are foreign ones."""
     other = Agent(tmp_path / "state", folder, "s2")
     (folder / "a").write_text("0")
     (folder / "b").write_text("0")
@@ -232,7 +232,7 @@ def test_two_sessions_in_one_folder(tmp_path: Path, folder: Path, agent: Agent) 
 
 
 def test_a_worktree_a_sparse_checkout_and_flags(tmp_path: Path, folder: Path) -> None:
-    """A linked work tree, files that are not checked out, files that git was told to overlook."""
+    """A linked work tree, a sparse checkout, and files marked `assume-unchanged`."""
     fill(folder)
     git(folder, "init", "-q")
     git(folder, "add", "-A")
@@ -292,7 +292,7 @@ def test_a_conflict_in_the_index_is_no_hindrance(tmp_path: Path, folder: Path) -
 
 
 def test_what_changed_while_the_program_died_stays(folder: Path, agent: Agent) -> None:
-    """Nobody knows who did it: it is kept and named, and goes back only when that is demanded."""
+    """A change of unknown author is kept and named, and reverted only with `--force`."""
     (folder / "a").write_text("0")
     agent.workspace.begin("t1", "t1.c1", "shell", None)
     (folder / "a").write_text("who?")
@@ -319,7 +319,7 @@ def test_without_git_our_own_tools_are_covered(monkeypatch, tmp_path: Path, fold
 
 
 def test_the_home_folder_and_the_root_are_refused(monkeypatch, tmp_path: Path) -> None:
-    """Nobody wants these looked through; it is said why."""
+    """The home folder and the root are not scanned, and a notice gives the reason."""
     monkeypatch.setenv("HOME", str(tmp_path))
     for place in (tmp_path, Path("/")):
         agent = Agent(tmp_path / "state", place)
