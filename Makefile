@@ -17,8 +17,8 @@ help:
 	@echo 'make check-fast  lint and generated docs; what a commit hook runs'
 	@echo 'make format      put the code into shape'
 	@echo 'make bench       run the benchmarks'
-	@echo 'make docs        write the generated docs anew'
-	@echo 'make recordings  play the stories in a terminal and keep what it shows'
+	@echo 'make docs        write the generated docs'
+	@echo 'make recordings  play the stories in a terminal and record them'
 
 chat:
 	@.ci/venv user </dev/null
