@@ -7,13 +7,10 @@ object where nothing changed, a new one that shares what did not change with the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
+from typing import Any, Generic, TypeGuard, TypeVar, get_args
 
 from ..machines.errors import StoreDamaged
 from ..machines.machine import Machine, Refusal, step
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeIs
 
 T = TypeVar("T")
 REMEMBERED_CLIENTS = 500
@@ -25,7 +22,7 @@ class EntryKinds(Generic[T]):
     def __init__(self, union: Any) -> None:
         self._kinds = frozenset(get_args(union))
 
-    def include(self, entry: object) -> TypeIs[T]:
+    def include(self, entry: object) -> TypeGuard[T]:
         """Whether an entry is of one of them."""
         return type(entry) in self._kinds
 
