@@ -86,8 +86,8 @@ def result(order: Delegate | Dismiss | StopChild, status: str, text: str) -> Dec
 
 
 def talk(record: SessionRecord, order: StartTalk, environment: Environment) -> Decision:
-    """Start a side talk, unless the session has been left in between."""
-    if record.state in ("suspended", "finalized"):
+    """Start a side talk, unless the session has been left in between, or is to end."""
+    if record.state in ("suspended", "finalizing", "finalized"):
         return NOTHING
     started = e.ChildStarted(
         child=order.child,

@@ -245,6 +245,8 @@ def side_talk(record: SessionRecord, message: SideTalk) -> Decision:
     before = known(record, message.client_id)
     if before is not None:
         return Decision(facts=(before,), reply=answer())
+    if record.state in ("finalizing", "finalized"):
+        return rejection("finalizing", message.text, message.client_id)
     order = Offer(
         text=message.text,
         child="",
