@@ -2,7 +2,7 @@
 
 A Unix socket in a private folder, one for each process, named after its node; newline-delimited
 JSON-RPC 2.0. The peer's user id is checked with the kernel (SO_PEERCRED) before a byte is read.
-A client that reads slowly has its own buffer and is cut off when that is full; sessions never wait.
+A client that reads slowly has its own buffer and is disconnected when that is full; sessions never wait.
 
 Methods: `say` (or `send`) `{session, text, as, client_id, user}` answers with the receipt (an `accepted`,
 `rejected` or `result` event); so do `queue`, `steer` and `interrupt` with a text, `stop`, `goal`,
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 LINE_LIMIT = 8 * 1024 * 1024
 UNREAD_LIMIT = 8 * 1024 * 1024
-"""Bytes that may wait for a client which does not read; one more cuts it off."""
+"""Bytes that may wait for a client that does not read; with more it is disconnected."""
 RECEIPT_SECONDS = 10.0
 OPEN_REQUESTS = 100
-"""Requests of one client that are answered at a time; it is not read from while there are more."""
+"""Requests of one client that are answered at a time; further ones are not read until then."""
 
 Params = dict[str, Any]
 
@@ -72,7 +72,7 @@ class ControlServer:
         self._folder.narrow(self._name)
 
     async def aclose(self) -> None:
-        """Stop listening and cut every client off."""
+        """Stop listening, and disconnect every client."""
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -183,7 +183,7 @@ class Client:
         return [{"id": row.session, "name": row.name, "state": row.state} for row in rows]
 
     async def _say(self, params: Params, text: str, explicit: str) -> ReceiptEvent:
-        """Say it as its sender, for all to hear, and wait for the receipt."""
+        """Send a message, show it to all clients with its sender, and wait for the receipt."""
         conversation = self._conversation(params)
 
         def say(key: str, user: str) -> None:
@@ -195,12 +195,12 @@ class Client:
         return await self._receipt(params, say)
 
     async def _run(self, params: Params, call: CommandCall) -> ReceiptEvent:
-        """Carry a command out, and wait for its result."""
+        """Run a command, and wait for its result."""
         conversation = self._conversation(params)
         return await self._receipt(params, lambda key, user: conversation.run(call, key, user))
 
     async def _receipt(self, params: Params, do: Callable[[str, str], object]) -> ReceiptEvent:
-        """Do something in a thread, by its key and its sender, and wait for what became of it."""
+        """Run `do` in a thread, with a client id and the sender, and wait for the receipt."""
         key = str(params.get("client_id") or f"k-{secrets.token_hex(8)}")
         loop = asyncio.get_running_loop()
         receipt: asyncio.Future[ReceiptEvent] = loop.create_future()
@@ -210,7 +210,7 @@ class Client:
                 receipt.set_result(event)
 
         def hear(event: Event) -> None:
-            """Take note of an event; any thread."""
+            """Receive an event; any thread."""
             if is_receipt(event, key):
                 loop.call_soon_threadsafe(settle, event)
 
@@ -230,7 +230,7 @@ class Client:
         family = {session}
 
         def hear(event: Event) -> None:
-            """Pass an event of the session, or of a child of it, on; any thread."""
+            """Send an event of the session, or of a descendant of it; any thread."""
             if event.get("parent") in family:
                 family.add(event["session"])
             if event["session"] in family:

@@ -1,4 +1,4 @@
-"""What would become of a message, for programs and for people: the dry run of the routing tables."""
+"""The dry run of the routing tables: the outcome of a message or cause, for programs and people."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CHILDREN = (Relation.FOREGROUND_CHILD, Relation.BACKGROUND_CHILD, Relation.SIDE_
 
 
 def state_of(record: SessionRecord) -> tuple[Situation, tuple[Recipient, ...]]:
-    """Say what a session is doing, and who is around it: the turn, children by name, its goal."""
+    """Return the situation of a session, and its possible recipients: turn, children by name, goal."""
     own = (Recipient(name=RELATIONS[Relation.SELF], relation=Relation.SELF),)
     children = (
         Recipient(name=child.name, relation=Relation(child.relation))
@@ -60,7 +60,7 @@ def company_of(
     *,
     has_goal: bool = False,
 ) -> list[Recipient]:
-    """Name the companions of a session: a running turn, that many children, a goal."""
+    """Return the recipients in a session with a running turn, so many children, and a goal."""
     found = [Recipient(name="the turn", relation=Relation.SELF)] if doing in RUNNING else []
     for relation, word, count in (
         (Relation.FOREGROUND_CHILD, "child", children),
@@ -76,7 +76,7 @@ def company_of(
 def as_said(
     text: str, way: str, classify: Callable[[str, str], Classification]
 ) -> tuple[Classification, str, str]:
-    """Read a text as a session does: what it is, to whom `/steer @NAME TEXT` is addressed, the text."""
+    """Classify a text as a session does; returns the intent, the address of a steer, and the text."""
     found = classify(text, way)
     if found.command == "steer" and found.argument:
         to, rest = addressee(found.argument)
@@ -101,7 +101,7 @@ def explanation(
     company: Iterable[Recipient],
     to: str = "",
 ) -> dict[str, Any]:
-    """Say what would become of a message, as programs see it. Nothing is done.
+    """Return the outcome of a message as programs see it. Nothing is done.
 
     `to` is the address of a steer: a child's name, `all`, `parent`, or empty.
     """
@@ -138,9 +138,9 @@ def explanation(
 
 
 def cause_explanation(routes: Routes, cause: str, company: Iterable[Recipient]) -> dict[str, Any]:
-    """Say whom a cause reaches that no message raises: a limit, the end of a turn, leaving.
+    """Return the outcome of a cause that no message raises: a limit, the end of a turn, leaving.
 
-    Raises `MachineError` for a cause that the table does not know.
+    Raises `MachineError` for an unknown cause.
     """
     company = list(company)
     routes.deliveries.decide((cause, Relation.SELF))
@@ -149,7 +149,7 @@ def cause_explanation(routes: Routes, cause: str, company: Iterable[Recipient]) 
 
 
 def _receipts(routes: Routes, cause: str, company: list[Recipient]) -> tuple[Receipt, ...]:
-    """Ask what a cause gives to each for whom it asks; the end of a session is one of its own."""
+    """Return the receipts of a cause; if the cause ends the session, the session is a recipient."""
     if cause in FINAL:
         others = [companion for companion in company if companion.relation != Relation.SELF]
         company = [Recipient(name="the session", relation=Relation.SELF), *others]
@@ -160,7 +160,7 @@ def _receipts(routes: Routes, cause: str, company: list[Recipient]) -> tuple[Rec
 def _received(
     routes: Routes, given: tuple[Receipt, ...], company: list[Recipient]
 ) -> dict[str, Any]:
-    """Return who gets what by which row, and what that means for children of children."""
+    """Return what each recipient receives by which row, and what children of children receive."""
     receives = [
         {
             "who": receipt.who.name,
@@ -182,7 +182,7 @@ def _received(
 
 
 def _below(routes: Routes, actions: list[str]) -> dict[str, str]:
-    """Say what the children of a child get that is stopped or ended."""
+    """Return what the children of a stopped or finalized child receive."""
     for action, cause in ((Delivery.FINALIZE, Cause.FINALIZE), (Delivery.CANCEL, Cause.PARENT)):
         if action in actions:
             row = routes.deliveries.decide((cause, Relation.FOREGROUND_CHILD))
@@ -204,14 +204,14 @@ INTENTS = {
 
 
 def draw_explanation(data: dict[str, Any]) -> str:
-    """Write an explanation for people: of a message, or of a cause that no message raises."""
+    """Write the outcome of a message or cause for people."""
     lines = _message_lines(data) if "intent" in data else [_cause_line(data["cause"]), ""]
     if data["cause"]:
         lines.append(f"deliveries: cause `{data['cause']}`")
         lines += _receipt_lines(data["receives"])
         if below := data["below"]:
-            told = f"{below['what']}, by cause `{below['cause']}` (row `{below['rule']}`)"
-            lines.append(f"  and their own children: {told}")
+            effect = f"{below['what']}, by cause `{below['cause']}` (row `{below['rule']}`)"
+            lines.append(f"  and their own children: {effect}")
     else:
         lines.append("deliveries: no recipients")
     if ack := data.get("ack"):
@@ -223,7 +223,7 @@ def draw_explanation(data: dict[str, Any]) -> str:
 
 
 NO_RECIPIENT = "no subagent of that name works; here is your text"
-"""What `no_subagent` says: no row names it, since the name decides."""
+"""The text of `no_subagent`, which no row names."""
 
 
 def _cause_line(cause: str) -> str:
@@ -244,7 +244,7 @@ def _message_lines(data: dict[str, Any]) -> list[str]:
 
 
 def _receipt_lines(receives: list[dict[str, Any]]) -> list[str]:
-    """Write who gets what by which row, then why, each row once."""
+    """Write what each recipient receives by which row, then the reason of each row once."""
     width = max((len(receipt["who"]) for receipt in receives), default=0)
     lines = [
         f"  {receipt['who']:<{width}}  {receipt['what'] if receipt['what'] != 'none' else 'nothing'}"

@@ -1,6 +1,6 @@
-"""The greeting before the first message: the model, what it may touch, how to change it.
+"""The greeting before the first message: the model, its permissions, and how to change them.
 
-A screen once for each home, one line after that. A file in the state folder marks it as shown.
+Each home shows a screen once, then one line. A file in the state folder marks the screen as shown.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ def greeting(
     shown = paths.state / "welcomed"
     if shown.exists():
         return touch_line(folder, permissions, sandbox)
-    with contextlib.suppress(OSError, ConfigError):  # then it is shown once more
+    with contextlib.suppress(OSError, ConfigError):  # then the next start shows the screen again
         write_private(shown, b"")
     return screen(paths, folder, model, permissions, sandbox)
 
 
 def touch_line(folder: Path, permissions: Permissions, sandbox: SandboxPolicy) -> str:
-    """Say in one line what the agent may do here."""
+    """Return the line that says what the agent may do in a folder."""
     boxed = ", in a sandbox" if sandbox.mode != "off" and not bubblewrap()[1] else ""
     return f"{_may(folder, permissions)}{boxed}; /permissions shows the rules"
 
@@ -43,7 +43,7 @@ def touch_line(folder: Path, permissions: Permissions, sandbox: SandboxPolicy) -
 def screen(
     paths: Paths, folder: Path, model: str, permissions: Permissions, sandbox: SandboxPolicy
 ) -> str:
-    """Say which model and why, what it may touch, and how to change each."""
+    """Return the lines about the model, the folder and the permissions, and how to change each."""
     rows = (
         ("model", model.removeprefix("model "), "`steersman models list`, --model NAME, [models]"),
         ("folder", str(folder), "--cwd DIR"),
@@ -59,7 +59,7 @@ def screen(
 
 
 def _may(folder: Path, permissions: Permissions) -> str:
-    """Sort what an agent does by whether it is done, asked about, or refused."""
+    """Write which of the sample calls are allowed, asked about, or denied."""
     found: dict[str, list[str]] = {"allow": [], "ask": [], "deny": []}
     for tool, arguments, what in TRIES:
         found[permissions.decide(tool, arguments, folder).do].append(what)

@@ -1,4 +1,4 @@
-"""A home and what lies in it: its store, and a session by the name that a person types."""
+"""A home: its store, and its sessions by the names that people type."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -19,11 +19,11 @@ def open_store(paths: Paths, *, read_only: bool = False) -> SqliteStore:
 def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) -> SessionRow:
     """Find a session by `last`, its id, a unique prefix, or its name; `folder` narrows `last`.
 
-    Of several with one name it is the newest. A child is meant only where its parent can't be. Raises
-    `UsageError` that says which there are.
+    Of several sessions with one name the newest is found, and a child only if no other session has the
+    prefix. Raises `UsageError`, which names the sessions that fit.
     """
     if name == "last":
-        # one without an entry died at its birth
+        # a session without an entry failed to open
         begun = [row for row in rows if row.seq > 0 and not row.parent]
         here = [row for row in begun if folder is None or row.folder == str(folder)]
         open_ones = [row for row in here if row.state != "finalized"] or here
@@ -45,14 +45,14 @@ def find_session(rows: list[SessionRow], name: str, folder: Path | None = None) 
 
 
 def named_session(store: SqliteStore, name: str) -> SessionRow:
-    """Find a session of a store in the same way; a whole id without reading all rows."""
+    """Find a session of a store in the same way; a full id is found without reading all rows."""
     with suppress(UnknownSession, UsageError):
         return store.row(name)
     return find_session(store.sessions(), name)
 
 
 def refuse_run(row: SessionRow) -> None:
-    """Raise `UsageError` for a workflow's run, which no chat can take up."""
+    """Raise `UsageError` for a workflow's run, which no chat can resume."""
     if row.workflow:
         raise UsageError(
             f"session `{row.session}` is a run of the workflow `{row.workflow}`, not a chat",

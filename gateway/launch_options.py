@@ -1,13 +1,12 @@
-"""What the command line asked for, beyond the configuration."""
+"""The options of a launch that the command line sets, beyond the configuration."""
 
 from ..machines.value import Value
 
 
 class LaunchOptions(Value):
-    """The agent and the model by name, empty where the command line names none.
+    """The agent and the model by name, empty if the command line names none.
 
-    `is_yes`: nothing is asked, everything that no rule forbids is allowed. `can_ask`: a person can
-    answer questions.
+    `is_yes`: calls that would be asked about are allowed. `can_ask`: a person can answer questions.
     """
 
     agent: str = ""

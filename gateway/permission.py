@@ -1,4 +1,4 @@
-"""Permissions as people see them: the rules in force, what they say to a call, what was allowed.
+"""Permissions as people see them: the rules in force, their decision on a call, the allowances.
 
 The same view serves the slash command of a session and `steersman permissions`.
 """
@@ -14,7 +14,7 @@ from ..ports.tools.permission import PermissionDecision, Permissions, Rule, inva
 from ..workflows.config import Config
 
 ARGUMENT = {"shell": "command"}
-"""By which argument a tool is judged; for all others it is the path."""
+"""The argument that a tool's rules are matched against; for other tools it is the path."""
 
 
 def rules_of(config: Config) -> list[Rule]:
@@ -27,7 +27,7 @@ def rules_of(config: Config) -> list[Rule]:
 
 
 def rules_view(rules: Iterable[Rule]) -> list[dict[str, Any]]:
-    """Show rules as programs see them, in the order in which they are asked, numbered from 1."""
+    """Return rules as programs see them, in the order in which they are tried, numbered from 1."""
     return [
         {
             "n": n,
@@ -41,7 +41,7 @@ def rules_view(rules: Iterable[Rule]) -> list[dict[str, Any]]:
 
 
 def draw_rules(allowed: Sequence[Rule], rules: Sequence[Rule], is_yes: bool = False) -> str:
-    """Write them for people: what the session added, then the configuration, then what is left."""
+    """Return the configured rules and the session's allowances as text for people."""
     lines = ["Permission rules; the first that matches decides."]
     width = len(str(len(rules)))
     lines += [f"{n:>{width}}. {_line(rule)}" for n, rule in enumerate(rules, 1)]
@@ -62,7 +62,7 @@ def _line(rule: Rule) -> str:
 def explained(
     permissions: Permissions, allowed: Iterable[Rule], tool: str, text: str, folder: Path
 ) -> tuple[dict[str, Any], str]:
-    """Say what would happen to a call, by which rule, and why not by those before it."""
+    """Explain the decision on a call, as data and as text: its rule, and why no earlier rule matched."""
     arguments = {ARGUMENT.get(tool, "path"): text} if text else {}
     decision = permissions.decide(tool, arguments, folder, allowed)
     tried: list[str] = []

@@ -10,7 +10,7 @@
     progress = ""
     user = "ann"
 
-The store is the truth; this file mirrors it. An import takes all of a file or nothing.
+The file is a copy; the store has the queue. An import adds all of a file or nothing.
 """
 
 import os
@@ -36,7 +36,7 @@ LIMIT = 8 * 1024 * 1024
 
 
 class SavedItem(Value):
-    """One message of a queue file, or of a saved queue; only that one has what was attached."""
+    """One message of a queue file or of a saved queue; only the latter has attached files."""
 
     content: str
     status: str = "pending"
@@ -45,7 +45,7 @@ class SavedItem(Value):
 
 
 def document(session: str, queue: QueueRecord, now: float) -> dict[str, Any]:
-    """Return what is written: everything in the queue that has not ended, in order, times in UTC."""
+    """Return the document of a queue: the items that have not ended, in order, with times in UTC."""
     return {
         "session_id": session,
         "saved_at": _utc(now),
@@ -69,9 +69,9 @@ def write(data: dict[str, Any]) -> bytes:
 
 
 def parse(text: str, file: str) -> list[SavedItem]:
-    """Read a queue file: what waits in it, in order.
+    """Return the waiting messages of a queue file, in order.
 
-    Raises `ConfigError` that names the place, for a damaged file and for one that is something else.
+    Raises `ConfigError` with the place for a damaged file, and for a file that is no queue file.
     """
     try:
         data = tomllib.loads(text)
@@ -126,7 +126,7 @@ def read_file(path: Path) -> list[SavedItem]:
 def write_file(path: Path, session: str, queue: QueueRecord, now: float) -> int:
     """Write a queue into a file in one step and return how many items it has.
 
-    Raises `ConfigError` for a symbolic link, and for a file that is there and is no queue file.
+    Raises `ConfigError` for a symbolic link, and for an existing file that is no queue file.
     """
     if path.is_symlink() or path.exists():
         read_file(path)

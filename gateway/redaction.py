@@ -1,7 +1,7 @@
-"""Takes secrets and terminal escapes out of whatever is shown of a session.
+"""Removes secrets and terminal escapes from everything that is shown of a session.
 
-Two ways to know a secret: it looks like a key of a well-known kind, or it is the value of an
-environment variable whose name says so. What is taken out becomes `…`.
+A secret is a text that looks like a key of a well-known kind, or the value of an environment variable
+with a telling name, such as `API_KEY`. Each secret becomes `…`.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _PREFIX = re.compile(r"sk-|github_pat_|glpat-|xox.-|hf_|[A-Z]{4}|AIza|gh._")
 
 
 class Redactor:
-    """Cleans texts and data; `environ` is searched once for values to hide.
+    """Redacts texts and data; `environ` is searched once for secret values.
 
-    `names` are variables whose values are secret, although their names do not say so.
+    `names` are further variables whose values are secret.
     """
 
     def __init__(self, environ: Mapping[str, str], names: Collection[str] = ()) -> None:
@@ -49,7 +49,7 @@ class Redactor:
         self._values = re.compile("|".join(map(re.escape, longest_first))) if values else None
 
     def text(self, text: str) -> str:
-        """Return a text that is safe to print and to pass on; newlines and tabs stay."""
+        """Return a text that is safe to print and to share; newlines and tabs stay."""
         text = clean(text).encode("utf-8", "replace").decode()
         if self._values:
             text = self._values.sub(_MARK, text)
@@ -60,7 +60,7 @@ class Redactor:
         return " ".join(self.text(text).split())
 
     def data(self, value: Any) -> Any:
-        """Return data that JSON can hold; keys too are cleaned."""
+        """Return data that JSON can hold, with redacted texts and keys."""
         if is_table(value):
             return {self.text(key): self._field(key, item) for key, item in value.items()}
         if _is_sequence(value):
@@ -80,7 +80,7 @@ def _is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
 
 
 def _cover(found: re.Match[str]) -> str:
-    """Keep what shows the kind of the secret."""
+    """Replace a secret by `…`, after the prefix that shows its kind."""
     if key := found["key"]:
         prefix = _PREFIX.match(key)
         return (prefix[0] if prefix else "") + _MARK

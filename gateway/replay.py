@@ -1,11 +1,10 @@
-"""A session's journal under another routing table: what would have become of what was said.
+"""A session's journal under another routing table: what the table would have decided.
 
-Nothing is changed and nothing runs. The entries are folded one by one; at each message, each cancel,
-each limit, each end of a turn and of the session the other tables are asked what they would have done
-there and then. It is a comparison moment by moment, not another history: what follows from a different
-outcome is not made up. What the session's own tables did is not recomputed, it is journalled: the row's
-name is. The row also says what the journal does not: which choice the sender made, and which modes
-applied.
+Nothing is changed and nothing runs. The entries are folded one by one; at each message, interrupt,
+limit, end of a turn and end of the session, the other tables decide for the state of that moment. The
+comparison is moment by moment, not another history: the consequences of a different outcome are not
+computed. The outcome under the session's own tables is not computed either: the journal has the name of
+the row. The row also has what the journal lacks: the sender's choice, and the modes that applied.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ from ..machines.value import Value
 from .dry_run import state_of
 
 NOT_ROUTED = ("", "taken-back")
-"""What stands for the row where no table was asked: an import, a reading that was taken back.
+"""Names in place of a row, where no table was asked: an import, a message that was taken back.
 
-A child's result is no message of a person either.
+The result of a child is no message of a person either.
 """
 
 FOLLOWS = (Cause.SIGNAL, Cause.FINALIZE, Cause.NEW, Cause.TURN_END)
@@ -45,14 +44,14 @@ STOPS = {
     Cause.BUDGET: "a limit of the session",
     Cause.PARENT: "a stop by the parent",
 }
-"""What an interrupt is called that no person gave."""
+"""Names of the interrupts that no person gave."""
 
 
 class Moment(Value):
-    """Something that a table was asked about: `what` names it, `rule` is the row that decided.
+    """A moment at which a table was asked: `what` names it, `rule` is the row that decided.
 
-    Without a rule it is no message, and `cause` came by itself. `doing` and `company` are how the
-    session was just before, `named` the children that a steer was handed to.
+    Without a rule it is no message, and `cause` arose without one. `doing` and `company` are the state
+    of the session just before, `named` are the children that a steer was addressed to.
     """
 
     seq: int
@@ -68,7 +67,7 @@ class Moment(Value):
 
 
 class Deviation(Value):
-    """A moment with another outcome; `ours` and `theirs` are what came, and what would have come."""
+    """A moment with another outcome: `ours` by the session's tables, `theirs` by the other ones."""
 
     moment: Moment
     ours: str
@@ -78,7 +77,7 @@ class Deviation(Value):
 
 
 class Replay(Struct, kw_only=True):
-    """What was looked at, by kind, and what would have been different."""
+    """The number of compared moments, by kind, and those with another outcome."""
 
     looked_at: dict[str, int] = field(default_factory=dict[str, int])
     deviations: list[Deviation] = field(default_factory=list[Deviation])
@@ -90,7 +89,7 @@ def moments(
 ) -> Iterator[Moment]:
     """Fold a journal, and yield each moment at which a routing table is asked.
 
-    `configured` are the modes where a session chose none: what they were then is not journalled.
+    `configured` are the modes of a session that chose none, since the modes of then are not journalled.
     """
     record = SessionRecord()
     known = set[str]()
@@ -120,9 +119,9 @@ def moments(
 
 
 def _of_entry(entry: e.Entry, record: SessionRecord, known: set[str]) -> dict[str, Any] | None:
-    """Say what of an entry a table decided, none if nothing.
+    """Return the fields of an entry's moment; none if no table was asked, as for most entries.
 
-    `known` are receipts, and turns at whose limit the table was asked, that were seen before.
+    `known` are the earlier receipts, and the turns at whose limit the table was asked.
     """
     match entry:
         case e.Queued() if entry.rule not in NOT_ROUTED and not entry.child:
@@ -156,7 +155,7 @@ def _of_entry(entry: e.Entry, record: SessionRecord, known: set[str]) -> dict[st
 def _of_interrupt(
     entry: e.InterruptRequested | e.InterruptPlanned, known: set[str]
 ) -> dict[str, Any] | None:
-    """Say what stopped; none if it follows from a moment that was looked at before."""
+    """Return the fields of an interrupt's moment; none if it follows from an earlier moment."""
     is_known = entry.receipt in known
     known.add(entry.receipt)
     is_limit = entry.cause == Cause.BUDGET and f"limit {entry.turn}" in known
@@ -170,12 +169,12 @@ def _of_interrupt(
 
 
 def _companions(record: SessionRecord, names: tuple[str, ...]) -> tuple[Recipient, ...]:
-    """Return those children of the company whom these names name."""
+    """Return the children of a session with these names."""
     return tuple(companion for companion in state_of(record)[1] if companion.name in names)
 
 
 def _steer_cause(record: SessionRecord, names: tuple[str, ...]) -> Cause:
-    """Return by which cause a waiting message steers: all that the turn waits for, or by name."""
+    """Return the cause of a waiting message's steer: to all that the turn waits for, or by name."""
     waited = {
         companion.name
         for companion in state_of(record)[1]
@@ -190,9 +189,9 @@ def replay(
     theirs: Routes,
     words: Keywords,
 ) -> Replay:
-    """Compare what came of each moment with what would have come under other tables.
+    """Compare the outcome of each moment with the outcome under other tables.
 
-    `ours` returns the tables that a session's choice stands for.
+    `ours` returns the tables of a session's choice.
     """
     done = Replay()
     for moment in history:
@@ -200,15 +199,15 @@ def replay(
         done.looked_at[kind] = done.looked_at.get(kind, 0) + 1
         here = ours(moment.choice)
         if moment.rule:
-            pair = _said(moment, here, theirs, words)
+            pair = _explain_message(moment, here, theirs, words)
         else:
-            pair = (_happened(moment, here), _happened(moment, theirs))
+            pair = (_explain_cause(moment, here), _explain_cause(moment, theirs))
         if pair[0].outcome != pair[1].outcome:
-            ours_told, theirs_told = apart(*pair)
+            our_outcome, their_outcome = apart(*pair)
             deviation = Deviation(
                 moment=moment,
-                ours=ours_told,
-                theirs=theirs_told,
+                ours=our_outcome,
+                theirs=their_outcome,
                 our_rule=_rules(pair[0]),
                 their_rule=_rules(pair[1]),
             )
@@ -216,10 +215,10 @@ def replay(
     return done
 
 
-def _said(
+def _explain_message(
     moment: Moment, here: Routes, theirs: Routes, words: Keywords
 ) -> tuple[Explanation, Explanation]:
-    """Explain a message under both tables; ours as it was journalled, where the row is known."""
+    """Explain a message under both tables; under ours as it was journalled, if the row is known."""
     row = next(
         (candidate for candidate in here.dispositions.rows if candidate.name == moment.rule), None
     )
@@ -233,7 +232,7 @@ def _said(
 
 
 def _named(moment: Moment, here: Routes, row: DispositionRow | None) -> tuple[Recipient, ...]:
-    """Return the children that a steer named; none if its row's own cause reaches the same ones."""
+    """Return the children that a steer named; none if the cause of its row reaches the same children."""
     named = tuple(companion for companion in moment.company if companion.name in moment.named)
     if row is None or not named:
         return named
@@ -250,14 +249,14 @@ def _named(moment: Moment, here: Routes, row: DispositionRow | None) -> tuple[Re
 def _steering(
     explanation: Explanation, routes: Routes, named: tuple[Recipient, ...]
 ) -> Explanation:
-    """Put those whom a steer names in place of those whom its row's cause reaches."""
+    """Replace the recipients of a row's cause by the children that a steer names."""
     if not named or explanation.row.action != Action.STEER:
         return explanation
     return Explanation(row=explanation.row, receipts=receipts(routes, Cause.STEER_NAMED, named))
 
 
 def _key(moment: Moment, when: Mapping[str, tuple[str, ...]], words: Keywords) -> tuple[str, ...]:
-    """Put a message into the words of the first table, as the row that decided knew them."""
+    """Return the key of a message in the first table, with the values that its row accepts."""
     policy = moment.policy
     likely = {
         "intent": str(classify(moment.text, words).intent),
@@ -272,8 +271,8 @@ def _key(moment: Moment, when: Mapping[str, tuple[str, ...]], words: Keywords) -
     )
 
 
-def _happened(moment: Moment, routes: Routes) -> Explanation:
-    """Explain a cause that came without a message: the cause stands for the row."""
+def _explain_cause(moment: Moment, routes: Routes) -> Explanation:
+    """Explain a cause that no message raised: the cause takes the place of the row."""
     company = [
         companion
         for companion in moment.company

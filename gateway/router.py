@@ -1,4 +1,4 @@
-"""Which routing tables a session goes by, and what they would do with a message."""
+"""The routing tables of a process's sessions, and the event bus that their events take."""
 
 from __future__ import annotations
 
@@ -12,27 +12,24 @@ from ..workflows.routing import routes_for
 from ..workflows.settings import Settings
 from .events.contract import Event
 
-# The event bus of one process: sessions publish, faces subscribe ----------------------------------
-
-
 Listener = Callable[[Event], None]
-"""Called on the loop's thread for each event: must hand it on at once and not block."""
+"""Called on the loop's thread for each event; must not block."""
 
 
 class EventBus:
-    """Hands every event of every session to every listener, in order."""
+    """Passes every event of every session of a process to every listener, in order."""
 
     def __init__(self) -> None:
         self._listeners: tuple[Listener, ...] = ()
         self._lock = threading.Lock()
 
     def publish(self, event: Event) -> None:
-        """Tell all listeners."""
+        """Call all listeners."""
         for listener in self._listeners:
             listener(event)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Add a listener and return how to take it away again."""
+        """Add a listener, and return the function that removes it."""
         with self._lock:
             self._listeners = (*self._listeners, listener)
 
@@ -44,12 +41,12 @@ class EventBus:
 
 
 class Router:
-    """What a process knows of routing: its configuration and its words."""
+    """Finds the routing tables of sessions; `words` are the keywords of the configuration."""
 
     def __init__(self, settings: Settings, words: Keywords) -> None:
         self._settings = settings
         self.words = words
 
     def routes(self, choice: RoutesChoice | None) -> tuple[Routes, str]:
-        """Return the tables of a session that chose so, and what its start has to say of them."""
+        """Return the tables of a session's choice, and the notice about them for its start."""
         return routes_for(self._settings, choice)

@@ -1,4 +1,4 @@
-"""What a process needs to run a workflow: what stands where an agent would, and how one is found."""
+"""Runs of workflows: their plans, their profiles, and the messages that start and resume them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from ..journal.entries import WorkflowCopy
 from ..journal.record import SessionRecord
 from ..machines.errors import SteersmanError
 from ..machines.messages import Message, ResumeQueue
-from ..machines.policy import DelegationPolicy
 from ..machines.value import Value
 from ..machines.workflow_messages import Reopen, TryAgain
-from ..workflows.flow.spec import StepSpec, WorkflowAction, WorkflowSpec
+from ..workflows.flow.spec import WorkflowAction, WorkflowSpec
 from ..workflows.paths import Paths
 from ..workflows.settings import Settings
 from .client import SessionClient
@@ -34,12 +33,12 @@ class RunPlan(Value):
 
     @property
     def name(self) -> str:
-        """What its session is called where others have the name of their agent."""
+        """The name of the run's session, in place of an agent's name."""
         return f"{WORKFLOW}{self.spec.name}"
 
 
 def plan_of(copy: WorkflowCopy) -> RunPlan:
-    """Read a plan back from a journal. Raises `ConfigError` where this version reads it otherwise."""
+    """Return the plan of a journalled workflow. Raises `ConfigError` if this version rejects it."""
     from ..workflows.flow.reading import parse_workflow
 
     spec = replace(parse_workflow(copy.file, copy.source), folder=copy.folder)
@@ -47,7 +46,7 @@ def plan_of(copy: WorkflowCopy) -> RunPlan:
 
 
 def included_plan(name: str, above: WorkflowSpec, task: str, paths: Paths) -> RunPlan:
-    """Find a workflow that is a step of another. Raises `SteersmanError`."""
+    """Return the plan of a workflow that is a step of another. Raises `SteersmanError`."""
     from ..workflows.flow.inclusion import included_file
     from ..workflows.flow.reading import load_workflow
     from ..workflows.flow.variables import bind_values
@@ -57,17 +56,30 @@ def included_plan(name: str, above: WorkflowSpec, task: str, paths: Paths) -> Ru
 
 
 def run_profile(bare: AgentProfile, plan: RunPlan, settings: Settings) -> AgentProfile:
-    """Return what a run goes by: how it takes messages is configured, how it delegates is declared.
+    """Return the profile of a run: its policy is configured, its delegation follows from the workflow.
 
-    Its agents may delegate as deep as others do.
+    The agents of the run may delegate as deep as those of a chat.
     """
+    included = tuple(
+        f"{WORKFLOW}{step.action.name}"
+        for step in plan.spec.steps
+        if isinstance(step.action, WorkflowAction)
+    )
+    delegation = replace(
+        bare.delegation,
+        agents=(*bare.delegation.agents, *included),
+        max_depth=bare.delegation.max_depth + 1,
+        when_full="wait",
+        detached=(),
+        timeout=0.0,
+    )
     return replace(
         bare,
         model=None,
         system="",
         tools=(),
         policy=replace(bare.policy, is_auto_queue=False),
-        delegation=_delegation(bare.delegation, plan.spec),
+        delegation=delegation,
         workflow=plan.spec,
         variables=plan.variables,
         helpers=(settings.default_agent, settings.goals.judge),
@@ -80,7 +92,7 @@ def start_run(client: SessionClient, workflow: str) -> None:
 
 
 def try_again(ask: Callable[[Message], dict[str, Any]]) -> None:
-    """Go on with a run that failed. Raises `SteersmanError` where it can't."""
+    """Continue a run that failed. Raises `SteersmanError` if it cannot continue."""
     answer = ask(TryAgain())
     if not answer.get("ok"):
         raise SteersmanError(
@@ -90,37 +102,20 @@ def try_again(ask: Callable[[Message], dict[str, Any]]) -> None:
 
 
 def was_taken_back(record: SessionRecord) -> bool:
-    """Whether what a run changed was given back, so that what is done is not done any more."""
+    """Whether the last revert restored the files that a run changed, so that its work is undone."""
     reverts = [revert.outcome for revert in record.reverts.values() if revert.outcome is not None]
     whole = [done for done in reverts if done.scope != "last" and not done.is_dry_run]
     return bool(whole) and whole[-1].scope == "turn" and bool(whole[-1].restored)
 
 
 def resume_run(ask: Callable[[Message], dict[str, Any]], again: Works, done: Works) -> None:
-    """Go on with a run that was interrupted. Raises `SteersmanError` where it can't."""
-    orders: list[Message] = [Reopen(work=again)] if again else []
-    orders += [Reopen(work=done, is_done=True)] if done else []
+    """Continue an interrupted run: `again` is repeated, `done` is not. Raises `SteersmanError`."""
+    messages: list[Message] = [Reopen(work=again)] if again else []
+    messages += [Reopen(work=done, is_done=True)] if done else []
     answer: dict[str, Any] = {}
-    for order in (*orders, ResumeQueue()):
-        answer = ask(order)
+    for message in (*messages, ResumeQueue()):
+        answer = ask(message)
         if not answer.get("ok"):
             raise SteersmanError(f"the run cannot continue: {answer.get('reason')}")
     if not answer.get("restored"):
         raise SteersmanError("the run cannot continue: nothing of it was interrupted")
-
-
-def _delegation(usual: DelegationPolicy, spec: WorkflowSpec) -> DelegationPolicy:
-    included = (_included(step) for step in spec.steps)
-    return replace(
-        usual,
-        agents=(*usual.agents, *filter(None, included)),
-        max_depth=usual.max_depth + 1,
-        when_full="wait",
-        detached=(),
-        timeout=0.0,
-    )
-
-
-def _included(step: StepSpec) -> str:
-    action = step.action
-    return f"{WORKFLOW}{action.name}" if isinstance(action, WorkflowAction) else ""

@@ -1,7 +1,9 @@
-"""A session as a file: Markdown for people, JSON that another home can take in.
+"""Copies of a session: a fork, a file in Markdown for people, a file in JSON for another home.
 
-The JSON holds the journal, entry by entry, and is folded anew where it is taken in; what the fold
-refuses is no session. Unless somebody wants it whole, secrets are taken out of both.
+A fork is a new session that begins with the conversation of another one, up to the end of a turn; it
+has no queue, and files are not touched. The JSON has the journal, entry by entry; the import folds the
+entries again, and rejects a file that cannot be folded. Secrets are removed from both files unless the
+caller asks for all.
 """
 
 from __future__ import annotations
@@ -27,14 +29,20 @@ from .formats import iso
 from .offline_writer import writing
 from .redaction import Redactor
 
-# A fork: a new session that begins with the conversation of another, up to the end of a turn
-# Only the conversation is taken along: nothing waits in a fork, and files are not touched.
+FORMAT, VERSION = "steersman-session", 1
+LIMIT = 256 * 1024 * 1024
+"""Bytes of a file that is imported."""
+_BATCH = 500
+_FENCE = "````"
+
+
+# Forks --------------------------------------------------------------------------------------------
 
 
 def fork(store: Store, row: SessionRow, turn: str, now: float) -> str:
-    """Make a session from the conversation of another; `turn` is empty for all of it.
+    """Make a session from the conversation of another, up to the end of `turn`, or all if empty.
 
-    Returns its id. Raises `UsageError` for a turn that there is not.
+    Returns the new session's id. Raises `UsageError` if the session has no such turn.
     """
     seq = end_of_turn(store, row, turn) if turn else row.seq
     record = load_record(store, row.session, seq)
@@ -60,33 +68,29 @@ def fork(store: Store, row: SessionRow, turn: str, now: float) -> str:
 
 
 def end_of_turn(store: Store, row: SessionRow, turn: str) -> int:
-    """Return the last entry before the turn that came after this one. Raises `UsageError`."""
-    wanted, is_there, known = _id(turn), False, list[str]()
+    """Return the number of the last entry before the next turn. Raises `UsageError`."""
+    wanted, is_found, known = _id(turn), False, list[str]()
     for stored in store.entries(row.session, 0, row.seq):
         if stored.data["kind"] != "turn_started":
             continue
-        if is_there:
+        if is_found:
             return stored.seq - 1
         entry = decode_entry(stored.data)
         assert isinstance(entry, e.TurnStarted)
-        is_there = entry.turn == wanted
+        is_found = entry.turn == wanted
         known.append(entry.turn)
-    if not is_there:
+    if not is_found:
         has = f"its turns are {known[0]} to {known[-1]}" if known else "it has had none yet"
         raise UsageError(f"session `{row.session}` has no turn `{turn}`", has)
     return row.seq
 
 
 def _id(turn: str) -> str:
-    """Take `3` for turn t3."""
+    """Return the id of a turn that a person may also name by its number: `3` is `t3`."""
     return f"t{turn}" if turn.isdigit() else turn
 
 
-FORMAT, VERSION = "steersman-session", 1
-LIMIT = 256 * 1024 * 1024
-"""Bytes of a file that is taken in."""
-_BATCH = 500
-_FENCE = "````"
+# Export and import --------------------------------------------------------------------------------
 
 
 def exported(store: Store, row: SessionRow) -> dict[str, Any]:
@@ -126,7 +130,7 @@ def _message(message: ChatMessage, redactor: Redactor) -> Iterator[str]:
 
 
 def read_export(path: Path) -> dict[str, Any]:
-    """Read a file that `exported` made. Raises `UsageError` for any other."""
+    """Read a file that `exported` made. Raises `UsageError` for any other file."""
     try:
         if path.stat().st_size > LIMIT:
             raise UsageError(f"`{path}` is larger than {LIMIT >> 20} MiB", "it is no export")
@@ -148,10 +152,10 @@ def read_export(path: Path) -> dict[str, Any]:
 
 
 def imported(store: Store, data: dict[str, Any], file: str, new_id: str = "") -> tuple[str, bool]:
-    """Take a session in, under its own id or a new one; all of it, or nothing.
+    """Import a session under its own id or a new one; all of the session, or nothing.
 
-    Returns the id, and whether it was new here: the same one is not taken in twice. Raises
-    `UsageError` for what is no session, and where another one has the id.
+    Returns the id, and whether the session is new here: the same session is not imported twice. Raises
+    `UsageError` if the data is no session, and if another session has the id.
     """
     entries = list(_entries(data, file))
     row = _checked(entries, file)
@@ -177,13 +181,13 @@ def imported(store: Store, data: dict[str, Any], file: str, new_id: str = "") ->
 
 
 def _opened_as(first: StoredEntry, session: str) -> tuple[StoredEntry, Entry]:
-    """Return the first entry as that of the session it becomes here."""
+    """Return the first entry with the id that the session has in this home."""
     stored = replace(first, data={**first.data, "session": session})
     return stored, decode_entry(stored.data)
 
 
 def _checked(entries: list[tuple[StoredEntry, Entry]], file: str) -> SessionRow:
-    """Fold all entries, so that nothing is taken in that is no session; return its row."""
+    """Fold all entries and return the session's row. Raises `UsageError` if an entry does not fit."""
     from ..actors.commits import row_of
     from ..journal.record import apply
 

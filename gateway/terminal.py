@@ -1,4 +1,4 @@
-"""Text from models, tools and queues, made safe to print: no escape sequence gets through raw."""
+"""Makes text from models, tools and queues safe to print: removes escape sequences."""
 
 import re
 
@@ -13,5 +13,5 @@ _SEQUENCE = re.compile(
 
 
 def clean(text: str) -> str:
-    """Take out escape sequences and control characters; tabs and newlines stay (ECMA-48)."""
+    """Remove escape sequences and control characters (ECMA-48); tabs and newlines stay."""
     return _SEQUENCE.sub("", text)

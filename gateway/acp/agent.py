@@ -1,8 +1,8 @@
-"""steersman as an agent of the Agent Client Protocol: what an editor may ask, and who answers it.
+"""steersman as an agent of the Agent Client Protocol: the methods that an editor can call.
 
-Sessions of one connection may lie in different folders; each folder has a host of its own, with that
-folder's configuration. Extensions: `_session/steering` and `_session/goal`, as other agents have
-them, and `_steersman/command` for every slash command with its answer as data.
+Sessions of one connection may have different folders; each folder has its own host, with that folder's
+configuration. Extensions: `_session/steering` and `_session/goal`, as other agents have them, and
+`_steersman/command` for every slash command, with its reply as data.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class EventFeed:
 
 
 class AcpAgent:
-    """One connection. `host_of` makes the host of a folder; `words_of` what people read of events."""
+    """One connection. `host_of` makes the host of a folder; `words_of` makes what writes events."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class AcpAgent:
         self._parents: dict[str, str] = {}
         self._opening = asyncio.Lock()
         self._entering = asyncio.Lock()  # a new session's events come after it is open
-        self._feed = EventFeed(self._tell)
+        self._feed = EventFeed(self._deliver)
         self._tasks = set[asyncio.Task[None]]()
 
     def on_connect(self, conn: Client) -> None:
@@ -108,7 +108,7 @@ class AcpAgent:
         self._client = conn
 
     async def aclose(self) -> None:
-        """Leave every session and let go of everything."""
+        """Leave every session, and close all hosts."""
         for host in self._hosts.values():
             await asyncio.to_thread(host.close)
         await self._feed.aclose()
@@ -116,7 +116,7 @@ class AcpAgent:
     # The protocol ---------------------------------------------------------------------------------
 
     async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
-        """Say what this agent can do."""
+        """Return the capabilities of this agent."""
         sessions = SessionCapabilities(
             list=SessionListCapabilities(),
             resume=SessionResumeCapabilities(),
@@ -143,7 +143,7 @@ class AcpAgent:
     async def new_session(
         self, cwd: str, mcp_servers: list[Any] | None = None, **_: Any
     ) -> NewSessionResponse:
-        """Begin a session; what it has to say comes behind the answer."""
+        """Begin a session; its notices follow the answer."""
         folder = _folder(cwd)
         session, notices = await self._open(folder, lambda host: host.begin(folder))
         if mcp_servers:
@@ -153,21 +153,21 @@ class AcpAgent:
         return NewSessionResponse(session_id=session.id, config_options=options)
 
     async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
-        """Take a session up, and tell all that was said in it."""
-        session = await self._resume(cwd, session_id, tells_again=True)
+        """Resume a session, and send its conversation."""
+        session = await self._resume(cwd, session_id, with_history=True)
         options: Any = await session.options()
         return LoadSessionResponse(config_options=options)
 
     async def resume_session(self, cwd: str, session_id: str, **_: Any) -> ResumeSessionResponse:
-        """Take a session up without telling it again."""
-        session = await self._resume(cwd, session_id, tells_again=False)
+        """Resume a session without sending its conversation."""
+        session = await self._resume(cwd, session_id, with_history=False)
         options: Any = await session.options()
         return ResumeSessionResponse(config_options=options)
 
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
     ) -> ListSessionsResponse:
-        """List what can be loaded, newest activity first."""
+        """List the sessions that can be loaded, newest activity first."""
         host = await self._host(Path(cwd or Path.cwd()))
         rows = await asyncio.to_thread(host.store.sessions)
         rows = [
@@ -198,12 +198,12 @@ class AcpAgent:
         await asyncio.to_thread(session.conversation.finalize)
 
     async def prompt(self, session_id: str, prompt: list[Any], **_: Any) -> PromptResponse:
-        """Say something; answered when it is done."""
+        """Send a message; the answer comes when the message is done."""
         outcome = await self._known(session_id).prompt(prompt_text(prompt))
         return PromptResponse(stop_reason=outcome.stop_reason, usage=_usage(outcome.usage))
 
     async def cancel(self, session_id: str, **_: Any) -> None:
-        """Stop what runs."""
+        """Interrupt the running turn."""
         await self._known(session_id).cancel()
 
     async def set_config_option(
@@ -272,18 +272,18 @@ class AcpAgent:
         first = [] if before else list(host.config.notices)
         return session, [*choice, *first, *host.notices[before:]]
 
-    async def _resume(self, cwd: str, name: str, tells_again: bool) -> EditorSession:
+    async def _resume(self, cwd: str, name: str, with_history: bool) -> EditorSession:
         session = self._sessions.get(name)
         notices: list[str] = []
         if session is None:
-            session, notices = await self._open(_folder(cwd), lambda host: _take_up(host, name))
-        if tells_again:
-            await session.tell_again()
+            session, notices = await self._open(_folder(cwd), lambda host: _resumed(host, name))
+        if with_history:
+            await session.send_history()
         await session.introduce(notices)
         return session
 
     def _later(self, session: EditorSession, notices: list[str]) -> None:
-        """Introduce a session once the editor knows its id: its answer is sent by then."""
+        """Introduce a session after its answer was sent, when the editor knows the session's id."""
 
         async def introduce() -> None:
             await asyncio.sleep(0.05)
@@ -296,19 +296,19 @@ class AcpAgent:
     # Events ---------------------------------------------------------------------------------------
 
     def _hear(self, host: Host, event: Event) -> None:
-        """Hand an event over; the runtime's own thread."""
+        """Queue an event; for the runtime's thread."""
         is_parked = event["type"] == "queue" and host.runtime.is_quiet(event["session"])
         self._feed.put(event, is_parked)
 
-    async def _tell(self, event: Event, is_parked: bool) -> None:
-        """Hand an event to the session it belongs to."""
+    async def _deliver(self, event: Event, is_parked: bool) -> None:
+        """Pass an event to the editor session that it belongs to."""
         async with self._entering:
             session = self._sessions.get(self._root(event))
         if session is not None:
             await session.hear(event, is_parked=is_parked)
 
     def _root(self, event: Event) -> str:
-        """Name the session that an event belongs to: of a subagent, the one at the top."""
+        """Return the session that an event belongs to; for a subagent's event its topmost ancestor."""
         session, parent = event["session"], event.get("parent", "")
         if parent:
             self._parents[session] = parent
@@ -317,8 +317,8 @@ class AcpAgent:
         return session
 
 
-def _take_up(host: Host, name: str) -> Conversation:
-    """Take a session up that is not over. Raises `SteersmanError`."""
+def _resumed(host: Host, name: str) -> Conversation:
+    """Resume a session that is not finalized. Raises `SteersmanError`."""
     rows = host.store.sessions()
     if any(row.session == name and row.state == "finalized" for row in rows):
         raise UsageError(f"session `{name}` is finalized", "begin a new one")
@@ -328,12 +328,12 @@ def _take_up(host: Host, name: str) -> Conversation:
 
 
 async def _refusing(work: Callable[[], T]) -> T:
-    """Do what blocks in a thread; a mistake of the user is an error with the next step."""
+    """Run blocking work in a thread. Raises `RequestError` for a `SteersmanError`, with its hint."""
     try:
         return await asyncio.to_thread(work)
     except SteersmanError as error:
-        said = f"{error.message}; {error.hint}" if error.hint else error.message
-        raise RequestError(-32000, said) from error
+        message = f"{error.message}; {error.hint}" if error.hint else error.message
+        raise RequestError(-32000, message) from error
 
 
 def _folder(cwd: str) -> Path:
@@ -344,13 +344,13 @@ def _folder(cwd: str) -> Path:
 
 
 def _wants_turn(params: dict[str, Any]) -> bool:
-    """Whether a steer without a turn is to be left to the editor."""
+    """Whether the editor itself sends the prompt if no turn runs that a steer could enter."""
     meta = cast("dict[str, dict[str, Any]]", params.get("_meta") or {})
     return meta.get("steering", {}).get("idleBehavior") == "promptRequired"
 
 
 def _usage(used: TurnUsage | None) -> Usage | None:
-    """Say what a turn used; none where there was none."""
+    """Return the usage of a turn; none without a turn."""
     if used is None:
         return None
     return Usage(

@@ -1,4 +1,4 @@
-"""One session as an editor has it: prompts in, updates and questions out."""
+"""One session of an editor: prompts in, updates and questions out."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ from ..events.contract import (
 from ..host import Host
 from .update import NOT_HERE, EditorUpdates, Update, busy_option, commands, goal_update, history
 
-# The prompts that an editor waits for, and what each becomes --------------------------------------
-# A prompt is answered when its message is done: at the end of the turn that it began or entered, at once
-# where it only stopped something, and as cancelled when it was taken out of the queue or is held there.
-
-
 StopReason = Literal["end_turn", "cancelled"]
 ENDS: dict[str, StopReason] = {"completed": "end_turn", "interrupted": "cancelled"}
+OPTIONS = [
+    PermissionOption(option_id="allow", name="Allow", kind="allow_once"),
+    PermissionOption(option_id="always", name="Always allow", kind="allow_always"),
+    PermissionOption(option_id="deny", name="Deny", kind="reject_once"),
+]
 
 
 class PromptOutcome(Value):
-    """How a prompt ended: `fault` says why its turn failed, or why it was not taken in."""
+    """How a prompt ended: `fault` says why its turn failed, or why it was not accepted."""
 
     stop_reason: StopReason
     usage: TurnUsage | None = None
@@ -54,7 +54,7 @@ class PromptOutcome(Value):
 
 
 class _Waiting(Struct, kw_only=True):
-    """One prompt: the queue item that it is, and the turn that took it in."""
+    """One prompt: its queue item, and the turn that it entered as a steer."""
 
     accepted: asyncio.Future[str]
     ended: asyncio.Future[PromptOutcome]
@@ -67,19 +67,23 @@ class _Waiting(Struct, kw_only=True):
 
 
 class Prompts:
-    """One session's open prompts, by the key under which each was said. On one asyncio loop."""
+    """One session's open prompts, by their client ids. Belongs to one asyncio loop.
+
+    A prompt is answered when its message is done: at the end of the turn that it began or entered, at
+    once if it only stopped something, and as cancelled if it was removed from the queue or is held.
+    """
 
     def __init__(self) -> None:
         self._waiting: dict[str, _Waiting] = {}
         self._turn = ""
 
     def expect(self, key: str) -> None:
-        """Await what becomes of a message before it is said."""
+        """Await the outcome of a message that is about to be sent."""
         loop = asyncio.get_running_loop()
         self._waiting[key] = _Waiting(accepted=loop.create_future(), ended=loop.create_future())
 
     async def accepted(self, key: str) -> str:
-        """Return as what a message was taken in: turn, queue, steer …, or rejected."""
+        """Return what a message was accepted as: turn, queue, steer …, or rejected."""
         return await self._waiting[key].accepted
 
     async def ended(self, key: str) -> PromptOutcome:
@@ -90,11 +94,11 @@ class Prompts:
             self.forget(key)
 
     def forget(self, key: str) -> None:
-        """Await it no more."""
+        """Stop awaiting a message."""
         self._waiting.pop(key, None)
 
     def hear(self, event: Event, *, is_parked: bool) -> None:
-        """Take in an event of the session itself; `is_parked`: nothing runs in it."""
+        """Receive an event of the session itself; `is_parked`: nothing runs in the session."""
         match event["type"]:
             case "accepted" | "rejected":
                 self._receipt(event)
@@ -109,7 +113,7 @@ class Prompts:
             case "turn_ended":
                 self._turn_ended(event)
             case "queue":
-                self._look_at(event, is_parked=is_parked)
+                self._queue_changed(event, is_parked=is_parked)
             case "session_suspended" | "session_finalized":
                 for prompt in self._all():
                     prompt.end(PromptOutcome(stop_reason="cancelled"))
@@ -131,9 +135,8 @@ class Prompts:
             return
         prompt.accepted.set_result(event["as"])
         if event["number"] is None or event["as"] == "side_talk":
-            prompt.end(
-                PromptOutcome(stop_reason="end_turn")
-            )  # a stop, or a talk beside: nothing of its own to wait for
+            # an interrupt or a side talk has no turn of its own to wait for
+            prompt.end(PromptOutcome(stop_reason="end_turn"))
         else:
             prompt.item = event["id"]
 
@@ -148,11 +151,11 @@ class Prompts:
             if event["item"] == prompt.item or event["turn"] == prompt.turn:
                 prompt.end(outcome)
 
-    def _look_at(self, event: QueueEvent, *, is_parked: bool) -> None:
-        """Give up what left the queue without a turn, or is held in it with nothing running."""
-        there = {item["id"] for item in event["items"]}
+    def _queue_changed(self, event: QueueEvent, *, is_parked: bool) -> None:
+        """Cancel prompts that left the queue without a turn, or that are held while nothing runs."""
+        queued = {item["id"] for item in event["items"]}
         for prompt in self._all():
-            is_gone = prompt.item and not prompt.turn and prompt.item not in there
+            is_gone = prompt.item and not prompt.turn and prompt.item not in queued
             if is_gone or (prompt.item and is_parked):
                 prompt.end(PromptOutcome(stop_reason="cancelled"))
 
@@ -163,15 +166,8 @@ class Prompts:
         return list(self._waiting.values())
 
 
-OPTIONS = [
-    PermissionOption(option_id="allow", name="Allow", kind="allow_once"),
-    PermissionOption(option_id="always", name="Always allow", kind="allow_always"),
-    PermissionOption(option_id="deny", name="Deny", kind="reject_once"),
-]
-
-
 class EditorSession:
-    """Lives on the connection's asyncio loop; what blocks runs in threads, one call after another."""
+    """Lives on the connection's asyncio loop; blocking calls run in threads, one after another."""
 
     def __init__(
         self,
@@ -185,16 +181,16 @@ class EditorSession:
         self.id = conversation.session
         self.conversation = conversation
         self._host, self._client = host, client
-        self._telling = EditorUpdates(self.id, folder, words, self._output)
+        self._updates = EditorUpdates(self.id, folder, words, self._output)
         self._prompts = Prompts()
         self._in_order = asyncio.Lock()
         self._asking = dict[str, asyncio.Task[None]]()
         self._is_introduced = asyncio.Event()
 
-    # What the editor says -------------------------------------------------------------------------
+    # Requests of the editor -----------------------------------------------------------------------
 
     async def prompt(self, text: str) -> PromptOutcome:
-        """Say something and wait until it is done. Raises `RequestError`."""
+        """Send a message, and wait until it is done. Raises `RequestError`."""
         key = await self._say(text)
         if not key:
             return PromptOutcome(stop_reason="end_turn")
@@ -204,9 +200,9 @@ class EditorSession:
         return outcome
 
     async def steer(self, text: str, must_run: bool) -> str:
-        """Say something to the running turn; return the outcome in the extension's words.
+        """Send a steer to the running turn; return the outcome as the extension names it.
 
-        `must_run`: with no turn running nothing is said.
+        `must_run`: without a running turn nothing is sent.
         """
         if must_run and (await asyncio.to_thread(self.conversation.record)).running is None:
             return "promptRequired"
@@ -216,12 +212,12 @@ class EditorSession:
         return {"rejected": "failed", "turn": "startedNewTurn"}.get(said_as, "injected")
 
     async def cancel(self, turn: str = "") -> None:
-        """Stop what runs."""
+        """Interrupt the running turn."""
         async with self._in_order:
             await asyncio.to_thread(self.conversation.interrupt, turn)
 
     async def command(self, line: str) -> Reply:
-        """Carry out a slash command that was typed, with an answer as data."""
+        """Run a slash command that was typed."""
         name, _, argument = line.strip().removeprefix("/").partition(" ")
         found = NAMES.get(name.lower())
         if found is None or found.name in NOT_HERE or found.says:
@@ -232,19 +228,19 @@ class EditorSession:
             return Reply(ok=False, text=mistake.message)
 
     async def run(self, call: CommandCall) -> Reply:
-        """Carry out a command, with an answer as data."""
+        """Run a command."""
         async with self._in_order:
             return await asyncio.to_thread(call.run, self.conversation)
 
     async def _say(self, text: str, explicit: str = "auto") -> str:
-        """Say something and return its key; empty when it was a command, which is answered."""
+        """Send a message, and return its client id; empty for a command, which has its reply."""
         key = f"acp-{uuid4().hex}"
         self._prompts.expect(key)
         async with self._in_order:
             found = await asyncio.to_thread(self.conversation.classify, text)
             name = found.command if explicit == "auto" else ""
             if name in NOT_HERE:
-                await self.send(self._telling.note(f"/{name}: your editor has its own way for it."))
+                await self.send(self._updates.note(f"/{name}: your editor has its own way for it."))
                 reply: Reply | None = Reply(ok=False)
             else:
                 reply = await asyncio.to_thread(self.conversation.say, text, explicit, key)
@@ -253,19 +249,19 @@ class EditorSession:
             return ""
         return key
 
-    # What the editor receives ---------------------------------------------------------------------
+    # Updates for the editor -----------------------------------------------------------------------
 
     async def hear(self, event: Event, *, is_parked: bool) -> None:
-        """Tell an event of this session, or of one beneath it; behind the introduction.
+        """Send an event of this session or of a descendant, after the introduction.
 
         `is_parked`: nothing runs in the session of a `queue` event.
         """
         await self._is_introduced.wait()
-        await self.send(await asyncio.to_thread(self._telling.updates, event))
+        await self.send(await asyncio.to_thread(self._updates.updates, event))
         if event["type"] == "question":
             self._asking[event["id"]] = asyncio.create_task(self._ask(event))
         if event["type"] == "answered" and (asking := self._asking.pop(event["id"], None)):
-            asking.cancel()  # what the editor still says of it means nothing
+            asking.cancel()  # the question is answered: the editor's answer would be too late
         if event["session"] != self.id:
             return
         if event["type"] == "goal":
@@ -275,20 +271,20 @@ class EditorSession:
         self._prompts.hear(event, is_parked=is_parked)
 
     async def send(self, updates: list[Update]) -> None:
-        """Send updates, in order; an editor that is gone gets none."""
+        """Send updates, in order; none if the editor has disconnected."""
         with contextlib.suppress(ConnectionError):
             for update in updates:
                 await self._client.session_update(self.id, update)
 
     async def introduce(self, notices: list[str]) -> None:
-        """Say which commands there are, and what a person has to know."""
+        """Send the list of commands, and the notices for the user."""
         await self.send([commands()])
         for notice in notices:
-            await self.send(self._telling.note(notice))
+            await self.send(self._updates.note(notice))
         self._is_introduced.set()
 
-    async def tell_again(self) -> None:
-        """Tell the whole conversation so far."""
+    async def send_history(self) -> None:
+        """Send the whole conversation so far."""
         found = await asyncio.to_thread(self.conversation.describe)
         await self.send(history(found.messages, found.folder))
 
@@ -304,18 +300,18 @@ class EditorSession:
     # Questions ------------------------------------------------------------------------------------
 
     async def _ask(self, event: QuestionEvent) -> None:
-        """Let the editor answer; cancelled when another client has answered, or the turn has ended."""
+        """Ask the editor; cancelled when another client has answered, or the turn has ended."""
         try:
-            said = await self._client.request_permission(
-                self.id, self._telling.question(event), OPTIONS
+            response = await self._client.request_permission(
+                self.id, self._updates.question(event), OPTIONS
             )
         except ConnectionError:
-            return  # the editor is gone: the session is about to be left
+            return  # the editor has disconnected: the session is about to be left
         except RequestError as error:
             await self._answer(event, "deny", f"the editor could not ask: {error}")
             return
-        if isinstance(said.outcome, AllowedOutcome):
-            await self._answer(event, said.outcome.option_id, "")
+        if isinstance(response.outcome, AllowedOutcome):
+            await self._answer(event, response.outcome.option_id, "")
         else:
             await self.cancel()
 
@@ -324,7 +320,7 @@ class EditorSession:
         await asyncio.to_thread(self.conversation.answer, event["id"], known, reason)
 
     def _output(self, session: str, call: str) -> str:
-        """Return what a call gave, as the model reads it."""
+        """Return the output of a tool call, as the model reads it."""
         try:
             messages = self._host.runtime.describe(session).messages
         except UnknownSession:

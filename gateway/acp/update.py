@@ -1,7 +1,7 @@
-"""What happens in a session, as the updates that an editor is sent.
+"""Translates between an editor and a session: prompts to texts, events to updates.
 
-`EditorUpdates` translates the events of one session and of all beneath it. What an editor has no form for
-(acknowledgements, notices) becomes a quoted line in a message of its own.
+`EditorUpdates` translates the events of one session and of its descendants. Events for which the
+protocol has no update (acknowledgements, notices) become quoted lines in a separate message.
 """
 
 from __future__ import annotations
@@ -49,9 +49,6 @@ from ..events.contract import (
     ToolStartedEvent,
 )
 
-# What an editor's prompt says, as the text that an agent reads ------------------------------------
-
-
 Block = (
     TextContentBlock
     | ImageContentBlock
@@ -59,31 +56,41 @@ Block = (
     | ResourceContentBlock
     | EmbeddedResourceContentBlock
 )
+Update = helpers.SessionUpdate | ConfigOptionUpdate
+NOT_HERE = ("new", "exit", "answer")
+"""Commands for which editors have means of their own."""
+LONGEST = 20_000
+"""Characters of a tool's output that an editor receives."""
+OUR_MODES = {
+    "interrupt": "Stop, and do that instead",
+    "steer": "Work it in at the next step",
+    "queue": "Wait for the end of the turn",
+}
 
 
 def prompt_text(blocks: Iterable[Block]) -> str:
-    """Write the blocks of a prompt as one text, in order; what is embedded stands behind it."""
-    said: list[str] = []
+    """Write the blocks of a prompt as one text, in order, followed by the embedded files."""
+    parts: list[str] = []
     embedded: list[str] = []
     for block in blocks:
         match block:
             case TextContentBlock():
-                said.append(block.text)
+                parts.append(block.text)
             case ResourceContentBlock():
-                said.append(f"`{_place(block.uri)}`")
+                parts.append(f"`{_place(block.uri)}`")
             case EmbeddedResourceContentBlock():
                 place = _place(block.resource.uri)
-                said.append(f"`{place}`")
+                parts.append(f"`{place}`")
                 embedded.append(_embedded(place, block))
             case ImageContentBlock() | AudioContentBlock():
-                said.append(f"[{block.type} left out: this agent reads text]")
-    return "\n\n".join(["".join(said), *embedded]).strip()
+                parts.append(f"[{block.type} left out: this agent reads text]")
+    return "\n\n".join(["".join(parts), *embedded]).strip()
 
 
 def _embedded(place: str, block: EmbeddedResourceContentBlock) -> str:
-    held = block.resource
-    if isinstance(held, TextResourceContents):
-        return f"`{place}` holds:\n```\n{held.text}\n```"
+    resource = block.resource
+    if isinstance(resource, TextResourceContents):
+        return f"`{place}` holds:\n```\n{resource.text}\n```"
     return f"[`{place}` is no text, and is left out]"
 
 
@@ -93,22 +100,10 @@ def _place(uri: str) -> str:
     return unquote(parts.path) if parts.scheme == "file" else uri
 
 
-Update = helpers.SessionUpdate | ConfigOptionUpdate
-NOT_HERE = ("new", "exit", "answer")
-"""Commands that an editor has ways of its own for."""
-LONGEST = 20_000
-"""Characters of a tool's output that an editor is sent."""
-OUR_MODES = {
-    "interrupt": "Stop, and do that instead",
-    "steer": "Work it in at the next step",
-    "queue": "Wait for the end of the turn",
-}
-
-
 class EditorUpdates:
-    """Tells one session to an editor. `words` says what people read of an event, mostly nothing.
+    """Translates the events of one session. `words` writes an event's text for people, often empty.
 
-    `output` returns what a call gave, by the session's id and the call's.
+    `output` returns the output of a tool call, by the session's id and the call's.
     """
 
     def __init__(
@@ -125,15 +120,15 @@ class EditorUpdates:
         self._part = ""
 
     def updates(self, event: Event) -> list[Update]:
-        """Return what to send of an event, in order."""
+        """Return the updates of an event, in order."""
         is_own = event["session"] == self._session
         match event["type"]:
             case "text" if is_own:
                 self._part = self._part or f"m{next(self._parts)}"
                 return [_chunk(event["delta"], self._part)]
             case "output":
-                said = acp.tool_content(acp.text_block(event["text"]))
-                return [acp.update_tool_call(self._name(event), content=[said])]
+                content = acp.tool_content(acp.text_block(event["text"]))
+                return [acp.update_tool_call(self._name(event), content=[content])]
             case "question" | "tool_started" | "tool_ended":
                 self._part = ""
                 return [self._tool(event)]
@@ -146,7 +141,7 @@ class EditorUpdates:
                 return self.note(self._words(event)) if is_own else []
 
     def note(self, text: str) -> list[Update]:
-        """Say something that the agent did not say."""
+        """Return a message with a text that is not the agent's, as quoted lines."""
         if not text:
             return []
         self._part = ""
@@ -154,7 +149,7 @@ class EditorUpdates:
         return [_chunk(f"\n\n{quoted}\n\n", f"m{next(self._parts)}")]
 
     def question(self, event: QuestionEvent) -> ToolCallUpdate:
-        """Return the call that a question is about."""
+        """Return the tool call of a question."""
         about = self._about(event)
         return ToolCallUpdate(**about, status="pending")
 
@@ -174,14 +169,14 @@ class EditorUpdates:
 
     def _about(self, event: QuestionEvent | ToolStartedEvent) -> dict[str, Any]:
         is_own = event["session"] == self._session
-        may_look = event["type"] == "question"  # what is asked about has changed nothing yet
+        may_look = event["type"] == "question"  # the call has not changed the file yet
         about = tool_call(
             self._name(event), event["tool"], event["arguments"], self._folder, may_look
         )
         return about if is_own else {**about, "title": f"subagent: {about['title']}"}
 
     def _name(self, event: QuestionEvent | ToolStartedEvent | OutputEvent | ToolEndedEvent) -> str:
-        """Name a call, apart from those of the subagents."""
+        """Return the id of a call, which is unique also among the calls of subagents."""
         if event["type"] == "question":
             call = event["id"].rpartition("-")[2]
         else:
@@ -192,9 +187,9 @@ class EditorUpdates:
 def tool_call(
     name: str, tool: str, arguments: Mapping[str, Any], folder: Path, may_look: bool = False
 ) -> dict[str, Any]:
-    """Describe a call: its title, kind, places and what it changes.
+    """Describe a tool call: its title, kind, locations and changes.
 
-    `may_look`: what it overwrites may be read, to show the difference.
+    `may_look`: the file that the call overwrites may be read, to show the difference.
     """
     path = arguments.get("path")
     where = folder / path if isinstance(path, str) else None
@@ -250,7 +245,7 @@ def _plan(event: ProgressEvent) -> Update:
 
 
 def goal_update(event: GoalEvent | GoalStatusEvent) -> SessionInfoUpdate:
-    """Publish a goal as `_meta.goal` of the session; none when it was cleared."""
+    """Return a goal as `_meta.goal` of the session; none if the goal was cleared."""
     statuses = {"achieved": "complete", "waiting": "active", "impossible": "blocked"}
     state = event["state"]
     about = {
@@ -266,16 +261,16 @@ def goal_update(event: GoalEvent | GoalStatusEvent) -> SessionInfoUpdate:
 
 
 def history(conversation: Iterable[ChatMessage], folder: Path) -> list[Update]:
-    """Tell a conversation again, from its start."""
-    told: list[Update] = []
+    """Return the updates that show a conversation from its start."""
+    updates: list[Update] = []
     for number, message in enumerate(conversation, 1):
         match message.role:
             case "user":
-                told.append(acp.update_user_message_text(message.text))
+                updates.append(acp.update_user_message_text(message.text))
             case "assistant":
                 if message.text:
-                    told.append(_chunk(message.text, f"h{number}"))
-                told += [
+                    updates.append(_chunk(message.text, f"h{number}"))
+                updates += [
                     acp.start_tool_call(
                         **tool_call(call.call, call.tool, call.arguments, folder), status="pending"
                     )
@@ -283,8 +278,10 @@ def history(conversation: Iterable[ChatMessage], folder: Path) -> list[Update]:
                 ]
             case "tool":
                 content = [acp.tool_content(acp.text_block(_cut(message.text)))]
-                told.append(acp.update_tool_call(message.call, status="completed", content=content))
-    return told
+                updates.append(
+                    acp.update_tool_call(message.call, status="completed", content=content)
+                )
+    return updates
 
 
 def commands() -> Update:
@@ -301,7 +298,7 @@ def _input(usage: str) -> AvailableCommandInput | None:
 
 
 def busy_option(mode: str) -> SessionConfigOptionSelect:
-    """Offer the busy modes as a setting of the session."""
+    """Return the busy modes as a setting of the session."""
     options = [
         SessionConfigSelectOption(value=name, name=name.capitalize(), description=doc)
         for name, doc in OUR_MODES.items()

@@ -1,4 +1,4 @@
-"""JSON-RPC messages as lines: what comes is fed in, what goes is handed to a writer."""
+"""The line transport of the editor protocol: JSON-RPC messages, one a line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LineTransport:
         self._is_settled = asyncio.Event()
 
     def feed(self, line: str | None) -> None:
-        """Take a line that came; none at the end."""
+        """Add a line that was read; none at the end of the input."""
         self._lines.put_nowait(line)
 
     async def send(self, message: dict[str, Any]) -> None:
@@ -33,7 +33,7 @@ class LineTransport:
         self._look()
 
     async def settle(self, seconds: float) -> None:
-        """Wait until every request is answered, or so many seconds."""
+        """Wait until every request is answered, at most so many seconds."""
         self._look()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -46,7 +46,7 @@ class LineTransport:
             self._is_settled.set()
 
     async def receive(self) -> dict[str, Any] | None:
-        """Return the next message, none at the end; what is none is answered with an error."""
+        """Return the next message, none at the end; other lines are answered with an error."""
         while (line := await self._lines.get()) is not None:
             if not line.strip():
                 continue
@@ -64,5 +64,5 @@ class LineTransport:
         return None
 
     async def close(self) -> None:
-        """Take no more."""
+        """End the input."""
         self.feed(None)

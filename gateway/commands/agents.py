@@ -1,4 +1,4 @@
-"""`/agents`: the subagents as a tree, and the end of one."""
+"""`/agents`: shows the subagents as a tree, and ends a subagent."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ...machines.delegation_messages import EndChild
 from ...machines.errors import UnknownSession
 from ...machines.lifecycles import AT_WORK, meant
 from ..client import SessionClient
+from ..formats import one_line
 from ..redaction import Redactor
 from .command import Argument, Reply, command
 
@@ -45,27 +46,27 @@ def list_agents(client: SessionClient) -> Reply:
 
 @command("agents stop", "agents", "Stop a subagent and everything it started.")
 def stop_agent(client: SessionClient, name: Name) -> Reply:
-    """End one at once."""
+    """End a subagent at once."""
     return _end(client, name.removeprefix("@"), is_gentle=False)
 
 
 @command("agents wrap-up", "agents", "Let a subagent sum up what it has, and end.")
 def wrap_up_agent(client: SessionClient, name: Name) -> Reply:
-    """End one after it has summed up."""
+    """End a subagent after it has summed up."""
     return _end(client, name.removeprefix("@"), is_gentle=True)
 
 
 def _end(client: SessionClient, name: str, *, is_gentle: bool) -> Reply:
-    there = agents_of(_live_state(client), client.session)
-    working = [agent for agent in there if agent["state"] in AT_WORK]
+    found = agents_of(_live_state(client), client.session)
+    working = [agent for agent in found if agent["state"] in AT_WORK]
     wanted = meant([agent["name"] for agent in working], name)
     paths = [agent["path"] for agent in working if agent["name"] in wanted]
     if len(paths) > 1:
         return Reply(
             ok=False, data={}, text=f"Several are called `{name}`. Which one: {', '.join(paths)}?"
         )
-    which = paths[0] if paths else name
-    answer = client.ask(EndChild(child=which, is_gentle=is_gentle, user=client.user))
+    child = paths[0] if paths else name
+    answer = client.ask(EndChild(child=child, is_gentle=is_gentle, user=client.user))
     if not answer.get("ok"):
         return Reply(ok=False, data=answer, text=f"{answer.get('reason', 'Refused')}.")
     if is_gentle:
@@ -80,9 +81,9 @@ def _end(client: SessionClient, name: str, *, is_gentle: bool) -> Reply:
 
 
 def agents_of(state: State, session: str) -> list[dict[str, Any]]:
-    """List a session's children and theirs, parents first, as machine interfaces get them.
+    """List a session's descendants, parents first, as programs see them.
 
-    `state` gives a session's state as plain data, by its id; empty where it was never opened.
+    `state` returns a session's state as plain data, by its id; empty if it was never opened.
     """
     redactor = Redactor(os.environ)
     found = list(_below(state, session, ()))
@@ -102,7 +103,7 @@ def _below(state: State, session: str, above: tuple[str, ...]) -> Iterator[dict[
 
 
 def stored_state(store: Store) -> State:
-    """Look in the store; a session that no process has open is shown as its next owner will find it."""
+    """Read states from the store; an unowned session's state is as its next owner will find it."""
 
     def look(session: str) -> dict[str, Any]:
         try:
@@ -118,7 +119,7 @@ def stored_state(store: Store) -> State:
 
 
 def _live_state(client: SessionClient) -> State:
-    """Ask a session that is open here; of one that is not, the store tells."""
+    """Ask the sessions that are open in this process; read the others from the store."""
     look = stored_state(client.store)
 
     def ask(session: str) -> dict[str, Any]:
@@ -148,15 +149,14 @@ def _view(child: dict[str, Any], own: dict[str, Any], now: float) -> dict[str, A
 
 
 def draw_agents(agents: list[dict[str, Any]]) -> str:
-    """Draw them for people: one line each, beneath the agent that started it."""
+    """Write the subagents for people: one line each, below the agent that started it."""
     if not agents:
         return "No subagents."
     return "\n".join(_line(agent) for agent in agents)
 
 
 def _line(agent: dict[str, Any]) -> str:
-    task = " ".join(agent["task"].split())
-    task = task if len(task) <= SHOWN else f"{task[: SHOWN - 3]}..."
+    task = one_line(agent["task"], SHOWN, "...")
     kind = {"background_child": ", background", "side_talk": ", side talk"}.get(
         agent["relation"], ""
     )

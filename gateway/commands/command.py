@@ -1,15 +1,15 @@
-"""What a slash command is: a function that is declared once.
+"""Slash commands: each is a function that is declared once.
 
-Everything else is made from the declaration: the reading of what a person types, completion, `/help`,
-`docs/commands.md`, the commands that an editor lists, and the calls that come as data from the control
-socket, `chat --json` and HTTP. Keys and programs do not write `/queue edit 2 TEXT`, to be read again:
-they send `queue_edit(2, "TEXT")`, a `CommandCall`, which the type checker has checked.
+Everything else is made from the declaration: the parser of the typed line, completion, `/help`,
+`docs/commands.md`, the list of commands for an editor, and the calls that come as data from the control
+socket, `chat --json` and HTTP. Keys and programs do not send the text `/queue edit 2 TEXT`, but
+`queue_edit(2, "TEXT")`, a `CommandCall`, which the type checker has checked.
 
 To add a command
 ----------------
-1. Write a function in a module of this folder, or in a new module: all of them are read. Its first
-   parameter is the session's client, the others are what a person types, and their types say how it
-   is read (see `Argument`). It answers with a `Reply`: data for programs, text for people.
+1. Write a function in a module of this folder, or in a new module: all of them are imported. Its first
+   parameter is the session's client, the others are the typed arguments, and their types say how they
+   are read (see `Argument`). It returns a `Reply`: data for programs, text for people.
 
        @command("ping", "session", "Say that the session is there.")
        def ping(client: SessionClient, name: Text = "") -> Reply:
@@ -19,8 +19,8 @@ To add a command
    `@command("queue edit", …)` declares a verb of `/queue`.
 2. A setting of the command is a key with its default and a comment in `[commands]` of `config.toml`. Its
    type is that of its default, so nothing else declares it.
-3. Write a test that runs the command: `tests/house/test_commands.py` fails for one that no test types.
-4. Run `make docs`: `make check` fails until `docs/commands.md` and `docs/configuration.md` say so.
+3. Write a test that runs the command: `tests/house/test_commands.py` fails for a command without one.
+4. Run `make docs`: `make check` fails until `docs/commands.md` and `docs/configuration.md` have it.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ GROUPS: dict[Group, str] = {
 
 
 class Reply(Value):
-    """The one answer of a command: `data` for programs, `text` for people.
+    """The reply of a command: `data` for programs, `text` for people.
 
-    `leaves`: the interface in which it was typed should end.
+    `leaves`: the interface in which the command was typed ends.
     """
 
     ok: bool
@@ -68,10 +68,10 @@ class Reply(Value):
 class Argument(Value, kw_only=False):
     """How a parameter is typed and shown; `Annotated[int, Argument("N")]`.
 
-    A positional parameter is one word, quotes taken off: a `str`, an `int`, or one of a `Literal`; with
-    `is_rest` it is all that follows, as it was typed. A keyword-only one is an option: a `bool` is a
-    flag, a tuple may be repeated. `of` says what completes it: a message of the `queue`, a `question`, a
-    `subagent`.
+    A positional parameter is one word, without its quotes: a `str`, an `int`, or a value of a `Literal`;
+    with `is_rest` it is the rest of the line, as it was typed. A keyword-only parameter is an option: a
+    `bool` is a flag, a tuple may be repeated. `of` is the kind of names that complete it: those of the
+    `queue`, a `question`, a `subagent`.
     """
 
     shown: str
@@ -84,7 +84,7 @@ Number = Annotated[int, Argument("N", of="queue")]
 
 
 class Parameter(Value):
-    """One parameter of a command; `type` is that of one value, and `choices` are all that it may be."""
+    """One parameter of a command; `type` is that of one value, `choices` are the allowed values."""
 
     name: str
     type: type[Any]
@@ -98,21 +98,21 @@ class Parameter(Value):
 
     @property
     def is_needed(self) -> bool:
-        """Whether it must be given."""
+        """Whether the parameter must be given."""
         return self.default is inspect.Parameter.empty
 
     @property
     def option(self) -> str:
-        """How the option is called: `--turns`."""
+        """The name of the option: `--turns`."""
         return self.shown.partition(" ")[0]
 
     @property
     def usage(self) -> str:
-        """How it is shown: `N`, `[--all]`."""
+        """The parameter in a usage line: `N`, `[--all]`."""
         return self.shown if self.is_needed else f"[{self.shown}]"
 
     def read(self, word: str) -> Any:
-        """Read one value. Raises `ValueError` that says what is wrong."""
+        """Read one value from a typed word. Raises `ValueError`."""
         if self.choices:
             if word.lower() not in self.choices:
                 raise ValueError(f"`{word}` is not one of {', '.join(self.choices)}")
@@ -125,14 +125,14 @@ class Parameter(Value):
             raise ValueError(f"`{word}` is not a number") from None
 
     def check(self, value: Any) -> Any:
-        """Take a value that came as data; null stands for what is left out. Raises `ValueError`."""
+        """Return a value that came as data; null means the default. Raises `ValueError`."""
         if value is None and not self.is_needed:
             return self.default
         if self.is_repeated and isinstance(value, list):
-            return tuple(self._one(item) for item in value)  # pyright: ignore[reportUnknownVariableType]
-        return self._one(value)
+            return tuple(self._checked(item) for item in value)  # pyright: ignore[reportUnknownVariableType]
+        return self._checked(value)
 
-    def _one(self, value: Any) -> Any:
+    def _checked(self, value: Any) -> Any:
         kinds = (int, float) if self.type is float else self.type
         is_bool = isinstance(value, bool) and self.type is not bool
         if not isinstance(value, kinds) or is_bool or (self.choices and value not in self.choices):
@@ -141,21 +141,21 @@ class Parameter(Value):
 
 
 class CommandCall(Value):
-    """A command with its arguments: what is sent instead of a line to be read again."""
+    """A command with its arguments, in place of a line to parse."""
 
     command: Command[...]
     arguments: Mapping[str, Any]
 
     def run(self, client: SessionClient) -> Reply:
-        """Carry it out."""
+        """Run the command."""
         return self.command.function(client, **self.arguments)
 
 
 class Command(Generic[P]):
-    """One slash command; calling it with its arguments gives a `CommandCall`.
+    """One slash command; calling it with its arguments returns a `CommandCall`.
 
-    `is_urgent`: it does not wait for what was said before it. `says`: with a text it is no command but a
-    message, sent as that. `verbs` are the commands whose names begin with this one's.
+    `is_urgent`: the command does not wait for earlier messages. `says`: with a text it is not a command
+    but a message, which is sent as that. `verbs` are the commands whose names begin with this one's.
     """
 
     def __init__(
@@ -182,13 +182,13 @@ class Command(Generic[P]):
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """What it takes, read off the function."""
+        """The parameters of the command, from the function's signature."""
         found = list(inspect.signature(self.function, eval_str=True).parameters.values())
         return tuple(_parameter(parameter) for parameter in found[1:])
 
     @property
     def usage(self) -> str:
-        """What follows its name; of a command with verbs all that may follow."""
+        """The arguments after the command's name, with those of its verbs."""
         if not self.verbs:
             return self.own_usage
         verbs = [f"{name} {verb.usage}".strip() for name, verb in self.verbs.items()]
@@ -196,7 +196,7 @@ class Command(Generic[P]):
 
     @property
     def own_usage(self) -> str:
-        """What follows its name where that is no verb."""
+        """The arguments after the command's name without a verb."""
         options = [parameter.usage for parameter in self.parameters if parameter.is_option]
         others = [parameter.usage for parameter in self.parameters if not parameter.is_option]
         return " ".join([*options, *others] if self._takes_rest else [*others, *options])
@@ -206,7 +206,7 @@ class Command(Generic[P]):
         return any(parameter.is_rest for parameter in self.parameters)
 
     def parse(self, text: str) -> CommandCall:
-        """Read what follows the name. Raises `UsageError`, whose message is a whole answer."""
+        """Read the text after the name. Raises `UsageError`, whose message is a complete reply."""
         first, _, rest = text.strip().partition(" ")
         verb = self.verbs.get(first.lower())
         if verb is not None and (verb.parameters or not rest.strip() or not self._takes_rest):
@@ -219,7 +219,7 @@ class Command(Generic[P]):
             raise UsageError(f"{error}: /{self.name} {self.own_usage}.") from None
 
     def call(self, arguments: Mapping[str, Any]) -> CommandCall:
-        """Take arguments that came as data. Raises `ValueError`."""
+        """Return the call with arguments that came as data. Raises `ValueError`."""
         known = {parameter.name: parameter for parameter in self.parameters}
         if unknown := arguments.keys() - known.keys():
             raise ValueError(f"`{self.name}` has no argument `{min(unknown)}`")
@@ -232,7 +232,7 @@ class Command(Generic[P]):
 
 
 class _Reading:
-    """Reads one line by some parameters: options stand before a text, else anywhere."""
+    """Reads one line by some parameters: options come before a text, else anywhere."""
 
     def __init__(self, parameters: tuple[Parameter, ...]) -> None:
         self._options = {
@@ -248,7 +248,7 @@ class _Reading:
         while rest:
             if has_options and rest.startswith("--"):
                 word, after = _word(rest)
-                has_options = word != "--"  # what follows is text, whatever it looks like
+                has_options = word != "--"  # the rest is text, also if it looks like an option
                 rest = self._option(word, after) if has_options else after
             elif not others:
                 break
@@ -294,7 +294,7 @@ class _Reading:
 
 
 def _word(text: str) -> tuple[str, str]:
-    """Take the first word off a text, quotes and backslashes read as in a shell."""
+    """Split the first word off a text, with quotes and backslashes as in a shell."""
     stream = StringIO(text)
     words = shlex.shlex(stream, posix=True)
     words.whitespace_split, words.commenters = True, ""
@@ -327,7 +327,7 @@ def _parameter(found: inspect.Parameter) -> Parameter:
 
 
 DECLARED: dict[str, Command[...]] = {}
-"""Every command by its whole name, in the order of declaration; `registry.py` reads all modules."""
+"""Every command by its full name, in the order of declaration; `registry.py` imports all modules."""
 
 
 def command(

@@ -1,9 +1,11 @@
-"""`/goal`: set what a session works for, see how far it is, pause it, let it go on, drop it."""
+"""`/goal`: sets, shows, pauses, resumes and clears the goals of a session."""
 
 from __future__ import annotations
 
 import shlex
 from typing import Annotated, Any
+
+from msgspec.structs import replace
 
 from ...journal.record import SessionRecord
 from ...machines.goal_messages import ChangeGoal, SetGoal
@@ -37,33 +39,34 @@ def goal(
     tokens: Tokens = None,
     minutes: Minutes = None,
 ) -> Reply:
-    """Set a goal; without anything show how far it is."""
+    """Set a goal; without arguments show the current one."""
     if not text and not (gates or turns or tokens or minutes):
         return _status(client)
-    return _set(client, text, gates, turns, tokens, minutes, is_next=False)
+    order = SetGoal(text=text, max_turns=turns, max_tokens=tokens, max_minutes=minutes)
+    return _set(client, order, gates)
 
 
 @command("goal status", "goal", "Show how far the goal is.")
 def goal_status(client: SessionClient) -> Reply:
-    """Show how far the goal is."""
+    """Show the current goal."""
     return _status(client)
 
 
 @command("goal pause", "goal", "Begin no further turn for the goal; a running one ends.")
 def pause_goal(client: SessionClient) -> Reply:
-    """Begin no further turn."""
+    """Pause the goal: no further turn begins."""
     return _change(client, ChangeGoal(op="pause"), LETS_END)
 
 
 @command("goal resume", "goal", "Go on with the goal, with as many turns again.")
 def resume_goal(client: SessionClient) -> Reply:
-    """Go on."""
+    """Resume the goal."""
     return _change(client, ChangeGoal(op="resume"), "Goal resumed")
 
 
 @command("goal clear", "goal", "Drop the goal.")
 def clear_goal(client: SessionClient) -> Reply:
-    """Drop the goal."""
+    """Clear the goal."""
     return _change(client, ChangeGoal(op="clear"), "Goal cleared.")
 
 
@@ -77,8 +80,11 @@ def next_goal(
     tokens: Tokens = None,
     minutes: Minutes = None,
 ) -> Reply:
-    """Line a goal up."""
-    return _set(client, text, gates, turns, tokens, minutes, is_next=True)
+    """Add a goal after the current ones."""
+    order = SetGoal(
+        text=text, max_turns=turns, max_tokens=tokens, max_minutes=minutes, is_next=True
+    )
+    return _set(client, order, gates)
 
 
 def _status(client: SessionClient) -> Reply:
@@ -92,7 +98,7 @@ def _view(client: SessionClient) -> dict[str, Any]:
 
 
 def goal_data(record: SessionRecord) -> dict[str, Any]:
-    """Return a session's goals as people and programs are shown them, with what they wait for."""
+    """Return a session's goals as people and programs see them, and whether they wait for the queue."""
     is_stuck = record.goals.is_pursued and record.state == "idle" and bool(record.queue.waiting())
     return {**goals_view(record.goals), "waits_for": "queue" if is_stuck else None}
 
@@ -110,34 +116,16 @@ def _change(client: SessionClient, order: ChangeGoal, said: str) -> Reply:
     return Reply(ok=True, data=data, text=said)
 
 
-def _set(
-    client: SessionClient,
-    text: str,
-    gates: tuple[str, ...],
-    turns: int | None,
-    tokens: int | None,
-    minutes: float | None,
-    *,
-    is_next: bool,
-) -> Reply:
+def _set(client: SessionClient, order: SetGoal, gates: tuple[str, ...]) -> Reply:
     try:
         commands = tuple(tuple(shlex.split(gate)) for gate in gates)
     except ValueError as error:
         return _senseless(str(error))
     if not all(commands):
         return _senseless("a gate is a command")
-    if not text:
+    if not order.text:
         return _senseless("a goal needs a text: /goal TEXT")
-    order = SetGoal(
-        text=text,
-        gates=commands or None,
-        max_turns=turns,
-        max_tokens=tokens,
-        max_minutes=minutes,
-        is_next=is_next,
-        user=client.user,
-    )
-    answer = client.ask(order)
+    answer = client.ask(replace(order, gates=commands or None, user=client.user))
     if not answer.get("ok"):
         return _refused(answer, " Or line it up: /goal next TEXT.")
     data = {**_view(client), **answer}
@@ -172,7 +160,7 @@ def _refused(answer: dict[str, Any], hint: str = "") -> Reply:
 
 
 def draw_goal(data: dict[str, Any]) -> str:
-    """Draw it for people: state, turns used and left, the last verdict, and what is in line."""
+    """Write the goals for people: state, turns used and left, the last verdict, the next goals."""
     if data["state"] is None:
         lines = ["No goal. /goal TEXT sets one."]
     else:

@@ -1,4 +1,4 @@
-"""`/model`: which model answers in this session, and the change to another one."""
+"""`/model`: shows and changes the model of a session."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .command import Argument, Reply, command
     "Show the model and why it was chosen, or change it from the next call on.",
 )
 def model(client: SessionClient, name: Annotated[str, Argument("NAME")] = "") -> Reply:
-    """Say which model answers, or change it; it stays so for this session."""
+    """Show the model, or change it for the rest of the session."""
     record = client.record()
     if record.run is not None or AGENT_TOOL in record.tools:
         return Reply(ok=False, text="This session belongs to an external agent with its own model.")

@@ -1,4 +1,4 @@
-"""`/permissions`: the rules in force, a dry run of a call, and what is allowed for this session."""
+"""`/permissions`: shows the rules in force, explains a call, and changes the session's allowances."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def list_permissions(client: SessionClient) -> Reply:
 
 @command("permissions explain", "settings", "Say what would happen to a call, and by which rule.")
 def explain_permission(client: SessionClient, tool: Tool, text: Text = "") -> Reply:
-    """Dry-run a call."""
+    """Explain the decision on a call."""
     found = client.describe()
     data, said = explained(found.permissions, found.allowed, tool, text, found.folder)
     return Reply(ok=True, data=_shown(data), text=said)
@@ -47,7 +47,7 @@ def explain_permission(client: SessionClient, tool: Tool, text: Text = "") -> Re
 def allow(
     client: SessionClient, tool: Tool, pattern: Annotated[str, Argument("PATTERN", is_rest=True)]
 ) -> Reply:
-    """Allow something for the rest of the session."""
+    """Allow calls for the rest of the session."""
     match = _unquoted(pattern)
     answer = client.ask(Allow(tool=tool, pattern=match))
     said = f"Runs without asking in this session: {tool} {shlex.quote(match)}."
@@ -56,7 +56,7 @@ def allow(
 
 @command("permissions forget", "settings", "Ask again about what was allowed.")
 def forget(client: SessionClient, number: Annotated[int, Argument("N")]) -> Reply:
-    """Take back what was allowed in this session."""
+    """Remove an allowance of this session."""
     allowed = client.describe().allowed
     if not 0 < number <= len(allowed):
         text = f"Forget which? /permissions numbers them; 1 to {len(allowed)}."

@@ -1,6 +1,6 @@
-"""`/queue`: see what waits, and change its order and its texts.
+"""`/queue`: shows the waiting messages, and changes their order and texts.
 
-Numbers stay with their messages; only the order changes.
+The number of a message never changes, only the order of the messages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .command import Argument, Number, Reply, Text, command
 from .saved_queue import Keep, Merge, Replace, resume_saved, way_of
 
 SHORTEST_ID = 6
-"""Digits from which on a word names a session, and no longer a message."""
+"""Digits from which on a number is the id of a session, not the number of a message."""
 
 
 @command(
@@ -25,7 +25,7 @@ SHORTEST_ID = 6
     "Show the queue; edit, move, steer, hold, resume, or save its messages.",
 )
 def queue(client: SessionClient) -> Reply:
-    """Show what waits."""
+    """List the queue."""
     return list_queue.function(client)
 
 
@@ -33,7 +33,7 @@ def queue(client: SessionClient) -> Reply:
 def list_queue(
     client: SessionClient, *, is_all: Annotated[bool, Argument("--all")] = False
 ) -> Reply:
-    """List what runs and waits; with `--all` also messages whose turn another one replaced."""
+    """List the running and waiting messages; with `--all` also those whose turn was replaced."""
     data = client.queue(is_all=is_all)
     items = data["items"]
     if not items:
@@ -55,7 +55,7 @@ def _line(item: Mapping[str, Any]) -> str:
 
 @command("queue add", "queue", "Add a message; it waits for its turn.")
 def add_to_queue(client: SessionClient, text: Text) -> Reply:
-    """Send it as a message for the queue; with nothing running or held it runs at once."""
+    """Queue a message; it runs at once if nothing runs or is held."""
     key = f"add-{secrets.token_hex(8)}"
     client.send_message(text, "queue", key)
     item = client.item_of(key)
@@ -75,7 +75,7 @@ def _why_not(client: SessionClient) -> str:
 
 @command("queue edit", "queue", "Change what a waiting message says.")
 def edit_queue(client: SessionClient, number: Number, text: Text) -> Reply:
-    """Change what a waiting message says, and what it attaches."""
+    """Replace the text of a waiting message, and its attachments."""
     change = QueueChange(op="edit", number=number, text=text, attached=client.attached(text))
     return _reply(client.ask(change), f"#{number} reads now: {text}")
 
@@ -91,7 +91,7 @@ def move_in_queue(
 
 @command("queue pop", "queue", "Take a message back; without a number the last.")
 def pop_queue(client: SessionClient, number: Number | None = None) -> Reply:
-    """Take a message back."""
+    """Withdraw a message."""
     answer = client.ask(QueueChange(op="withdraw", number=number))
     gone = ", ".join(f"#{number}" for number in answer.get("withdrawn", ()))
     return _reply(answer, f"Removed: {gone}.")
@@ -99,7 +99,7 @@ def pop_queue(client: SessionClient, number: Number | None = None) -> Reply:
 
 @command("queue clear", "queue", "Take back everything that waits.")
 def clear_queue(client: SessionClient) -> Reply:
-    """Take back everything that waits."""
+    """Withdraw all waiting messages."""
     answer = client.ask(QueueChange(op="clear"))
     count = len(answer.get("withdrawn", ()))
     return _reply(answer, f"Removed: {count} waiting." if count else "Nothing waits.")
@@ -111,7 +111,7 @@ def steer_from_queue(
     number: Number,
     name: Annotated[str, Argument("@NAME", of="subagent")] = "",
 ) -> Reply:
-    """Hand a waiting message over."""
+    """Make a waiting message a steer."""
     answer = client.ask(QueueChange(op="steer", number=number, to=name.removeprefix("@")))
     if answer.get("when"):
         return _reply(answer, f"#{number} goes to the running turn as soon as {answer['when']}.")
@@ -122,7 +122,7 @@ def steer_from_queue(
 
 @command("queue keep", "queue", "Let the answer of a side talk or subagent wait like a message.")
 def keep_in_queue(client: SessionClient, number: Number | None = None) -> Reply:
-    """Let what is offered wait like a message."""
+    """Queue an offered answer like a message."""
     answer = client.ask(QueueChange(op="keep", number=number))
     later = ", as soon as it is answered" if answer.get("when") else ""
     return _reply(answer, f"#{answer.get('number')} waits like a message{later}.")
@@ -130,7 +130,7 @@ def keep_in_queue(client: SessionClient, number: Number | None = None) -> Reply:
 
 @command("queue hold", "queue", "Run nothing of what waits until `/queue resume`.")
 def hold_queue(client: SessionClient) -> Reply:
-    """Hold what waits."""
+    """Hold the queue."""
     answer = client.ask(QueueChange(op="hold"))
     is_held = answer.get("state") == "held"
     said = "Held. /queue resume runs it." if is_held else "Nothing waits: there is nothing to hold."
@@ -146,7 +146,7 @@ def resume_queue(
     replace: Replace = False,
     keep: Keep = False,
 ) -> Reply:
-    """Run what is held, here or in the session that is named."""
+    """Resume the held queue of this session, or of a named one."""
     digits = which.removeprefix("#")
     number = int(digits) if digits.isdecimal() and len(which) < SHORTEST_ID else None
     if which and number is None:
@@ -175,13 +175,13 @@ def resume_queue(
 
 @command("queue on", "queue", "Queue what is sent during a turn.")
 def queue_on(client: SessionClient) -> Reply:
-    """Turn the auto-queue on."""
+    """Enable the auto-queue."""
     return _auto_queue(client, True)
 
 
 @command("queue off", "queue", "Let what is sent during a turn follow `/busy`.")
 def queue_off(client: SessionClient) -> Reply:
-    """Turn the auto-queue off."""
+    """Disable the auto-queue."""
     return _auto_queue(client, False)
 
 
@@ -196,7 +196,7 @@ def _auto_queue(client: SessionClient, is_on: bool) -> Reply:
 
 
 def _reply(answer: dict[str, Any], said: str) -> Reply:
-    """Report success in these words, or why it was refused."""
+    """Return a reply with this text, or with the reason of a refusal."""
     is_ok = bool(answer.get("ok", True))
     return Reply(
         ok=is_ok, data=answer, text=said if is_ok else str(answer.get("reason", "Refused."))

@@ -1,6 +1,6 @@
-"""All slash commands: every module of this folder is read, and what it declares is a command.
+"""All slash commands: imports every module of this folder, which declares its commands.
 
-`command.py` says how one is added.
+`command.py` explains how a command is added.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .command import DECLARED, GROUPS, Command, CommandCall
 for _module in iter_modules(commands.__path__):
     if _module.name != "registry":
         import_module(f"{commands.__name__}.{_module.name}")
-for _command in sorted(DECLARED.values(), key=lambda one: one.name):
+for _command in sorted(DECLARED.values(), key=lambda declared: declared.name):
     _family, _, _verb = _command.name.partition(" ")
     if _verb:
         DECLARED[_family].verbs[_verb] = _command

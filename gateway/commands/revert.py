@@ -1,4 +1,4 @@
-"""The commands that give files back, and that show what a turn made of them."""
+"""`/revert` and `/diff`: restore the files that a turn changed, and show the changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..client import SessionClient
 from .command import Argument, Reply, command
 
 PATIENCE = 600.0
-"""Seconds that everything may take to die, and files to come back."""
+"""Seconds for the end of all processes and the restoration of files."""
 BELONGS = "belong to the turn of `{0}` that delegated to it: use /revert there"
 LONGEST = 400
 """Lines of a diff that are shown."""
@@ -39,7 +39,7 @@ def revert(
     force: Annotated[bool, Argument("--force")] = False,
     is_dry_run: Annotated[bool, Argument("--dry-run")] = False,
 ) -> Reply:
-    """Stop what runs and give its files back; or do what the words after it say."""
+    """Stop the running turn and restore the files that it changed, or as the arguments say."""
     scope: Literal["turn", "last", "undo"] = "turn"
     rest = what
     if what[:1] == ("undo",):
@@ -71,8 +71,8 @@ def revert(
     if not asked.get("ok"):
         return Reply(ok=False, data=asked, text=f"Not reverted: {asked.get('reason')}.")
     data = _outcome(client, asked["id"])
-    client.settle()  # it is on disk before anyone reads of it
-    client.state()  # behind the news that it is
+    client.settle()  # the outcome is on disk before any client reads it
+    client.state()  # returns after the session has learned that it is
     finished = [reverted_text(_outcome(client, revert)) for revert in cut_off]
     text = "\n".join(
         [
@@ -86,12 +86,12 @@ def revert(
 
 
 def _outcome(client: SessionClient, name: str) -> dict[str, Any]:
-    """Wait until a revert is over; return what became of it."""
+    """Wait until a revert has ended, and return its outcome."""
     return client.ask(RevertOutcome(id=name), PATIENCE)
 
 
 def _before(client: SessionClient, record: SessionRecord) -> str:
-    """Name the session before one that has done nothing yet: after `/new`, that may be meant."""
+    """Return a hint at the previous session of the folder, whose changes may be meant after `/new`."""
     for row in client.store.sessions():
         if row.folder == record.folder and row.seq and not row.parent and row.session != record.id:
             back = f"`steersman sessions revert {row.session}`"
@@ -102,9 +102,9 @@ def _before(client: SessionClient, record: SessionRecord) -> str:
 def _revert_ended(client: SessionClient, record: SessionRecord, order: Revert) -> dict[str, Any]:
     """Restore the files that a finalized session changed; the revert is not journalled.
 
-    The copies have a ledger of their own, so it is done once, and can be undone, as ever.
+    The workspace has its own ledger, so the revert is done once, and can be undone.
     """
-    name = f"f{time.time_ns()}"  # the journal gives no more names
+    name = f"f{time.time_ns()}"  # the journal of a finalized session numbers no reverts
     known = RevertRecord(asked=asking(order, name), state="started")
     reverts: Mapping[str, RevertRecord] = {name: known}
 
@@ -131,7 +131,7 @@ def _turn(name: str) -> str:
 
 @command("diff", "files", "Show the changes of a turn.")
 def diff(client: SessionClient, turn: Annotated[str, Argument("TURN")] = "") -> Reply:
-    """Show what a turn changed, or the newest that changed anything."""
+    """Show the changes of a turn, or of the newest turn that changed a file."""
     try:
         turns = (_turn(turn),) if turn else ()
     except ValueError as error:
@@ -150,7 +150,7 @@ def diff(client: SessionClient, turn: Annotated[str, Argument("TURN")] = "") -> 
 
 
 def _owner(client: SessionClient) -> str:
-    """Name the session whose turns have what a subagent changed; none if it has changes of its own."""
+    """Return the ancestor whose turns have a subagent's changes; empty if the session has its own."""
     parents = {row.session: row.parent for row in client.store.sessions()}
     owner = parents.get(client.session, "")
     if not owner or not client.keeps_files or client.diff():
@@ -167,8 +167,11 @@ def _word(change: FileChange) -> str:
 
 
 def _lines(change: FileChange) -> list[str]:
-    """Write one file's change as a unified diff, or in words where there is no text."""
-    texts = [None if content is None else _text(content) for content in (change.old, change.new)]
+    """Write one file's change as a unified diff, or as one line if a version is no text."""
+    texts = [
+        None if content is None else content.decode(errors="replace")
+        for content in (change.old, change.new)
+    ]
     if None in texts and (change.old is not None or change.new is not None):
         texts = ["" if text is None else text for text in texts]
     old, new = texts
@@ -177,7 +180,3 @@ def _lines(change: FileChange) -> list[str]:
     names = (f"a/{change.path}", f"b/{change.path}")
     rows = difflib.unified_diff(old.splitlines(), new.splitlines(), *names, lineterm="", n=3)
     return list(rows) or [f"{_word(change)}: {change.path}"]
-
-
-def _text(data: bytes) -> str:
-    return data.decode(errors="replace")

@@ -1,4 +1,4 @@
-"""`/routes`: which routing tables a session goes by, and what they would do with a message."""
+"""`/routes`: shows and chooses a session's routing tables, and explains their decision on a message."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _record(client: SessionClient) -> SessionRecord:
 
 @command("routes", "settings", "Show or choose the routing table; explain what a message would do.")
 def routes(client: SessionClient) -> Reply:
-    """Say which table the session goes by."""
+    """Show the routing table of the session."""
     record = _record(client)
     table, notice = client.services.router.routes(record.routes)
     by = "this session" if record.routes else "the configuration"
@@ -38,7 +38,7 @@ def use_routes(
     *,
     unsafe: Annotated[bool, Argument("--unsafe")] = False,
 ) -> Reply:
-    """Choose a table for this session; `--unsafe`: also one that breaks a safety rule."""
+    """Choose a table for this session; `--unsafe`: also a table that breaks a safety rule."""
     if name not in table_names():
         return Reply(ok=False, text=f"Use which table? {', '.join(table_names())}.")
     choice = RoutesChoice(table=name, may_be_unsafe=unsafe)
@@ -62,7 +62,7 @@ def use_routes(
 
 @command("routes explain", "settings", "Say what a message would do, without sending it.")
 def explain_route(client: SessionClient, text: Text) -> Reply:
-    """Dry-run a message."""
+    """Explain the outcome of a message without sending it."""
     record = _record(client)
     policy = client.describe().policy
     table, _ = client.services.router.routes(record.routes)

@@ -1,4 +1,4 @@
-"""The verbs of `/queue` about queues that are saved: restored, thrown away, exported, imported."""
+"""The verbs of `/queue` about saved queues: restore, discard, export, import."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ File = Annotated[str, Argument("FILE")]
 
 
 def way_of(merge: bool, replace: bool, keep: bool) -> str:
-    """Return what is done with a queue that is not empty; empty where nothing was said."""
-    return next((way for way, said in zip(WAYS, (merge, replace, keep), strict=True) if said), "")
+    """Return the option for a queue that is not empty; empty if none was given."""
+    given = zip(WAYS, (merge, replace, keep), strict=True)
+    return next((way for way, is_given in given if is_given), "")
 
 
 @command("queue restore", "queue", "List what is saved, or bring another session's queue here.")
@@ -38,7 +39,7 @@ def restore_queue(
     replace: Replace = False,
     keep: Keep = False,
 ) -> Reply:
-    """List what is saved here, or everywhere (`--list`), or bring another session's queue here."""
+    """List the saved queue of this session or of all (`--list`), or move another session's queue here."""
     if everywhere:
         return _list_all(client.services.saved_queues)
     found = _named(client, session)
@@ -50,10 +51,11 @@ def restore_queue(
 
 
 def resume_saved(client: SessionClient, session: str, way: str) -> Reply | None:
-    """Bring another session's queue here and run it; none when that is this one.
+    """Move another session's queue here and run it; none if the session is this one.
 
-    Where nothing is in the way that session itself is taken up, since what was interrupted there can
-    only go on from its checkpoint in its own conversation: none, too, and the resume is its own.
+    If this queue is empty and the interface can change sessions, the other session is resumed instead,
+    since its interrupted turn can only continue from a checkpoint in its own conversation. The result is
+    then none, too: the caller resumes the queue of that session.
     """
     found = _named(client, session)
     if found is None or isinstance(found, Reply):
@@ -76,12 +78,12 @@ def resume_saved(client: SessionClient, session: str, way: str) -> Reply | None:
 
 @command("queue discard", "queue", "Delete everything that is saved, also what was interrupted.")
 def discard_queue(client: SessionClient, session: SessionName = "") -> Reply:
-    """Withdraw everything that is saved, here or in the session that is named."""
+    """Withdraw all saved messages, of this session or of a named one."""
     found = _named(client, session)
     if isinstance(found, Reply):
         return found
     if found is not None:
-        return _throw_away(client, found)
+        return _discard(client, found)
     before = client.queue()["items"]
     answer = client.ask(QueueChange(op="clear"))
     if not answer.get("ok"):
@@ -110,7 +112,7 @@ def export_queue(client: SessionClient, file: File) -> Reply:
 
 @command("queue import", "queue", "Add what waits in a TOML file: all of it, or nothing.")
 def import_queue(client: SessionClient, file: File) -> Reply:
-    """Add what waits in a TOML file to the queue: all of it, or nothing."""
+    """Add the waiting messages of a TOML file to the queue: all of them, or none."""
     try:
         found = read_file(_path(client, file))
     except SteersmanError as error:
@@ -118,11 +120,8 @@ def import_queue(client: SessionClient, file: File) -> Reply:
     return _take_in(client, found, "Imported")
 
 
-# Parts --------------------------------------------------------------------------------------------
-
-
 def _path(client: SessionClient, name: str) -> Path:
-    """Take a file's name as relative to the session's folder."""
+    """Return the path of a file whose name is relative to the session's folder."""
     return client.describe().folder / Path(name).expanduser()
 
 
@@ -134,8 +133,8 @@ def _refused(error: SteersmanError) -> Reply:
 def _take_in(
     client: SessionClient, found: list[SavedItem], done: str, *, may_overfill: bool = False
 ) -> Reply:
-    said = tuple((item.content, item.user, item.attached) for item in found)
-    answer = client.ask(QueueImport(items=said, may_overfill=may_overfill))
+    items = tuple((item.content, item.user, item.attached) for item in found)
+    answer = client.ask(QueueImport(items=items, may_overfill=may_overfill))
     if not answer.get("ok"):
         room = answer.get("room", 0)
         why = answer.get("reason", "")
@@ -174,7 +173,7 @@ def _list_all(saved_queues: SavedQueues) -> Reply:
 
 
 def _named(client: SessionClient, name: str) -> Saved | Reply | None:
-    """Find another session's saved queue; none when it is this one's, or none was named."""
+    """Find another session's saved queue; none for this session's queue, or without a name."""
     saved_queues = client.services.saved_queues
     if not name:
         return None
@@ -186,7 +185,7 @@ def _named(client: SessionClient, name: str) -> Saved | Reply | None:
 
 
 def _bring(client: SessionClient, found: Saved, way: str) -> Reply:
-    """Move another session's queue here: first it is safe here, then it is withdrawn there."""
+    """Move another session's queue here, as `way` says if this queue is not empty."""
     name = found.row.session
     try:
         refuse_run(found.row)
@@ -209,9 +208,9 @@ def _bring(client: SessionClient, found: Saved, way: str) -> Reply:
 
 
 def _move(client: SessionClient, name: str, replaced: list[int], *, may_overfill: bool) -> Reply:
-    """Take in what another session saved, then let go of what it replaces and of the original.
+    """Add another session's messages here, then withdraw the replaced messages and the originals.
 
-    One journal keeps both sessions in order, so nothing is gone before it is safe.
+    One store commits both sessions in order, so no message is withdrawn before its copy is durable.
     """
     saved_queues = client.services.saved_queues
     try:
@@ -247,7 +246,7 @@ def _go_there(client: SessionClient, found: Saved) -> Reply | None:
     return None
 
 
-def _throw_away(client: SessionClient, found: Saved) -> Reply:
+def _discard(client: SessionClient, found: Saved) -> Reply:
     name = found.row.session
     try:
         gone = client.services.saved_queues.discard(name)

@@ -1,4 +1,4 @@
-"""The commands about the session itself: its name, what was said in it, a copy of it, its end."""
+"""The commands about the session itself: its name, its history, its export, its end, other sessions."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 80
 SHOWN = 20
-"""Messages, or sessions, that are shown unless more are asked for."""
+"""Messages, or sessions, that are shown by default."""
 
 
 def clean_name(text: str) -> str:
-    """Make a name of what a person typed: one line, nothing that moves a cursor, not too long."""
+    """Return a typed name as one line without escape sequences, at most `LONGEST_NAME` long."""
     return Redactor({}).line(text)[:LONGEST_NAME].strip()
 
 
 @command("rename", "session", "Call this session something.")
 def rename(client: SessionClient, called: Annotated[str, Argument("NAME", is_rest=True)]) -> Reply:
-    """Call the session something; it is listed and found by that."""
+    """Name the session; the name is listed, and finds the session."""
     name = clean_name(called)
     if not name:
         return Reply(ok=False, text="Which name? /rename NAME")
@@ -67,7 +67,7 @@ def show_history(client: SessionClient, count: Annotated[int, Argument("N")] = S
 
 @command("export", "session", "Write the session as Markdown, or as JSON.")
 def export(client: SessionClient, file: Annotated[str, Argument("FILE")]) -> Reply:
-    """Write the session into a file: Markdown, or JSON by the file's name."""
+    """Write the session to a file: JSON if the file's name ends so, else Markdown."""
     store = client.store
     client.settle()
     row = store.load(client.session).row
@@ -89,7 +89,7 @@ def export(client: SessionClient, file: Annotated[str, Argument("FILE")]) -> Rep
 def resume(
     client: SessionClient, session: Annotated[str, Argument("ID", is_rest=True)] = ""
 ) -> Reply:
-    """List the sessions that can be taken up here, or leave this one for one of them."""
+    """List the sessions that can be resumed here, or leave this session for one of them."""
     store = client.store
     here = client.session
     folder = store.load(here).row.folder
@@ -127,7 +127,7 @@ def _resumable(client: SessionClient, rows: list[SessionRow]) -> Reply:
 
 @command("finalize", "session", "End this session permanently, and exit.")
 def finalize(client: SessionClient) -> Reply:
-    """End the session for good, and leave."""
+    """Finalize the session, and leave."""
     session = client.session
     client.finalize()
     return Reply(
@@ -151,7 +151,7 @@ def begin_new(client: SessionClient) -> Reply:
 
 @command("exit", "session", "Save everything and leave.", "quit")
 def leave(client: SessionClient) -> Reply:
-    """Have the interface end; it leaves the session."""
+    """End the interface, which leaves the session."""
     return Reply(ok=True, data={}, text="", leaves=True)
 
 

@@ -1,4 +1,4 @@
-"""`/show`: a tool call again, with all that it was given and all that it answered."""
+"""`/show`: a tool call with its arguments and its whole output."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 from ...journal.record import SessionRecord
 from ..client import SessionClient
-from ..formats import call_words
+from ..formats import call_words, one_line
 from .command import Argument, Reply, command
 
 LISTED = 20
 """Calls that are listed, the newest last."""
 MOST = 2_000
-"""Lines of an output that are shown; the data has all that the model received."""
+"""Lines of an output that are shown; the data has the whole output that the model received."""
 
 
 @command(
@@ -21,7 +21,7 @@ MOST = 2_000
     "Show a tool call again, with its whole output; without an id list the last ones.",
 )
 def show(client: SessionClient, wanted: Annotated[str, Argument("CALL|last")] = "") -> Reply:
-    """Show one call by its id (`t3.s1.c2`), the last one for `last`; nothing lists the newest."""
+    """Show a call by its id (`t3.s1.c2`) or `last`; without an id list the newest calls."""
     calls = _calls(client.record())
     if not wanted:
         lines = [f"{call['call']}  {call['tool']} {_brief(call['arguments'])}" for call in calls]
@@ -38,13 +38,15 @@ def show(client: SessionClient, wanted: Annotated[str, Argument("CALL|last")] = 
 
 def _calls(record: SessionRecord) -> list[dict[str, Any]]:
     """List the calls of the conversation, the oldest first."""
-    said = {message.call: message.text for message in record.conversation if message.role == "tool"}
+    outputs = {
+        message.call: message.text for message in record.conversation if message.role == "tool"
+    }
     return [
         {
             "call": call.call,
             "tool": call.tool,
             "arguments": call.arguments,
-            "output": said.get(call.call, ""),
+            "output": outputs.get(call.call, ""),
         }
         for message in record.conversation
         for call in message.tool_calls
@@ -62,5 +64,4 @@ def _draw(call: dict[str, Any]) -> str:
 
 
 def _brief(arguments: dict[str, Any]) -> str:
-    text = " ".join(call_words(arguments))
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return one_line(" ".join(call_words(arguments)), 60, "...")

@@ -1,4 +1,4 @@
-"""The commands by which a person takes part in a running turn, and follows what became of it."""
+"""The commands that steer, stop and answer a running turn, and that show the outcome of messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .command import Argument, Reply, Text, command
 BusyMode = Literal["interrupt", "steer", "queue"]
 MODES = get_args(BusyMode)
 LAST = 10_000
-"""A position behind whatever waits."""
+"""A position after all waiting messages."""
 
 BECAME = {"pending": "waiting", "steered": "taken in"}
 
@@ -42,15 +42,15 @@ def stop(client: SessionClient) -> Reply:
 def steer(
     client: SessionClient, text: Annotated[str, Argument("[@NAME|@parent] TEXT", is_rest=True)]
 ) -> Reply:
-    """Send a steer; what becomes of it comes as an event."""
-    to, said = addressee(text)
-    client.send_message(said, "steer", to=to)
+    """Send a steer; its outcome comes as an event."""
+    to, rest = addressee(text)
+    client.send_message(rest, "steer", to=to)
     return Reply(ok=True)
 
 
 @command("smalltalk", "talk", "Ask a question without disturbing the work.", says="side_talk")
 def smalltalk(client: SessionClient, text: Text) -> Reply:
-    """Start a side talk; what becomes of it comes as an event."""
+    """Start a side talk; its outcome comes as an event."""
     client.side_talk(text)
     return Reply(ok=True)
 
@@ -67,7 +67,7 @@ def answer(
     choice: Literal["allow", "always", "deny"],
     reason: Annotated[str, Argument("PATTERN|REASON", is_rest=True)] = "",
 ) -> Reply:
-    """Answer a question that a tool call, anybody's, waits for."""
+    """Answer a question of a tool call, of the session or of a subagent."""
     said = client.ask(Answer(question=question, choice=choice, reason=reason))
     if not said.get("ok"):
         why = str(said.get("reason", f"no question `{question}` is open"))
@@ -79,7 +79,7 @@ def answer(
 
 @command("busy", "settings", "Show or set what a message during a turn does.")
 def busy(client: SessionClient, mode: BusyMode | None = None) -> Reply:
-    """Say what a message during a turn does, or choose it; it stays so for this session."""
+    """Show the busy mode, or change it for the rest of the session."""
     if mode is None:
         current = client.describe().policy.busy_mode
         said = f"A message during a turn follows `{current}`. There are: {', '.join(MODES)}."
@@ -93,9 +93,9 @@ def busy(client: SessionClient, mode: BusyMode | None = None) -> Reply:
 
 @command("undo", "talk", "Queue the last message instead.")
 def undo(client: SessionClient) -> Reply:
-    """Take back how the last message was read: it waits in the queue instead.
+    """Undo the routing of the last message: the message waits in the queue instead.
 
-    One that stopped a turn and runs already is stopped in turn, and goes behind what it displaced.
+    A message that stopped a turn and runs already is stopped, and queued after the turn's message.
     """
     answer = client.ask(TakeBack())
     if not answer.get("ok"):
@@ -119,7 +119,7 @@ def undo(client: SessionClient) -> Reply:
 
 @command("receipts", "talk", "Show the outcome of each message.")
 def show_receipts(client: SessionClient, name: Annotated[str, Argument("ID")] = "") -> Reply:
-    """Tell what became of each message and interrupt, or of the one with an id."""
+    """Show the outcome of each message and interrupt, or of the one with an id."""
     record = client.record()
     said = {"items": encode_whole(record.queue)["items"]}
     said["interrupts"] = {
@@ -141,7 +141,7 @@ def show_receipts(client: SessionClient, name: Annotated[str, Argument("ID")] = 
 
 
 def receipts(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """Read the receipts off a session's `items` and `interrupts`, in this order."""
+    """Return the receipts of a session's `items` and `interrupts`, in this order."""
     return [
         *(_of_item(item) for item in data["items"].values()),
         *(_of_cancel(interrupt) for interrupt in data["interrupts"].values()),

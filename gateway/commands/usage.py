@@ -1,4 +1,4 @@
-"""What a session has used, what it may use, and how room is made in the model's window."""
+"""`/usage`, `/limits` and `/compact`: what a session has used, its limits, and its context window."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .command import Argument, Reply, command
 
 @command("usage", "session", "Show usage: tokens, time, and cost where prices are known.")
 def usage(client: SessionClient) -> Reply:
-    """Show the newest turn, the session, its subagents, and all of it together."""
+    """Show the usage of the newest turn, of the session, of its subagents, and the total."""
     record = client.record()
     now = time.time()
     children = [
@@ -39,12 +39,12 @@ def usage(client: SessionClient) -> Reply:
     return Reply(ok=True, data=data, text=_draw(data))
 
 
-def _of_child(client: SessionClient, session: str, told: Usage) -> Usage:
-    """Return what a child used, with its own children; while it works it is asked."""
+def _of_child(client: SessionClient, session: str, reported: Usage) -> Usage:
+    """Return the usage of a child and its descendants; from the child itself while it is open."""
     try:
         return decode(SessionRecord, client.state(session)).whole_usage
     except UnknownSession:
-        return told
+        return reported
 
 
 def _of_turn(turn: TurnRecord, now: float) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def _of_turn(turn: TurnRecord, now: float) -> dict[str, Any]:
 
 
 def _seconds(record: SessionRecord, now: float) -> float:
-    """How long its turns ran, the one that runs included."""
+    """Return the time of a session's turns, with the running one."""
     running = record.running
     return round(record.seconds + (now - running.started if running else 0.0), 3)
 
@@ -70,7 +70,7 @@ def _draw(data: dict[str, Any]) -> str:
 
 
 def usage_line(used: dict[str, Any]) -> str:
-    """Write tokens, cached share, cost and time as people read them."""
+    """Write tokens, cached share, cost and time for people."""
     share = f" ({100 * used['cache_read'] // used['input']} % cached)" if used["cache_read"] else ""
     parts = [f"{used['input']:,} tokens in{share}", f"{used['output']:,} out"]
     if used["cost"]:
@@ -117,7 +117,7 @@ def limits(client: SessionClient, grant: Literal["more"] | None = None) -> Reply
 def compact(
     client: SessionClient, what: Annotated[str, Argument("WHAT MATTERS", is_rest=True)] = ""
 ) -> Reply:
-    """Have the conversation summed up: now, or right after the running turn."""
+    """Sum up the conversation, now or right after the running turn."""
     answer = client.ask(Compact(wish=what, user=client.user))
     if not answer.get("ok"):
         return Reply(ok=False, data=answer, text=f"Not summed up: {answer.get('reason', '')}.")

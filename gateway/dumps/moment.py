@@ -1,4 +1,4 @@
-"""A moment as a person says it: `48`, `14:03`, `tue 14:03`, `5m ago`, `2026-11-17T14:03`.
+"""A moment as a person types it: `48`, `14:03`, `tue 14:03`, `5m ago`, `2026-11-17T14:03`.
 
 A number is an entry of the journal. A time of the day, with a weekday or `yesterday` before it or
 without, is the latest such moment that has passed, in local time; a date alone is its first moment.

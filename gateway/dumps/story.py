@@ -1,8 +1,8 @@
-"""The story of one message: every entry that says what became of it, and why it stands where it does.
+"""The story of one message: every journal entry that concerns it, where it stands, and why.
 
-Found by walking the journal from the entry that took the message in. An entry belongs to the story
-if it names the message, the turn that runs it or took it in, or the order to stop that it is; and,
-as long as the message waits, if it says what it waits for.
+The story is found by reading the journal from the entry that accepted the message. An entry belongs to
+the story if it names the message, the turn that runs it or received it as a steer, or the interrupt that
+the message is; and, as long as the message waits, if it changes what the message waits for.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...machines.lifecycles import ITEM, TURN
 from ..formats import iso, one_line
 from .trace import Trace
 
-# What an entry says of a message, as a sentence for people ----------------------------------------
+# Entries as sentences -----------------------------------------------------------------------------
 
 
 _WHY = {row.name: row.doc for row in DEFAULT_DISPOSITIONS.rows}
@@ -64,20 +64,20 @@ _PLAIN = {
 
 
 class _Fields(dict[str, Any]):
-    """What an entry does not say is left empty: defaults are not stored."""
+    """The fields of an entry; missing ones are empty, since defaults are not stored."""
 
     def __missing__(self, key: str) -> str:
         return ""
 
 
 def told(data: dict[str, Any]) -> str:
-    """Say what happened, in a sentence that begins small."""
+    """Return a sentence about an entry, without a capital at its start."""
     kind = data["kind"]
     match kind:
         case "queued":
             return _queued(data)
         case "interrupt_requested" | "interrupt_planned":
-            return _order(data)
+            return _interrupt(data)
         case "turn_started":
             again = f", going on from {data['resumes']}" if data.get("resumes") else ""
             return f"turn {data['turn']} began with it{again}"
@@ -110,7 +110,7 @@ def _queued(data: dict[str, Any]) -> str:
     return " ".join(parts) + _row(data.get("rule", ""))
 
 
-def _order(data: dict[str, Any]) -> str:
+def _interrupt(data: dict[str, Any]) -> str:
     word = f' by the word "{data["matched"]}"' if data.get("matched") else ""
     when = " when the running tools have ended" if data["kind"] == "interrupt_planned" else ""
     turn = f" turn {data['turn']}" if data.get("turn") else ""
@@ -139,17 +139,17 @@ def _short(text: str) -> str:
     return one_line(text, 100)
 
 
-# Where a message stands and why, in a sentence; and what a person can do about it -----------------
+# Where a message stands ---------------------------------------------------------------------------
 
 
 Outlook = tuple[str, str]
-"""A sentence, and what to do next, empty if nothing."""
+"""A sentence that says where a message stands and why, and the next step, empty if there is none."""
 
 
 def outlook(record: SessionRecord, name: str, *, is_owned: bool) -> Outlook:
-    """Say where an item or an order to stop stands; `is_owned`: a live process has the session."""
-    if (order := record.interrupts.get(name)) is not None:
-        return _of_order(order, is_owned)
+    """Return the outlook of an item or an interrupt; `is_owned`: a live process owns the session."""
+    if (interrupt := record.interrupts.get(name)) is not None:
+        return _of_interrupt(interrupt, is_owned)
     item = record.queue.items.get(name)
     if item is None:
         return "It ended long ago: only its entries are remembered.", ""
@@ -248,23 +248,23 @@ def _steered(record: SessionRecord, item: ItemRecord) -> Outlook:
     return f"{text}; that turn {_doing(turn)}.", ""
 
 
-def _of_order(order: CancelRecord, is_owned: bool) -> Outlook:
-    killed = f" {len(order.killed)} processes were ended." if order.killed else ""
-    match order.state:
+def _of_interrupt(interrupt: CancelRecord, is_owned: bool) -> Outlook:
+    killed = f" {len(interrupt.killed)} processes were ended." if interrupt.killed else ""
+    match interrupt.state:
         case "planned" if is_owned:
             return "It takes effect when the running tools have ended.", ""
         case "stopping" if is_owned:
-            told = f" ({', '.join(order.told)} were told)" if order.told else ""
+            told = f" ({', '.join(interrupt.told)} were told)" if interrupt.told else ""
             return f"The stop is still in progress{told}.", ""
         case "planned" | "stopping":
             return "The program ended, and its processes with it.", ""
         case "overtaken":
             return "The turn ended before it took effect.", ""
         case "stopped":
-            survivors = f" {len(order.survivors)} survived!" if order.survivors else ""
+            survivors = f" {len(interrupt.survivors)} survived!" if interrupt.survivors else ""
             return f"It was obeyed: everything that it stopped is dead.{killed}{survivors}", ""
         case _:
-            return f"It is {order.state}.{killed}", ""
+            return f"It is {interrupt.state}.{killed}", ""
 
 
 def _doing(turn: TurnRecord) -> str:
@@ -304,20 +304,23 @@ def _resume(record: SessionRecord, is_owned: bool) -> str:
     return f"`steersman chat --resume {record.id}`, and there `/queue resume`"
 
 
-_TAKEN_IN = ("queued", "deferred", "offered")
-_ORDERS = ("interrupt_requested", "interrupt_planned")
+# The story ----------------------------------------------------------------------------------------
+
+
+_ACCEPTED = ("queued", "deferred", "offered")
+_INTERRUPTS = ("interrupt_requested", "interrupt_planned")
 _OF_WAITING = (
     *("queue_held", "queue_released", "session_suspended", "session_resumed", "recovered"),
     *("session_finalized", "turn_ended", "interrupted", "stopped", "session_leaving"),
 )
 """Entries that decide over queued messages, whichever message they name."""
 _OF_SEVERAL = ("queue_released", "steered")
-"""What lists messages by name under `items`, which elsewhere is how many they are."""
+"""Entries whose `items` are ids; in other entries `items` is a number."""
 _ENDS = ("turn_ended", "stopped")
 
 
 class Story(Struct, kw_only=True):
-    """A message (an item, or an order to stop) and its hops; `entries` are what they were made of."""
+    """A message (an item or an interrupt) and its hops; `entries` are the entries of the hops."""
 
     session: str
     message: dict[str, Any]
@@ -328,7 +331,7 @@ class Story(Struct, kw_only=True):
     hint: str = ""
 
     def view(self) -> dict[str, Any]:
-        """Show it as programs see it."""
+        """Return the story as programs see it."""
         parts = {"turn": self.turn, "hint": self.hint}
         return {
             "session": self.session,
@@ -368,7 +371,7 @@ def story_of(store: Store, row: SessionRow, name: str, *, is_owned: bool) -> Sto
 
 
 def _first(store: Store, row: SessionRow, now: SessionRecord, name: str) -> StoredEntry | None:
-    """Find the entry that took the message in; one that is remembered is not searched for long."""
+    """Find the entry that accepted the message; for an item of the record near its time only."""
     items = list(now.queue.items.values())
     known = [
         candidate
@@ -379,13 +382,13 @@ def _first(store: Store, row: SessionRow, now: SessionRecord, name: str) -> Stor
         known = items
     after = 0
     if known:
-        newest = max(known, key=lambda one: one.created)
+        newest = max(known, key=lambda item: item.created)
         name = newest.id
         after = max(0, seq_at(store, row.session, row.seq, newest.created - 1e-3) - 1)
     found = None
     for stored in store.entries(row.session, after, row.seq):
-        if stored.data["kind"] in (*_TAKEN_IN, *_ORDERS) and name in _names(stored.data):
-            if found is None or stored.data["kind"] not in _ORDERS:
+        if stored.data["kind"] in (*_ACCEPTED, *_INTERRUPTS) and name in _names(stored.data):
+            if found is None or stored.data["kind"] not in _INTERRUPTS:
                 found = stored
             if known:
                 break
@@ -393,8 +396,8 @@ def _first(store: Store, row: SessionRow, now: SessionRecord, name: str) -> Stor
 
 
 def _names(data: dict[str, Any]) -> tuple[str, ...]:
-    """Return what a message can be called by."""
-    if data["kind"] in _ORDERS:
+    """Return the names by which a message can be found."""
+    if data["kind"] in _INTERRUPTS:
         return (data["receipt"], data.get("client_id") or data["receipt"])
     item = str(data.get("new_item") or data["item"])
     return (item, str(data["number"]), data.get("client_id") or item)
@@ -402,11 +405,11 @@ def _names(data: dict[str, Any]) -> tuple[str, ...]:
 
 def _message(first: StoredEntry) -> dict[str, Any]:
     data = first.data
-    is_order = data["kind"] in _ORDERS
+    is_interrupt = data["kind"] in _INTERRUPTS
     return {
-        "id": data["receipt"] if is_order else str(data.get("new_item") or data["item"]),
-        "kind": "interrupt" if is_order else data.get("said_as") or data["kind"],
-        **({} if is_order else {"number": data["number"]}),
+        "id": data["receipt"] if is_interrupt else str(data.get("new_item") or data["item"]),
+        "kind": "interrupt" if is_interrupt else data.get("said_as") or data["kind"],
+        **({} if is_interrupt else {"number": data["number"]}),
         "text": data.get("text", ""),
         "user": data.get("user", ""),
     }
@@ -428,7 +431,7 @@ def _belongs(story: Story, stored: StoredEntry, now: SessionRecord) -> bool:
     data, name = stored.data, story.message["id"]
     item = now.queue.items.get(name)
     if item is not None and item.child and data.get("child") == item.child:
-        return True  # an answer belongs to it, from any sender
+        return True  # entries of the child that answers the message
     if name in (
         data.get("item"),
         data.get("new_item"),
@@ -444,7 +447,7 @@ def _belongs(story: Story, stored: StoredEntry, now: SessionRecord) -> bool:
 
 
 def _is_over(story: Story) -> bool:
-    """Whether the message has ended by the entries so far."""
+    """Whether the message had ended before the current entry."""
     if story.turn:
         return any(
             stored.data["kind"] in _ENDS and stored.data.get("turn") == story.turn
@@ -460,12 +463,12 @@ def _is_over(story: Story) -> bool:
 
 
 def _follow(story: Story, stored: StoredEntry) -> None:
-    """Go along with the turn that runs the message, took it in, or is stopped by it."""
+    """Follow the turn that runs the message, received it as a steer, or is stopped by it."""
     data, name = stored.data, story.message["id"]
     is_started = data["kind"] == "turn_started" and data["item"] == name
-    is_taken_in = data["kind"] == "steered" and name in data["items"]
-    is_order = data["kind"] in _ORDERS and data["receipt"] == name
-    if is_started or is_taken_in or is_order:
+    is_steered = data["kind"] == "steered" and name in data["items"]
+    is_interrupt = data["kind"] in _INTERRUPTS and data["receipt"] == name
+    if is_started or is_steered or is_interrupt:
         story.turn = data.get("turn", "")
 
 

@@ -153,7 +153,7 @@ class GateOutcome(TypedDict):
     passed: bool
     """whether it succeeded"""
     exit_code: int | None
-    """its exit code; null if it did not end by itself"""
+    """its exit code; null if it was stopped or did not start"""
 
 
 class VerdictView(TypedDict):
