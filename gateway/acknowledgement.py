@@ -131,8 +131,8 @@ def _warned(lead: str, after: str) -> _Writer:
 
 def _steered(message: Acknowledged, can_utf8: bool) -> str:
     """Write that the message steers, and by which word if a word decided."""
-    said = _quoting("Steering with #: ")(message, can_utf8)
-    return f'{said}\n"{message.matched}" steers.' if message.matched else said
+    quoted = _quoting("Steering with #: ")(message, can_utf8)
+    return f'{quoted}\n"{message.matched}" steers.' if message.matched else quoted
 
 
 def _detected(after: str = "") -> _Writer:

@@ -237,10 +237,10 @@ class ProfileFactory:
         bare = self._profile_with(plan.name, self._config.default_agent, None, routes, None)
         return run_profile(bare, plan, self._config)
 
-    def included(self, name: str, above: AgentProfile, said: str) -> AgentProfile:
-        """Return the profile of a workflow that is a step of another; `said` is the step's task."""
+    def included(self, name: str, above: AgentProfile, task: str) -> AgentProfile:
+        """Return the profile of a workflow that is a step of another; `task` is the text of the step."""
         assert above.workflow is not None
-        plan = included_plan(name, above.workflow, said, self._paths)
+        plan = included_plan(name, above.workflow, task, self._paths)
         return self.run(plan)
 
     def of_record(self, record: SessionRecord) -> AgentProfile:
@@ -288,13 +288,14 @@ class ProfileFactory:
         window = (choice.config.context_window if choice else None) or 0
         tools = tuple(tool for tool in agent.tools if tool in self._tools)
         compaction = self._config.compaction
+        otherwise = "hand it back with the tool `defer`" if "defer" in tools else "say so"
         routes, notice = self._router.routes(chosen_routes)
         if notice:
             self._note(notice)
         return AgentProfile(
             name=name,
             model=model,
-            system=agent.system + STEERING.format(otherwise=_otherwise(tools)),
+            system=agent.system + STEERING.format(otherwise=otherwise),
             tools=tools,
             max_steps=agent.max_steps,
             permissions=Permissions(rules_of(self._config), self._launch.is_yes),
@@ -374,8 +375,3 @@ class ProfileFactory:
         if config.name not in self._models:
             self._models[config.name] = build(config, self._paths.cache, self._environ)
         return self._models[config.name]
-
-
-def _otherwise(tools: tuple[str, ...]) -> str:
-    """Return what the system prompt asks for a message that does not fit the turn."""
-    return "hand it back with the tool `defer`" if "defer" in tools else "say so"

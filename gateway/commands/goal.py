@@ -103,17 +103,17 @@ def goal_data(record: SessionRecord) -> dict[str, Any]:
     return {**goals_view(record.goals), "waits_for": "queue" if is_stuck else None}
 
 
-def _change(client: SessionClient, order: ChangeGoal, said: str) -> Reply:
+def _change(client: SessionClient, order: ChangeGoal, text: str) -> Reply:
     answer = client.ask(order)
     if not answer.get("ok"):
         return _refused(answer)
     data = {**_view(client), **answer}
     if order.op == "resume":
         used, most = data.get("turns_total"), data.get("max_turns")
-        said = f"{said}: {most} more turns, {used} were taken before."
+        text = f"{text}: {most} more turns, {used} were taken before."
     if order.op == "clear" and data["next"]:
-        said += f" {len(data['next'])} in line: /goal resume begins the next."
-    return Reply(ok=True, data=data, text=said)
+        text += f" {len(data['next'])} in line: /goal resume begins the next."
+    return Reply(ok=True, data=data, text=text)
 
 
 def _set(client: SessionClient, order: SetGoal, gates: tuple[str, ...]) -> Reply:
@@ -135,8 +135,8 @@ def _set(client: SessionClient, order: SetGoal, gates: tuple[str, ...]) -> Reply
         )
     replaced = answer.get("replaced")
     instead = f"\nIt replaces: {replaced[:SHOWN]}" if replaced else ""
-    said = f"Goal set, at most {_limits(data)}: {order.text[:SHOWN]}{instead}"
-    return Reply(ok=True, data=data, text=said)
+    text = f"Goal set, at most {_limits(data)}: {order.text[:SHOWN]}{instead}"
+    return Reply(ok=True, data=data, text=text)
 
 
 def _limits(data: dict[str, Any]) -> str:
@@ -195,9 +195,11 @@ def _head(data: dict[str, Any]) -> list[str]:
 
 
 def _verdict(data: dict[str, Any]) -> list[str]:
-    said = data["verdict"]
-    if not said:
+    verdict = data["verdict"]
+    if not verdict:
         return []
-    who = {"gate": "gate", "gates": "gates"}.get(said["by"], "judge")
-    usable = "" if said["usable"] else " (no usable verdict)"
-    return [f"last verdict, by the {who}: {said['verdict']}{usable}. {said['reason']}".rstrip()]
+    who = {"gate": "gate", "gates": "gates"}.get(verdict["by"], "judge")
+    usable = "" if verdict["usable"] else " (no usable verdict)"
+    return [
+        f"last verdict, by the {who}: {verdict['verdict']}{usable}. {verdict['reason']}".rstrip()
+    ]

@@ -25,8 +25,8 @@ def permissions(client: SessionClient) -> Reply:
     found = client.describe()
     rules = found.permissions
     data = {"rules": rules_view(rules.rules), "allowed": rules_view(found.allowed)}
-    said = draw_rules(found.allowed, rules.rules, rules.default_yes)
-    return Reply(ok=True, data=_shown({**data, "yes": rules.default_yes}), text=said)
+    text = draw_rules(found.allowed, rules.rules, rules.default_yes)
+    return Reply(ok=True, data=_shown({**data, "yes": rules.default_yes}), text=text)
 
 
 @command("permissions list", "settings", "Show the rules in force.")
@@ -39,8 +39,8 @@ def list_permissions(client: SessionClient) -> Reply:
 def explain_permission(client: SessionClient, tool: Tool, text: Text = "") -> Reply:
     """Explain the decision on a call."""
     found = client.describe()
-    data, said = explained(found.permissions, found.allowed, tool, text, found.folder)
-    return Reply(ok=True, data=_shown(data), text=said)
+    data, explanation = explained(found.permissions, found.allowed, tool, text, found.folder)
+    return Reply(ok=True, data=_shown(data), text=explanation)
 
 
 @command("permissions allow", "settings", "Run calls like this one without asking.")
@@ -50,8 +50,8 @@ def allow(
     """Allow calls for the rest of the session."""
     match = _unquoted(pattern)
     answer = client.ask(Allow(tool=tool, pattern=match))
-    said = f"Runs without asking in this session: {tool} {shlex.quote(match)}."
-    return Reply(ok=bool(answer.get("ok")), data={"tool": tool, "match": match}, text=said)
+    text = f"Runs without asking in this session: {tool} {shlex.quote(match)}."
+    return Reply(ok=bool(answer.get("ok")), data={"tool": tool, "match": match}, text=text)
 
 
 @command("permissions forget", "settings", "Ask again about what was allowed.")
@@ -63,9 +63,9 @@ def forget(client: SessionClient, number: Annotated[int, Argument("N")]) -> Repl
         return Reply(ok=False, text=text)
     rule = allowed[number - 1]
     answer = client.ask(Allow(tool=rule.tool, pattern=rule.match, is_given=False))
-    said = f"Asked about again: {rule.tool} {shlex.quote(rule.match)}."
+    text = f"Asked about again: {rule.tool} {shlex.quote(rule.match)}."
     return Reply(
-        ok=bool(answer.get("ok")), data={"tool": rule.tool, "match": rule.match}, text=said
+        ok=bool(answer.get("ok")), data={"tool": rule.tool, "match": rule.match}, text=text
     )
 
 

@@ -133,8 +133,8 @@ def hold_queue(client: SessionClient) -> Reply:
     """Hold the queue."""
     answer = client.ask(QueueChange(op="hold"))
     is_held = answer.get("state") == "held"
-    said = "Held. /queue resume runs it." if is_held else "Nothing waits: there is nothing to hold."
-    return _reply(answer, said)
+    text = "Held. /queue resume runs it." if is_held else "Nothing waits: there is nothing to hold."
+    return _reply(answer, text)
 
 
 @command("queue resume", "queue", "Run what is held: this message first, or a session's queue.")
@@ -165,12 +165,12 @@ def resume_queue(
     at = items.get(answer.get("number"), {}).get("progress")
     where = f" from checkpoint{progress_text(at)}" if at else ""
     things = "item" if count == 1 else "items"
-    said = f"Restored {count} {things}. Processing #{answer['number']}{where}..."
+    text = f"Restored {count} {things}. Processing #{answer['number']}{where}..."
     if answer.get("after"):
-        said = (
+        text = (
             f"Restored {count} {things}. #{answer['number']} runs{where} after #{answer['after']}."
         )
-    return _reply(answer, f"{said} {going}".rstrip())
+    return _reply(answer, f"{text} {going}".rstrip())
 
 
 @command("queue on", "queue", "Queue what is sent during a turn.")
@@ -187,17 +187,17 @@ def queue_off(client: SessionClient) -> Reply:
 
 def _auto_queue(client: SessionClient, is_on: bool) -> Reply:
     answer = client.ask(PolicyChange(is_auto_queue=is_on))
-    said = (
+    text = (
         "Auto-queue is on: messages during a turn are queued."
         if is_on
         else "Auto-queue is off: messages during a turn follow /busy. Queued messages still run."
     )
-    return _reply({**answer, "auto_queue": is_on}, said)
+    return _reply({**answer, "auto_queue": is_on}, text)
 
 
-def _reply(answer: dict[str, Any], said: str) -> Reply:
+def _reply(answer: dict[str, Any], text: str) -> Reply:
     """Return a reply with this text, or with the reason of a refusal."""
     is_ok = bool(answer.get("ok", True))
     return Reply(
-        ok=is_ok, data=answer, text=said if is_ok else str(answer.get("reason", "Refused."))
+        ok=is_ok, data=answer, text=text if is_ok else str(answer.get("reason", "Refused."))
     )

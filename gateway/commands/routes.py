@@ -44,9 +44,9 @@ def use_routes(
     choice = RoutesChoice(table=name, may_be_unsafe=unsafe)
     if not unsafe and (faults := refusals(name)):
         why = "\n".join(f"  {fault.message}" for fault in faults)
-        said = f"Table `{name}` breaks safety rules, and is used only with --unsafe:\n{why}"
+        text = f"Table `{name}` breaks safety rules, and is used only with --unsafe:\n{why}"
         return Reply(
-            ok=False, data={"table": name, "faults": [fault.message for fault in faults]}, text=said
+            ok=False, data={"table": name, "faults": [fault.message for fault in faults]}, text=text
         )
     try:
         table, notice = client.services.router.routes(choice)
@@ -56,8 +56,8 @@ def use_routes(
     if not answer.get("ok", True):
         return Reply(ok=False, data=answer, text=str(answer.get("reason")))
     client.reroute(table)
-    said = f"This session goes by the routing table `{name}` from now on. {table.doc}"
-    return Reply(ok=True, data={"ok": True, "table": name}, text=f"{said}\n{notice}".rstrip())
+    text = f"This session goes by the routing table `{name}` from now on. {table.doc}"
+    return Reply(ok=True, data={"ok": True, "table": name}, text=f"{text}\n{notice}".rstrip())
 
 
 @command("routes explain", "settings", "Say what a message would do, without sending it.")

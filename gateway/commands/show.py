@@ -24,7 +24,11 @@ def show(client: SessionClient, wanted: Annotated[str, Argument("CALL|last")] = 
     """Show a call by its id (`t3.s1.c2`) or `last`; without an id list the newest calls."""
     calls = _calls(client.record())
     if not wanted:
-        lines = [f"{call['call']}  {call['tool']} {_brief(call['arguments'])}" for call in calls]
+        lines = [
+            f"{call['call']}  {call['tool']} "
+            + one_line(" ".join(call_words(call["arguments"])), 60, "...")
+            for call in calls
+        ]
         shown = client.redacted({"calls": calls[-LISTED:]})
         return Reply(
             ok=True, data=shown, text="\n".join(lines[-LISTED:]) or "No tool was called yet."
@@ -61,7 +65,3 @@ def _draw(call: dict[str, Any]) -> str:
         left = f"[… {len(lines) - 2 * half} lines left out …]"
         lines = [*lines[:half], left, *lines[-half:]]
     return "\n".join([f"{call['call']} {call['tool']}{given}", *lines])
-
-
-def _brief(arguments: dict[str, Any]) -> str:
-    return one_line(" ".join(call_words(arguments)), 60, "...")

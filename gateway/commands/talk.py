@@ -68,9 +68,9 @@ def answer(
     reason: Annotated[str, Argument("PATTERN|REASON", is_rest=True)] = "",
 ) -> Reply:
     """Answer a question of a tool call, of the session or of a subagent."""
-    said = client.ask(Answer(question=question, choice=choice, reason=reason))
-    if not said.get("ok"):
-        why = str(said.get("reason", f"no question `{question}` is open"))
+    reply = client.ask(Answer(question=question, choice=choice, reason=reason))
+    if not reply.get("ok"):
+        why = str(reply.get("reason", f"no question `{question}` is open"))
         return Reply(
             ok=False, data={"id": question, "reason": why}, text=f"{why[:1].upper()}{why[1:]}."
         )
@@ -82,13 +82,13 @@ def busy(client: SessionClient, mode: BusyMode | None = None) -> Reply:
     """Show the busy mode, or change it for the rest of the session."""
     if mode is None:
         current = client.describe().policy.busy_mode
-        said = f"A message during a turn follows `{current}`. There are: {', '.join(MODES)}."
-        return Reply(ok=True, data={"ok": True, "busy_input_mode": current}, text=said)
+        text = f"A message during a turn follows `{current}`. There are: {', '.join(MODES)}."
+        return Reply(ok=True, data={"ok": True, "busy_input_mode": current}, text=text)
     answer = client.ask(PolicyChange(busy_mode=mode))
     is_ok = bool(answer.get("ok", True))
-    said = f"A message during a turn now follows `{mode}`."
+    text = f"A message during a turn now follows `{mode}`."
     data = {**answer, "busy_input_mode": mode}
-    return Reply(ok=is_ok, data=data, text=said if is_ok else str(answer.get("reason")))
+    return Reply(ok=is_ok, data=data, text=text if is_ok else str(answer.get("reason")))
 
 
 @command("undo", "talk", "Queue the last message instead.")
@@ -107,25 +107,25 @@ def undo(client: SessionClient) -> Reply:
         answer["number"] = item.number if item else None
         if item is None:
             return Reply(ok=False, data=answer, text="The queue has no room for it.")
-    said = f"#{answer['number']} waits in the queue instead."
+    text = f"#{answer['number']} waits in the queue instead."
     if turn := answer.get("stop"):
         client.ask(Interrupt(cause="stop", turn=turn))
         client.ask(QueueChange(op="move", number=answer["number"], position=LAST))
-        said = f"#{answer['number']} was stopped and waits in the queue instead."
+        text = f"#{answer['number']} was stopped and waits in the queue instead."
     if answer.get("offered"):
-        said += f"\n#{answer['offered']} was stopped already: /queue resume continues it."
-    return Reply(ok=True, data=answer, text=said)
+        text += f"\n#{answer['offered']} was stopped already: /queue resume continues it."
+    return Reply(ok=True, data=answer, text=text)
 
 
 @command("receipts", "talk", "Show the outcome of each message.")
 def show_receipts(client: SessionClient, name: Annotated[str, Argument("ID")] = "") -> Reply:
     """Show the outcome of each message and interrupt, or of the one with an id."""
     record = client.record()
-    said = {"items": encode_whole(record.queue)["items"]}
-    said["interrupts"] = {
+    data = {"items": encode_whole(record.queue)["items"]}
+    data["interrupts"] = {
         interrupt.id: encode_whole(interrupt) for interrupt in record.interrupts.values()
     }
-    found = receipts(client.redacted(said))
+    found = receipts(client.redacted(data))
     if name:
         found = [
             receipt for receipt in found if name in (receipt["id"], f"#{receipt.get('number')}")

@@ -27,12 +27,12 @@ def parse_moment(text: str, now: datetime) -> int | datetime:
 
     `now` has a zone, which is the person's.
     """
-    said = " ".join(text.lower().split())
-    if said.isascii() and said.isdigit():
-        return int(said)
-    if found := _AGO.fullmatch(said):
+    normal = " ".join(text.lower().split())
+    if normal.isascii() and normal.isdigit():
+        return int(normal)
+    if found := _AGO.fullmatch(normal):
         return now - timedelta(**{_UNITS[found[2]]: float(found[1])})
-    if found := _CLOCK.fullmatch(said):
+    if found := _CLOCK.fullmatch(normal):
         return _clock(text, found, now)
     try:
         moment = datetime.fromisoformat(text.strip())

@@ -1,4 +1,4 @@
-"""One turn as a sequence diagram, made from its journal: who sends what to whom, in order.
+"""One turn as a sequence diagram, made from its journal: the messages between the parts, in order.
 
 Mermaid text: editors, code forges and documentation tools draw it. Syntax:
 https://mermaid.js.org/syntax/sequenceDiagram.html
@@ -124,9 +124,9 @@ def _of_turn(entry: e.AnyTurnEntry, turn: str) -> Iterator[Arrow]:
 
 
 def _answer(entry: e.Answered) -> str:
-    said = [message for message in messages_of(entry) if message.role == "assistant"]
-    text = _short(said[0].text) if said and said[0].text else ""
-    calls = len(said[0].tool_calls) if said else 0
+    answers = [message for message in messages_of(entry) if message.role == "assistant"]
+    text = _short(answers[0].text) if answers and answers[0].text else ""
+    calls = len(answers[0].tool_calls) if answers else 0
     wants = f"{calls} tool call{'s' if calls > 1 else ''}" if calls else ""
     return ", ".join(part for part in (text, wants) if part) or "answer"
 

@@ -70,7 +70,7 @@ class _Fields(dict[str, Any]):
         return ""
 
 
-def told(data: dict[str, Any]) -> str:
+def sentence(data: dict[str, Any]) -> str:
     """Return a sentence about an entry, without a capital at its start."""
     kind = data["kind"]
     match kind:
@@ -126,11 +126,11 @@ def _row(rule: str) -> str:
 
 def _answered(data: dict[str, Any]) -> str:
     messages: list[dict[str, Any]] = data.get("messages", [])
-    said = next(
+    answer = next(
         (message for message in messages if message["role"] == "assistant"), dict[str, Any]()
     )
-    calls = len(said.get("tool_calls", ()))
-    text = f'the model answered: "{_short(str(said["text"]))}"' if said.get("text") else ""
+    calls = len(answer.get("tool_calls", ()))
+    text = f'the model answered: "{_short(str(answer["text"]))}"' if answer.get("text") else ""
     wants = f"the model wants {calls} tool call{'s' if calls != 1 else ''}" if calls else ""
     return ", and ".join(part for part in (text, wants) if part) or "the model answered nothing"
 
@@ -343,9 +343,9 @@ class Story(Struct, kw_only=True):
 
 
 def story_of(store: Store, row: SessionRow, name: str, *, is_owned: bool) -> Story:
-    """Tell the story of a message: its number, `last`, its id, its receipt, or a client's own id.
+    """Return the story of a message by its number, `last`, its id, its receipt, or its client id.
 
-    Of several with one number it is the newest. Raises `UsageError` if there is none.
+    Of several messages with one number it is the newest. Raises `UsageError` if there is none.
     """
     now = record_at(store, row.session, row.seq)
     first = _first(store, row, now, name.removeprefix("#"))
@@ -363,7 +363,7 @@ def story_of(store: Store, row: SessionRow, name: str, *, is_owned: bool) -> Sto
         since = stored.time - first.time
         hop = {"seq": stored.seq, "time": iso(stored.time), "after": round(since, 3)}
         kind = stored.data["kind"]
-        story.hops.append({**hop, "kind": kind, "text": told(stored.data), "moved": moved})
+        story.hops.append({**hop, "kind": kind, "text": sentence(stored.data), "moved": moved})
         story.entries.append(stored)
     story.outlook, story.hint = outlook(now, story.message["id"], is_owned=is_owned)
     story.message["state"] = _state(now, story.message["id"])

@@ -159,17 +159,14 @@ def _queue(data: dict[str, Any]) -> Branch:
         Branch(
             title=f"#{item['number']}",
             state=f"[{item.get('state', 'pending').upper()}]",
-            about=f"{item['text'][:_TEXT]}{progress_text(item.get('progress'))}{_sender(item)}",
+            about=f"{item['text'][:_TEXT]}{progress_text(item.get('progress'))}"
+            + (f"  from {item['user']}" if item.get("user") else ""),
         )
         for item in live
     ]
     return Branch(
         title="queue", state=queue.get("state", "open"), about=f"{len(live)} there", twigs=twigs
     )
-
-
-def _sender(item: dict[str, Any]) -> str:
-    return f"  from {item['user']}" if item.get("user") else ""
 
 
 def _turns(data: dict[str, Any]) -> Iterator[Branch]:

@@ -55,8 +55,8 @@ def of_child(
         case e.Offered(is_answered=False):
             return [_side_talk_accepted(entry, at)]
         case e.Offered():
-            said = f"#{entry.number} in the queue is the answer of {entry.child}: {entry.text}"
-            text = f"{said}\n/queue steer, keep or pop it."
+            answer = f"#{entry.number} in the queue is the answer of {entry.child}: {entry.text}"
+            text = f"{answer}\n/queue steer, keep or pop it."
             return [NoticeEvent(type="notice", **at, text=text)]
         case e.SteerArrived() if entry.turn:
             return [

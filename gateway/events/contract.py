@@ -12,7 +12,7 @@ a field describes the field, and the text below a union is the introduction of i
 from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypedDict, TypeGuard
 
-# What events have in common -----------------------------------------------------------------------
+# Common fields ------------------------------------------------------------------------------------
 
 
 class Stamp(TypedDict):
@@ -64,7 +64,7 @@ class QueueItem(TypedDict):
     goal: NotRequired[str]
     """id of the goal that it works for"""
     held: NotRequired[bool]
-    """true if it waits for a person's word"""
+    """true if it waits until a person resumes it"""
 
 
 class QueueView(TypedDict):
@@ -88,7 +88,7 @@ class ToolCallView(TypedDict):
 
 
 class ProcessesView(TypedDict):
-    """What became of processes that were stopped."""
+    """The outcome of stopping processes."""
 
     killed: list[int]
     """pids that had to be killed"""
@@ -114,7 +114,7 @@ class Tokens(TypedDict):
 
 
 class TurnUsage(Tokens):
-    """What a turn used."""
+    """The usage of a turn."""
 
     seconds: float
     """time from its start to its end"""
@@ -225,7 +225,7 @@ class StepView(TypedDict):
 
 
 class StepQuestionText(TypedDict):
-    """What a step asks."""
+    """The question of a step."""
 
     text: str
     """the question"""
@@ -235,11 +235,11 @@ class StepQuestionText(TypedDict):
 
 
 class SessionStartedEvent(Stamp):
-    """Sent when a session has begun, or was taken up again."""
+    """Sent when a session has begun, or was resumed."""
 
     type: Literal["session_started"]
     resumed: bool
-    """whether it was taken up again"""
+    """whether it was resumed"""
     folder: str
     """the folder that it works in"""
 

@@ -109,9 +109,9 @@ def step_view(step: StepRecord) -> StepView:
 
 def _output(entry: e.TurnEnded, run: RunRecord) -> str:
     """Return the output of a run that succeeded; empty if its workflow has none."""
-    said = entry.messages[-1].text if entry.messages else ""
-    is_output = entry.status == "completed" and said != f"[{run.workflow.name}: done]"
-    return said if is_output else ""
+    text = entry.messages[-1].text if entry.messages else ""
+    is_output = entry.status == "completed" and text != f"[{run.workflow.name}: done]"
+    return text if is_output else ""
 
 
 def _ended(session: str, run: RunRecord, at: Stamp) -> RunEndedEvent:
