@@ -1,9 +1,9 @@
 """Files that a message names: `look at @src/main.py and @"my notes.txt"`.
 
-They are read when the message is sent, and journalled with it, so that a queued or replayed message has
-the text that the person meant. A word with an `@` that names no file stays as it is, and so does one
-inside code marks. A path outside the folder needs a rule that allows to read it; a deny
-rule holds here, too. Blocks: not for the actors' loop.
+The files are read when the message is sent, and journalled with it, so that a queued or replayed message
+has the text that the person meant. A word with an `@` that names no file, or inside code marks, stays as
+it is. A path outside the folder needs a rule that allows to read it; a deny rule holds, too. Blocks: not
+for the actors' loop.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .tools.place import Place, find_place, open_file, open_folder
 from .tools.text import counted, readable, shown
 
 LARGEST = 64 * 1024
-"""Bytes of one file; of what is longer the beginning is attached."""
+"""Bytes of one file; of a longer one the beginning is attached."""
 MOST = 256 * 1024
 """Bytes of all attachments of a message."""
 FEW = 8 * 1024
@@ -33,14 +33,14 @@ _MOST_SEEN = 10_000
 _NAMED = re.compile(r"""(?:(?<=[\s(\[{,;:])|^)@(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'`@]+))""")
 _CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
 _AFTER = ".,;:!?)]}>*_"
-"""What may stand behind a name without being part of it."""
+"""Characters that may follow a name without being part of it."""
 
 Ask = Callable[[str, str], PermissionDecision]
-"""What the permission rules say to a tool that looks at a path."""
+"""Returns the decision of the permission rules on a tool and a path."""
 
 
 def attach(text: str, folder: Path, ask: Ask, most: int = MOST) -> tuple[Attachment, ...]:
-    """Read what a message names, in its order, each once; all together at most `most` bytes."""
+    """Read the files that a message names, in its order, each once, with at most `most` bytes in all."""
     if "@" not in text:
         return ()
     found: dict[str, Attachment] = {}
@@ -56,7 +56,7 @@ def attach(text: str, folder: Path, ask: Ask, most: int = MOST) -> tuple[Attachm
 
 
 def _names(text: str) -> Iterator[tuple[str, bool]]:
-    """List the names with an `@`, and whether each is surely meant as one."""
+    """Yield the names with an `@`, and whether each is certainly meant as a name."""
     code = [block.span() for block in _CODE.finditer(text)]
     for mention in _NAMED.finditer(text):
         if any(begin <= mention.start() < end for begin, end in code):
@@ -67,7 +67,7 @@ def _names(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _find(name: str, folder: Path, is_meant: bool) -> Place | None:
-    """Find a name, also without what ends the sentence; none if it means something else."""
+    """Find a file by its name, also without a final punctuation mark; none if it is no name."""
     shorter = name
     while shorter:
         try:

@@ -1,9 +1,9 @@
-"""Runs hooks: commands of a person, or Python entry points, which get an event as JSON on stdin.
+"""Runs hooks: commands of a person, or Python entry points, which receive an event as JSON on stdin.
 
 A hook has a time limit, and all processes that it started end with it; part of its output is kept, and
-its environment holds no secrets. A failure is a result, never an exception. An entry point (group
-`steersman.hooks`, named after the event, or `EVENT.ANYTHING`) also runs in a process of its own, so that
-it cannot block or break this one.
+its environment has no secrets. A failure is a result, never an exception. An entry point (group
+`steersman.hooks`, named after the event, or `EVENT.ANYTHING`) also runs in a separate process, so that
+it cannot block or crash this one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KEEP = 2048
 
 
 class HookSpec(Value):
-    """A hook: what it is run for, and how; `timeout` in seconds."""
+    """A hook: its event and its command; `timeout` in seconds."""
 
     on: str
     run: tuple[str, ...]
@@ -62,7 +62,7 @@ async def run_hook(
     if home := environ.get("STEERSMAN_HOME"):
         environment["STEERSMAN_HOME"] = home
     folder = call.folder if call.folder.is_dir() else Path.home()
-    said = json.dumps({"event": call.event, **call.payload}, ensure_ascii=False, default=str)
+    event = json.dumps({"event": call.event, **call.payload}, ensure_ascii=False, default=str)
     begun = time.monotonic()
     try:
         process = await processes.spawn(
@@ -72,7 +72,7 @@ async def run_hook(
                 environment=environment,
                 timeout=spec.timeout,
                 keep=KEEP,
-                stdin=said.encode("utf-8", "replace") + b"\n",
+                stdin=event.encode("utf-8", "replace") + b"\n",
             )
         )
         result = await process.wait()
@@ -89,7 +89,7 @@ async def run_hook(
 
 
 def entry_point_hooks(timeout: float = 10.0) -> list[HookSpec]:
-    """Find the entry points that are installed; reads files, so not for the loop's own thread."""
+    """Find the installed entry points; reads files, so not for the loop's thread."""
     from importlib.metadata import entry_points
 
     path = os.environ.get("PYTHONPATH", "")
@@ -106,7 +106,7 @@ def entry_point_hooks(timeout: float = 10.0) -> list[HookSpec]:
 
 
 def run_entry_point(arguments: Sequence[str]) -> int:
-    """Call an entry point with what comes on standard input; in a process of its own."""
+    """Call an entry point with the event on standard input; for a separate process."""
     from importlib.metadata import EntryPoint
 
     name, value = arguments

@@ -1,10 +1,11 @@
-"""AGENTS.md: what people wrote for agents who work in a folder (https://agents.md).
+"""AGENTS.md: instructions of people for agents that work in a folder (https://agents.md).
 
-Read when a session begins, and part of its system prompt, which is journalled and never changes after
-that. The person's own `AGENTS.md`, beside their `config.toml`, comes first, then those from the root of
-the git repository down to the folder, so that the nearest comes last. It is only text: it cannot set,
-start or allow anything, and is therefore also read in a folder that is not trusted, with a notice. A link
-that leads out of the repository is not followed: a downloaded folder must not send other files out.
+The files are read when a session begins, and become part of its system prompt, which is journalled and
+does not change after that. The user's own `AGENTS.md`, beside `config.toml`, comes first, then those from
+the root of the git repository down to the folder, so that the nearest comes last. They are only text that
+cannot set, start or allow anything, and is therefore also read in a folder that is not trusted, with a
+notice. A link that leads out of the repository is not followed: a downloaded folder must not disclose
+other files.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ NAME = "AGENTS.md"
 MOST = 32 * 1024
 """Bytes of all files together."""
 FEW = 4 * 1024
-"""The same for a small model, which could read nothing else besides."""
+"""The same for a small model, whose window would have no room for anything else."""
 HEAD = (
     "\n\n# Instructions of the person and the project\n\n"
     "People wrote these for agents who work here. Where two differ, the later one holds; what the "
@@ -35,14 +36,14 @@ CHANGED = (
 
 
 class Instructions(Value):
-    """What is added to the system prompt; `files` and `notes` say where it is from, what is missing."""
+    """A text for the system prompt; `files` are its sources, `notes` name the files that are missing."""
 
     text: str = ""
     files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def told(self) -> str:
-        """Return the notice for the person; empty when nothing was read."""
+        """Return the notice for the user; empty if nothing was read."""
         lines = [f"Instructions from {', '.join(self.files)}."] if self.files else []
         return "\n".join((*lines, *self.notes))
 
@@ -54,9 +55,10 @@ def instructions_of(system: str) -> str:
 
 
 def read_instructions(folder: Path, own: Path, limit: int = MOST) -> Instructions:
-    """Read what there is for a session in `folder`; `own` is the folder of the person's own file.
+    """Read the files for a session in `folder`; `own` is the folder of the user's own file.
 
-    The nearest file gets its bytes first. Never raises: a file that cannot be read becomes a note.
+    The nearest file takes its share of `limit` bytes first. Never raises: a file that cannot be read
+    becomes a note.
     """
     root = _root(folder)
     places = [place for place in (folder, *folder.parents) if place.is_relative_to(root)]
@@ -87,12 +89,12 @@ def read_instructions(folder: Path, own: Path, limit: int = MOST) -> Instruction
 
 
 def has_changed(before: str, folder: Path, own: Path) -> bool:
-    """Whether a session that begins now would read something else than `before`."""
+    """Whether a session that begins now would have other instructions than `before`."""
     return all(before != read_instructions(folder, own, limit).text for limit in (MOST, FEW))
 
 
 def _root(folder: Path) -> Path:
-    """Return the top folder of the git repository; the folder itself where there is none."""
+    """Return the top folder of the git repository; the folder itself without a repository."""
     parents = (folder, *folder.parents)
     return next((place for place in parents if (place / ".git").exists()), folder)
 
@@ -104,7 +106,7 @@ def _name(file: Path, folder: Path, own: Path) -> str:
 
 
 def _text(file: Path, root: Path, limit: int) -> tuple[str, bool]:
-    """Read a file's text, at most `limit` bytes of it in whole lines, and whether that cut it."""
+    """Return a file's text, at most `limit` bytes of it in whole lines, and whether it was cut."""
     path = Path(os.path.realpath(file))
     if not path.is_relative_to(os.path.realpath(root)):
         raise ToolError("it is a link that leads out of the folder")

@@ -1,8 +1,8 @@
 """A session's folder: checkpoints around the calls that may change it, reverts, and diffs.
 
-`WorkspacePort` is the seam. Its operations are carried out in the order in which they are requested, in
-a worker thread; `begin` therefore also waits until the call before has been looked at, and nothing else
-waits. Terms: `journal/workspace`.
+`WorkspacePort` is the seam. Its operations run in the order in which they are requested, in a worker
+thread; `begin` therefore also waits for the scan after the previous call, and nothing else waits.
+Terms: `journal/workspace`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class WorkspacePort(Protocol):
         ...
 
     def end(self, call: str) -> None:
-        """Scan, soon, for what a call has changed."""
+        """Scan, soon, for the changes of a call."""
         ...
 
     async def count(self, order: RestoreFiles) -> int:
@@ -47,18 +47,18 @@ class WorkspacePort(Protocol):
         ...
 
     async def diff(self, turns: tuple[str, ...]) -> list[FileChange]:
-        """Say what turns changed."""
+        """Return the changes of turns."""
         ...
 
     async def changed(self, turn: str, calls: str = "") -> tuple[int, bool]:
-        """Count the files that calls of a turn left changed, and say whether that is known of all.
+        """Count the files that calls of a turn left changed, and return whether that is all of them.
 
         `calls`: only of calls whose names begin so.
         """
         ...
 
     async def changed_files(self, turns: tuple[str, ...]) -> list[str]:
-        """Name the files that turns changed, and that are not as they were before."""
+        """Return the files that turns changed, and that are not as they were before."""
         ...
 
     async def aclose(self) -> None:
@@ -86,10 +86,10 @@ class Checkpoints:
             self._workspace.begin(turn, call, tool, path)
             return self._notices()
 
-        told = await self._run(work)
+        notices = await self._run(work)
         if self._timer is None:
             self._beat()
-        return told
+        return notices
 
     def _beat(self) -> None:
         """Record the time while calls run, so that recovery knows when the program crashed."""
@@ -99,7 +99,7 @@ class Checkpoints:
             self._timer = asyncio.get_running_loop().call_later(BEAT, self._beat)
 
     def end(self, call: str) -> None:
-        """Scan, soon, for what a call changed; only the next scan waits for it."""
+        """Scan, soon, for the changes of a call; only the next scan waits for this one."""
         self._started().submit(self._workspace.end, call)
         self._calls.discard(call)
         if not self._calls:
@@ -116,15 +116,15 @@ class Checkpoints:
         return await self._run(lambda: self._workspace.revert(order))
 
     async def diff(self, turns: tuple[str, ...]) -> list[FileChange]:
-        """Say what turns changed."""
+        """Return the changes of turns."""
         return await self._run(lambda: self._workspace.diff(turns))
 
     async def changed(self, turn: str, calls: str = "") -> tuple[int, bool]:
-        """Count the files that calls of a turn left changed, and say whether that is known of all."""
+        """Count the files that calls of a turn left changed, and return whether that is all of them."""
         return await self._run(lambda: self._workspace.changed(turn, calls))
 
     async def changed_files(self, turns: tuple[str, ...]) -> list[str]:
-        """Name the files that turns changed."""
+        """Return the files that turns changed."""
         return await self._run(lambda: self._workspace.changed_files(turns))
 
     async def aclose(self) -> None:
@@ -141,8 +141,8 @@ class Checkpoints:
             await self._is_still.wait()
 
     def _notices(self) -> list[str]:
-        told, self._workspace.notices = self._workspace.notices, []
-        return told
+        notices, self._workspace.notices = self._workspace.notices, []
+        return notices
 
     def _started(self) -> ThreadPoolExecutor:
         if self._worker is None:
@@ -170,7 +170,7 @@ class ChildWorkspace:
         return await self._above.begin(self._turn_of(), self._name(call), tool, path)
 
     def end(self, call: str) -> None:
-        """Scan, soon, for what a call has changed."""
+        """Scan, soon, for the changes of a call."""
         self._above.end(self._name(call))
 
     def _name(self, call: str) -> str:
@@ -209,11 +209,11 @@ class WatchedRun:
         workspace: WorkspacePort,
         about: tuple[str, str, str, str | None],
         start: Callable[[], ToolRun],
-        told: Callable[[str], None],
+        on_notice: Callable[[str], None],
     ) -> None:
         self._is_stopped = False
         self._inner: ToolRun | None = None
-        self._task = asyncio.create_task(self._run(workspace, about, start, told))
+        self._task = asyncio.create_task(self._run(workspace, about, start, on_notice))
 
     @property
     def pid(self) -> int:
@@ -225,7 +225,7 @@ class WatchedRun:
         return await asyncio.shield(self._task)
 
     def stop(self) -> None:
-        """Begin to stop it; one that has not started does not start any more."""
+        """Begin to stop the run; a run that has not started does not start."""
         self._is_stopped = True
         if self._inner is not None:
             self._inner.stop()
@@ -235,11 +235,11 @@ class WatchedRun:
         workspace: WorkspacePort,
         about: tuple[str, str, str, str | None],
         start: Callable[[], ToolRun],
-        told: Callable[[str], None],
+        on_notice: Callable[[str], None],
     ) -> ToolResult:
         try:
             for text in await workspace.begin(*about):
-                told(text)
+                on_notice(text)
             if self._is_stopped:
                 return ToolResult(status="killed", text="Stopped before it started.")
             self._inner = start()
@@ -251,7 +251,7 @@ class WatchedRun:
 def written_path(tool: str, arguments: dict[str, Any], folder: Path) -> str | None:
     """Return the one path that a tool of ours writes, links resolved; none if it may be any.
 
-    One outside the folder is none of the folder's business: it is returned as it is, absolute.
+    A path outside the folder, which the workspace does not cover, is returned absolute.
     """
     path = arguments.get("path")
     if kind_of(tool) != "edit" or not isinstance(path, str):

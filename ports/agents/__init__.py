@@ -1,1 +1,1 @@
-"""External agents: their processes, their configurations, and how our hooks get into them."""
+"""External agents: their processes, and this program's hooks in their configurations."""

@@ -47,11 +47,11 @@ class AcpConnection:
         self._connection = Connection(self._handle, cast("Any", pipe))
 
     async def open(self, folder: Path, known: str) -> bool:
-        """Shake hands, and load the known session or begin one; say if it was loaded.
+        """Initialize, and load the known session or begin one; returns whether it was loaded.
 
         Raises `ModelError`.
         """
-        able = await self._agreed(self._greet())
+        able = await self._agreed(self._initialize())
         self.can_load = bool(able.get("loadSession"))
         resumes = "resume" in (able.get("sessionCapabilities") or {})
         about: Params = {"cwd": str(folder), "mcpServers": []}
@@ -76,12 +76,12 @@ class AcpConnection:
         )
 
     async def cancel(self) -> None:
-        """Ask the agent to stop what it does."""
+        """Ask the agent to cancel the prompt."""
         await self._connection.send_notification("session/cancel", {"sessionId": self.session})
 
-    async def _greet(self) -> Params:
+    async def _initialize(self) -> Params:
         async with asyncio.timeout(FIRST_ANSWER):
-            hello = await self._ask(
+            answer = await self._ask(
                 "initialize",
                 {
                     "protocolVersion": 1,
@@ -92,7 +92,7 @@ class AcpConnection:
                     "clientInfo": {"name": "steersman", "version": __version__},
                 },
             )
-        return cast("Params", hello.get("agentCapabilities") or {})
+        return cast("Params", answer.get("agentCapabilities") or {})
 
     async def _ask(self, method: str, params: Params) -> Params:
         answer = await self._connection.send_request(method, params)
@@ -103,7 +103,8 @@ class AcpConnection:
         try:
             return await asked
         except RequestError as error:
-            raise ModelError(f"the agent refused: {_told(error)}", _hint(error)) from error
+            hint = "log in with the agent's own program first" if error.code == -32000 else ""
+            raise ModelError(f"the agent refused: {_reason(error)}", hint) from error
         except ConnectionError:
             if self.pipe.result is not None:
                 await asyncio.wait([self.pipe.result], timeout=5.0)
@@ -123,8 +124,8 @@ class AcpConnection:
             options = cast("list[Params]", given.get("options") or [])
             call = _table(given.get("toolCall"))
             chosen = await listener.wanted(call, options) if listener is not None else ""
-            said = {"outcome": "selected", "optionId": chosen}
-            return {"outcome": said if chosen else {"outcome": "cancelled"}}
+            selected = {"outcome": "selected", "optionId": chosen}
+            return {"outcome": selected if chosen else {"outcome": "cancelled"}}
         elif not is_notification:
             raise RequestError.method_not_found(method)
         return None
@@ -134,11 +135,7 @@ def _table(data: Any) -> Params:
     return cast("Params", data) if isinstance(data, dict) else {}
 
 
-def _told(error: RequestError) -> str:
+def _reason(error: RequestError) -> str:
     data = _table(error.data)
     more = data.get("details") or data.get("message") or ""
     return f"{error} ({more})" if more else str(error)
-
-
-def _hint(error: RequestError) -> str:
-    return "log in with the agent's own program first" if error.code == -32000 else ""

@@ -1,4 +1,4 @@
-"""An agent that is another program, as a session knows agents: a model, and that model's one tool.
+"""An external agent in the roles that a session knows: a model, and that model's only tool.
 
 The model is a rule: a user message becomes a call of the tool `agent`, and the result of that call is
 the answer. So the guarantees of tools hold for the agent's work: its intent is durable before it begins,
@@ -39,7 +39,7 @@ Params = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class AgentSpec:
-    """How to start an agent; `name` is what people see. Its environment is the person's own."""
+    """How to start an agent, with the user's own environment; `name` is for people."""
 
     agent: str
     start: tuple[str, ...]
@@ -47,7 +47,7 @@ class AgentSpec:
 
     @property
     def name(self) -> str:
-        """What stands where a model's name would."""
+        """The agent and its command, in place of a model's name."""
         return f"{self.agent} ({' '.join(self.start)})"
 
     async def aclose(self) -> None:
@@ -55,7 +55,7 @@ class AgentSpec:
 
 
 class ExternalAgent:
-    """One session's agent: a `Model` and a `Tool`. `session` is its own id of it, where known."""
+    """One session's agent: a `Model` and a `Tool`. `session` is the agent's id of it, if known."""
 
     is_mutating = True
     is_idempotent = False
@@ -73,7 +73,7 @@ class ExternalAgent:
     # As a model -----------------------------------------------------------------------------------
 
     async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
-        """Ask for a call with the user messages; after it, return the answer, which was streamed."""
+        """Request a call with the user messages; after the call, return the streamed answer."""
         last = request.messages[-1]
         if last.role == "tool" and self._run is not None:
             run, self._run = self._run, None
@@ -81,7 +81,7 @@ class ExternalAgent:
                 raise run.fault
             return ModelAnswer(text=run.text or "[No answer.]", usage=run.usage)
         call = f"{request.call_prefix}1"
-        prompt = {"prompt": _said(request.messages)}
+        prompt = {"prompt": _prompt(request.messages)}
         return ModelAnswer(
             text="",
             tool_calls=(ToolRequest(call=call, tool=AGENT_TOOL, arguments=prompt, wire_id=call),),
@@ -101,11 +101,11 @@ class ExternalAgent:
     # As a tool ------------------------------------------------------------------------------------
 
     def fault(self, arguments: dict[str, Any]) -> str:
-        """Nothing can be wrong with it."""
+        """Return nothing: `answer` made the arguments."""
         return ""
 
     def start(self, arguments: dict[str, Any], context: ToolContext) -> AgentRun:
-        """Hand a prompt to the agent."""
+        """Send a prompt to the agent."""
         self._run = AgentRun(self, str(arguments["prompt"]), context)
         return self._run
 
@@ -115,7 +115,7 @@ class ExternalAgent:
             self._run.decide(inner, is_allowed)
 
     async def connect(self) -> tuple[AcpConnection, str]:
-        """Return the connection, opened if there is none, and a notice, mostly empty.
+        """Return the connection, which is opened if necessary, and a notice or an empty text.
 
         Raises `ModelError`.
         """
@@ -155,7 +155,7 @@ class AgentRun:
     def __init__(self, agent: ExternalAgent, prompt: str, context: ToolContext) -> None:
         self._agent, self._call = agent, context.call
         self._tell: Callable[[Message], None] = context.tell or _dropped
-        self._said: list[str] = []
+        self._pieces: list[str] = []
         self._calls = ReportedCalls(context.call)
         self._open: dict[str, asyncio.Future[bool]] = {}
         self._stopping = asyncio.Event()
@@ -171,15 +171,15 @@ class AgentRun:
 
     @property
     def text(self) -> str:
-        """What it said so far."""
-        return "".join(self._said)
+        """The text of the agent so far."""
+        return "".join(self._pieces)
 
     async def wait(self) -> ToolResult:
-        """Return what it answered; after a stop nothing of it is alive."""
+        """Return the agent's answer; after a stop no process of the agent is alive."""
         return await asyncio.shield(self._task)
 
     def stop(self) -> None:
-        """Begin to stop it: it is asked to, and then its processes are ended."""
+        """Begin to stop the agent: cancel the prompt, then end the processes."""
         self._stopping.set()
 
     def decide(self, inner: str, is_allowed: bool) -> None:
@@ -217,7 +217,7 @@ class AgentRun:
             raise ModelError(f"{self._agent.spec.agent} refused to answer")
 
     async def _end(self, work: asyncio.Task[None]) -> ToolResult:
-        """Ask it to stop, then end all its processes."""
+        """Cancel the prompt, then end all processes of the agent."""
         connection = self._agent.connection
         if connection is not None and connection.pipe.is_alive and connection.session:
             for asked in self._open.values():
@@ -234,24 +234,24 @@ class AgentRun:
             status="killed", text=self.text, killed=result.killed, survivors=result.survivors
         )
 
-    # What the agent does --------------------------------------------------------------------------
+    # Listener of the connection -------------------------------------------------------------------
 
     def updated(self, update: Params) -> None:
-        """Tell an update of the session, as far as it is about this prompt."""
+        """Report an update of the session, if it is about this prompt."""
         match update:
             case {"sessionUpdate": "agent_message_chunk", "content": {"text": str(text)}}:
-                self._said.append(text)
+                self._pieces.append(text)
                 self._tell(AgentSaid(call=self._call, text=text))
             case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(theirs)}:
                 self._called(theirs, update)
-            case _:  # plans, modes and thoughts: nothing here shows them
+            case _:  # plans, modes and thoughts are not shown
                 return
 
     async def wanted(self, call: Params, options: list[Params]) -> str:
         """Ask the session whether a call may run; a stop dismisses the question."""
         theirs = str(call.get("toolCallId", ""))
         self._calls.update(theirs, call)
-        request = self._calls.request(theirs)  # a call that asks has an id of its own
+        request = self._calls.request(theirs)  # a question has an id of its own
         answer = self._open[request.call] = asyncio.get_running_loop().create_future()
         self._tell(AgentCalled(call=self._call, request=request, asks=True))
         try:
@@ -282,22 +282,22 @@ def _dropped(message: Message) -> None:
     """Drop the message."""
 
 
-def _said(messages: tuple[ChatMessage, ...]) -> str:
+def _prompt(messages: tuple[ChatMessage, ...]) -> str:
     """Return the user messages since the last answer."""
-    said: list[str] = []
+    texts: list[str] = []
     for message in reversed(messages):
         if message.role != "user":
             break
-        said.insert(0, message.text)
-    return "\n\n".join(said)
+        texts.insert(0, message.text)
+    return "\n\n".join(texts)
 
 
-def _usage(told: Any) -> Usage:
-    """Read the usage that an agent reports; zero where it reports none."""
-    match told:
+def _usage(reported: Any) -> Usage:
+    """Read the usage that an agent reports; zero without a report."""
+    match reported:
         case {"inputTokens": int(taken), "outputTokens": int(given)}:
             return Usage(
-                input=taken, output=given, cache_read=int(told.get("cachedReadTokens") or 0)
+                input=taken, output=given, cache_read=int(reported.get("cachedReadTokens") or 0)
             )
         case _:
             return Usage()

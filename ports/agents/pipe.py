@@ -1,4 +1,4 @@
-"""A supervised process that exchanges JSON messages with us, one a line.
+"""A supervised process that exchanges JSON messages with this program, one a line.
 
 Supervised processes have one output, and a file as input. A dialogue needs more, so a shell starts the
 command with two named pipes, and a file for its standard error, in a private folder. Both ends of each
@@ -46,7 +46,7 @@ class PipeProcess:
     async def start(
         self, processes: Processes, argv: tuple[str, ...], folder: Path, environ: dict[str, str]
     ) -> None:
-        """Start the command; `result` and `complaint` report a failure."""
+        """Start the command; `result` and `diagnostic` report a failure."""
         words = ("/bin/sh", "-c", OPENING, str(self._folder), *argv)
         self._process = await processes.spawn(
             ProcessSpec(argv=words, cwd=folder, environment=environ)
@@ -56,16 +56,16 @@ class PipeProcess:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The process id."""
         return self._process.pid if self._process is not None else 0
 
     @property
     def is_alive(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the process has not ended."""
         return self.result is not None and not self.result.done()
 
     async def end(self) -> ProcessResult:
-        """End it and everything that it started; returns when that is proven."""
+        """End the process and all that it started; returns when that is proven."""
         assert self._process is not None
         assert self.result is not None
         self._process.stop()
@@ -83,7 +83,7 @@ class PipeProcess:
         return await self._messages.get()
 
     async def close(self) -> None:
-        """Do nothing: `end` ends it."""
+        """Do nothing: `end` ends the process."""
 
     def _write(self) -> None:
         while self._outgoing and self._in >= 0:

@@ -1,4 +1,4 @@
-"""The tool calls that an external agent reports, as a session knows calls: ids, tools, arguments."""
+"""Translates the tool calls that an external agent reports into ids, tools and arguments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Params = Mapping[str, Any]
 
 
 class ReportedCalls:
-    """The agent's own calls during one call of it; `call` is the id of that one."""
+    """The calls that an agent makes during one prompt; `call` is the id of the prompt's call."""
 
     def __init__(self, call: str) -> None:
         self._call = call
@@ -29,19 +29,19 @@ class ReportedCalls:
         return theirs in self._ids
 
     def update(self, theirs: str, update: Params) -> str:
-        """Add what an update says of a call to what is known of it; returns its status."""
+        """Merge an update into the known data of a call; returns the status of the call."""
         known = self._known.setdefault(theirs, {})
         known.update({name: value for name, value in update.items() if value not in (None, {})})
         return str(known.get("status") or "")
 
     def request(self, theirs: str) -> ToolRequest:
-        """Give a call a new id of ours, and return it as a request."""
+        """Assign a new id to a call, and return the call as a request."""
         self._ids[theirs] = f"{self._call}.{next(self._numbers)}"
         tool, arguments = as_call(self._known[theirs])
         return ToolRequest(call=self._ids[theirs], tool=tool, arguments=arguments)
 
     def id_of(self, theirs: str) -> str:
-        """Return our latest id of a call."""
+        """Return the latest id that was assigned to a call."""
         return self._ids[theirs]
 
 
@@ -71,7 +71,7 @@ def as_call(about: Params) -> tuple[str, dict[str, Any]]:
 
 
 def option(options: list[dict[str, Any]], is_allowed: bool) -> str:
-    """Return the id of the option to choose, if possible one for this call only; empty if none fits."""
+    """Return the id of the option to choose, preferably for this call only; empty if none fits."""
     kinds = ("allow_once", "allow_always") if is_allowed else ("reject_once", "reject_always")
     for kind in kinds:
         for choice in options:
@@ -87,7 +87,7 @@ def _place(about: Params, raw: Params) -> str:
 
 
 def _first(raw: Params, names: tuple[str, ...]) -> str:
-    """Return the first of these that is there, as one line of text."""
+    """Return the first of these values that is set, as one line of text."""
     for name in names:
         value = raw.get(name)
         if isinstance(value, str) and value:

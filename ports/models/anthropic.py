@@ -3,10 +3,10 @@
 Format: https://docs.anthropic.com/en/api/messages. Neighbouring messages of one side become one, as
 the API wants all results of one answer in one message; its content blocks are only ever appended
 to. The last block of the instructions, of the conversation and of what was said before is marked for
-the cache, so that each call reads what the one before has written, however much came in between.
+the cache, so that each call reads the cache entry that the call before has written.
 
-What the model thinks goes back with its answer, sealed as it came: the API wants that where tools are
-used. Older models are given a budget to think with, newer ones (from 4.6 on) an effort.
+The thoughts of the model go back with its answer, unchanged: the API requires that with tools. Older
+models have a budget of tokens for thoughts, newer ones (from 4.6 on) an effort.
 """
 
 import json
@@ -71,7 +71,7 @@ class AnthropicModel(ServedModel):
         super().__init__(exchange, model, host, name, temperature, limit)
 
     async def window(self) -> int:
-        """Say what is published of the model."""
+        """Return the published window of the model."""
         return published_window(self._model)
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _wire_tool(name: str, description: str, schema: dict[str, Any]) -> dict[str,
 
 
 def _take_in(event: dict[str, Any], reply: AnswerBuilder, diagnostic: ServerErrorText) -> None:
-    """Take in one event of a stream; kinds that are not known are passed over, as the API asks."""
+    """Add one event of a stream to the reply; unknown kinds are ignored, as the API requires."""
     index = count(event, "index")
     match event.get("type"):
         case "message_start":
@@ -225,11 +225,11 @@ def _take_in_delta(index: int, delta: dict[str, Any], reply: AnswerBuilder) -> N
 def _fault(event: dict[str, Any], diagnostic: ServerErrorText) -> ServerFault:
     status = _STATUS.get(str(table(event.get("error")).get("type")))
     body = json.dumps(event, ensure_ascii=False)
-    return diagnostic.status(status, body) if status else diagnostic.said(body)
+    return diagnostic.status(status, body) if status else diagnostic.reported(body)
 
 
 def _usage(counts: dict[str, Any]) -> Usage:
-    """Anthropic counts what was cached beside the input, we count it as a part of it."""
+    """Read the counts; cached tokens, which the API counts apart, are added to the input."""
     read = count(counts, "cache_read_input_tokens")
     written = count(counts, "cache_creation_input_tokens")
     return Usage(

@@ -31,12 +31,15 @@ _PUBLISHED = (
 
 
 def published_window(model: str) -> int:
-    """Return what the publisher says of a hosted model, 0 for one that is not known here."""
+    """Return the published window of a hosted model, 0 for an unknown model."""
     return next((window for start, window in _PUBLISHED if model.startswith(start)), 0)
 
 
 async def asked_window(get: Get, base_url: str, model: str, *, is_near: bool) -> int:
-    """Ask a server; 0 where it does not say. `is_near`: it may be asked about itself, too."""
+    """Ask a server for a model's window; 0 if it does not report it.
+
+    `is_near`: addresses beside the API may be asked, too.
+    """
     listed = tables(table(await get(f"{base_url}/models")).get("data"))
     for entry in listed:
         if entry.get("id") == model or len(listed) == 1:

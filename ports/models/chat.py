@@ -58,7 +58,7 @@ class ChatModel(ServedModel):
         super().__init__(exchange, model, host, name, temperature, max_tokens)
 
     async def window(self) -> int:
-        """Ask the server how many tokens the model can look at; 0 where it does not say."""
+        """Ask the server for the model's window in tokens; 0 if it does not report it."""
         if self._is_published:
             return published_window(self._model)
         is_near = is_loopback(self._base)
@@ -125,12 +125,12 @@ def _wire_tool(schema: ToolSchema) -> dict[str, Any]:
 
 
 def _take_in(value: dict[str, Any], reply: AnswerBuilder, diagnostic: ServerErrorText) -> None:
-    """Take in one chunk of a stream, or a whole answer, which differs only in a name."""
+    """Add one chunk of a stream to the reply, or a whole answer, which differs only in a name."""
     if value is DONE:
         reply.stop_reason = reply.stop_reason or "stop"
         return
     if value.get("error"):
-        raise diagnostic.said(json.dumps(value, ensure_ascii=False))
+        raise diagnostic.reported(json.dumps(value, ensure_ascii=False))
     usage = table(value.get("usage"))
     if not (isinstance(value.get("choices"), list) or usage or reply.is_begun):
         raise diagnostic.nonsense(json.dumps(value))

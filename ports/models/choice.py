@@ -24,11 +24,11 @@ from ...workflows.providers import EMBEDDED, SERVICES, Service
 from .model import AnswerListener, Model, ModelAnswer, ModelRequest
 from .provider import ModelConfig, provider_of
 
-# A model with settings that its server does not know: its price, the size of its context window ---
-
 
 class MeteredModel:
-    """Asks the inner model, and adds the cost to the usage of its answers.
+    """A model with settings that its server does not know: its price, the size of its window.
+
+    It asks the inner model, and adds the cost to the usage of the answers.
 
     `window` counts tokens; 0 leaves it to the inner model.
     """

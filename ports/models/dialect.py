@@ -1,8 +1,8 @@
 """Tools for models without native tool calls: the answer itself is a constrained JSON action.
 
 Either `{"say": "text"}` or `{"tool": "name", "arguments": {…}}`. The server constrains the answer
-by a JSON Schema; where it does not, the parser takes what comes: fences, prose around the action,
-other spellings. Results of tools go back as user messages that begin with `[Result of NAME]`.
+by a JSON Schema; if it does not, the parser accepts fences, prose around the action, and other
+spellings. Results of tools go back as user messages that begin with `[Result of NAME]`.
 """
 
 import json
@@ -21,7 +21,7 @@ _FORGED = re.compile(r"^(?=\[(?:New message from|Result of) )", re.MULTILINE)
 _PROMPT = """
 You can use tools. Always answer with exactly one JSON object and nothing else. To speak:
 {"say": "your words"}
-To use a tool, whose result you are told next:
+To use a tool, whose result comes next:
 {"tool": "name", "arguments": {...}}
 Tools:
 """
@@ -46,7 +46,7 @@ class _Action(Value):
 class JsonDialect:
     """Gives tools to a model without native tool calls; requests without tools pass unchanged.
 
-    `choose` says which tools to offer for a request; by default all that it has.
+    `choose` selects the tools to offer for a request; by default all of the request's tools.
     """
 
     def __init__(
@@ -62,12 +62,12 @@ class JsonDialect:
         if not offer.tools or request.response_schema is not None:
             plain = replace(request, tools=(), messages=_plain(request.messages, as_json=False))
             return await self._inner.answer(plain, listener)
-        said = SayStream(listener.on_text)
+        stream = SayStream(listener.on_text)
         answer = await self._inner.answer(
-            translate(request, offer), replace(listener, on_text=said.feed)
+            translate(request, offer), replace(listener, on_text=stream.feed)
         )
         action = parse_action(answer.text, is_cut=answer.stop_reason == "length")
-        said.finish(action.text)
+        stream.finish(action.text)
         if not action.tool and not action.text.strip():
             raise ModelError(f"{self.name} gave an empty answer", "ask again", retryable=True)
         if not action.tool:
@@ -94,7 +94,7 @@ def _offer_all(request: ModelRequest) -> ToolOffer:
 
 
 def translate(request: ModelRequest, offer: ToolOffer) -> ModelRequest:
-    """Return the request that asks for the same without native tools."""
+    """Return an equivalent request without native tools."""
     tools = "".join(
         f"- {tool.name}: {tool.description} Arguments: {json.dumps(tool.parameters)}\n"
         for tool in offer.tools
@@ -166,10 +166,10 @@ def parse_action(text: str, is_cut: bool = False) -> _Action:
             before = re.sub(r"```(?:json)?\s*$", "", text[:start]).strip()
             return replace(action, text=before or action.text) if action.tool else action
         break
-    said = SayStream(lambda piece: None)
-    said.feed(text)
-    if said.told:
-        return _Action(text=said.told)
+    stream = SayStream(lambda piece: None)
+    stream.feed(text)
+    if stream.text:
+        return _Action(text=stream.text)
     if is_cut and re.match(r'\s*\{\s*"tool"\s*:\s*"([^"]+)"', text):
         name = text.split('"')[3]
         return _Action(tool=name, fault=f"cut off at the token limit: {text[:120]}")
@@ -205,17 +205,17 @@ _WHOLE = re.compile(
 
 
 class SayStream:
-    """Streams the text of `{"say": "…"}` while the JSON arrives; `told` is the text so far."""
+    """Streams the text of `{"say": "…"}` while the JSON arrives; `text` is the text so far."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self._on_text = on_text
         self._waiting = ""
         self._is_open = False
         self._is_closed = False
-        self.told = ""
+        self.text = ""
 
     def feed(self, piece: str) -> None:
-        """Take in a piece of the raw answer."""
+        """Receive a piece of the raw answer."""
         if self._is_closed:
             return
         self._waiting += piece
@@ -228,15 +228,15 @@ class SayStream:
         whole = _WHOLE.match(self._waiting)
         if whole:
             self._waiting = self._waiting[whole.end() :]
-            self._tell(str(json.loads(f'"{whole.group()}"', strict=False)))
+            self._pass_on(str(json.loads(f'"{whole.group()}"', strict=False)))
         self._is_closed = self._waiting.startswith('"')
 
     def finish(self, text: str) -> None:
-        """Pass on what is still missing of the whole `text`."""
-        if text.startswith(self.told):
-            self._tell(text[len(self.told) :])
+        """Pass on the rest of the whole `text`."""
+        if text.startswith(self.text):
+            self._pass_on(text[len(self.text) :])
 
-    def _tell(self, text: str) -> None:
-        if text:
-            self.told += text
-            self._on_text(text)
+    def _pass_on(self, piece: str) -> None:
+        if piece:
+            self.text += piece
+            self._on_text(piece)

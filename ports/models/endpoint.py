@@ -27,14 +27,14 @@ _ERROR_BODY = 64 * 1024  # bytes of an error page that are read
 
 
 class Patience(Value):
-    """Seconds after which a server that does not accept, or sends nothing, is given up."""
+    """Seconds after which a call fails because the server does not accept, or sends nothing."""
 
     connect: float = 10.0
     silence: float = 300.0
 
 
 def is_loopback(url: str) -> bool:
-    """Say whether a URL points to this very machine."""
+    """Whether a URL points to this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -45,7 +45,7 @@ def is_loopback(url: str) -> bool:
 def parse_base_url(base_url: str, name: str) -> tuple[str, str]:
     """Return the address without a trailing slash, and its host and port.
 
-    Raises `ConfigError` that names the model for what no request can be sent to.
+    Raises `ConfigError` with the model's name if no request can be sent to the address.
     """
     host = _host(base_url.strip())
     if not host:
@@ -66,7 +66,7 @@ def _host(url: str) -> str:
 
 
 class Endpoint:
-    """Posts JSON to one URL and hands out the pieces of the answer; used on one asyncio loop."""
+    """Posts JSON to one URL, and yields the pieces of the answer; used on one asyncio loop."""
 
     def __init__(
         self, diagnostic: ServerErrorText, headers: Mapping[str, str], patience: Patience

@@ -1,7 +1,7 @@
-"""Messages about failures of a model server: the address, what it sent, and the next step.
+"""The error messages about a model server: its address, its own message, and the next step.
 
-Everything here returns a `ServerFault` and raises nothing. What a server sent is shown as its first
-200 printable characters, with the key blacked out.
+Every method returns a `ServerFault` and raises nothing. The server's own message is shown as its first
+200 printable characters, without the key.
 """
 
 import json
@@ -15,7 +15,7 @@ from ...machines.value import Value
 from .loose_json import count, table
 from .retry import ServerFault
 
-_SHOWN = 200  # characters of a server's own words
+_SHOWN = 200  # characters of a server's own message
 _BUSY = {
     408: "server timed out (408)",
     425: "server is not ready (425)",
@@ -34,7 +34,7 @@ _TOO_LONG = (
 
 
 def excerpt(text: str, secret: str = "") -> str:
-    """Begin of a text on one line: printable characters only, the secret blacked out."""
+    """Return the start of a text on one line, with printable characters only and without the secret."""
     if secret:
         text = text.replace(secret, "[key]")
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
@@ -42,7 +42,7 @@ def excerpt(text: str, secret: str = "") -> str:
 
 
 def error_text(body: str) -> str:
-    """What a server itself says is wrong; the whole body where it says so in no known shape."""
+    """Return the error message in a server's answer; the whole body if its shape is not known."""
     try:
         value: Any = json.loads(body)
     except ValueError:
@@ -50,12 +50,12 @@ def error_text(body: str) -> str:
     error = table(value).get("error", value)
     if isinstance(error, str):
         return error
-    said = table(error).get("message") or table(error).get("detail")
-    return said if isinstance(said, str) else body
+    message = table(error).get("message") or table(error).get("detail")
+    return message if isinstance(message, str) else body
 
 
 class ServerErrorText(Value):
-    """The server that failed; `key` is kept only to black it out."""
+    """Makes the messages about one server; `key` is known only to remove it from them."""
 
     url: str
     model: str = ""
@@ -69,9 +69,9 @@ class ServerErrorText(Value):
         return f"`{urlunsplit(parts._replace(netloc=parts.netloc.rpartition('@')[2]))}`"
 
     def status(self, status: int, body: str, retry_after: float | None = None) -> ServerFault:
-        """An answer that is an HTTP error."""
-        said = excerpt(error_text(body), self.key)
-        message = f"{self.place} answered {status}" + (f": {said}" if said else "")
+        """Report an answer that is an HTTP error."""
+        reason = excerpt(error_text(body), self.key)
+        message = f"{self.place} answered {status}" + (f": {reason}" if reason else "")
         spent = any(word in body for word in _SPENT)
         if spent:
             return ServerFault(
@@ -109,7 +109,7 @@ class ServerErrorText(Value):
         return "the server wants a key: name its environment variable in `api_key_env`"
 
     def transport(self, error: Exception) -> ServerFault:
-        """A failure to connect, or a connection that broke before the first byte of an answer."""
+        """Report a failed connection, or one that broke before the first byte of an answer."""
         chain = list(_causes(error))
         names = {type(cause).__name__ for cause in chain}
         if any(isinstance(cause, ssl.SSLError) for cause in chain):
@@ -145,7 +145,7 @@ class ServerErrorText(Value):
         return self.broken(excerpt(str(error) or type(error).__name__, self.key))
 
     def broken(self, why: str = "it ended without an answer") -> ServerFault:
-        """A connection that was lost before the first byte of an answer."""
+        """Report a connection that was lost before the first byte of an answer."""
         return ServerFault(
             f"the connection to {self.place} broke: {why}",
             "check that the server is still running, then try again",
@@ -153,7 +153,7 @@ class ServerErrorText(Value):
         )
 
     def cut(self, came: str, why: ServerFault | None = None) -> ServerFault:
-        """A stream that ended in the middle; `came` says how much of it was there."""
+        """Report a stream that ended in the middle; `came` is how much had arrived."""
         reason = f": {why.message}" if why else ""
         return ServerFault(
             f"{self.place} stopped in the middle of its answer, after {came}{reason}",
@@ -162,7 +162,7 @@ class ServerErrorText(Value):
         )
 
     def nonsense(self, start: str) -> ServerFault:
-        """An answer that is neither an event stream nor JSON of the right shape."""
+        """Report an answer that is neither an event stream nor JSON of the right shape."""
         if start.lstrip().startswith("<"):
             what = "a web page instead of a model's answer"
         else:
@@ -173,9 +173,9 @@ class ServerErrorText(Value):
             "check `base_url`: it names the API, and usually ends in `/v1`",
         )
 
-    def said(self, body: str) -> ServerFault:
-        """An error that the server reports with status 200 or inside its stream; `body` is JSON."""
-        code = _code(body)
+    def reported(self, body: str) -> ServerFault:
+        """Report an error that the server sent with status 200 or in its stream; `body` is JSON."""
+        code = count(json.loads(body), "error", "code")
         if code in _BUSY or 400 <= code < 500:
             return self.status(code, body)
         return ServerFault(
@@ -186,14 +186,14 @@ class ServerErrorText(Value):
         )
 
     def refused(self, came: str) -> ServerFault:
-        """The model declines to answer, or to go on."""
+        """Report that the model declines to answer or to continue."""
         return ServerFault(
             f"the model at {self.place} refused to answer, after {came}",
             "rephrase the message, or start again with `/new`: a repetition would be refused",
         )
 
     def empty(self, why: str) -> ServerFault:
-        """An answer without text and without tool calls; `why` is the server's reason to stop."""
+        """Report an answer without text and tool calls; `why` is the server's reason to stop."""
         reason = f" (it stopped because of `{excerpt(why, self.key)}`)" if why else ""
         hint = "raise `max_tokens`" if why in ("length", "max_tokens") else "ask again"
         return ServerFault(f"{self.place} gave an empty answer{reason}", hint, retryable=True)
@@ -204,12 +204,8 @@ def _is_too_long(status: int, body: str) -> bool:
     return status in (400, 413, 500) and any(words in lower for words in _TOO_LONG)
 
 
-def _code(body: str) -> int:
-    return count(json.loads(body), "error", "code")
-
-
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and all that led to it, members of exception groups included."""
+    """Yield the error and all its causes, members of exception groups included."""
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:

@@ -1,7 +1,9 @@
-"""One call to a model server: send, receive the stream, retry where that makes sense.
+"""One call to a model server: sends the request, reads the stream of JSON objects, retries.
 
 This part is the same for all wire formats; a format is a function that processes one JSON object of
-the stream.
+the body. The body is server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html)
+or one plain JSON text. Lines end with LF or CRLF and nowhere else: a U+2028 inside an answer is text
+(`str.splitlines` would cut there).
 """
 
 import json
@@ -15,16 +17,15 @@ from .model import AnswerListener, ModelAnswer
 from .reply import AnswerBuilder
 from .retry import RetryPolicy, ServerFault, with_retries
 
-# The body of a model's answer, cut into JSON objects: server-sent events, or one plain JSON text
-# Format of the events: https://html.spec.whatwg.org/multipage/server-sent-events.html. Lines end with
-# LF or CRLF and nowhere else: a U+2028 inside an answer is text (`str.splitlines` would cut there).
+DONE: dict[str, Any] = {"done": True}
+"""Represents `[DONE]`; compared by identity."""
+TakeIn = Callable[[dict[str, Any], AnswerBuilder, ServerErrorText], None]
+"""Adds one JSON object of the body to an answer: a wire format."""
 
-
-DONE: dict[str, Any] = {"done": True}  # stands for `[DONE]`; known by its identity
-
-_LONGEST = 16 * 1024 * 1024  # bytes of one event; more is no answer
+_LONGEST = 16 * 1024 * 1024  # bytes of one event; a longer one is no answer
 _STARTS = (b"data", b"event", b"id:", b"retry", b":")
-_ENOUGH = 5  # bytes that tell an event stream from anything else
+_ENOUGH = 5  # bytes that distinguish an event stream from other bodies
+_REFUSALS = ("refusal", "content_filter")
 
 
 async def json_objects(
@@ -61,7 +62,7 @@ async def json_objects(
         return
     if buffer.startswith(b"data:"):
         data.append(buffer[5:].strip())
-    # The specification drops an event that no empty line ends. Some servers forget it at the end.
+    # The specification drops an event without an empty line after it. Some servers omit the last one.
     event = b"\n".join(data)
     if event == b"[DONE]":
         yield DONE
@@ -89,11 +90,6 @@ def _is_whole(text: bytes) -> bool:
 
 def _text(data: bytes) -> str:
     return data[:4000].decode("utf-8", "replace")
-
-
-_REFUSALS = ("refusal", "content_filter")
-
-TakeIn = Callable[[dict[str, Any], AnswerBuilder, ServerErrorText], None]
 
 
 class Exchange:

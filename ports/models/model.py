@@ -22,7 +22,7 @@ class Pause(str):
     seconds: float
 
     def __new__(cls, text: str, seconds: float) -> "Pause":
-        """Make it of the text and the seconds."""
+        """Make a notice from the text and the seconds."""
         made = super().__new__(cls, text)
         made.seconds = seconds
         return made
@@ -44,7 +44,7 @@ class ModelRequest(Value):
     """Everything a model needs for one call; `messages` oldest first.
 
     `response_schema`, when given, is a JSON Schema that the whole answer must satisfy.
-    `call_prefix` begins our ids for the tool calls of this answer: `t3.s2.c` gives `t3.s2.c1`, ….
+    `call_prefix` begins the session's ids of the answer's tool calls: `t3.s2.c` gives `t3.s2.c1`, ….
     """
 
     system: str

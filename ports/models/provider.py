@@ -1,4 +1,4 @@
-"""The seam to providers of models: what is configured of a model, and who builds it.
+"""The seam to providers of models: the configuration of a model, and the provider that builds it.
 
 `workflows/providers.py` lists the providers and says how to add one.
 """
@@ -60,10 +60,10 @@ class ReachResult(NamedTuple):
 
 
 class Provider(Protocol):
-    """Builds the models of one kind, and says whether one can be reached."""
+    """Builds the models of one kind, and checks whether a model can be reached."""
 
     def offers(self) -> tuple[str, ...]:
-        """Name the models that need no configuration, the usual one first; mostly there are none."""
+        """Return the names of models that need no configuration, the default first; mostly none."""
         ...
 
     def build(self, config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> Model:
@@ -74,7 +74,7 @@ class Provider(Protocol):
         ...
 
     def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> ReachResult:
-        """Say whether a model can be reached, without asking it anything. Blocks for `seconds`."""
+        """Check whether a model can be reached, without a request to it. Blocks for `seconds`."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 Chat completions send a call as fragments with an index, Anthropic as a block; some servers send
 whole calls at once, without ids, or all with index 0. A fragment belongs to the call of its index
-unless it carries another id, or begins anew although the call is already whole.
+unless it carries another id, or starts a new call although the call of its index is complete.
 """
 
 import json
@@ -26,10 +26,10 @@ class _Call(Struct, kw_only=True):
 
 
 class AnswerBuilder(Struct, kw_only=True):
-    """Collects one answer; `is_begun` as soon as anything that counts as an answer has come.
+    """Collects one answer; `is_begun` as soon as a part of the answer has arrived.
 
-    Thoughts do not: a call that fails during them may be retried. `form` is the index of the block that
-    stands for a constrained answer.
+    Thoughts are no part of it: a call that fails during them may be retried. `form` is the index of the
+    block that holds a constrained answer.
     """
 
     listener: AnswerListener
@@ -43,12 +43,12 @@ class AnswerBuilder(Struct, kw_only=True):
 
     @property
     def is_begun(self) -> bool:
-        """Say whether anything came that makes a second attempt a repetition."""
+        """Whether a part of the answer has arrived, which a second attempt would repeat."""
         return bool(self._text or self._calls)
 
     @property
     def is_empty(self) -> bool:
-        """Say whether neither text nor a tool call came."""
+        """Whether neither text nor a tool call has arrived."""
         return not (self._calls or self.text.strip())
 
     @property
@@ -58,12 +58,12 @@ class AnswerBuilder(Struct, kw_only=True):
 
     @property
     def came(self) -> str:
-        """How much came, for people."""
+        """How much has arrived, for people."""
         calls = f" and {len(self._calls)} tool calls" if self._calls else ""
         return f"{len(self.text)} characters{calls}"
 
     def add_text(self, piece: str) -> None:
-        """Take in a piece of text and pass it on."""
+        """Receive a piece of text, and pass it on."""
         if piece:
             self._text.append(piece)
             self.listener.on_text(piece)
@@ -89,14 +89,14 @@ class AnswerBuilder(Struct, kw_only=True):
     def add_call(
         self, index: int | None, wire_id: str = "", tool: str = "", arguments: str = ""
     ) -> None:
-        """Take in a fragment of a tool call; all but the index may be empty."""
+        """Receive a fragment of a tool call; all but the index may be empty."""
         call = self._call(index, wire_id, tool)
         call.wire_id = call.wire_id or wire_id
         call.tool = call.tool or tool
         call.arguments += arguments
 
     def has_call(self, index: int) -> bool:
-        """Say whether a call with this index has begun."""
+        """Whether a call with this index has begun."""
         return any(call.index == index for call in self._calls)
 
     def _call(self, index: int | None, wire_id: str, tool: str) -> _Call:
@@ -118,7 +118,7 @@ class AnswerBuilder(Struct, kw_only=True):
         return last
 
     def answer(self, call_prefix: str) -> ModelAnswer:
-        """Return the whole; our ids of the calls are `call_prefix` and a number from 1."""
+        """Return the whole answer; the ids of its calls are `call_prefix` and a number from 1."""
         is_cut = self.stop_reason == "length"
         calls = tuple(
             self._request(call, f"{call_prefix}{number}", is_cut)
@@ -148,7 +148,7 @@ class AnswerBuilder(Struct, kw_only=True):
 
 
 def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
-    """Return the JSON object in `text`, or an empty one and what is wrong; nothing is `{}`."""
+    """Return the JSON object in `text`, or an empty one and the fault; an empty text is `{}`."""
     if not text.strip():
         return {}, ""
     try:
@@ -163,7 +163,7 @@ def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
 
 
 def _number(text: str) -> int | float:
-    """Read a number; `5.0` is a whole one to JSON Schema."""
+    """Read a number; `5.0` is an integer for JSON Schema."""
     value = float(text)
     return int(value) if value.is_integer() else value
 

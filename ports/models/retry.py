@@ -1,8 +1,8 @@
-"""When a failed model call is retried, how long to wait, and which notice people get meanwhile.
+"""Retries of failed model calls: which calls, after how long, and the notice for people meanwhile.
 
-Only what failed before the first piece of an answer is repeated. The pause doubles from attempt to
-attempt, is spread by a jitter that is handed in (Marc Brooker, "Exponential Backoff And Jitter",
-2015), and gives way to what the server asks for in `Retry-After` (RFC 9110, 10.2.3).
+Only a call that failed before the first piece of its answer is retried. The pause doubles from attempt
+to attempt, with a jitter (Marc Brooker, "Exponential Backoff And Jitter", 2015), unless the server sets
+it by `Retry-After` (RFC 9110, 10.2.3).
 """
 
 import asyncio
@@ -44,9 +44,9 @@ class ServerFault(ModelError):
 
 
 class RetryPolicy(Value):
-    """How often and how patiently; all times in seconds, `jitter` returns 0.0 to 1.0.
+    """The number of retries and their pauses; all times in seconds, `jitter` returns 0.0 to 1.0.
 
-    `longest_wait` bounds all pauses of a call together, also those that a server asks for.
+    `longest_wait` bounds the sum of all pauses of a call, also of those that a server asks for.
     """
 
     retries: int = 4
@@ -57,7 +57,7 @@ class RetryPolicy(Value):
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
 
     def pause(self, number: int, asked: float | None) -> float:
-        """Seconds to wait before retry `number` (from 1); `asked` is what the server asks for."""
+        """Return the seconds before retry `number` (from 1); `asked` are those of the server."""
         if asked is not None:
             return max(asked, 0.0)
         full = min(self.longest_pause, self.first_pause * 2.0 ** (number - 1))
@@ -65,7 +65,7 @@ class RetryPolicy(Value):
 
 
 def parse_retry_after(value: str | None, now: Callable[[], float] = time.time) -> float | None:
-    """Seconds that a `Retry-After` header asks for, seconds or a date; none if it is unclear."""
+    """Return the seconds of a `Retry-After` header, a number or a date; none if it is unclear."""
     if not value:
         return None
     try:
@@ -94,8 +94,8 @@ async def with_retries(
             waited += pause
             if waited > policy.longest_wait:
                 raise _too_long(fault, pause) from fault
-            said = f"{fault.brief}, retry {number} of {policy.retries} in {pause:.1f} s"
-            on_notice(Pause(said, pause))
+            notice = f"{fault.brief}, retry {number} of {policy.retries} in {pause:.1f} s"
+            on_notice(Pause(notice, pause))
         await policy.sleep(pause)
 
 

@@ -1,4 +1,4 @@
-"""A model that says what a file tells it to: for tests, examples and trying things out.
+"""A model that answers by a script file, for tests and examples.
 
 The script is TOML (or JSON of the same shape)::
 
@@ -94,7 +94,7 @@ class ScriptedModel:
         )
 
     async def window(self) -> int:
-        """Say nothing: a script looks at all of it."""
+        """Return 0: a script has no window."""
         return 0
 
     async def aclose(self) -> None:
@@ -119,7 +119,7 @@ class ScriptedProvider:
     """Makes models from script files; see `Provider`."""
 
     def offers(self) -> tuple[str, ...]:
-        """None: each model is configured."""
+        """Return no names: each model is configured."""
         return ()
 
     def build(self, config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> ScriptedModel:
@@ -127,7 +127,7 @@ class ScriptedProvider:
         return ScriptedModel(load_script(Path(config.script)), config.name)
 
     def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> ReachResult:
-        """Say whether the script is there."""
+        """Return whether the script exists."""
         if Path(config.script).is_file():
             return ReachResult("ok")
         return ReachResult("bad", hint=f"there is no file `{config.script}`")
@@ -214,5 +214,5 @@ def _newest_prompt(request: ModelRequest) -> tuple[str, int]:
 
 def _usage(request: ModelRequest, text: str) -> Usage:
     """Count four characters as a token, so that a script without `usage` still costs something."""
-    said = len(request.system) + sum(len(message.text) for message in request.messages)
-    return Usage(input=said // 4 + 1, output=len(text) // 4 + 1)
+    prompt = len(request.system) + sum(len(message.text) for message in request.messages)
+    return Usage(input=prompt // 4 + 1, output=len(text) // 4 + 1)

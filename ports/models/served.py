@@ -1,4 +1,4 @@
-"""What all models behind an HTTP address have in common; a wire format says what a request is there."""
+"""The base of all models behind an HTTP address; each wire format derives its model from it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .provider import ModelConfig, ReachResult
 class ServedModel(ABC):
     """A model called `model` by the server at `host`, and `name` by people.
 
-    `temperature` and `max_tokens` hold where a request has none of its own.
+    `temperature` and `max_tokens` apply to requests that do not set them.
     """
 
     def __init__(
@@ -73,16 +73,16 @@ class ServedModel(ABC):
 def _estimated(request: ModelRequest, answer: ModelAnswer) -> ModelAnswer:
     """Estimate the usage from the text, so that limits also hold for servers that report none."""
     fixed = (len(request.system) + len(str(request.tools))) // CHARACTERS
-    said = ChatMessage(role="assistant", text=answer.text, tool_calls=answer.tool_calls)
-    usage = Usage(input=fixed + tokens_of(request.messages), output=tokens_of([said]))
+    message = ChatMessage(role="assistant", text=answer.text, tool_calls=answer.tool_calls)
+    usage = Usage(input=fixed + tokens_of(request.messages), output=tokens_of([message]))
     return replace(answer, usage=usage, is_estimated=True)
 
 
 class ServedProvider:
     """A provider whose models are behind HTTP addresses; see `Provider`.
 
-    `kind` makes a model of an address, the server's name of the model, and keyword arguments as those
-    of `ChatModel`. `base_url` is the address where the configuration gives none.
+    `kind` makes a model from an address, the server's name of the model, and the keyword arguments of
+    `ChatModel`. `base_url` is the address if the configuration has none.
     """
 
     def __init__(self, kind: Callable[..., ServedModel], base_url: str = "") -> None:
@@ -90,7 +90,7 @@ class ServedProvider:
         self._base_url = base_url
 
     def offers(self) -> tuple[str, ...]:
-        """None: each model is configured."""
+        """Return no names: each model is configured."""
         return ()
 
     def build(self, config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> Model:

@@ -40,7 +40,7 @@ Notice = Callable[[str], None]
 
 
 class Trial(Value):
-    """One thing that was tried: `then` says what the program does where it does not work."""
+    """The result for one ability: `then` says what the program does if it does not work."""
 
     name: str
     is_good: bool
@@ -51,11 +51,10 @@ class Trial(Value):
 async def try_out(
     model: Model, seconds: float, on_notice: Notice, *, is_json: bool = False
 ) -> AsyncGenerator[Trial, None]:
-    """Yield what works and what does not; each request may take `seconds`.
+    """Yield the result for each ability; each request may take `seconds`.
 
-    `is_json`: it is asked to write its tool calls down as JSON already.
-
-    Raises `ModelError` when the model does not answer at all.
+    `is_json`: the model already writes its tool calls as JSON. Raises `ModelError` if the model does not
+    answer at all.
     """
     pieces: list[str] = []
     began = time.monotonic()
@@ -67,8 +66,8 @@ async def try_out(
         refusal = error.message
         plain = "Say the word ready."
         answer = await _ask(model, _request(plain), seconds, on_notice, pieces.append)
-    said = " ".join(answer.text.split())[:60]
-    words = f"`{said}`" if said else "(only a tool call)"
+    text = " ".join(answer.text.split())[:60]
+    words = f"`{text}`" if text else "(only a tool call)"
     yield Trial(name="answer", is_good=True, text=f"{words} in {time.monotonic() - began:.1f} s")
     yield _streaming([piece for piece in pieces if piece])
     yield _tools(answer, refusal, _SMALL if is_json else _AS_JSON)

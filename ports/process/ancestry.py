@@ -30,7 +30,7 @@ def ancestors(pid: int) -> list[Known]:
 
 
 def process(pid: int) -> Known | None:
-    """Return what is known of a process; none if there is none."""
+    """Return the facts about a process; none if there is none."""
     stat = _stat(pid)
     if stat is not None:
         return (pid, int(stat[19]), _names(pid))
@@ -38,7 +38,7 @@ def process(pid: int) -> Known | None:
 
 
 def is_alive(pid: int, start: int) -> bool:
-    """Whether this very process still runs; a zombie does not."""
+    """Whether exactly this process still runs; a zombie does not."""
     stat = _stat(pid)
     if stat is None:
         return start == 0 and _exists(pid)
@@ -76,7 +76,7 @@ def _stat(pid: int) -> list[str] | None:
 
 
 def _names(pid: int) -> str:
-    """Name its program; of an interpreter also the script, which is what people call the program."""
+    """Return the name of a process's program; of an interpreter also that of the script."""
     words = arguments(pid)[:6]
     names = [word.rpartition("/")[2] for word in words[:1]]
     if names and names[0].lstrip("-").rstrip("0123456789.") in _INTERPRETERS:

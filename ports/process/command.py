@@ -42,7 +42,7 @@ def start(
 
 
 def _oom_score() -> int | None:
-    """Return our own score, where there is such a thing."""
+    """Return this process's own score, if the system has one."""
     try:
         file = os.open(_OOM_FILE, os.O_RDONLY)
     except OSError:
@@ -54,7 +54,7 @@ def _oom_score() -> int | None:
 
 
 def _set_oom_score(score: int) -> bool:
-    """Set our own score, which what is started then inherits; False where a container forbids it."""
+    """Set this process's own score, which children inherit; False if a container forbids it."""
     try:
         file = os.open(_OOM_FILE, os.O_WRONLY)
     except OSError:
@@ -78,7 +78,7 @@ def _enter(cwd: bytes) -> None:
 def _spawn(
     argv: tuple[bytes, ...], environment: dict[bytes, bytes], streams: tuple[int, int, int]
 ) -> int:
-    """Execute the first of the files that the name may mean, as the command's own PATH has it."""
+    """Execute the first file of that name on the command's own PATH."""
     name = os.fsdecode(argv[0])
     is_path = os.path.dirname(argv[0])
     search = environment.get(b"PATH", os.fsencode(os.defpath))

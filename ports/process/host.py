@@ -4,8 +4,8 @@
        └───────────control socket (run, stop, started, done)──────┘                        │
        └────────────────────────────output pipe────────────────────────────────────────────┘
 
-The spawner is started with the first command, or by `start`, and again when it died; commands that
-run go on without it. Commands inherit the umask that the program had when the spawner started.
+The spawner is started with the first command, or by `start`, and again if it died; running commands
+continue without it. Commands inherit the umask that the program had when the spawner started.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ class ProcessHost:
         return process
 
     async def aclose(self) -> None:
-        """Kill everything that still runs and end the spawner. Idempotent."""
+        """Kill all running commands, and end the spawner. Idempotent."""
         self._is_closed = True
         for process in list(self._live):
             process.abandon()
@@ -144,7 +144,7 @@ class ProcessHost:
 
 
 def _request_of(spec: ProcessSpec) -> bytes:
-    """Put the command into the bytes that a supervisor reads. Raises `UnicodeEncodeError`."""
+    """Encode the command for its supervisor. Raises `UnicodeEncodeError`."""
     encode = os.fsencode
     environment = {encode(name): encode(value) for name, value in spec.environment.items()}
     argv = tuple(map(encode, spec.argv))

@@ -1,4 +1,4 @@
-"""Processes of ours that outlived the program that started them, although they should have ended.
+"""Processes that outlived the program that started them, although they should have ended.
 
 A program of ours starts two kinds of child processes: the spawner, with a supervisor for each command,
 and the server of the embedded model. Both have the id of the process that started them as their last
@@ -20,7 +20,7 @@ _PLACES = range(2, 5)  # where in the argument list the script stands, after Pyt
 
 
 class Leftover(Value):
-    """One such process: what it is, the process id that started it, and what runs below it."""
+    """One such process: its kind, the process id that started it, and the processes below it."""
 
     pid: int
     what: str
@@ -61,7 +61,7 @@ def _own_processes() -> Iterator[int]:
 
 
 def _kind(words: list[str]) -> tuple[str, int]:
-    """Say what a process is by its arguments, and its owner; empty for what is not ours."""
+    """Return the kind of a process by its arguments, and its owner; empty for other programs' ones."""
     for place in _PLACES:
         for script, what in _KINDS:
             is_it = place < len(words) and words[place].endswith(script)

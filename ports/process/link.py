@@ -17,7 +17,7 @@ _LEAVE_SECONDS = 10.0
 
 
 class SupervisorLoss(NamedTuple):
-    """What the spawner had to kill, and what it could not, when a supervisor died."""
+    """The processes that the spawner killed, and those that it could not, when a supervisor died."""
 
     killed: tuple[int, ...] = ()
     survivors: tuple[int, ...] = ()
@@ -60,7 +60,7 @@ class SpawnerLink:
         return await self._losses[token]
 
     def forget(self, token: int) -> None:
-        """Drop the state of a command that has ended."""
+        """Forget a command that has ended."""
         self._losses.pop(token, None)
 
     def retire(self) -> None:
@@ -75,7 +75,7 @@ class SpawnerLink:
             self._settle(token, SupervisorLoss())
 
     async def aclose(self) -> None:
-        """Let the spawner end what still runs, and wait for its exit. Idempotent."""
+        """Let the spawner end all running commands, and wait for its exit. Idempotent."""
         self.retire()
         assert self._exit is not None
         try:
@@ -112,7 +112,7 @@ class SpawnerLink:
 
 
 def _execute(link: int) -> subprocess.Popen[bytes]:
-    """Execute the spawner afresh, out of reach of the terminal's signals."""
+    """Execute the spawner in a new session, which the terminal's signals do not reach."""
     return subprocess.Popen(
         [sys.executable, "-I", "-S", str(_PROGRAM), str(link), str(os.getpid())],
         pass_fds=(link,),

@@ -19,7 +19,7 @@ class ProcessSpec(Value):
     `timeout` and `grace` are seconds: at the timeout, or at `stop`, everything is asked to end
     (TERM), and killed after `grace`. `keep` bytes of head and of tail stay in memory; everything up
     to `spill_limit` bytes is written to `spill` once the output outgrows memory. With `keep_errors`
-    what goes to standard error is kept apart, so many bytes of its end; else it is part of the output.
+    standard error is kept apart, so many bytes of its end; else it is part of the output.
     """
 
     argv: tuple[str, ...]
@@ -35,11 +35,11 @@ class ProcessSpec(Value):
 
 
 class ProcessResult(Value):
-    """How it ended; `killed` are the pids that had to be killed or asked to end.
+    """How a command ended; `killed` are the pids that had to be killed or asked to end.
 
-    `status`: `exited` by itself, `timed_out`, `killed` by `stop`, `failed` to start (`reason` says
-    why), `lost` if its supervisor itself died. What the command left running in the background when
-    it exited is killed, too, and listed in `killed`.
+    `status`: `exited` without a stop, `timed_out`, `killed` by `stop`, `failed` to start (`reason` says
+    why), `lost` if the supervisor died. Processes that the command left running in the background when
+    it exited are killed, too, and listed in `killed`.
     """
 
     status: Literal["exited", "timed_out", "killed", "failed", "lost"]
@@ -63,7 +63,7 @@ class Process(Protocol):
         ...
 
     async def wait(self) -> ProcessResult:
-        """Return when everything it started is gone."""
+        """Return when every process that it started has exited."""
         ...
 
     def stop(self, grace: float | None = None) -> None:

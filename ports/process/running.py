@@ -1,4 +1,4 @@
-"""A command that runs, as the runtime sees it: its output, its end, its stop."""
+"""The runtime's side of a running command: its output, its result, its stop."""
 
 import asyncio
 import os
@@ -11,15 +11,19 @@ from .link import SupervisorLoss
 from .process import ProcessResult, ProcessSpec
 from .wire import Frames, frame
 
-# Its output: head and tail in memory, the whole in a file, all of them bounded ---------------------
-
+Status = Literal["exited", "timed_out", "killed", "failed", "lost"]
 
 _STREAM_SECONDS = 0.03  # pieces are collected that long, as model text is
 _STREAM_BYTES = 16_384  # of a piece; more than that is left out of the stream
+_CHUNK = 65_536  # bytes read per turn of the loop, so that much output does not block other tasks
+_LAST_CHUNKS = 64  # a full pipe is less; more comes only from outside the process tree
+
+
+# Output -------------------------------------------------------------------------------------------
 
 
 class OutputBuffer:
-    """Keeps `keep` bytes of head and of tail, and writes all to `spill` once it outgrows them.
+    """Keeps `keep` bytes of head and of tail in memory, and writes all to `spill` if that is more.
 
     The file holds at most `spill_limit` bytes. It is made, never opened: an existing file or
     symlink in its place is a reason not to keep the output (`fault`), never to write through it.
@@ -47,7 +51,7 @@ class OutputBuffer:
         return bytes(self._tail[-self._keep :]) if self._keep else b""
 
     def add(self, data: bytes) -> None:
-        """Take in the next bytes."""
+        """Add the next bytes."""
         if self.spilled is None and self._spill and self.total + len(data) > 2 * self._keep:
             self._open(self._spill)
         self._write(data)
@@ -65,7 +69,7 @@ class OutputBuffer:
             self._file = None
 
     def _open(self, path: Path) -> None:
-        """Make the file and put into it what came so far, all of which is still in memory."""
+        """Create the file, and write the output so far, all of which is still in memory."""
         self._spill = None  # one attempt
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
@@ -99,7 +103,7 @@ class Trickle:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, data: bytes) -> None:
-        """Take in the next bytes; they are passed on within 30 ms."""
+        """Add the next bytes, which are passed on within 30 ms."""
         room = _STREAM_BYTES - len(self._pending)
         self._pending += data[:room]
         self._left_out += max(0, len(data) - room)
@@ -107,7 +111,7 @@ class Trickle:
             self._timer = asyncio.get_running_loop().call_later(_STREAM_SECONDS, self.flush)
 
     def flush(self) -> None:
-        """Pass on what waits, now."""
+        """Pass on the pending bytes now."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -120,12 +124,8 @@ class Trickle:
             self._on_output(piece)
 
 
-_CHUNK = 65_536  # bytes read per turn of the loop, so that a flood starves nothing else
-_LAST_CHUNKS = 64  # a full pipe is less; more comes only from outside the tree
-
-
 class DrainedPipe:
-    """Hands what comes out of a pipe to `take`; owns the descriptor. Belongs to the asyncio loop."""
+    """Passes the data of a pipe to `take`; owns the descriptor. Belongs to the asyncio loop."""
 
     def __init__(self, descriptor: int, take: Callable[[bytes], None]) -> None:
         self._descriptor = descriptor
@@ -136,7 +136,7 @@ class DrainedPipe:
         self._loop.add_reader(descriptor, self._read)
 
     def close(self) -> None:
-        """Take what is left in the pipe, and close it."""
+        """Read the rest of the pipe, and close it."""
         for _ in range(_LAST_CHUNKS):
             if not self._read():
                 break
@@ -144,7 +144,7 @@ class DrainedPipe:
         os.close(self._descriptor)
 
     def _read(self) -> bool:
-        """Take one chunk; False when there is none now."""
+        """Read one chunk; False when there is none now."""
         try:
             data = os.read(self._descriptor, _CHUNK)
         except BlockingIOError:
@@ -156,13 +156,13 @@ class DrainedPipe:
         return bool(data)
 
     def _stop_reading(self) -> None:
-        if self._is_open:  # the loop takes long to look for a descriptor that it does not watch
+        if self._is_open:  # removing a descriptor that the loop does not watch is slow
             self._is_open = False
             self._loop.remove_reader(self._descriptor)
 
 
 class CommandOutput:
-    """What a command writes to its two pipes; `errors` is -1 where both streams share one pipe."""
+    """The output of a command from its two pipes; `errors` is -1 if both streams share one pipe."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class CommandOutput:
             self._pipes.append(DrainedPipe(errors, self._take_errors))
 
     def close(self) -> None:
-        """Take what is left in the pipes, and pass on all that waits."""
+        """Read the rest of the pipes, and pass on the pending bytes."""
         for pipe in self._pipes:
             pipe.close()
         self.buffer.close()
@@ -196,13 +196,11 @@ class CommandOutput:
         self.errors = (self.errors + data)[-self._keep_errors :]
 
 
-# The process itself -------------------------------------------------------------------------------
-
-Status = Literal["exited", "timed_out", "killed", "failed", "lost"]
+# Processes ----------------------------------------------------------------------------------------
 
 
 class UnstartedProcess:
-    """Stands for a command that could not be started; see `Process`."""
+    """A command that could not be started; see `Process`."""
 
     pid = 0
 
@@ -220,9 +218,9 @@ class UnstartedProcess:
 
 
 class RunningProcess:
-    """Talks to one supervisor; see `Process`. Belongs to the asyncio loop.
+    """A command under its supervisor; see `Process`. Belongs to the asyncio loop.
 
-    `control` is owned from here on. `loss` waits for what the spawner reports when the supervisor died.
+    It owns `control`. `loss` waits for the spawner's report about a supervisor that died.
     """
 
     def __init__(
@@ -245,11 +243,11 @@ class RunningProcess:
         loop.add_reader(control, self._listen)
 
     async def wait(self) -> ProcessResult:
-        """Return when everything it started is gone."""
+        """Return when every process that it started has exited."""
         return await asyncio.shield(self.ended)
 
     def stop(self, grace: float | None = None) -> None:
-        """Begin to stop everything it started; called again, it can only shorten the grace."""
+        """Begin to stop every process that it started; a later call can only shorten the grace."""
         if self.ended.done():
             return
         message = frame("stop", self._grace if grace is None else grace)
@@ -262,7 +260,7 @@ class RunningProcess:
             return  # the supervisor is gone, which the end of file shows
 
     def abandon(self) -> None:
-        """Close our half of the socket: the supervisor then kills everything at once, and reports."""
+        """Close this half of the socket: the supervisor then kills everything at once, and reports."""
         if self.ended.done():
             return
         try:
@@ -292,7 +290,7 @@ class RunningProcess:
                 case ("done", status, code, killed, survivors) if not self.ended.done():
                     self._finish(status, code, killed, survivors)
                 case _:
-                    assert self.ended.done(), f"the supervisor said {message}"
+                    assert self.ended.done(), f"the supervisor sent {message}"
 
     async def _lose(self) -> None:
         """Wait for the spawner to end the orphans of a supervisor that died without a report."""
@@ -308,7 +306,7 @@ class RunningProcess:
         survivors: tuple[int, ...] = (),
         reason: str = "",
     ) -> None:
-        """Close everything and settle the result."""
+        """Close all descriptors, and set the result."""
         if self._losing is None:
             asyncio.get_running_loop().remove_reader(self._control)
         self._control.close()

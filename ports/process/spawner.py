@@ -50,7 +50,7 @@ class Spawner:
         self._wake = wake_on_child()
 
     def run(self) -> None:
-        """Serve until the runtime is gone and nothing is left."""
+        """Serve until the runtime has ended and no supervisor is left."""
         poll = select.poll()
         poll.register(self._wake, select.POLLIN)
         poll.register(self._link, select.POLLIN)
@@ -79,7 +79,7 @@ class Spawner:
         return watch if os.getppid() == self._runtime else None
 
     def _serve(self) -> bool:
-        """Take one request; False when the runtime is gone."""
+        """Process one request; False when the runtime has ended."""
         fds = array.array("i")
         flags = getattr(_socket, "MSG_CMSG_CLOEXEC", 0)
         try:
@@ -120,7 +120,7 @@ class Spawner:
             os._exit(code)
 
     def _collect(self) -> None:
-        """Reap, and bring the orphans of dead supervisors to their end."""
+        """Reap ended children, and end the orphans of dead supervisors."""
         self._drain_wake()
         for pid, status in tree.reap()[0].items():
             token = self._supervisors.pop(pid, None)

@@ -6,10 +6,10 @@ and when `wait()` says that there are no children, the tree is proven empty. Onl
     running ──stop, timeout, the command exits──> asking ──grace over──> killing ──no child──> done
        └──────────────the runtime is gone (end of file on the control socket)──────┘
 
-asking:  everything below gets TERM (and CONT, since a stopped process does not hear TERM);
+asking:  everything below gets TERM (and CONT, since a stopped process does not receive TERM);
 killing: everything below is frozen and killed, again and again.
 
-What the command leaves behind when it exits by itself is ended in the same way, with little grace.
+Processes that the command leaves when it exits are ended in the same way, with a short grace period.
 Only the standard library is imported here.
 """
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-_LEFTOVER_GRACE = 0.05  # seconds for what still runs when the command itself has exited
-_ASK_AGAIN = 0.02  # seconds between looks for newborns that have not been asked yet
+_LEFTOVER_GRACE = 0.05  # seconds for processes that still run when the command itself has exited
+_ASK_AGAIN = 0.02  # seconds between scans for new processes that have not been asked yet
 _KILL_AGAIN = 0.002
-_GIVE_UP = 5.0  # seconds of killing after which survivors are reported (we go on all the same)
-_LOOK_UP = 3600.0  # seconds: a poll cannot wait for ever so long
+_GIVE_UP = 5.0  # seconds of killing after which survivors are reported (killing continues)
+_LOOK_UP = 3600.0  # seconds, the longest wait of a poll
 _MOST_PIDS = 1000  # in a report
 
 
@@ -60,7 +60,7 @@ class ProcessSupervisor:
         self._is_reported = False
 
     def run(self, output: int, stdin: int, errors: int) -> None:
-        """Start what the runtime asks for and return when nothing of it is left.
+        """Start the command of the runtime's request, and return when no process of it is left.
 
         Descriptors: `stdin` 0 is /dev/null; `errors` may be the same as `output`.
         """
@@ -123,7 +123,7 @@ class ProcessSupervisor:
         return min(self._kill_at - now, _ASK_AGAIN) * 1000
 
     def _listen(self) -> bool:
-        """Process messages of the runtime; False when it is gone."""
+        """Process messages of the runtime; False when the runtime has ended."""
         try:
             data = self._control.recv(65_536)
         except ConnectionError:
@@ -136,14 +136,14 @@ class ProcessSupervisor:
         return True
 
     def _collect(self) -> bool:
-        """Reap what ended; True when no child is left."""
+        """Reap ended processes; True when no child is left."""
         ended, is_empty = tree.reap()
         if self._main in ended:
             self._status = os.waitstatus_to_exitcode(ended[self._main])
         return is_empty
 
     def _begin(self, cause: str, grace: float) -> None:
-        """Start to end everything; a later call can only hurry it."""
+        """Begin to end everything; a later call can only shorten the grace period."""
         kill_at = time.monotonic() + grace
         self._cause = self._cause or cause
         self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
@@ -153,7 +153,7 @@ class ProcessSupervisor:
             self._ask(self._main)  # before the slower look at all others
 
     def _press(self, now: float, grace: float) -> None:
-        """Take the next step towards the end of the tree, if it has to end."""
+        """Do the next step to end the process tree, if it has to end."""
         if self._kill_at is None and self._status is not None:
             self._begin("exited", min(grace, _LEFTOVER_GRACE))
         if self._kill_at is None:

@@ -65,7 +65,7 @@ def _ps_parents() -> dict[int, tuple[int, str]]:
 
 
 def descendants(root: int, spare: frozenset[int] = frozenset()) -> dict[int, str]:
-    """List what runs below `root`, by pid, with its state letter; leave out `spare` and below."""
+    """List the processes below `root` by pid, with state letters, without `spare` and those below it."""
     parents = _proc_parents() if sys.platform == "linux" else _ps_parents()
     children: dict[int, list[int]] = {}
     for pid, (parent, _) in parents.items():

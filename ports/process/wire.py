@@ -1,4 +1,4 @@
-"""What runtime, spawner and supervisors say to each other: length-prefixed tuples.
+"""The messages between runtime, spawner and supervisors: length-prefixed tuples.
 
     runtime    -> spawner      8 bytes: the token of a new command, and with them file descriptors:
                                control socket, output pipe, then a file for stdin and a pipe for
@@ -28,19 +28,19 @@ _LENGTH = struct.Struct("!I")
 
 
 def frame(*message: Any) -> bytes:
-    """Put one message into bytes."""
+    """Encode one message."""
     body = marshal.dumps(message)
     return _LENGTH.pack(len(body)) + body
 
 
 class Frames:
-    """Collects bytes of a stream and gives back the whole messages in them."""
+    """Collects the bytes of a stream, and decodes the complete messages in them."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
 
     def feed(self, data: bytes) -> list[tuple[Any, ...]]:
-        """Take bytes in; return the messages that are now whole, oldest first."""
+        """Add bytes; returns the messages that are complete now, oldest first."""
         self._rest += data
         messages: list[tuple[Any, ...]] = []
         while len(self._rest) >= _LENGTH.size:

@@ -1,1 +1,1 @@
-"""Tools that a model may call, and who allows it."""
+"""Tools that a model may call, and the permission rules for calls."""

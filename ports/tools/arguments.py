@@ -1,4 +1,4 @@
-"""Checks a tool's arguments against its schema and says in one sentence what is wrong.
+"""Declares the schemas of tools, and checks arguments against them; a fault is one sentence.
 
 Only the part of JSON Schema that our tools use is known: an object of strings, numbers, whole
 numbers and booleans with `required`, `minimum` and `minLength`.
@@ -35,7 +35,7 @@ def declare(
 
 
 def fault_of(schema: ToolSchema, arguments: dict[str, Any]) -> str:
-    """Say what is wrong with the arguments; empty when nothing is. Null counts as not given."""
+    """Return the fault of the arguments; empty if there is none. Null counts as not given."""
     properties: dict[str, dict[str, Any]] = schema.parameters["properties"]
     given = {name: value for name, value in arguments.items() if value is not None}
     for name in given:

@@ -1,4 +1,4 @@
-"""The environment that tools get: a short list of harmless names, and what people allow besides."""
+"""The environment of tools: a short list of harmless variables, and those that people allow."""
 
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase

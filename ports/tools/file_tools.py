@@ -16,7 +16,7 @@ from .text import clip_line, counted, readable, shown
 from .thread_tool import StopFlag, ThreadTool
 from .tool import ToolContext, ToolResources, ToolResult
 
-# The tool `read`: some lines of a text file -------------------------------------------------------
+# `read` -------------------------------------------------------------------------------------------
 
 
 _LINES = 2000  # unless `limit` says otherwise
@@ -80,7 +80,7 @@ def _excerpt(
 
 
 def _lines(file: BinaryIO, stop: StopFlag) -> Iterator[str]:
-    """Give the lines without their ends, long ones cut, and never hold a long one in memory."""
+    """Yield the lines without their ends, long ones cut; a long line is never held in memory."""
     while line := file.readline(_LINE_BYTES):
         stop.check()
         missing = 0
@@ -92,7 +92,7 @@ def _lines(file: BinaryIO, stop: StopFlag) -> Iterator[str]:
         yield f"{text} [… {counted(missing, 'byte')} more in this line]" if missing > 1 else text
 
 
-# What a tool changes in a file, as a short diff for the model and for people ----------------------
+# Changes as diffs ---------------------------------------------------------------------------------
 
 
 LARGEST = 16 * 1024 * 1024
@@ -103,7 +103,7 @@ _INPUT = 2000  # changed lines beyond which making a diff would take long
 
 
 def difference(before: bytes, after: bytes) -> list[str]:
-    """Show a change as a short unified diff, without file names; nothing where it would be long."""
+    """Return a change as a short unified diff without file names; nothing if it would be long."""
     old, new = (readable(text).splitlines() for text in (before, after))
     start = _shared(old, new)
     end = _shared(old[start:][::-1], new[start:][::-1])
@@ -123,7 +123,7 @@ def difference(before: bytes, after: bytes) -> list[str]:
 
 
 def replaced(place: Place, data: bytes) -> list[str]:
-    """Show what writing `data` changes in a file; nothing for one that is new, or no text."""
+    """Return the diff that writing `data` makes; nothing for a new file, or one that is no text."""
     try:
         with open_file(place) as file:
             refuse_binary(file, place)
@@ -134,10 +134,10 @@ def replaced(place: Place, data: bytes) -> list[str]:
         return []
 
 
-def _shared(one: list[str], other: list[str]) -> int:
-    """Count how many first lines are the same."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
+def _shared(old: list[str], new: list[str]) -> int:
+    """Count the first lines that are the same."""
+    pairs = enumerate(zip(old, new, strict=False))
+    return next((at for at, (left, right) in pairs if left != right), min(len(old), len(new)))
 
 
 def _shift(row: str, lines: int) -> str:
@@ -146,7 +146,7 @@ def _shift(row: str, lines: int) -> str:
     return f"@@ line {int(start) + lines} @@"
 
 
-# The tool `list`: what lies in a folder -----------------------------------------------------------
+# `list` -------------------------------------------------------------------------------------------
 
 
 _MOST_SHOWN = 500
@@ -206,7 +206,7 @@ def _row(entry: "os.DirEntry[str]", folder: int) -> str:
         return f"{name}  (gone, or unreadable)"
 
 
-# The tool `write`: a whole file, at once or not at all --------------------------------------------
+# `write` ------------------------------------------------------------------------------------------
 
 
 _SCHEMA_WRITING = declare(
@@ -237,9 +237,9 @@ def _write(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> T
 
 
 def replace_file(place: Place, data: bytes) -> bool:
-    """Put `data` into a file by a rename, its mode kept; True if it is new.
+    """Replace a file's content by a rename, which keeps its mode; True if the file is new.
 
-    Raises `ToolError` for what is no regular file or may not be written, and `OSError`.
+    Raises `ToolError` if it is no regular file or may not be written, and `OSError`.
     """
     with ExitStack() as stack:
         parent = stack.enter_context(open_folder(place.path.parent, create=True))
@@ -259,7 +259,7 @@ def replace_file(place: Place, data: bytes) -> bool:
 
 
 def _mode_of(place: Place, parent: int) -> int | None:
-    """Give the permission bits of the file that is about to be replaced, none if there is none."""
+    """Return the permission bits of the file to replace, none if there is none."""
     name = shown(place.relative)
     try:
         found = os.stat(place.path.name or ".", dir_fd=parent, follow_symlinks=False)
@@ -274,9 +274,9 @@ def _mode_of(place: Place, parent: int) -> int | None:
     return stat.S_IMODE(found.st_mode)
 
 
-# The tool `edit`: replace a text in a file by another, exactly ------------------------------------
-# Works on bytes, so that what is not touched stays as it is, whatever its encoding. Where a file ends
-# its lines with CR LF and the model writes LF, as it was shown, the file's way is kept.
+# `edit` -------------------------------------------------------------------------------------------
+# It works on bytes, so that the rest of the file stays as it is, whatever its encoding. If a file has
+# CR LF and the model writes LF, as the tool `read` shows it, the file keeps CR LF.
 
 
 _SCHEMA_EDITING = declare(
@@ -327,7 +327,7 @@ def _edit(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> To
 
 
 def _as_in_file(content: bytes, old: bytes, new: bytes) -> tuple[bytes, bytes]:
-    """Give `old` and `new` with the line ends of the file, or of the place if it mixes them."""
+    """Return `old` and `new` with the line ends of the file, or of the place if the file mixes them."""
     crlf = content.count(b"\r\n")
     is_mixed = crlf != content.count(b"\n")
     if crlf == 0 or (is_mixed and old in content):

@@ -1,23 +1,23 @@
-"""What a tool may do: allow, ask, deny. Pure rules over a tool's name and arguments.
+"""Permission rules: allow, ask or deny a call by its tool's name and arguments. Pure.
 
-The first rule that matches wins; what none covers is asked about.
+The first rule that matches wins; a call that matches no rule is asked about.
 A rule's `match` is a glob (`*`, `?`, `[…]`; `*` also matches `/`):
 
-- for file tools over the path, relative to the folder; absolute where it leads outside;
-- for `shell` over the command line;
+- for file tools it is matched with the path, relative to the folder; absolute if it leads outside;
+- for `shell` with the command line;
 - for any other tool only `*` matches.
 
-Two things make rules safe to write. A rule that **allows** errs to the narrow side: it covers a
-path outside the folder only if it is itself absolute (`/etc/*`), and a command with control
-operators (`;`, `&&`, `|`, redirections, substitutions, newlines) only if it has the very same ones.
+Two properties make rules safe to write. A rule that **allows** covers too little rather than too much:
+a path outside the folder only if the pattern is absolute (`/etc/*`), and a command with control
+operators (`;`, `&&`, `|`, redirections, substitutions, newlines) only if the pattern has the same ones.
 So `git status*` does not allow `git status; rm -rf /`. (`*` alone allows every command.) A rule
-that **denies** or **asks** errs to the wide side: it covers a path if it matches as written or as
-resolved, and a command line if it matches any part of it.
+that **denies** or **asks** covers too much rather than too little: a path if it matches as written or as
+resolved, and a command line if any part of it matches.
 
-What a person allowed for the rest of a session stands behind the rules: it turns a question into a
-yes, and never a no.
+The allowances of a session come after the rules: they allow a call that would be asked about, and never
+one that is denied.
 
-Rules keep an honest model from mistakes. They are no sandbox: whoever may run a shell may do much.
+Rules keep an honest model from mistakes. They are no sandbox: an agent that may run a shell may do much.
 """
 
 import os
@@ -36,7 +36,7 @@ from ...workflows.tools import kind_of
 from .place import find_place
 
 SESSION = "this session"
-"""The source of what was allowed by an answer."""
+"""The source of a rule that an answer added."""
 
 _WITH_PATH = ("read", "edit", "search")  # kinds of tools
 
@@ -51,13 +51,13 @@ class Rule:
     source: str = field(default="", compare=False)
 
     def __str__(self) -> str:
-        """Say it as people read it: `shell "git status*": allow`."""
+        """Write the rule for people: `shell "git status*": allow`."""
         return f'{self.tool} "{self.match}": {self.do}'
 
 
 @dataclass(frozen=True, slots=True)
 class PermissionDecision:
-    """What to do, the rule that says so and where it stands, and whether it leads outside."""
+    """A decision, its rule with the file, and whether the call leads outside the folder."""
 
     do: Verb
     rule: str
@@ -69,9 +69,9 @@ _FALLBACK = Rule("*", "*", "ask", "built in")
 
 
 class Allowances:
-    """What a person allowed for the rest of a session, oldest first.
+    """The rules that a person added for the rest of a session, oldest first.
 
-    `above` are those of the session that it works for: they hold here, too.
+    `above` are the allowances of the parent session, which hold here, too.
     """
 
     def __init__(self, rules: Iterable[Rule] = (), above: "Allowances | None" = None) -> None:
@@ -84,27 +84,27 @@ class Allowances:
             yield from self.above
 
     def add(self, rule: Rule) -> None:
-        """Allow what a rule covers from now on."""
+        """Allow the calls that a rule covers from now on."""
         if rule not in self.own:
             self.own.append(rule)
 
     def remove(self, rule: Rule) -> None:
-        """Ask again."""
+        """Ask about such calls again."""
         if rule in self.own:
             self.own.remove(rule)
 
 
 class _Subject(Value):
-    """What rules are matched against: `narrow` is the exact text, `wide` all that it amounts to."""
+    """The texts that rules are matched with: `exact` is the call's own, `forms` are its equivalents."""
 
-    narrow: str
-    wide: frozenset[str]
+    exact: str
+    forms: frozenset[str]
     is_outside: bool = False
     is_command: bool = False
 
 
 class Permissions:
-    """Decides calls by rules; with `default_yes` what would be asked is allowed."""
+    """Decides calls by rules; with `default_yes` calls that would be asked about are allowed."""
 
     def __init__(self, rules: Iterable[Rule] = (), default_yes: bool = False) -> None:
         self.rules = tuple(rules)
@@ -113,7 +113,7 @@ class Permissions:
     def decide(
         self, tool: str, arguments: dict[str, Any], folder: Path, allowed: Iterable[Rule] = ()
     ) -> PermissionDecision:
-        """Decide one call. Never raises: what makes no sense is asked about, and fails later."""
+        """Decide one call. Never raises: a call that makes no sense is asked about, and fails later."""
         subject = _subject(tool, arguments, folder)
         rule = _first(subject, tool, (*self.rules, _FALLBACK)) or _FALLBACK
         if rule.do == "ask":
@@ -122,10 +122,10 @@ class Permissions:
         return PermissionDecision(do, str(rule), subject.is_outside, rule.source)
 
     def hidden(self) -> tuple[tuple[str, bool], ...]:
-        """Give what a search passes over: patterns of paths in order, true for one that hides.
+        """Return the patterns of paths for a search, in order, each with whether it hides a file.
 
-        The first that matches a file decides. What is asked about is passed over, too: a search
-        asks once, and may come by many files.
+        The first pattern that matches a file decides. Files that would be asked about are hidden, too: a
+        search is asked about once, and reads many files.
         """
         hidden = tuple(
             (rule.match, rule.do == "deny" or (rule.do == "ask" and rule.match != "*"))
@@ -136,25 +136,25 @@ class Permissions:
 
 
 def invalid_route(rule: Rule, tool: str, arguments: dict[str, Any], folder: Path) -> str:
-    """Say why a rule does not cover a call; empty when it does."""
+    """Return why a rule does not cover a call; empty if it does."""
     subject = _subject(tool, arguments, folder)
     if not fnmatchcase(tool, rule.tool):
         return "is for another tool"
     if _is_covered(subject, rule):
         return ""
-    if rule.do == "allow" and fnmatchcase(subject.narrow, rule.match):
+    if rule.do == "allow" and fnmatchcase(subject.exact, rule.match):
         if subject.is_outside:
             return "allows only inside the folder; a pattern that begins with / allows outside"
-        found = [sign for sign in operators(subject.narrow) if sign not in operators(rule.match)]
+        found = [sign for sign in operators(subject.exact) if sign not in operators(rule.match)]
         signs = " ".join(sign if sign.isprintable() else repr(sign) for sign in found)
         return f"allows one plain command; this line also has {signs or 'another order of signs'}"
     return "matches something else"
 
 
 def exact_rule(tool: str, arguments: dict[str, Any], folder: Path) -> Rule:
-    """Make the rule that allows this very call again, for the answer `always`."""
+    """Make the rule that allows exactly this call again, for the answer `always`."""
     subject = _subject(tool, arguments, folder)
-    literal = "".join(f"[{sign}]" if sign in "*?[" else sign for sign in subject.narrow)
+    literal = "".join(f"[{sign}]" if sign in "*?[" else sign for sign in subject.exact)
     return Rule(tool, literal or "*", "allow", SESSION)
 
 
@@ -173,33 +173,33 @@ def _first(subject: _Subject, tool: str, rules: Iterable[Rule]) -> Rule | None:
 def _subject(tool: str, arguments: dict[str, Any], folder: Path) -> _Subject:
     if tool == "shell":
         command = str(arguments.get("command") or "").strip()
-        return _Subject(narrow=command, wide=parts(command), is_command=True)
+        return _Subject(exact=command, forms=parts(command), is_command=True)
     if kind_of(tool) not in _WITH_PATH:
-        return _Subject(narrow="", wide=frozenset({""}))
+        return _Subject(exact="", forms=frozenset({""}))
     text = str(arguments.get("path") or ".")
     try:
         place = find_place(text, folder)
     except ToolError:
-        return _Subject(narrow=text, wide=frozenset({text}), is_outside=True)
-    wide = {place.relative, os.path.normpath(text), str(place.path)}
-    return _Subject(narrow=place.relative, wide=frozenset(wide), is_outside=place.is_outside)
+        return _Subject(exact=text, forms=frozenset({text}), is_outside=True)
+    forms = {place.relative, os.path.normpath(text), str(place.path)}
+    return _Subject(exact=place.relative, forms=frozenset(forms), is_outside=place.is_outside)
 
 
 def _is_covered(subject: _Subject, rule: Rule) -> bool:
     if rule.do != "allow":
-        return any(fnmatchcase(text, rule.match) for text in (subject.narrow, *subject.wide))
+        return any(fnmatchcase(text, rule.match) for text in (subject.exact, *subject.forms))
     if (
         subject.is_command
         and rule.match != "*"
-        and operators(subject.narrow) != operators(rule.match)
+        and operators(subject.exact) != operators(rule.match)
     ):
         return False
     if subject.is_outside and not rule.match.startswith("/"):
         return False
-    return fnmatchcase(subject.narrow, rule.match)
+    return fnmatchcase(subject.exact, rule.match)
 
 
-# A shell command line as rules see it: its control operators and its parts ------------------------
+# Shell command lines ------------------------------------------------------------------------------
 # This is no shell parser, on purpose: an operator counts wherever it stands, also inside quotes. So a
 # harmless command may look like two, which costs a question; two never look like one.
 
@@ -219,10 +219,10 @@ def operators(command: str) -> tuple[str, ...]:
 
 
 def parts(command: str) -> frozenset[str]:
-    """Give everything in the line that could be a command of its own, and the line itself.
+    """Return all parts of a line that could be commands, and the line itself.
 
-    Each comes as written, and without what may stand before a command's name: assignments, `sudo`
-    and its like with their options, the folder of the program, a backslash.
+    Each part is returned as written, and without the words that may come before a command's name:
+    assignments, `sudo` and its like with their options, the folder of the program, a backslash.
     """
     found = {" ".join(command.split())}
     for piece in _SPLIT.split(command):

@@ -1,8 +1,8 @@
-"""Where a path of the model leads, and how to get there without being led elsewhere.
+"""Resolves paths of the model, and opens them safely against links that are planted meanwhile.
 
-A path is relative to the session's folder. It is resolved first, symlinks and `..` included; what
-then lies outside the folder needs permission. The resolved path holds no symlink, and is walked
-folder by folder without following any: one planted between the look and the walk is an error.
+A path is relative to the session's folder. It is resolved first, symlinks and `..` included; a resolved
+path outside the folder needs permission. The resolved path has no symlink, and is opened folder by folder
+without following any: a symlink that was planted after the resolution is an error.
 """
 
 import os
@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
 
 def find_place(text: str, folder: Path) -> Place:
-    """Resolve a path as the model wrote it. Raises `ToolError` for what is no path at all."""
+    """Resolve a path as the model wrote it. Raises `ToolError` if it is no path."""
     if "\0" in text:
         raise ToolError("a path cannot hold a NUL character")
     if not text:
@@ -54,7 +54,7 @@ def resolve(text: str, context: ToolContext) -> Place:
 
 @contextmanager
 def open_folder(path: Path, *, create: bool = False) -> Generator[int]:
-    """Walk to a resolved folder and give a descriptor of it for `dir_fd`. Raises `OSError`."""
+    """Open a resolved folder step by step; yields its descriptor for `dir_fd`. Raises `OSError`."""
     with ExitStack() as stack:
         here = os.open(path.anchor, _SEARCH)
         stack.callback(os.close, here)
@@ -78,7 +78,7 @@ def open_file(place: Place) -> Generator[BinaryIO]:
     """Open a regular file for reading. Raises `ToolError` for anything else, `OSError`."""
     with ExitStack() as stack:
         with open_folder(place.path.parent) as parent:
-            # Without O_NONBLOCK a named pipe would hang us here.
+            # Without O_NONBLOCK the open of a named pipe would block.
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             fd = os.open(place.path.name or ".", flags, dir_fd=parent)
         stack.callback(os.close, fd)

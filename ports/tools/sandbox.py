@@ -1,11 +1,11 @@
-"""A sandbox for commands: bubblewrap (https://github.com/containers/bubblewrap), where it is there.
+"""A sandbox for commands: bubblewrap (https://github.com/containers/bubblewrap), if it is installed.
 
-In it a command can write only to the session's folder, to a temporary folder of its own (its `/tmp`,
+A command in it can write only to the session's folder, to a separate temporary folder (its `/tmp`,
 kept while the chat is open) and to the folders in `tools.writable`. It can read everything else, except
 files that usually hold secrets (keys, credentials, histories, this program's own state) and sockets of
 services that would act on its behalf. It sees only its own processes.
 
-The supervisor is outside and sees all of them, so a stop is proven here as well (see
+The supervisor is outside and sees all processes, so a stop is proven here as well (see
 `process/supervisor.py`). `--die-with-parent` is not used: it would skip the grace period of a command.
 """
 
@@ -39,7 +39,7 @@ _SOCKETS = ("/run/docker.sock", "/run/podman", "/run/containerd", "/run/dbus")
 
 
 class SandboxPolicy(Value):
-    """What is configured; `hidden` are folders of this program. `auto`: where bubblewrap works."""
+    """The configured sandbox; `hidden` are folders of this program. `auto`: if bubblewrap works."""
 
     mode: SandboxMode = "off"
     network: bool = True
@@ -73,9 +73,9 @@ class Sandbox:
         self._environ = environ
 
     def wrap(self, argv: tuple[str, ...]) -> tuple[str, ...]:
-        """Wrap a command into the sandbox, if one is configured. Blocks for a moment, the first time.
+        """Wrap a command into the sandbox, if one is configured. The first call blocks for a trial.
 
-        Raises `ToolError` where a sandbox is required and does not work.
+        Raises `ToolError` if a sandbox is required and does not work.
         """
         if self._policy.mode == "off":
             return argv
@@ -120,9 +120,9 @@ class Sandbox:
 
 @cache
 def bubblewrap() -> tuple[str, str]:
-    """Return the program and an empty text, or nothing and why there is no sandbox.
+    """Return the program and an empty text, or an empty path and why there is no sandbox.
 
-    It is tried once: some systems and containers forbid what it needs. Blocks.
+    The program is tried once, since some systems and containers forbid what it needs. Blocks.
     """
     program = shutil.which("bwrap")
     if program is None:
@@ -133,6 +133,6 @@ def bubblewrap() -> tuple[str, str]:
     except (OSError, subprocess.TimeoutExpired) as error:
         return "", f"bubblewrap does not run here ({error})"
     if ran.returncode:
-        said = ran.stderr.decode(errors="replace").strip().removeprefix("bwrap: ")
-        return "", f"bubblewrap does not work here ({said[:200] or ran.returncode})"
+        reason = ran.stderr.decode(errors="replace").strip().removeprefix("bwrap: ")
+        return "", f"bubblewrap does not work here ({reason[:200] or ran.returncode})"
     return program, ""

@@ -1,9 +1,9 @@
-"""The program behind the tool `search`: executed afresh, in a process that can be killed.
+"""The program of the tool `search`, executed in a separate process that can be killed.
 
 A regular expression can take forever, and Python holds its interpreter lock all that time: in a
 thread it would stop the whole runtime. Reads one JSON object from stdin: `pattern`, `root` (where
 to look, resolved), `folder` (what paths are shown relative to), `glob`, `hidden` (patterns in order,
-each with whether it hides: the first that matches a file decides). Prints `path:line: text`.
+each with whether it hides a file: the first that matches decides). Prints `path:line: text`.
 Only the standard library is imported here.
 """
 
@@ -60,7 +60,7 @@ def _is_wanted(path: str, glob: str) -> bool:
 
 
 def _is_hidden(path: str, relative: str, hidden: list[list[Any]]) -> bool:
-    """Whether the permission rules deny a look into a file."""
+    """Whether the permission rules hide a file."""
     for pattern, is_denied in hidden:
         if fnmatchcase(relative, pattern) or fnmatchcase(path, pattern):
             return bool(is_denied)
@@ -73,7 +73,7 @@ def _shown(path: str) -> str:
 
 
 def _search(request: dict[str, Any]) -> str:
-    """Print the matches as they come; return what to say at the end."""
+    """Print the matches as they are found; return the last line."""
     pattern = re.compile(request["pattern"])
     matches = looked_into = 0
     for path in _files(request["root"]):

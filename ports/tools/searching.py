@@ -26,7 +26,7 @@ _ENDS: dict[str, tuple[ToolStatus, str]] = {
 
 
 class SearchTool:
-    """Searches text files in a process of its own; see `Tool`."""
+    """Searches text files in a separate process; see `Tool`."""
 
     schema = declare(
         "search",
@@ -44,7 +44,7 @@ class SearchTool:
         self._resources = resources
 
     def fault(self, arguments: dict[str, Any]) -> str:
-        """Say what is wrong with the arguments; empty when nothing is."""
+        """Return the fault of the arguments; empty if there is none."""
         if fault := fault_of(self.schema, arguments):
             return fault
         try:
@@ -71,7 +71,7 @@ class SearchTool:
         return ProcessRun(
             self._resources.processes,
             partial(asyncio.to_thread, prepare),
-            _told,
+            _search_result,
             context.on_output,
         )
 
@@ -90,15 +90,14 @@ def _request(arguments: dict[str, Any], context: ToolContext) -> bytes:
     return json.dumps(request).encode()
 
 
-def _told(result: ProcessResult) -> ToolResult:
+def _search_result(result: ProcessResult) -> ToolResult:
     status, end = _ENDS[result.status]
     text = join_ends(result.head, result.tail, result.total, "").rstrip("\n")
     if result.status == "exited" and result.exit_code != 0:
         status, end = "failed", f"[the search failed with exit code {result.exit_code}]"
-    said = "\n".join(filter(None, (text, end)))
     return ToolResult(
         status=status,
-        text=said,
+        text="\n".join(filter(None, (text, end))),
         bytes=result.total,
         killed=result.killed,
         survivors=result.survivors,

@@ -1,4 +1,9 @@
-"""Tools that are about the session itself: deferring a message, subagents, progress."""
+"""The tools about the session itself: `defer`, `delegate`, `dismiss` and `progress`.
+
+An actor of the session carries out the first three, so their work here only refuses: `defer` belongs to
+the queue, which has the message; `delegate` and `dismiss` belong to the child supervisor, which has no
+children but the caller's.
+"""
 
 from typing import Any
 
@@ -8,7 +13,7 @@ from .tool import ToolContext, ToolResources, ToolResult
 
 
 def _refusing(text: str) -> Work:
-    """Make the work of a tool that an actor carries out: it refuses where no such actor is."""
+    """Make the work of a tool that an actor carries out: a refusal, for sessions without that actor."""
 
     def work(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> ToolResult:
         return ToolResult(status="failed", text=text)
@@ -16,11 +21,7 @@ def _refusing(text: str) -> Work:
     return work
 
 
-# The tool `defer`: the model gives back a message that it cannot work into what it does -----------
-# Only its schema is here; the session's queue, which has the message, carries it out.
-
-
-_SCHEMA = declare(
+_SCHEMA_DEFERRING = declare(
     "defer",
     "Hand back a [New message from ...] that you can't work into what you are doing; it is then the "
     "next turn.",
@@ -34,14 +35,9 @@ _SCHEMA = declare(
 
 
 def make_defer(resources: ToolResources) -> ThreadTool:
-    """Make the tool."""
+    """Make the tool by which the model hands a message back to the queue."""
     work = _refusing("[nothing was handed back: no turn took a message in]")
-    return ThreadTool(_SCHEMA, work, is_mutating=False, is_idempotent=False)
-
-
-# The tool `delegate`: the model gives a task to a subagent ----------------------------------------
-# It is declared here like any other tool, but no run of it ever starts: a session's child supervisor
-# takes the call, and the subagent is a session of its own.
+    return ThreadTool(_SCHEMA_DEFERRING, work, is_mutating=False, is_idempotent=False)
 
 
 _SCHEMA_DELEGATING = declare(
@@ -62,14 +58,9 @@ _SCHEMA_DELEGATING = declare(
 
 
 def make_delegate(resources: ToolResources) -> ThreadTool:
-    """Make the tool."""
-    work = _refusing("[delegate was not run: nobody here has subagents]")
+    """Make the tool by which the model gives a task to a subagent."""
+    work = _refusing("[delegate was not run: this session has no subagents]")
     return ThreadTool(_SCHEMA_DELEGATING, work, is_mutating=False, is_idempotent=False)
-
-
-# The tool `dismiss`: an agent ends one of its subagents, at once or after a summary ----------------
-# It is declared here like any other tool; the child supervisor of the session whose subagent it is
-# carries it out. It reaches only descendants of the caller, because that supervisor has no others.
 
 
 _SCHEMA_DISMISSING = declare(
@@ -86,12 +77,9 @@ _SCHEMA_DISMISSING = declare(
 
 
 def make_dismiss(resources: ToolResources) -> ThreadTool:
-    """Make the tool."""
-    work = _refusing("[dismiss was not run: nobody here has subagents]")
+    """Make the tool by which the model ends a subagent, at once or after a summary."""
+    work = _refusing("[dismiss was not run: this session has no subagents]")
     return ThreadTool(_SCHEMA_DISMISSING, work, is_mutating=False, is_idempotent=False)
-
-
-# The tool `progress`: the model reports how much is done, and people see it ------------------------
 
 
 _SCHEMA_PROGRESS = declare(
@@ -106,7 +94,7 @@ _SCHEMA_PROGRESS = declare(
 
 
 def make_progress(resources: ToolResources) -> ThreadTool:
-    """Make the tool."""
+    """Make the tool by which the model reports its progress."""
     return ThreadTool(
         _SCHEMA_PROGRESS, _progress, is_mutating=False, is_idempotent=True, check=_excess
     )

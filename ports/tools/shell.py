@@ -1,4 +1,4 @@
-"""The tool `shell`: a command line, run by the shell in the session's folder."""
+"""Tools that run a process: the tool `shell` of the model, and the commands of workflows."""
 
 import asyncio
 import codecs
@@ -16,26 +16,30 @@ from .text import join_ends, readable
 from .thread_tool import failed
 from .tool import ToolContext, ToolResources, ToolResult, ToolRun, ToolStatus
 
-# A tool's run that is a supervised process --------------------------------------------------------
+_STATUS: dict[str, ToolStatus] = {"killed": "killed", "timed_out": "timed_out"}
+_ERRORS = 16_384
+"""Bytes of the end of standard error that are kept of a workflow's command."""
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+_TIMEOUT = 120.0  # seconds, unless the model asks for another
 
 
 class ProcessRun:
     """One supervised process as a `ToolRun`.
 
-    `prepare` makes the command; its `ToolError` becomes the result. `tell` makes the tool's result of
-    the process's, and `on_output` receives the output while the command runs.
+    `prepare` makes the command; its `ToolError` becomes the result. `translate` makes the tool's result
+    from the process's, and `on_output` receives the output while the command runs.
     """
 
     def __init__(
         self,
         processes: Processes,
         prepare: Callable[[], Awaitable[ProcessSpec]],
-        tell: Callable[[ProcessResult], ToolResult],
+        translate: Callable[[ProcessResult], ToolResult],
         on_output: Callable[[str], None] | None = None,
     ) -> None:
         self._process: Process | None = None
         self._is_stopped = False
-        self._tell = tell
+        self._translate = translate
         self._on_output = on_output
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._task = asyncio.create_task(self._run(processes, prepare))
@@ -46,11 +50,11 @@ class ProcessRun:
         return self._process.pid if self._process is not None else 0
 
     async def wait(self) -> ToolResult:
-        """Return the result; nothing that it started is left then."""
+        """Return the result, when no process that the command started is left."""
         return await asyncio.shield(self._task)
 
     def stop(self) -> None:
-        """Begin to stop it; called again, kill it without a grace period."""
+        """Begin to stop the command; a second call kills it without a grace period."""
         if self._process is not None:
             self._process.stop(0.0 if self._is_stopped else None)
         self._is_stopped = True
@@ -70,26 +74,18 @@ class ProcessRun:
         result = await self._process.wait()
         if result.status in ("failed", "lost"):
             return failed(ToolError(result.reason))
-        return self._tell(result)
+        return self._translate(result)
 
     def _pass_on(self, data: bytes) -> None:
         if self._on_output is not None:
             self._on_output(self._decoder.decode(data))
 
 
-# A workflow's command: a program with its arguments, in the run's folder. No model has this tool ---
-
-
-_STATUS: dict[str, ToolStatus] = {"killed": "killed", "timed_out": "timed_out"}
-_ERRORS = 16_384
-"""Bytes of the end of standard error that are kept."""
-
-
 class CommandTool:
-    """Runs `argv` as a supervised process, with `env` added to the environment; see `Tool`.
+    """Runs a workflow's command as a supervised process; see `Tool`. No model has this tool.
 
-    It counts as changing nothing, because the folder is scanned once for all commands of a step, not
-    for each.
+    `env` is added to the environment. The tool counts as changing nothing, because the folder is scanned
+    once for all commands of a step, not for each.
     """
 
     schema = declare("command", "Run a command of a workflow.", ("argv",), argv={"type": "string"})
@@ -122,7 +118,7 @@ class CommandTool:
 
 
 def _command_result(result: ProcessResult) -> ToolResult:
-    """Make a result with the output alone."""
+    """Return a result with the output only."""
     is_ok = result.exit_code == 0
     return ToolResult(
         status=_STATUS.get(result.status) or ("ok" if is_ok else "failed"),
@@ -134,10 +130,6 @@ def _command_result(result: ProcessResult) -> ToolResult:
         errors=readable(result.errors),
         is_cut=result.total > len(result.head) + len(result.tail),
     )
-
-
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
-_TIMEOUT = 120.0  # seconds, unless the model asks for another
 
 
 class ShellTool:
@@ -158,7 +150,7 @@ class ShellTool:
         self._shell = shutil.which("bash") or "/bin/sh"
 
     def fault(self, arguments: dict[str, Any]) -> str:
-        """Say what is wrong with the arguments; empty when nothing is."""
+        """Return the fault of the arguments; empty if there is none."""
         return fault_of(self.schema, arguments)
 
     def start(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun:
@@ -187,7 +179,7 @@ class ShellTool:
 
 
 def _shell_result(result: ProcessResult, timeout: float) -> ToolResult:
-    """Make a result with the output and how the command ended."""
+    """Return a result with the output and how the command ended."""
     spilled = str(result.spilled or "")
     text = join_ends(result.head, result.tail, result.total, spilled).rstrip("\n")
     text = text or "(no output)"

@@ -9,13 +9,13 @@ def readable(data: bytes) -> str:
 
 
 def shown(name: str) -> str:
-    """Give a file name as it is, or quoted and escaped if it could be mistaken or break a line."""
+    """Return a file name as it is, or quoted and escaped if it could be misread or break a line."""
     plain = name.isprintable() and name == name.strip()
     return name if plain else json.dumps(name)
 
 
 def counted(number: int, noun: str) -> str:
-    """Put a number and its noun together: `1 line`, `2 lines`, `3 matches`."""
+    """Write a number with its noun: `1 line`, `2 lines`, `3 matches`."""
     plural = noun + ("es" if noun.endswith(("ch", "s")) else "s")
     return f"{number} {noun if number == 1 else plural}"
 
@@ -28,7 +28,7 @@ def clip_line(line: str, limit: int) -> str:
 
 
 def join_ends(head: bytes, tail: bytes, total: int, place: str) -> str:
-    """Put head and tail of some output together; `place` is the file of the whole, or empty."""
+    """Join the head and the tail of an output; `place` is the file with all of it, or empty."""
     missing = total - len(head) - len(tail)
     if missing <= 0:
         return readable(head + tail)

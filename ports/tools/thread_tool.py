@@ -37,7 +37,7 @@ class StopFlag:
 class ThreadTool:
     """A tool made of a schema and a function; see `Tool`.
 
-    `check` says what else is wrong with arguments that fit the schema; empty when nothing is.
+    `check` returns a further fault of arguments that fit the schema; empty if there is none.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class ThreadTool:
         self._check = check
 
     def fault(self, arguments: dict[str, Any]) -> str:
-        """Say what is wrong with the arguments; empty when nothing is."""
+        """Return the fault of the arguments; empty if there is none."""
         fault = fault_of(self.schema, arguments)
         return fault if fault or self._check is None else self._check(arguments)
 
@@ -97,7 +97,7 @@ class ThreadRun:
 
 
 def failed(error: ToolError) -> ToolResult:
-    """Make a result that tells the model what went wrong, and what to do about it."""
+    """Return the result of an error, with its message and its hint for the model."""
     hint = f"; {error.hint}" if error.hint else ""
     return ToolResult(status="failed", text=f"Error: {error.message}{hint}")
 

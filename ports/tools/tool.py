@@ -1,8 +1,8 @@
 """The seam to tools: start a run, wait for its result, stop it.
 
-A run never raises: what went wrong is a result that the model can read. `stop` may be called at any
-time and more than once; `wait` then returns with status `killed` (or with the real result, if that
-came first) only when everything the run started is proven dead.
+A run never raises: a failure is a result that the model can read. `stop` may be called at any time and
+more than once; `wait` then returns with status `killed` (or with the real result, if that came first)
+only when every process that the run started is proven dead.
 """
 
 from collections.abc import Callable
@@ -60,7 +60,7 @@ class ToolContext(Value):
 
 
 class ToolResources(Value):
-    """What a tool is made of: `grace` in seconds, `output_limit` in bytes; see `Toolbox`."""
+    """What a tool is made with: `grace` in seconds, `output_limit` in bytes; see `Toolbox`."""
 
     processes: Processes
     grace: float
@@ -92,9 +92,9 @@ class Tool(Protocol):
     is_idempotent: bool
 
     def fault(self, arguments: dict[str, Any]) -> str:
-        """Say in one sentence what is wrong with the arguments; empty when nothing is."""
+        """Return the fault of the arguments in one sentence; empty if there is none."""
         ...
 
     def start(self, arguments: dict[str, Any], context: ToolContext) -> ToolRun:
-        """Start a run on the running asyncio loop. Never raises for what the model got wrong."""
+        """Start a run on the running asyncio loop. Never raises for a mistake of the model."""
         ...

@@ -1,4 +1,4 @@
-"""The tools of a program, by name; each is made when it is first asked for."""
+"""The tools of a program, by name; each is made at its first use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Toolbox:
     """Holds one of each tool of the registry (`workflows/tools.py`).
 
     `grace` is seconds between asking a tool's processes to end and killing them; `output_limit` is
-    how many bytes of output the model is given of one run.
+    the number of bytes that the model receives of one run's output.
     """
 
     def __init__(self, processes: Processes, *, grace: float, output_limit: int) -> None:
@@ -27,7 +27,7 @@ class Toolbox:
         self._command = CommandTool(self._resources)
 
     def including(self, tool: Tool) -> Toolbox:
-        """Return a toolbox that has one tool more."""
+        """Return a toolbox with one more tool."""
         more = copy(self)
         more._made = {**self._made, tool.schema.name: tool}
         return more

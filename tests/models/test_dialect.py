@@ -144,4 +144,4 @@ def test_streamed_words_are_the_parsed_words(size):
     said = SayStream(pieces.append)
     for start in range(0, len(raw), size):
         said.feed(raw[start : start + size])
-    assert "".join(pieces) == said.told == words
+    assert "".join(pieces) == said.text == words

@@ -1,1 +1,1 @@
-"""Our hooks in the configurations of other agents: what they say, and how they get in and out."""
+"""This program's hooks in the configurations of external agents."""

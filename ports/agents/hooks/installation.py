@@ -1,9 +1,9 @@
-"""Our hooks in one agent's own configuration: what is there, what should be, and the changes between.
+"""Installs and removes this program's hooks in the configuration of an external agent.
 
 Before the first change a file is copied into the state folder. Unless it has been changed since,
-uninstalling restores that copy, byte for byte; otherwise only our hooks are cut out. A file is
-replaced in one step and keeps its mode; a link to it stays a link. How a kind of file holds hooks is
-in a module of its own, which `HOOK_FORMATS` names.
+uninstalling restores that copy, byte for byte; otherwise only this program's hooks are removed. A file is
+replaced in one step and keeps its mode; a link to it stays a link. Each format of files has its module,
+which `HOOK_FORMATS` names.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from .syntax import HookEntry, HookSyntax, NotUnderstood, wanted_entries
 
 
 class Change(Value):
-    """A file as it is and as it should be; `after` none: it should not be there."""
+    """A file before and after a change; `after` is none if the file is to be deleted."""
 
     path: Path
     before: bytes | None
     after: bytes | None
 
     def diff(self) -> str:
-        """Show the change as a unified diff."""
+        """Return the change as a unified diff."""
         old, new = ((part or b"").decode(errors="replace") for part in (self.before, self.after))
         lines = difflib.unified_diff(
             old.splitlines(), new.splitlines(), str(self.path), str(self.path), lineterm=""
@@ -43,7 +43,7 @@ class Change(Value):
 
 
 class _Receipt(Value):
-    """What a file was before us: the hash of what we wrote, and the copy's name if there was one."""
+    """The record of an installation: the hash of the written file, and the name of the copy, if any."""
 
     path: str
     after: str
@@ -51,7 +51,7 @@ class _Receipt(Value):
 
 
 class Installation:
-    """One agent's; `program` is how our command is called, `state` where copies are kept."""
+    """The hooks of one agent; `program` is the command of this program, `state` has the copies."""
 
     def __init__(
         self,
@@ -68,21 +68,21 @@ class Installation:
         self._folder = state / "agents" / "copies"
 
     def status(self) -> str:
-        """Say `installed`, `outdated` or `not installed`. Raises `ConfigError`."""
+        """Return `installed`, `outdated` or `not installed`. Raises `ConfigError`."""
         states: list[bool] = []
-        is_there = False
+        has_hooks = False
         for path, entries in self._parts():
             found = self._found(path)
-            is_there = is_there or bool(found)
+            has_hooks = has_hooks or bool(found)
             states.append(sorted(found) == self._pairs(entries))
-        if not is_there:
+        if not has_hooks:
             return "not installed"
         return "installed" if all(states) else "outdated"
 
     def install(self) -> list[Change]:
-        """Say what has to change so that our hooks are there, and nothing else is touched.
+        """Return the changes that install the hooks and leave everything else as it is.
 
-        Raises `ConfigError` for a file that is not understood, or a missing folder.
+        Raises `ConfigError` for a file that cannot be edited safely, or a missing folder.
         """
         parent = self.path if self._format.is_folder else self.path.parent
         if not parent.is_dir() and not self.agent.create_config_dir_if_missing:
@@ -103,7 +103,7 @@ class Installation:
         return changes
 
     def uninstall(self) -> list[Change]:
-        """Say what has to change so that nothing of ours is there."""
+        """Return the changes that remove the hooks."""
         changes: list[Change] = []
         for path, _ in self._parts():
             content = _read(path)
@@ -123,7 +123,7 @@ class Installation:
         return changes
 
     def apply(self, changes: Sequence[Change], *, is_install: bool) -> list[Path]:
-        """Carry changes out; returns the copies that were made. Raises `ConfigError`."""
+        """Apply changes; returns the copies that were made. Raises `ConfigError`."""
         copies: list[Path] = []
         for change in changes:
             try:
@@ -142,13 +142,13 @@ class Installation:
         return copies
 
     def _parts(self) -> list[tuple[Path, list[HookEntry]]]:
-        """List the files, and what each should hold; of a folder of scripts, one for each event."""
+        """List the files with their entries; a folder of scripts has a file for each event."""
         if self._format.is_folder:
             return [(self.path / entry.name, [entry]) for entry in self._wanted]
         return [(self.path, list(self._wanted))]
 
     def _pairs(self, entries: Sequence[HookEntry]) -> list[tuple[str, str]]:
-        """Write entries as they are found again; a script's event is its name."""
+        """Return entries in the form in which they are found; the event of a script is its name."""
         is_folder = self._format.is_folder
         return sorted(("" if is_folder else entry.name, entry.command) for entry in entries)
 
@@ -160,7 +160,7 @@ class Installation:
             return self._syntax.found(_decoded(path, content), self.agent.name)
 
     def _note(self, change: Change) -> list[Path]:
-        """Keep what was there before us; a renewal keeps the first copy while it still holds."""
+        """Copy the file as it was before the hooks; an update keeps the first copy while it is valid."""
         assert change.after is not None
         receipt, copy = self._receipt(change.path), ""
         made: list[Path] = []
@@ -219,7 +219,7 @@ def _hash(content: bytes) -> str:
 
 
 def _replace(change: Change, mode: int) -> None:
-    """Put the new content in place in one step, or take the file away. Raises `OSError`."""
+    """Replace the file's content in one step, or delete the file. Raises `OSError`."""
     path = change.path.resolve()
     if change.after is None:
         path.unlink(missing_ok=True)

@@ -1,4 +1,9 @@
-"""Hooks in JSON files, in the three shapes that agents use."""
+"""Hooks in JSON files, in the three shapes that agents use, and the editing of such files.
+
+`JsonNode` has the places of values in the text, so that an edit changes nothing else: edits are
+insertions and cuts in the text, and the rest stays byte for byte. Comments and trailing commas are
+accepted, since several agents allow them. The grammar is RFC 8259's, with comments.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +19,13 @@ from ....workflows.agent_definition import AgentDefinition
 from ....workflows.document import is_list, is_table
 from .syntax import HookEntry, HookSyntax, NotUnderstood, is_ours
 
-# JSON as people write it, with places: what stands where, so that an edit touches nothing else
-# Comments and trailing commas are understood, since several agents allow them. Edits are insertions and
-# cuts in the text; what is not concerned stays byte for byte. The grammar is RFC 8259's, with comments.
-
-
 _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*[\s\S]*?\*/)*")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 
 
 class JsonFault(Exception):
-    """The text is no JSON; `at` is the offset where that shows."""
+    """The text is no JSON; `at` is the offset of the fault."""
 
     def __init__(self, message: str, at: int) -> None:
         super().__init__(message)
@@ -33,7 +33,7 @@ class JsonFault(Exception):
 
 
 class JsonNode(Struct, kw_only=True):
-    """A value and where it stands; `begin` is that of its key, where it has one."""
+    """A value and its place in the text; `begin` is the start of its key, if it has one."""
 
     value: Any
     begin: int
@@ -43,7 +43,7 @@ class JsonNode(Struct, kw_only=True):
     children: list[JsonNode] = field(default_factory=list["JsonNode"])
 
     def child(self, key: str) -> JsonNode | None:
-        """Find a member by its key; the last one counts, as everywhere."""
+        """Find a member by its key; of several the last one counts."""
         return next((child for child in reversed(self.children) if child.key == key), None)
 
 
@@ -90,7 +90,7 @@ def insert(text: str, container: JsonNode, value: Any, key: str = "") -> str:
 
 
 def cut(text: str, container: JsonNode, child: JsonNode) -> str:
-    """Take a value out of an object or a list, with its key and one comma."""
+    """Remove a value from an object or a list, with its key and one comma."""
     place = container.children.index(child)
     start = _back(text, child.begin)
     if place + 1 < len(container.children):
@@ -182,7 +182,7 @@ def _line_indent(text: str, at: int) -> str:
 
 
 def _indent(text: str, container: JsonNode) -> str | None:
-    """Say how far children are indented; none where all stand on one line."""
+    """Return the indent of the children; none if all are on one line."""
     for child in reversed(container.children):
         line = text[text.rfind("\n", 0, child.begin) + 1 : child.begin]
         if not line.strip() and "\n" in text[container.start : child.begin]:
@@ -200,7 +200,7 @@ Item = Callable[[str, int], dict[str, Any]]
 class JsonHooks(Value, HookSyntax):
     """Lists of hooks by event, under one key of the file.
 
-    `item` makes one hook of a command and a timeout; `besides` is what a new file needs, too.
+    `item` makes one hook from a command and a timeout; `besides` are further keys of a new file.
     """
 
     key: str
@@ -208,12 +208,12 @@ class JsonHooks(Value, HookSyntax):
     besides: Mapping[str, Any]
 
     def found(self, text: str, agent: str) -> list[tuple[str, str]]:
-        """List ours, wherever in the item the command stands."""
+        """List this program's hooks, wherever the command is in an item."""
         root = _parsed(text)
         return [(name, command) for name, _, _, command in self._ours(root, agent)]
 
     def added(self, text: str, agent: AgentDefinition, entries: Sequence[HookEntry]) -> str:
-        """Add each at the end of its event's list."""
+        """Add each entry at the end of its event's list."""
         for name, value in self.besides.items():
             if not _parsed(text).value:
                 text = insert(text, _parsed(text), value, name)
@@ -223,7 +223,7 @@ class JsonHooks(Value, HookSyntax):
         return text
 
     def removed(self, text: str, agent: str) -> str:
-        """Cut ours out, and what is empty without them."""
+        """Remove this program's hooks, and the lists that become empty."""
         while True:
             root = _parsed(text)
             first = next(self._ours(root, agent), None)

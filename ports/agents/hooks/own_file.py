@@ -1,4 +1,4 @@
-"""Hooks that are files of their own: a plugin that receives every event, or a script for each event.
+"""Hooks in separate files: a plugin that receives every event, or a script for each event.
 
 A file that another program wrote is never changed.
 """

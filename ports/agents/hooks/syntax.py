@@ -1,4 +1,4 @@
-"""The seam to the formats of hooks: what an agent's configuration should hold, and how to edit it."""
+"""The seam to the formats of hooks: the entries for an agent's configuration, and how to edit it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ....workflows.agent_definition import AgentDefinition
 
 
 class NotUnderstood(ConfigError):
-    """A file holds what an edit would have to guess about; `line` and `column` count from 1."""
+    """A file that cannot be edited without a guess; `line` and `column` count from 1."""
 
     def __init__(self, message: str, text: str = "", at: int = 0) -> None:
         hint = "nothing was changed; change it there, or add the hooks by hand (docs/hooks.md)"
@@ -27,7 +27,7 @@ _HOME = "STEERSMAN_HOME"
 
 
 class HookEntry(Value):
-    """One line of ours: the agent's event, and the command; `event` is what we call it."""
+    """One hook: the agent's name of an event, the command, and this program's name of the event."""
 
     name: str
     command: str
@@ -35,30 +35,30 @@ class HookEntry(Value):
 
 
 class HookSyntax:
-    """How one kind of configuration holds hooks; texts in, texts out.
+    """How one format of configuration stores hooks; works on texts.
 
-    Each method raises `NotUnderstood` for a text that it would have to guess about.
+    Each method raises `NotUnderstood` for a text that cannot be edited without a guess.
     """
 
     def found(self, text: str, agent: str) -> list[tuple[str, str]]:
-        """List what of ours is there: event of the agent, command; in the order of the text."""
+        """List this program's hooks as pairs of event and command, in the order of the text."""
         raise NotImplementedError
 
     def added(self, text: str, agent: AgentDefinition, entries: Sequence[HookEntry]) -> str:
-        """Return the text with the entries, which are not there yet."""
+        """Return the text with the entries added, which it does not have yet."""
         raise NotImplementedError
 
     def removed(self, text: str, agent: str) -> str:
-        """Return the text without anything of ours."""
+        """Return the text without this program's hooks."""
         raise NotImplementedError
 
 
 def wanted_entries(
     agent: AgentDefinition, program: Sequence[str], environ: Mapping[str, str]
 ) -> list[HookEntry]:
-    """Say what should be installed for an agent.
+    """Return the entries to install for an agent.
 
-    A home of one's own is part of the command, since some agents clear the environment.
+    A value of `STEERSMAN_HOME` is part of the command, since some agents clear the environment.
     """
     words = list(program)
     if home := environ.get(_HOME):
@@ -72,6 +72,6 @@ def wanted_entries(
 
 
 def is_ours(command: object, agent: str) -> bool:
-    """Whether a command is one that an installation wrote, of today or of earlier."""
+    """Whether an installation of this or an earlier version wrote a command."""
     found = _EMIT.search(command) if isinstance(command, str) else None
     return found is not None and found[1] == agent

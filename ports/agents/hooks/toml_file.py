@@ -1,6 +1,6 @@
 """Hooks in a TOML file: an array of tables `[[hooks]]` with event, command and timeout.
 
-Ours stand together at the end, between two comments, so that taking them out is cutting one block.
+This program's hooks are one block at the end, between two comments, so that removing them cuts one block.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _BLOCK = re.compile(rf"\n?^{re.escape(_BEGIN)}\n.*?^{re.escape(_END)}\n?", re.MU
 
 
 class TomlHooks(HookSyntax):
-    """See the module."""
+    """Edits such files; see `HookSyntax`."""
 
     def found(self, text: str, agent: str) -> list[tuple[str, str]]:
-        """List ours."""
+        """List this program's hooks."""
         return [
             (str(table.get("event", "")), str(table["command"]))
             for table in _tables(text)

@@ -1,7 +1,7 @@
 """Hooks in a YAML file: under `hooks`, for each event a list of commands.
 
-The text is composed to know the place of everything; lines are inserted and removed, and the result is
-read again: unless it holds what was there before plus ours, nothing is written.
+The text is composed to find the place of each value; lines are inserted and removed, and the result is
+read again: unless it has the previous values and this program's hooks, nothing is written.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _KEY = "hooks"
 
 
 class YamlHooks(HookSyntax):
-    """See the module."""
+    """Edits such files; see `HookSyntax`."""
 
     def found(self, text: str, agent: str) -> list[tuple[str, str]]:
-        """List ours."""
+        """List this program's hooks."""
         found: list[tuple[str, str]] = []
         for name, items in _hooks(text).items():
             commands = [_command(item) for item in items] if is_list(items) else []
@@ -29,7 +29,7 @@ class YamlHooks(HookSyntax):
         return found
 
     def added(self, text: str, agent: AgentDefinition, entries: Sequence[HookEntry]) -> str:
-        """Add each at the start of its event's list, which is created where it is missing."""
+        """Add each entry at the start of its event's list, which is created if it is missing."""
         for entry in entries:
             wanted = _hooks(text)
             item = {"command": entry.command, "timeout": agent.hooks.timeout}
@@ -41,7 +41,7 @@ class YamlHooks(HookSyntax):
         return text
 
     def removed(self, text: str, agent: str) -> str:
-        """Cut ours out, line by line, and what is empty without them."""
+        """Remove this program's hooks line by line, and the lists that become empty."""
         while ours := self.found(text, agent):
             name, command = ours[0]
             wanted = _hooks(text)

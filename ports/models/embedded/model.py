@@ -83,7 +83,7 @@ class EmbeddedModel:
         return await self._dialect.answer(request, listener)
 
     async def window(self) -> int:
-        """Say how many tokens fit. A tiny one sums nothing up: it sees the newest messages that fit."""
+        """Return the window in tokens; 0 for a tiny model, which sees the newest messages that fit."""
         return 0 if self._is_tiny else self._window
 
     async def aclose(self) -> None:
@@ -106,7 +106,7 @@ class _Child:
         self._client: ChatModel | None = None
         self._starting: asyncio.Task[ChatModel] | None = None
         self._reading: asyncio.Task[None] | None = None
-        self._last_words: deque[str] = deque(maxlen=5)
+        self._last_lines: deque[str] = deque(maxlen=5)
 
     async def answer(self, request: ModelRequest, listener: AnswerListener) -> ModelAnswer:
         client = await self._ready(listener.on_notice)
@@ -123,7 +123,7 @@ class _Child:
         await self._end()
 
     async def _ready(self, on_notice: Callable[[str], None]) -> ChatModel:
-        """Return the client; starting survives the cancel of the one who waits for it."""
+        """Return the client; the start of the child continues if the waiting task is cancelled."""
         if self._client and self._process and self._process.returncode is None:
             return self._client
         if self._starting is None or self._starting.done():
@@ -136,7 +136,7 @@ class _Child:
         weights = self._checked_weights()
         key = secrets.token_urlsafe(24)
         pipe = asyncio.subprocess.PIPE
-        # `-P`: the folder of the file must not be searched for modules, ours are there.
+        # `-P`: the folder of the file, which has modules of ours, must not be searched for modules.
         self._process = process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",
@@ -184,16 +184,16 @@ class _Child:
 
     async def _failed(self, weights: Path) -> ModelError:
         await self._end()
-        said = " / ".join(self._last_words) or "it said nothing"
+        log = " / ".join(self._last_lines) or "it said nothing"
         return ModelError(
-            f"the embedded model could not be loaded from `{weights}`: {said}",
+            f"the embedded model could not be loaded from `{weights}`: {log}",
             f"remove that file, then run `steersman models fetch {self._model}`",
         )
 
     async def _read_log(self, log: asyncio.StreamReader) -> None:
         """Keep the last lines for an error message; an unread pipe would stop the child."""
         while line := await log.readline():
-            self._last_words.append(line.decode("utf-8", "replace").strip()[:200])
+            self._last_lines.append(line.decode("utf-8", "replace").strip()[:200])
 
     async def _end(self) -> None:
         client, self._client = self._client, None
@@ -217,7 +217,7 @@ class EmbeddedProvider:
     """Makes models of the catalogue, and of GGUF files; see `Provider`."""
 
     def offers(self) -> tuple[str, ...]:
-        """Name the models of the catalogue."""
+        """Return the names of the catalogue's models."""
         return (EMBEDDED, *(entry.name for entry in catalogue() if entry.name != EMBEDDED))
 
     def build(self, config: ModelConfig, cache: Path, environ: Mapping[str, str]) -> EmbeddedModel:
@@ -241,7 +241,7 @@ class EmbeddedProvider:
         )
 
     def reach(self, config: ModelConfig, environ: Mapping[str, str], seconds: float) -> ReachResult:
-        """Say whether the engine is installed."""
+        """Return whether the engine is installed."""
         if importlib.util.find_spec("xllamacpp") is None:
             return ReachResult("warn", hint="pip install 'steersman[local]'")
         return ReachResult("ok")

@@ -1,9 +1,11 @@
-"""What a small model is asked: the messages that fit, tool results retold, and few tools.
+"""Requests for a small model: the messages that fit its window, few tools, rephrased tool results.
 
-A model of 135 million parameters calls any tool it sees. So it sees one only when the newest message
-of the person plausibly asks for it, with the arguments narrowed to words of that very message; and
-after the result it answers in plain text. Where the request is evident (`read notes.txt`), it may only
-call the tool.
+A model of 135 million parameters calls any tool that it is offered. So a tool is offered only if the
+newest user message plausibly asks for it, with arguments restricted to words of that message; after the
+result the model answers in plain text. If the request is evident (`read notes.txt`), the model may only
+call the tool. Results are rephrased because the model cannot follow a conversation of calls and results:
+the question is repeated below the result, and the answer is prefilled with its first words, from which
+servers of llama.cpp continue.
 """
 
 import re
@@ -16,18 +18,17 @@ from ....machines.conversation import ChatMessage, ToolRequest, ToolSchema
 from ..dialect import ToolOffer
 from ..model import ModelRequest
 
-# A conversation fitted into a small context window: the instructions and the newest messages stay
-
-
-_CHARACTERS = 3  # for a token, on the safe side: English has four, code three
+_CHARACTERS = 3  # of a token, on the safe side: English has four, code three
+_LONGEST = 3000  # characters of a result; the model reads some 300 tokens in a second
+_CUT = "\n[…]"
 _LEFT_OUT = "\n[… {} characters left out …]\n"
 
 
 def fit(request: ModelRequest, window: int) -> ModelRequest:
-    """Return the request with as many of the newest messages as `window` tokens hold.
+    """Return the request with its instructions and as many of the newest messages as fit `window`.
 
-    The first message kept is a user message; one that is too long alone keeps its head and its
-    tail.
+    `window` is in tokens. The first message kept is a user message; a single message that is too long
+    keeps its head and its tail.
     """
     answer = request.max_tokens or window // 4
     room = max(600, (window - answer) * _CHARACTERS - len(request.system))
@@ -52,7 +53,7 @@ def _shortened(message: ChatMessage, room: int) -> ChatMessage:
     return replace(message, text=text[:half] + left_out + text[-half:])
 
 
-# Which tools are offered ---------------------------------------------------------------------------
+# Offered tools ------------------------------------------------------------------------------------
 
 
 _PATH = re.compile(
@@ -84,10 +85,10 @@ def offer_tools(request: ModelRequest) -> ToolOffer:
     """Choose from the tools of a request by its newest user message."""
     text, done = _newest(request.messages)
     known = {tool.name: tool for tool in request.tools}
-    wanted = [wish for wish in _wishes(text) if wish[0] in known and not _is_done(wish, done)]
+    wanted = [use for use in _requested(text) if use[0] in known and not _is_done(use, done)]
     if wanted:
         tool, arguments = wanted[0]
-        return ToolOffer(tools=(_narrowed(known[tool], arguments),), must_act=True)
+        return ToolOffer(tools=(_restricted(known[tool], arguments),), must_act=True)
     if done:
         return ToolOffer()
     words = set(re.findall(r"\w+", text.lower()))
@@ -95,21 +96,22 @@ def offer_tools(request: ModelRequest) -> ToolOffer:
     return ToolOffer(tools=tuple(named[:2]))
 
 
-# Names that are everyday words as well: they are offered by what is wished, not by being named.
+# Names that are everyday words, too: such a tool is not offered only because its name occurs.
 _PLAIN = {"read", "write", "edit", "list", "search", "shell", "progress", "defer", "dismiss"}
 
 
 def paths_in(text: str) -> tuple[str, ...]:
-    """Words of a text that look like paths of files, in order, each once."""
+    """Return the words of a text that look like paths of files, in order, each once."""
     found = (match.group().rstrip(".") for match in _PATH.finditer(_ADDRESS.sub(" ", text)))
     return tuple(dict.fromkeys(p for p in found if p.lower() not in _NOT_PATHS))
 
 
-Wish = tuple[str, dict[str, tuple[str, ...]]]
+RequestedTool = tuple[str, dict[str, tuple[str, ...]]]
+"""A tool that a text asks for, and the possible values of its arguments."""
 
 
-def _wishes(text: str) -> Iterable[Wish]:
-    """Yield (tool, argument -> possible values), the most evident first."""
+def _requested(text: str) -> Iterable[RequestedTool]:
+    """Yield the tools that a text asks for, the most evident first."""
     quoted = tuple(found[1] or found[2] or found[3] for found in _QUOTED.finditer(text))
     paths = paths_in(text)
     command = _RUN.search(text)
@@ -133,15 +135,15 @@ def _wishes(text: str) -> Iterable[Wish]:
             yield "read", {"path": (path,)}
 
 
-def _is_done(wish: Wish, done: Iterable[tuple[str, dict[str, Any]]]) -> bool:
-    """Say whether the turn has already run this: the same tool on one of the same values."""
-    tool, arguments = wish
+def _is_done(requested: RequestedTool, done: Iterable[tuple[str, dict[str, Any]]]) -> bool:
+    """Whether the turn has already run this tool with one of these values."""
+    tool, arguments = requested
     name, values = next(iter(arguments.items()))
     return any(tool == was and given.get(name) in values for was, given in done)
 
 
-def _narrowed(tool: ToolSchema, arguments: dict[str, tuple[str, ...]]) -> ToolSchema:
-    """Keep only required arguments and those with known values, and list these values."""
+def _restricted(tool: ToolSchema, arguments: dict[str, tuple[str, ...]]) -> ToolSchema:
+    """Return a schema with the required arguments and those with known values, which it lists."""
     given: dict[str, Any] = tool.parameters.get("properties", {})
     required: list[str] = list(tool.parameters.get("required", []))
     names = list(dict.fromkeys([*arguments, *required]))
@@ -170,18 +172,11 @@ def _newest(
     return "", done
 
 
-# Tool results retold, so that a small model reports them and nothing else -------------------------
-# It loses the thread in a conversation of calls and results. So the question is repeated below the
-# result, and the first words of the answer are given ("prefilling"); servers of llama.cpp go on from
-# there and return these words as part of the answer.
-
-
-_LONGEST = 3000  # characters of a result; the model reads some 300 tokens in a second
-_CUT = "\n[…]"
+# Tool results -------------------------------------------------------------------------------------
 
 
 def retell(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
-    """Rewrite the calls and results since the newest user message; others stay as they are."""
+    """Rephrase the calls and results since the newest user message; others stay as they are."""
     asked = max((i for i, message in enumerate(messages) if message.role == "user"), default=-1)
     since = messages[asked + 1 :]
     if asked < 0 or not since or since[-1].role != "tool":
@@ -189,17 +184,17 @@ def retell(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
     calls = {call.call: call for message in since for call in message.tool_calls}
     results = [message for message in since if message.role == "tool"]
     each = _LONGEST // len(results)
-    told = "\n".join(_told(calls.get(result.call), result.text, each) for result in results)
+    shown = "\n".join(_shown(calls.get(result.call), result.text, each) for result in results)
     first = calls.get(results[0].call)
     return (
         *messages[: asked + 1],
         ChatMessage(role="assistant", text="I will do that."),
-        ChatMessage(role="user", text=f"{told}\n{messages[asked].text}"),
+        ChatMessage(role="user", text=f"{shown}\n{messages[asked].text}"),
         ChatMessage(role="assistant", text=f"{_title(first)}:\n"),
     )
 
 
-def _told(call: ToolRequest | None, text: str, longest: int) -> str:
+def _shown(call: ToolRequest | None, text: str, longest: int) -> str:
     text = text if len(text) <= longest else text[:longest] + _CUT
     return f"{_title(call)}:\n{text}"
 
@@ -218,7 +213,7 @@ def _title(call: ToolRequest | None) -> str:
 
 
 def with_results_retold(request: ModelRequest) -> ModelRequest:
-    """Retell what the tools found, with room to say that and little more."""
+    """Rephrase the tool results of a request, and limit the answer to little more than these."""
     messages = retell(request.messages)
     if messages is request.messages:
         return request
