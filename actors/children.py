@@ -128,7 +128,7 @@ class SteerRelay:
                 slot.tell(self._said(steer))
 
     def arrived(self, report: ChildReport, slot: ChildSlot) -> None:
-        """Note what became of a steer that was handed on."""
+        """Note whether a steer that was handed on arrived."""
         turn = report.turn if report.kind == "steered" else ""
         for steer in slot.steers:
             if report.key == self._key(steer.item):
@@ -176,7 +176,7 @@ class ChildSupervisor(Supervisor):
         self.relay = SteerRelay(self.ledger, self.slots)
 
     def on_start(self) -> None:
-        """Let go of the children of an incarnation that failed; give back what had not arrived."""
+        """Release the children of an incarnation that failed; requeue the steers that had not arrived."""
         self.ledger.enlist()
         if self.birth.incarnation:
             lost = children.lose(self.ledger.record)
@@ -299,7 +299,7 @@ class ChildSupervisor(Supervisor):
             self.ledger.decide(Decision(effects=(CloseChild(session=message.session),)))
             self.slots.pop(message.name, None)
             if child is not None and child.is_at_work:
-                order = max(child.cancelled, child.epoch)  # it is what became of the newest one
+                order = max(child.cancelled, child.epoch)  # it is the outcome of the newest one
                 last = message.last or ChildReport(name=child.name, kind="stopped")
                 self._stopped(child, replace(last, order=order))
             return

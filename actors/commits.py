@@ -86,7 +86,7 @@ class Commits:
             self._submit(commit, (record.id, record.seq))
 
     def answered(self, token: Token, result: bool | SteersmanError) -> None:
-        """Tell the session what became of a commit."""
+        """Send the session the outcome of a commit."""
         session, seq = token
         owned = self._owned.get(session)
         if owned is None:

@@ -90,7 +90,7 @@ class ToolPolicy(Protocol):
         ...
 
     def allow(self, tool: str, pattern: str) -> None:
-        """Allow what was said `always` to, for this session."""
+        """Allow what was answered with `always`, for this session."""
         ...
 
     def disallow(self, tool: str, pattern: str) -> None:
@@ -144,7 +144,7 @@ class Environment(Struct, kw_only=True):
         self.policy = replace(self.policy, **changes)
 
     def learn_window(self, window: int) -> None:
-        """Take note of how many tokens the model can look at, where its server says so."""
+        """Take note of how many tokens the model can look at, where its server reports that."""
         if window > 0 and window != self.compaction.window:
             self.compaction = replace(self.compaction, window=window)
 

@@ -105,7 +105,7 @@ ROOT = Ancestors()
 
 
 def admits(record: SessionRecord, ancestors: Ancestors, effect: Effect) -> bool:
-    """Whether an effect may begin now. What only stops, closes or gives back always may."""
+    """Whether an effect may begin now. One that only stops or closes always may."""
     match effect:
         case CallModel() | Summarise():
             return turn_may_act(record, ancestors, effect.turn) and _is_awaited(record, effect)

@@ -200,7 +200,7 @@ def _turn_waits(actor: Turn, record: SessionRecord) -> Iterator[str]:
 
 
 def _work(actor: Any, run: RunRecord) -> Iterator[str]:
-    """Name what a run has in hand: a step, or an item of it."""
+    """Name the work that a run has open: a step, or an item of it."""
     for attempt in actor.attempts.open.values():
         step = run.steps[attempt.step.id]
         yield f"step {step.id}" + (f" ({step.name(attempt.index)})" if step.is_many else "")

@@ -157,7 +157,7 @@ class Judge(Actor):
     # The model ------------------------------------------------------------------------------------
 
     def ask_model(self) -> None:
-        """Show the model what was said last, and ask whether the goal is reached."""
+        """Show the model the newest messages, and ask whether the goal is reached."""
         at = self.at
         said = tuple(self.ledger.record.conversation[-NEWEST:])
         gates = self.found.gates

@@ -148,7 +148,7 @@ def _is_answer(child: str, record: SessionRecord) -> bool:
 
 
 def _of_session(record: SessionRecord) -> bool:
-    """Whether a turn is to be started, a stop to be answered, files to be given back, or all ends."""
+    """Whether a turn is to be started, a stop to be answered, files to be restored, or all ends."""
     is_open = any(not stop.turn and stop.state == "stopping" for stop in record.interrupts.values())
     is_reverting = any(revert.is_open for revert in record.reverts.values())
     return record.state in ("busy", *_ENDING) or is_open or is_reverting
@@ -272,7 +272,7 @@ class Ledger:
             apply(record, entry, record.seq + 1, now)
             yield entry, record, now
 
-    # Telling and acting ---------------------------------------------------------------------------
+    # Events and effects ---------------------------------------------------------------------------
 
     def committed(self, seq: int) -> None:
         """Everything up to `seq` is durable: tell it, and perform what no stop has overtaken."""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class OfflineSession(Actor):
-    """Keeps a session's queue; everything that was said waits, whatever it says."""
+    """Keeps a session's queue; every message waits, whatever its disposition."""
 
     def __init__(self, system: ActorSystem, ledger: Ledger) -> None:
         super().__init__(system)

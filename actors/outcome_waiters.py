@@ -19,7 +19,7 @@ class OutcomeWaiters:
         self._waiting: dict[str, list[Any]] = {}
 
     def outcome(self, actor: Actor, record: SessionRecord, name: str) -> Any:
-        """Answer what became of a revert, now or once it is over; return this from the handler."""
+        """Answer with the outcome of a revert, now or once it is over; return this from the handler."""
         known = record.reverts.get(name)
         if known is None or not known.is_open:
             return answer_of(known)

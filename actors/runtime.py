@@ -56,7 +56,7 @@ PATIENCE = 60.0
 """Seconds after which a session that does not reply, or does not end, is given up: a busy machine
 needs far less, and a second Ctrl-C does not wait."""
 _SAID = itertools.count(1)
-"""Numbers what is said in this program."""
+"""Numbers the messages of this program."""
 
 
 def _no_profile(agent: str) -> AgentProfile:
@@ -272,7 +272,7 @@ class Runtime:
         return live.ref
 
     def next_said(self) -> int:
-        """Number what is said, in the order in which it is: a cancel overtakes what came before."""
+        """Number messages in the order of their arrival: a cancel overtakes those before it."""
         return next(_SAID)
 
     def is_open(self, session: str) -> bool:
@@ -315,7 +315,7 @@ class Runtime:
             self.run(live.change_model(profile))
 
     def stop_asking(self, session: str) -> None:
-        """Deny, from now on, what a session and those beneath it would ask a person."""
+        """Deny, from now on, what a session and its children would ask a person."""
         for live in self.family(session):
             amend = partial(live.environment.amend, can_ask=False)
             self.loop.call_soon_threadsafe(amend)
@@ -330,7 +330,7 @@ class Runtime:
             self.reroute(child, routes)
 
     def inspect(self, session: str, *, is_last: bool = False) -> dict[str, Any]:
-        """Return a live session's state as plain data; `is_last`: after all that was said to it."""
+        """Return a live session's state as plain data; `is_last`: after all messages to it."""
         data: dict[str, Any] = self.ask(session, Inspect(is_last=is_last))
         return data
 
@@ -354,7 +354,7 @@ class Runtime:
                 self.leave(live.id)
 
     def family(self, session: str) -> list[LiveSession]:
-        """Return a session and all that are open beneath it, parents first."""
+        """Return a session and all its open descendants, parents first."""
         found = [self.sessions[session]] if session in self.sessions else []
         for live in found:
             found += [other for other in list(self.sessions.values()) if other.parent == live.id]
@@ -385,7 +385,7 @@ class Runtime:
             )
 
     def release(self, live: LiveSession) -> None:
-        """Let go of a session and of all beneath it; not for the loop's own thread. Idempotent."""
+        """Release a session and all its descendants; not for the loop's own thread. Idempotent."""
         self.run(self.let_go(live))
 
     async def let_go(self, live: LiveSession) -> None:

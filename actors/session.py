@@ -1,4 +1,4 @@
-"""The session actor: the supervisor of one conversation, and the router of what is said to it.
+"""The session actor: the supervisor of one conversation, and the router of its messages.
 
 What people say arrives here, classified. The first routing table says what it is, given what the
 session does; the second whom it reaches. The session decides about stops, files that are given back,
@@ -219,9 +219,9 @@ class Session(Supervisor):
         return self._take_in(decision)
 
     def _take_in(self, decision: Decision) -> Any:
-        """Fold what was said or asked of the queue, and begin what runs next.
+        """Fold a message to the queue, and begin what runs next.
 
-        Both are one step, so whatever is said next finds the turn that runs by then.
+        Both are one step, so the next message finds the turn that runs by then.
         """
         reply = self.ledger.decide(decision)
         self.ledger.settle(queueing.due)
@@ -286,7 +286,7 @@ class Session(Supervisor):
             cause = record.finalize_cause or "crashed"
             self.ledger.decide(Decision(entries=(e.SessionFinalized(finalize=name, cause=cause),)))
 
-    # The actors beneath ---------------------------------------------------------------------------
+    # Child actors ---------------------------------------------------------------------------------
 
     def _start(self, role: Role, kind: type[Any]) -> ActorRef[Any]:
         def start() -> ActorRef[Any]:
@@ -359,7 +359,7 @@ class Session(Supervisor):
             self.ledger.decide(routing.rejection("fault", letter.content, letter.client_id))
 
     def stop_children(self) -> None:
-        """End all actors beneath, and whatever the turn started in the world."""
+        """End all child actors, and whatever the turn started in the world."""
         for effect in recovering.stopping_effects(self.ledger.record):
             if not isinstance(effect, StopChild):
                 self.ledger.environment.perform(effect, None)

@@ -166,7 +166,7 @@ class SessionToolPolicy:
         return f"`{pattern}` {why}" if why else (request.tool, pattern)
 
     def allow(self, tool: str, pattern: str) -> None:
-        """Allow what was said `always` to, for this session."""
+        """Allow what was answered with `always`, for this session."""
         self.allowed.add(wider_rule(tool, pattern))
 
     def disallow(self, tool: str, pattern: str) -> None:

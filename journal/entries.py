@@ -26,7 +26,7 @@ class SessionEntry(Value):
 
 
 class QueueEntry(Value):
-    """Something about the queue: its messages, and what becomes of them until a turn takes them."""
+    """Something about the queue: its messages, until a turn takes them."""
 
 
 class TurnEntry(Value):
@@ -907,7 +907,7 @@ class StepAsked(RunEntry):
 
 
 class StepEnded(RunEntry):
-    """A step came to its end: `status` is done, failed, skipped or blocked."""
+    """A step has ended: `status` is done, failed, skipped or blocked."""
 
     turn: str
     step: str

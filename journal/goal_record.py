@@ -52,7 +52,7 @@ class VerdictRecord(Value):
 
 
 class GoalRecord(Value):
-    """One goal, what became of it, and what it has spent.
+    """One goal, its state, and what it has spent.
 
     `reserved` is the message whose turn is paid for and has not ended; `turn` runs for it, `last_turn`
     was the last that did. `is_again`: that turn was interrupted, goes on, and is paid for.

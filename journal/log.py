@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Generic, TypeVar, cast, overload
 
-# An immutable mapping from an item's index, written as text, to a value: cheap to change when large
+# An immutable mapping from an item's index, as text, to a value: cheap to change when large -------
 # A step of a run may have ten thousand items, and each of their results changes the mapping. So it is
 # kept in chunks of a hundred keys, those that differ in their last two digits only, and a change copies
 # one chunk and the table of chunks.

@@ -98,7 +98,7 @@ def _socket() -> socket.socket:
 
 
 _LOOKS = 3
-"""Locks of one node that are looked at: the first may just be let go, or taken over."""
+"""Locks of one node that are looked at: the first may just be released, or taken over."""
 
 
 class Presence:

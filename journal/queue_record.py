@@ -1,6 +1,6 @@
 """A session's queue as data, and the fold of the entries that change it.
 
-What waits in a session, and what became of it.
+The messages that wait in a session, and those that have ended.
 """
 
 from collections.abc import Callable, Mapping
@@ -127,7 +127,7 @@ class QueueRecord(Value):
         return is_waiting and self.state == "held" and not (item.past_hold or item.is_next)
 
     def runs_past_hold(self) -> bool:
-        """Whether a turn was begun although the queue is held: what is said to it runs behind it."""
+        """Whether a turn was begun although the queue is held: messages to it run behind it."""
         return any(item.state == "running" and item.past_hold for item in self.live())
 
     def of_goal(self, goal: str, *states: str) -> list[ItemRecord]:
@@ -153,7 +153,7 @@ class QueueRecord(Value):
     def stranded(self) -> list[ItemRecord]:
         """Return the steers that wait for a turn which does not run, and won't go on, in order.
 
-        A goal goes on with a turn of its own: what was said to one that is interrupted comes first.
+        A goal goes on with a turn of its own: messages to one that is interrupted come first.
         """
         live = self.live()
         running = {item.turn for item in live if item.state == "running"}

@@ -75,7 +75,7 @@ class SessionRecord(Struct, kw_only=True):
     children): what was ordered before it does not begin any more. `overtaken` numbers what one client
     said before the newest stop.
     `cancels` maps the newest clients' own keys to the receipts that their interrupts got, and
-    `interrupts` the newest receipts to what became of them. `busy_mode`, `is_auto_queue`, `routes` and
+    `interrupts` the newest receipts to their outcomes. `busy_mode`, `is_auto_queue`, `routes` and
     `chosen_model` are what a person chose here; empty or none, if nothing was chosen. `allowed` are tool
     and pattern of what is not asked about any more. `usage` is what its own model calls took, `below`
     what those of its children did, as far as they have reported it; `seconds` is how long its turns ran.
@@ -141,7 +141,7 @@ class SessionRecord(Struct, kw_only=True):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing runs, here or beneath, and nothing that waits will run automatically."""
+        """Whether nothing runs in the session or its children, and no waiting item will automatically."""
         if self.state in ("suspended", "finalized"):
             return True
         works = any(child.is_at_work for child in self.children.values())
@@ -278,7 +278,7 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
         case e.AgentSessionKnown():
             record.agent_session = entry.session
         case e.HookRan():
-            pass  # for people that ask what became of it; it changes no state
+            pass  # for people that ask for the outcome; it changes no state
         case e.InterruptPlanned():
             _take_cancel(record, entry, time)
         case e.InterruptRequested():

@@ -18,7 +18,7 @@ NAMED = 20
 
 
 class RevertRecord(Value):
-    """One revert: what was asked, and what came of it. `files` are about to be restored."""
+    """One revert: the request, and its outcome. `files` are about to be restored."""
 
     asked: e.RevertAsked
     state: str = "asked"

@@ -88,7 +88,7 @@ class StepRecord(Value):
         return min((place for place in found if place >= 0), default=None)
 
     def result(self, index: int) -> e.WorkResult:
-        """Return what an item's last attempt came to."""
+        """Return the result of an item's last attempt."""
         return self.results.get(str(index), NOTHING)
 
     def name(self, index: int) -> str:

@@ -3,7 +3,7 @@
 A session's journal is a dense sequence of entries (JSON objects), seq from 1. One process owns a
 session at a time, through a lease whose epoch rises with each claim; a commit under an old epoch is
 refused whole. Messages from other processes are posted to the session's inbox and consumed by the
-owner in the same transaction that journals what became of them. All methods block; they are called
+owner in the same transaction that journals their disposition. All methods block; they are called
 from the writer thread (`commit`) or from a command that has nothing else to do.
 """
 

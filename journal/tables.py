@@ -368,7 +368,7 @@ def _what(connection: Connection, session: str, part: str) -> str:
 
 
 def read_nodes(connection: Connection) -> dict[str, list[str]]:
-    """List the sessions that each node claimed and did not give back."""
+    """List the sessions that each node claimed and did not release."""
     found: dict[str, list[str]] = {}
     for session, node in connection.rows("SELECT session, node FROM sessions WHERE node <> ''"):
         found.setdefault(node, []).append(session)

@@ -345,7 +345,7 @@ def dispose(
     strategy: str,
     auto_queue: str,
 ) -> DispositionRow:
-    """Return what becomes of a message; the arguments are values of the enums above.
+    """Return the row that decides a message; the arguments are values of the enums above.
 
     Raises `MachineError` for a value that none of them has.
     """

@@ -81,7 +81,7 @@ class Explanation(Value):
 
     @property
     def outcome(self) -> tuple[str, ...]:
-        """Return what comes of it, apart from names of rows: for comparing two tables."""
+        """Return action, acknowledgement and deliveries, without names of rows: to compare two tables."""
         given = sorted(f"{receipt.row.action} {receipt.who.name}" for receipt in self.given)
         return self.row.action, self.row.ack, *given
 

@@ -177,7 +177,7 @@ class Inspect(Message):
     """Ask an actor for its part of a dump; answered to an `ask`.
 
     `is_last`: only after everything that waits in the mailbox now. `is_of_queue`: a session has its
-    queue answer, behind all that was said to both.
+    queue answer, behind all earlier messages to both.
     """
 
     is_last: bool = False
@@ -185,5 +185,5 @@ class Inspect(Message):
 
     @property
     def lane(self) -> Lane:  # type: ignore[override]
-        """CONTROL, so that a busy actor answers; DATA to see what became of all that was said."""
+        """CONTROL, so that a busy actor answers; DATA to see the outcome of all messages."""
         return Lane.DATA if self.is_last else Lane.CONTROL

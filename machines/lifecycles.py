@@ -136,7 +136,7 @@ INTERRUPT = Machine(
 )
 
 
-# The judge's machine: what happens at one boundary of a goal, from the end of a turn to a verdict
+# The judge's machine: one boundary of a goal, from the end of a turn to a verdict -----------------
 
 
 JUDGE = Machine(
@@ -268,7 +268,7 @@ QUEUE = Machine(
 )
 
 
-# The machine of a tool call: an intent that is durable before anything starts, and one result
+# The machine of a tool call: a durable intent before anything starts, and one result --------------
 # A crash between the two leaves `unknown`: shown, reported to the model, and never run again unasked.
 
 
@@ -493,7 +493,7 @@ REASONS: Final = {
 """Why a goal is paused."""
 
 
-# The machine of a workflow's run: a session whose turn is not an agent's, but the steps of a file
+# The machine of a workflow's run: a session whose turn is the steps of a file ---------------------
 # An interrupted run goes on at the items where it was, a failed one with what failed and what waited for
 # that; one that succeeded is over.
 
@@ -529,9 +529,9 @@ RUN = Machine(
 )
 
 
-# The machine of a revert: files are given back only when nothing that could change them is left
+# The machine of a revert: files are restored when nothing is left that could change them ----------
 # `asked` lasts until the turn has ended and everything it started is dead. A crash while files are being
-# given back is none of this machine's business: the same order is carried out again, and finishes or
+# restored is none of this machine's business: the same order is carried out again, and finishes or
 # finds that it was finished.
 
 
@@ -564,7 +564,7 @@ REVERT = Machine(
 )
 
 
-# The machine of a restore record: what is kept so that a session of another agent can be resumed
+# The machine of a restore record: a session of an external agent that can be resumed --------------
 # Agents call their hooks by different names, and some say that a session ends after every turn. So one
 # event has two rows: where the agent's definition says that a session's end is a turn boundary, it
 # moves the record to where the prompt stopped; where not, it tears down, by the same row and the same

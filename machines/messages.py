@@ -34,9 +34,9 @@ class UserMessage(Message):
 
     `intent` and `matched` are the classification, `queue_position` where to put it (none: last).
     `then` is what of an interrupting message is left to run next, empty if nothing. `said` rises
-    with each thing that one client says: a cancel overtakes what was said before it. `to` names the
-    child that a steer is for, or `parent`; `revert` is what to give back once the turn has stopped.
-    `attached` is what the text names by `@path`, read when it was said.
+    with each message of one client: a cancel overtakes those before it. `to` names the
+    child that a steer is for, or `parent`; `revert` is what to restore once the turn has stopped.
+    `attached` is what the text names by `@path`, read when it was sent.
     """
 
     type: Literal["normal", "steer", "interrupt"]

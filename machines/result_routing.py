@@ -97,5 +97,5 @@ DEFAULT_RETURNS: Final = Table(
 
 
 def give_back(table: Table[ReturnRow], relation: str, parent: str, owner: str) -> ReturnRow:
-    """Return what becomes of a result; raises `MachineError` for an unknown value."""
+    """Return the row that decides a result; raises `MachineError` for an unknown value."""
     return table.decide((relation, parent, owner))

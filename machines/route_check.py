@@ -360,7 +360,7 @@ def _talk_that_kills(dispositions: Dispositions, deliveries: Deliveries) -> Iter
         if victim:
             message = f"{dispositions.in_words(key)}: {row.action}, cause {victim}"
             yield fault(dispositions.name, "kills-child", f"row `{row.name}`", message)
-    # Whatever is said, the turn that takes it in ends some day; and any steer may name a child.
+    # Whatever the message, the turn that takes it in ends some day; and any steer may name a child.
     for cause, said in (
         (Cause.TURN_END, "any message, run to its end"),
         (Cause.STEER_NAMED, "`/steer @NAME TEXT`"),

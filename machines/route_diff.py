@@ -1,6 +1,6 @@
 """The differences of two pairs of tables: combinations with another outcome, as sentences.
 
-Two tables are compared by what comes of a message, not by how their rows are written: what is done,
+Two tables are compared by the outcome of a message, not by how their rows are written: the action,
 the acknowledgement, and what each recipient gets. Combinations that differ alike are covered by boxes,
 the widest that are found first, and each box is one difference.
 """
@@ -54,7 +54,7 @@ class Difference(Value):
     """Combinations in which one outcome stands against another; `cells` counts them.
 
     `where` is over the first table's dimensions, or `cause` and `relation`. `ours` and `theirs` are
-    what comes of it in words, `example` one thing that is treated differently.
+    the outcomes in words, `example` one thing that is treated differently.
     """
 
     where: Box
@@ -65,7 +65,7 @@ class Difference(Value):
 
 
 def differences(ours: Routes, theirs: Routes) -> list[Difference]:
-    """List where two pairs of tables differ: what is said first, then what happens otherwise."""
+    """List where two pairs of tables differ: on messages first, then on other causes."""
     return [*_said(ours, theirs), *_happening(ours, theirs)]
 
 
@@ -119,7 +119,7 @@ _DONE: Final[Mapping[Action, str]] = {
 
 
 def apart(here: Explanation, there: Explanation) -> tuple[str, str]:
-    """Say what comes of it here and there, and leave out the recipients that both treat alike."""
+    """Return both outcomes in words, and leave out the recipients that both treat alike."""
     if here.row.action != there.row.action:
         return _in_words(here, here.given, here.row.ack), _in_words(
             there, there.given, there.row.ack

@@ -5,7 +5,7 @@ dimensions; a dimension that a row leaves out matches whatever it is. Since the 
 it is laid out once: a lookup is one dictionary access, and a checker can look at every
 combination.
 
-The two tables of this program are `disposition.py` (what becomes of a message) and `delivery.py`
+The two tables of this program are `disposition.py` (the action on a message) and `delivery.py`
 (whom a cause reaches). `route_check.py` proves things about both.
 """
 

@@ -9,7 +9,7 @@ from .machine import Machine, State, Transition
 from .messages import Lane, Message
 from .value import Value
 
-# The machines of a workflow's step and of its work: a step has one piece of work for each item
+# The machines of a step and of its work: one piece of work for each item --------------------------
 # A step without `for_each` has one piece. Work is tried once or, with `retry`, several times; each try
 # is durable before it begins. What the program's death cut off is `unknown`: it may or may not have had
 # its effect, and is only done again if the step says that it may be, or a person does.
@@ -123,7 +123,7 @@ class ChildCame(Message):
     """The session that works for a step has ended or stopped: how, with what it said last.
 
     `state` is a state of the subagent machine; `interrupted` ones can be taken up again. `more` is
-    what became of its goal.
+    the outcome of its goal.
     """
 
     lane: ClassVar[Lane] = Lane.SYSTEM

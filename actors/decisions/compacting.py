@@ -261,6 +261,6 @@ def asked(record: SessionRecord, message: Compact, environment: Environment) -> 
 
 
 def has_news(conversation: Sequence[ChatMessage]) -> bool:
-    """Whether anything was said since the last summary."""
+    """Whether there are messages since the last summary."""
     is_summary = len(conversation) == 2 and conversation[0].text.startswith(SUMMARY)
     return not is_summary

@@ -229,7 +229,7 @@ def rest(record: SessionRecord, goal: GoalRecord, environment: Environment) -> G
 
 
 def is_at_rest(record: SessionRecord) -> bool:
-    """Whether nothing runs, here or beneath, and nothing waits, held or not."""
+    """Whether nothing runs, in the session or its children, and nothing waits, held or not."""
     queue = record.queue
     is_still = record.state == "idle" and record.unfinished is None and not workers(record)
     is_empty = not queue.ahead() and queue.next_item() is None

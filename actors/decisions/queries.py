@@ -143,12 +143,12 @@ def resumed_turns(record: SessionRecord, name: str) -> tuple[str, ...]:
 
 
 def is_revert_wanted(record: SessionRecord) -> bool:
-    """Whether files are to be given back as soon as nothing can change them any more."""
+    """Whether files are to be restored as soon as nothing can change them any more."""
     return any(revert.is_open and not revert.asked.is_dry_run for revert in record.reverts.values())
 
 
 def is_reverting(record: SessionRecord) -> bool:
-    """Whether files are being given back, or will be next, or once the children have stopped.
+    """Whether files are being restored, or will be next, or once the children have stopped.
 
     No turn begins meanwhile.
     """

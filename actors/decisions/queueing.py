@@ -417,7 +417,7 @@ def _missed(record: SessionRecord) -> tuple[e.Entry, ...]:
 
 
 def _for_agents(record: SessionRecord) -> tuple[e.Entry, ...]:
-    """Hand what was said to a run, in an earlier turn, to the next agent that begins."""
+    """Hand the steers of a run's earlier turn to the next agent that begins."""
     if record.run is None or record.running is None or record.state != "busy":
         return ()
     waiting = [item for item in record.queue.waiting() if not item.purpose]

@@ -1,4 +1,4 @@
-"""Giving files back: when it may begin, and what becomes of it.
+"""Reverts: when one may begin, and its outcome.
 
 A wish is journalled at once. It is carried out when the turn that it names has ended, everything the
 turn started is proven dead, and no child is at work; until then the session goes on as if it had not
@@ -103,7 +103,7 @@ def asking(
 
 
 def revert(record: SessionRecord, message: Revert, environment: Environment) -> Decision:
-    """Stop what runs, unless it is only asked what would be done; files are given back after that."""
+    """Stop what runs, unless this is a dry run; files are restored after that."""
     if record.state in ("finalizing", "finalized"):
         return refusal("the session is finalized")
     turn = None if message.is_dry_run else record.unfinished

@@ -44,9 +44,9 @@ def rejection(reason: str, text: str, client_id: str) -> Decision:
 
 
 def route(record: SessionRecord, message: UserMessage, environment: Environment) -> Decision:
-    """Decide what becomes of a message, given what the session does now.
+    """Decide the disposition of a message, given what the session does now.
 
-    It is taken into the queue in the same step: nothing that is said later can come before it.
+    It is taken into the queue in the same step: no later message can come before it.
     """
     before = known(record, message.client_id)
     if before is not None:
@@ -74,7 +74,7 @@ def route(record: SessionRecord, message: UserMessage, environment: Environment)
 def looked_up(
     table: Any, message: UserMessage, doing: Situation, policy: Policy
 ) -> tuple[DispositionRow, UserMessage]:
-    """Look up what becomes of a message; it keeps its word only where the word decided that.
+    """Look up the disposition of a message; it keeps its word only where the word decided that.
 
     It did where the same message would have met another row as mere talk.
     """

@@ -136,7 +136,7 @@ def _spared(
 ) -> tuple[str, ...]:
     """Name the children of calls that go on without the turn that waits for them.
 
-    By the table, or because their agent is declared so; not when their files are to be given back, and
+    By the table, or because their agent is declared so; not when their files are to be restored, and
     not when everything below a session further up is stopped.
     """
     waited = at_work(record.children, Relation.FOREGROUND_CHILD)

@@ -110,7 +110,7 @@ def model_failed(turn: TurnRecord, message: ModelFailed) -> Decision:
 
 
 def cut_for_steer(turn: TurnRecord, text: str) -> Decision:
-    """End the stream for a steer; what came of the answer stays in the conversation."""
+    """End the stream for a steer; the part of the answer so far stays in the conversation."""
     cut = e.AnswerCut(
         turn=turn.id, step=turn.step, messages=(ChatMessage(role="assistant", text=text),)
     )

@@ -45,7 +45,7 @@ def chosen(there: list[ItemRecord], number: int | None) -> ItemRecord | None:
 
 
 def with_news(news: str, item: ItemRecord, resumes: str) -> str:
-    """Put what happened to the files since in front of what is said."""
+    """Put what happened to the files since in front of the message."""
     said = opening(item) if resumes else words(item)
     return f"{news}\n{said}" if news else said
 

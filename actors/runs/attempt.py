@@ -25,13 +25,12 @@ from ...workflows.flow.template import render
 from ..decisions.decision import Decision
 from ..decisions.intake import taken_in
 from .plan import StepPlan
-from .work import Outcome, Values, command, delegation, of_child, of_command
+from .work import COMMANDS, Outcome, Values, command, delegation, of_child, of_command
 
 if TYPE_CHECKING:
     from ..ledger import LedgerHandle
 
 
-COMMANDS = (Kind.RUN, Kind.SHELL)
 NO_PERSON = "no person can be asked, and it has no `default`"
 
 

@@ -30,7 +30,8 @@ from ..decisions import stopping
 from ..decisions.decision import Decision
 from ..decisions.turning import is_dead
 from ..ledger import Ledger, LedgerHandle
-from .attempt import COMMANDS, Attempts, OpenAttempt, RunContext, by_default
+from .attempt import Attempts, OpenAttempt, RunContext, by_default
+from .work import COMMANDS
 
 if TYPE_CHECKING:
     from ..system import ActorSystem

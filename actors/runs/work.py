@@ -42,7 +42,8 @@ sentence"}}. `done` means that it holds, `continue` that it does not."""
 WORKFLOW: Final = "workflow "
 """How the name of an agent begins that is no agent but another workflow."""
 
-_COMMANDS = (Kind.RUN, Kind.SHELL)
+COMMANDS = (Kind.RUN, Kind.SHELL)
+"""The kinds of steps that are a process."""
 
 Outcome = tuple[str, WorkResult]
 """How an attempt ended: ok or failed, and its result."""
@@ -127,7 +128,7 @@ def _of_step(step: StepSpec, record: StepRecord) -> dict[str, Any]:
         for index, item in enumerate(record.items)
     ]
     first = None
-    if step.kind in _COMMANDS:
+    if step.kind in COMMANDS:
         codes = (item["exit_code"] for item in items if item["status"] == "failed")
         first = next(codes, next(iter(step.exit_codes), 0))
     return {
@@ -135,7 +136,7 @@ def _of_step(step: StepSpec, record: StepRecord) -> dict[str, Any]:
         "status": status,
         "error": record.reason,
         "output": [item["output"] for item in items],
-        **({"exit_code": first} if step.kind in _COMMANDS else {}),
+        **({"exit_code": first} if step.kind in COMMANDS else {}),
         "items": items,
         "done": record.count("done"),
         "failed": record.count("failed"),
@@ -152,7 +153,7 @@ def _of_result(step: StepSpec, status: str, result: WorkResult | None) -> dict[s
     found = result or WorkResult()
     fields: dict[str, Any] = {"status": status, "error": found.reason}
     fields["output"] = _output(step.output, found.output)
-    if step.kind in _COMMANDS:
+    if step.kind in COMMANDS:
         fields |= {"exit_code": found.exit_code, "stderr": found.errors}
     more = {name: found.more.get(name, "") for name in FIELDS[step.kind] if name not in fields}
     return {**fields, **more}

@@ -56,7 +56,7 @@ from ..decisions.queries import DELEGATE
 from ..mailbox import reply
 from .simulation import Dice, Timeline
 
-# Gates, judges and conditions for the simulator: they roll dice, and some are late, or of no use
+# Gates, judges and conditions: they roll dice, and some are late, or of no use --------------------
 
 
 SAYS = {

@@ -306,7 +306,7 @@ class SimulatedSession:
         return self.ledger.record
 
     def _take_up(self, environment: Environment) -> WatchedLedger:
-        """Make a ledger of what the store holds, and have the actor learn what becomes of its commits."""
+        """Make a ledger of what the store holds, and send the actor the outcome of its commits."""
         record = load_record(self._world.store, self.id)
         record.id = self.id
         self.durable = record.seq
@@ -408,7 +408,7 @@ class SimulatedSession:
             child.release()
 
     def release(self) -> None:
-        """Give the session back, after all beneath it."""
+        """Release the session, after its descendants."""
         world = self._world
         for below in [live for live in world.open.values() if live.parent is self]:
             below.release()

@@ -75,14 +75,14 @@ class OutputTail:
         self._text = (self._text + text)[-LONGEST:]
         if self._timer is None:
             wait = max(INTERVAL, self._from - self._loop.time())
-            self._timer = self._loop.call_later(wait, self._tell)
+            self._timer = self._loop.call_later(wait, self._send_lines)
 
     def close(self) -> None:
         """Send no more."""
         if self._timer is not None:
             self._timer.cancel()
 
-    def _tell(self) -> None:
+    def _send_lines(self) -> None:
         self._timer = None
         lines = self._text.rstrip("\n").split("\n")[-LINES:]
         self._send("\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines))
@@ -174,7 +174,7 @@ async def restore_files(
 
 
 class ChildOpener(Protocol):
-    """Opens and closes the sessions of one session's children; to open blocks, both may raise."""
+    """Opens and closes the sessions of one session's children; `open` blocks, both may raise."""
 
     def open(self, order: OpenChild, supervisor: ActorRef[Any]) -> ChildOpened:
         """Open a child's session, new or known. Raises `SteersmanError`."""
@@ -186,7 +186,7 @@ class ChildOpener(Protocol):
 
 
 class _RunningCall(Struct, kw_only=True):
-    """A tool call that runs, and what passes on what comes of it; `task` awaits its end."""
+    """A tool call that runs, with its reports and output; `task` awaits its end."""
 
     run: ToolRun
     reports: ToolReports
@@ -197,7 +197,7 @@ class _RunningCall(Struct, kw_only=True):
 class EffectExecutor:
     """Performs the effects of one session; a call never blocks.
 
-    `_doors`: a child's session is opened and closed one after another, in the order of the effects.
+    `_locks`: a child's session is opened and closed one after another, in the order of the effects.
     """
 
     def __init__(
@@ -214,7 +214,7 @@ class EffectExecutor:
         self._goal_work = GoalWork(loop, resources, self._task)
         self._calls: dict[str, _RunningCall] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._doors: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def change_model(self, model: Model, judge: Callable[[], JudgeSeat] | None) -> None:
         """Ask another model from the next call on; on the loop."""
@@ -359,7 +359,7 @@ class EffectExecutor:
 
     def _close_child(self, session: str) -> None:
         async def close_it() -> None:
-            async with self._doors[session]:
+            async with self._locks[session]:
                 await self.child_opener.close(session)
 
         self._task(close_it(), _ignore)
@@ -374,7 +374,7 @@ class EffectExecutor:
 
         async def open_it() -> None:
             try:
-                async with self._doors[effect.session]:
+                async with self._locks[effect.session]:
                     opened = await asyncio.to_thread(self.child_opener.open, effect, reply_to)
             except SteersmanError as error:
                 lost(error.message, error.hint)

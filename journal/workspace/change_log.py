@@ -203,7 +203,7 @@ class ChangeLog:
         self._add({"kind": "reverted", "id": name, "names": given_back})
 
     def undo(self, name: str, paths: Iterable[str]) -> None:
-        """Put the changes of these paths into force again that a revert had given back."""
+        """Put the changes of these paths into force again that were reverted."""
         self._add({"kind": "undone", "id": name, "paths": list(paths)})
 
     def _add(self, line: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """Puts paths back, all or none as far as a crash goes, and never through a link.
 
-First everything that is to come is written into a folder of ours beside the files, while nothing has
+First everything that is to come is written into a folder of its own beside the files, while nothing has
 changed yet: a full disk shows here. Then a line says that it begins, and from there on there are only
 renames and removals, which need no room. A crash before that line is as if nothing had been asked; after
 it, the next start finishes. What the next step relies on is synced before it, so a power cut is a
@@ -252,7 +252,7 @@ def reason_of(error: Exception) -> str:
 
 
 def _obstacle(error: OSError) -> str:
-    """Say why one path could not be given back."""
+    """Say why one path could not be restored."""
     if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.EISDIR, errno.ELOOP):
         return IN_THE_WAY
     return f"it could not be put in place: {reason_of(error)}"

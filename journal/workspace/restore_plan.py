@@ -159,7 +159,7 @@ def _obstacle(
 
 
 def changed_chains(touches: Iterable[PathChange]) -> list[tuple[str, _Chain]]:
-    """Return what became of the paths that are not as they were, in order; bare folders left out."""
+    """Return the chains of the paths that are not as they were, in order; without bare folders."""
     found = sorted(chains(touches).items())
     return [
         (path, chain)

@@ -1,4 +1,4 @@
-"""Reverts of what a session's calls changed, and their undoing: orders, and what came of them."""
+"""Reverts of what a session's calls changed, and their undoing: orders and outcomes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Reversal:
         return sum(not is_bare_folder(chain) for chain in chains(self._wanted(order)).values())
 
     def known(self, order: RestoreFiles) -> RestoreEnded | None:
-        """Say what became of an order that was carried out before; none if it was not."""
+        """Return the outcome of an order that was carried out before; none if it was not."""
         file = self._file(order.id)
         return self._outcome(load_restore(file)) if file.exists() else None
 
@@ -180,7 +180,7 @@ class Reversal:
             self.is_entered = False
 
     def _close(self, restore: Restore) -> None:
-        """Enter into the change log what was given back, then close the restore."""
+        """Enter into the change log what was restored, then close the restore."""
         done = {put.path for put in restore.done}
         kept = {file.path for file in restore.kept}
         about = restore.about

@@ -179,7 +179,7 @@ class WorkspaceScanner:
         self._lent = now
 
     def _forget_recent(self, found: Scan) -> None:
-        """Take note of recent modes as they are now, and let go of those that are not so recent."""
+        """Take note of recent modes as they are now, and forget those that are not so recent."""
         recent = {path: mode for path, mode in self._recent.items() if path not in found.dirty}
         self._recent = {}
         modes, _ = self._stat_all(recent)
