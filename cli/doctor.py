@@ -87,16 +87,15 @@ _POLL = 0.1  # seconds
 def disk_finding(store: SqliteStore, paths: Paths) -> Finding:
     """Report the size of the state and cache folders, and the largest sessions."""
     folders = {"state": paths.state, "cache": paths.cache}
-    takes = [f"{name} {size_text(_size(path))}" for name, path in folders.items()]
+    takes = [
+        f"{name} {size_text(size_of(path) if path.exists() else 0)}"
+        for name, path in folders.items()
+    ]
     sizes = sorted(disk_use(store, paths.state).items(), key=lambda entry: -entry[1])
     largest = [f"{session} {size_text(size)}" for session, size in sizes[:_LARGEST] if size]
     if largest:
         takes.append(f"the largest sessions: {', '.join(largest)}")
     return Finding(name="use", verdict="ok", text="; ".join(takes))
-
-
-def _size(path: Path) -> int:
-    return size_of(path) if path.exists() else 0
 
 
 def leftover_findings() -> Iterator[Finding]:

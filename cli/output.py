@@ -85,7 +85,10 @@ def draw_table(
     Other output is neither cut nor coloured.
     """
     widths = [max(map(_width, column)) for column in zip(head, *rows, strict=True)]
-    room = _room(widths[:-1]) if sys.stdout.isatty() else widths[-1]
+    room = widths[-1]
+    if sys.stdout.isatty():
+        others = sum(widths[:-1]) + len(_GAP) * (len(widths) - 1)
+        room = max(_LEAST, shutil.get_terminal_size().columns - others)
     lines = [_line([*row[:-1], _fit(row[-1], room)], widths) for row in (head, *rows)]
     if can_colour(sys.stdout, environ):
         lines[0] = f"\x1b[1m{lines[0]}\x1b[0m"
@@ -97,10 +100,6 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
         cell + " " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=True)
     ]
     return _GAP.join(padded).rstrip()
-
-
-def _room(others: Sequence[int]) -> int:
-    return max(_LEAST, shutil.get_terminal_size().columns - sum(others) - len(_GAP) * len(others))
 
 
 def _fit(cell: str, room: int) -> str:

@@ -173,7 +173,8 @@ def with_piped(message: str) -> str:
     """
     if message.lstrip().startswith("/") or _is_typed():
         return message
-    if not _is_watched() and not comes_soon(PATIENCE):
+    is_watched = sys.stdout.isatty() or sys.stderr.isatty()  # by a person
+    if not is_watched and not comes_soon(PATIENCE):
         warn(f"steersman: nothing was piped in within {PATIENCE:g} seconds: continuing without it")
         return message
     lines: list[str] = []
@@ -193,11 +194,6 @@ def with_piped(message: str) -> str:
 def _is_typed() -> bool:
     """Whether standard input is a keyboard, or closed."""
     return sys.stdin is None or sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
-
-
-def _is_watched() -> bool:
-    """Whether a person sees the output."""
-    return sys.stdout.isatty() or sys.stderr.isatty()
 
 
 def _send_all(conversation: ChatSession, options: ChatOptions) -> None:

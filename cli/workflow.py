@@ -78,15 +78,15 @@ def show_workflows(environ: Mapping[str, str], *, as_json: bool) -> int:
         show_document({"workflows": [{**view, "path": str(view["path"])} for view in data]})
         return 0
     rows = [
-        (workflow.name, _origin(workflow.origin, workflow.is_hidden), workflow.description)
+        (
+            workflow.name,
+            f"{workflow.origin} (by its path only)" if workflow.is_hidden else workflow.origin,
+            workflow.description,
+        )
         for workflow in found
     ]
     show(draw_table(("NAME", "FROM", "WHAT IT DOES"), rows, environ))
     return 0
-
-
-def _origin(origin: str, is_hidden: bool) -> str:
-    return f"{origin} (by its path only)" if is_hidden else origin
 
 
 def show_schema() -> int:

@@ -1,1 +1,1 @@
-"""What people declare: TOML in, validated specs out."""
+"""Declarations of people: from TOML to validated specs."""

@@ -1,4 +1,4 @@
-"""External agents, as people declare them: one TOML file an agent, in a folder of such files.
+"""Definitions of external agents: one TOML file per agent, in a folder.
 
 The built-in ones are in `agents/` beside this module, a person's own in `agents/` of the config folder;
 one of the same name replaces a built-in one. No code knows any agent by its name.
@@ -128,7 +128,7 @@ class AgentHooks(Declaration, frozen=True):
 
 
 class AgentPayload(Declaration, frozen=True):
-    """Names under which this agent's hooks tell things, besides the usual ones."""
+    """Names of fields in this agent's hooks, besides the usual ones."""
 
     session_id: Several[str] = ()
 
@@ -190,7 +190,7 @@ def load_agents(paths: Paths) -> dict[str, AgentDefinition]:
 
 
 def read_agent(path: Path) -> tuple[AgentDefinition | None, Document, list[Diagnostic]]:
-    """Read one definition file; none, and diagnostics, if something is wrong in it."""
+    """Read one definition file; `None`, with diagnostics, if it is invalid."""
     document, diagnostics = read_document(path)
     if diagnostics:
         return None, document, diagnostics

@@ -246,7 +246,7 @@ def _merge(
 
 
 def _check_names(settings: Settings, setters: dict[Where, Document]) -> list[Diagnostic]:
-    """Find names of agents and models that nothing has; only the merged whole can tell."""
+    """Find unknown names of agents and models, in the merged layers."""
     uses: list[tuple[Where, str, str, Mapping[str, object]]] = [
         (("default_agent",), settings.default_agent, "agent", settings.agents),
         (("goals", "judge"), settings.goals.judge, "agent", settings.agents),

@@ -1,4 +1,4 @@
-"""Where this program keeps its files: folders that only their owner can read."""
+"""The folders of this program's files; only their owner can read them."""
 
 import os
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ _HINT = "set STEERSMAN_HOME to a folder that you own"
 
 
 class Paths(Value):
-    """The three folders; none of them is created before something is written."""
+    """The three folders; each is created when a file is written into it."""
 
     config: Path
     state: Path
@@ -19,7 +19,7 @@ class Paths(Value):
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> "Paths":
-        """Take `STEERSMAN_HOME` when it is set, or else the platform's own places."""
+        """Return the folders below `STEERSMAN_HOME` if it is set, or else the platform's own ones."""
         if home := environ.get("STEERSMAN_HOME"):
             folder = Path(home).expanduser().absolute()
             return cls(config=folder, state=folder / "state", cache=folder / "cache")

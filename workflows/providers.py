@@ -77,4 +77,4 @@ SERVICES = (
         model="openrouter/auto",
     ),
 )
-"""In the order in which their keys are looked for."""
+"""The hosted services, in the order in which their keys are looked for."""

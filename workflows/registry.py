@@ -40,7 +40,7 @@ class Registry(Collection[str], Generic[AnyPart]):
         return len(self._parts)
 
     def __getitem__(self, name: str) -> AnyPart:
-        """Return what is known of a part. Raises `KeyError` for an unknown name."""
+        """Return a part. Raises `KeyError` for an unknown name."""
         return self._parts[name]
 
     def add(self, name: str, part: AnyPart) -> None:

@@ -59,7 +59,7 @@ def _comment_above(lines: list[str], line: int) -> str:
 
 
 def _value(lines: list[str], line: int) -> str:
-    """Take the text of a value that begins on a line and may go on below it."""
+    """Return the text of a value that starts on a line and may continue below it."""
     taken = lines[line - 1].partition("=")[2].strip()
     for following in lines[line:]:
         if _is_whole(taken):
@@ -96,21 +96,21 @@ def schema() -> dict[str, Any]:
 
 
 class TomlSchema(GenerateJsonSchema):
-    """Says nothing of null, which TOML has not, and no titles, which only repeat the keys."""
+    """Leaves out null, which TOML does not have, and titles, which only repeat the keys."""
 
     def nullable_schema(self, schema: Any) -> JsonSchemaValue:
         """Describe the value alone."""
         return self.generate_inner(schema["schema"])
 
     def default_schema(self, schema: Any) -> JsonSchemaValue:
-        """Leave a default out that no file could write."""
+        """Leave out a default that TOML cannot express."""
         described = super().default_schema(schema)
         if "default" in described and described["default"] is None:
             del described["default"]
         return described
 
     def field_title_should_be_set(self, schema: Any) -> bool:
-        """Set none."""
+        """Set no title."""
         return False
 
 

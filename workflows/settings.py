@@ -1,4 +1,4 @@
-"""What can be set: `config.toml` explains each key and holds the defaults.
+"""The settings as models; `config.toml` explains each key and holds the defaults.
 
 Only tables that people name themselves (`[models.X]`, `[agents.X]`) have defaults here; for the
 rest the shipped `config.toml`, which is always the first layer, is the only place.
@@ -112,7 +112,7 @@ _Minutes = Annotated[
 
 
 class Persistence(Declaration, frozen=True):
-    """What is kept of a queue when the program ends."""
+    """The persistence of queues."""
 
     enabled: bool
     path: str
@@ -121,7 +121,7 @@ class Persistence(Declaration, frozen=True):
 
 
 class AutoQueueSettings(Declaration, frozen=True):
-    """What happens to a message that comes while the agent works."""
+    """The handling of messages that arrive during a turn."""
 
     enabled: bool
     max_queue_size: Annotated[int, Field(ge=1)]
@@ -151,7 +151,7 @@ class Goals(Declaration, frozen=True):
 
 
 class Delegation(Declaration, frozen=True):
-    """How far subagents may branch."""
+    """Bounds of the tree of subagents."""
 
     max_depth: Annotated[int, Field(ge=0)]
     max_children: Annotated[int, Field(ge=1)]
@@ -162,7 +162,7 @@ class Delegation(Declaration, frozen=True):
 
 
 class Compaction(Declaration, frozen=True):
-    """When older turns are summed up; `at` and `keep` are shares of the model's window."""
+    """When older turns are summarised; `at` and `keep` are shares of the model's window."""
 
     auto: bool
     at: Annotated[float, Field(gt=0, le=1)]
@@ -170,7 +170,7 @@ class Compaction(Declaration, frozen=True):
 
 
 class UsageLimits(Declaration, frozen=True):
-    """What a session may use; 0 is no limit."""
+    """Usage limits of a session; 0 is no limit."""
 
     max_tokens: Annotated[int, Field(ge=0)] = 0
     max_cost: _Amount = 0.0
@@ -206,7 +206,7 @@ class ToolSettings(Declaration, frozen=True):
 
 
 class HookSettings(Declaration, frozen=True):
-    """A command that is run when something happens in a session; `timeout` in seconds."""
+    """A command that runs on an event of a session; `timeout` in seconds."""
 
     on: HookEvent
     run: Annotated[Several[str], Field(min_length=1)]
@@ -220,13 +220,13 @@ class RestoreSettings(Declaration, frozen=True):
 
 
 class CheckpointSettings(Declaration, frozen=True):
-    """The copies of files that `/revert` gives back."""
+    """The copies of files for `/revert`."""
 
     budget: _Size
 
 
 class ModelPrice(Declaration, frozen=True):
-    """What a million tokens of a model cost."""
+    """The price of a million tokens of a model."""
 
     input: _Amount
     output: _Amount

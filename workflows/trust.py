@@ -76,7 +76,7 @@ def trusted(paths: Paths) -> list[Trusted]:
 
 
 def forget(paths: Paths, folder: Path) -> bool:
-    """Trust a folder no more; False when it was not trusted."""
+    """Withdraw the trust in a folder; False if it was not trusted."""
     record = _record(paths, folder)
     is_there = record.exists()
     record.unlink(missing_ok=True)

@@ -72,7 +72,9 @@ def list_events(
     JSON is one document, with `--watch` one object a line.
     """
     redactor = Redactor(environ)
-    views = _listed(store, row, options)
+    views: Iterable[dict[str, Any]] = listed(store, row.session, _wanted(store, row, options))
+    if options.last:
+        views = deque(views, options.last)
     if options.form == "tree":
         for view in views:
             show(entry_line(redactor.data(view)))
@@ -102,13 +104,6 @@ def _follow(
             shown = redactor.data(view)
             show(entry_line(shown) if options.form == "tree" else document(shown, None))
         seq = newest
-
-
-def _listed(
-    store: SqliteStore, row: SessionRow, options: InspectOptions
-) -> Iterable[dict[str, Any]]:
-    found = listed(store, row.session, _wanted(store, row, options))
-    return deque(found, options.last) if options.last else found
 
 
 def _wanted(store: SqliteStore, row: SessionRow, options: InspectOptions) -> EntryFilter:

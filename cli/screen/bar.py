@@ -14,7 +14,7 @@ def bar(status: Status, now: float, width: int, appearance: Appearance, asks: in
     """Return one row of at most `width` columns; `asks` is the number of open questions."""
     parts = _parts(status, now, asks)
     between = appearance.plain(" · ")
-    while len(parts) > 1 and _width(parts, between) > width:
+    while len(parts) > 1 and get_cwidth(between.join(text for _, text in parts)) > width:
         parts.remove(max(parts, key=lambda part: part[0]))
     return fitted(between.join(text for _, text in parts), width, appearance.sign("…"))
 
@@ -91,7 +91,3 @@ def _counted(number: int) -> str:
 
 def _cost(cost: float) -> str:
     return f"${cost:.2f}" if cost >= 0.1 else f"${cost:.4f}" if cost else ""
-
-
-def _width(parts: list[tuple[int, str]], between: str) -> int:
-    return get_cwidth(between.join(text for _, text in parts))

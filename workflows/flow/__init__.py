@@ -1,1 +1,1 @@
-"""Workflows, as people declare them: a TOML file in, a frozen and checked spec out."""
+"""Workflows as files: from TOML to a frozen and checked spec."""

@@ -1,4 +1,4 @@
-"""All that is wrong with a workflow before it runs, here and now: in its file, and around it.
+"""The check of a workflow before it runs: of its file, and of its surroundings.
 
 Errors stop a run; warnings are about what is probably not meant.
 """
@@ -27,7 +27,7 @@ from .template import evaluate, is_template
 def program_doubts(
     spec: WorkflowSpec, folder: Path, environ: Mapping[str, str]
 ) -> Iterator[Problem]:
-    """Find programs that are not there now; something else may still bring them."""
+    """Find programs that are not installed now; an earlier step may install them."""
     for step in spec.steps:
         if is_template(step.cwd):
             continue
@@ -120,7 +120,7 @@ def _may_hold(expression: str) -> bool:
 
 
 class Surroundings(Value):
-    """Where a workflow is to run: whose configuration, which folder, which environment."""
+    """The surroundings of a run: the configuration, the folder, the environment."""
 
     paths: Paths
     folder: Path
@@ -128,7 +128,7 @@ class Surroundings(Value):
 
 
 class Checked(Value):
-    """What a check found; `spec` and `config` are there as far as they could be made."""
+    """The result of a check; `spec` and `config` are set as far as they could be made."""
 
     document: Document
     spec: WorkflowSpec | None

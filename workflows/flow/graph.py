@@ -1,4 +1,4 @@
-"""The order of steps: who needs whom, and what can't be so."""
+"""The order of steps: their needs, and cycles in them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -7,7 +7,7 @@ from .spec import StepSpec
 
 
 def waits_for(steps: Sequence[StepSpec]) -> dict[str, tuple[str, ...]]:
-    """Say for each step which ones must have ended before it; those at the end wait for all others."""
+    """Return for each step those that must end before it; `finally` steps wait for all others."""
     usual = tuple(step.id for step in steps if not step.is_final)
     return {
         step.id: (*usual, *(need for need in step.needs if need not in usual))
@@ -18,7 +18,7 @@ def waits_for(steps: Sequence[StepSpec]) -> dict[str, tuple[str, ...]]:
 
 
 def find_cycle(needs: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return one circle of needs, its first name repeated at the end; empty if there is none.
+    """Return one cycle of needs, its first name repeated at the end; empty if there is none.
 
     A name that `needs` has no entry for needs nothing.
     """
@@ -42,7 +42,7 @@ def find_cycle(needs: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def ancestors(needs: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
-    """Return all that each step needs, directly or not; in a circle each needs all of it."""
+    """Return all steps that each step needs, directly or not; in a cycle each needs all others."""
     found: dict[str, frozenset[str]] = {}
     for names in levels(needs):
         for name in names:
@@ -65,7 +65,7 @@ def _reachable(start: str, needs: Mapping[str, Sequence[str]]) -> frozenset[str]
 
 
 def levels(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Sort names so that each stands in the first level behind all it needs.
+    """Sort names into levels: each is in the first level after all that it needs.
 
     A name that `needs` has no entry for needs nothing; those in or behind a circle are in no level.
     """
@@ -94,7 +94,7 @@ def levels(needs: Mapping[str, Sequence[str]]) -> list[list[str]]:
 def order_problems(
     steps: Sequence[StepSpec], broken: frozenset[str] = frozenset()
 ) -> Iterator[Problem]:
-    """Find ids that two steps have, needs that are not there, and circles.
+    """Find ids that two steps share, unknown needs, and cycles.
 
     `broken` are ids of steps that are there, and wrong.
     """

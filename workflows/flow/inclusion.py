@@ -1,4 +1,4 @@
-"""Workflows that are steps of others: whether they are there, fit, and come to an end."""
+"""Workflows that are steps of others: whether they exist, are valid, and do not include themselves."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,7 +56,7 @@ def _below(spec: WorkflowSpec, paths: Paths, seen: set[Path]) -> Iterator[Docume
 
 
 def inclusion_problems(spec: WorkflowSpec, paths: Paths) -> Iterator[Problem]:
-    """Find steps whose workflow is not there, is wrong, or comes back to where it began."""
+    """Find steps whose workflow does not exist, is invalid, or includes itself."""
     above = (Path(spec.folder, Path(spec.file).name).resolve(),)
     fine: set[Path] = set()
     for step in spec.steps:

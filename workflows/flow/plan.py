@@ -1,4 +1,4 @@
-"""What a run would do, in which order, as far as that can be said before it begins."""
+"""The plan of a run: its steps in order, as far as they are known before it starts."""
 
 import re
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class PlannedStep(Value):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What else is to be known of it, each in a few words."""
+        """The properties of the step, each in a few words."""
         step = self.step
         many = f"{self.items} items" if self.items >= 0 else f"each of {step.for_each}"
         side = f", {step.parallel} at a time" if step.parallel > 1 else ""
@@ -60,7 +60,7 @@ class StepLevels(Value):
 
     @property
     def steps(self) -> tuple[PlannedStep, ...]:
-        """All of them, in an order in which they could run one by one."""
+        """All steps, in an order in which they could run one by one."""
         return tuple(step for level in (*self.levels, *self.last) for step in level)
 
 
@@ -128,7 +128,7 @@ def _does(step: StepSpec, values: Mapping[str, Any]) -> str:
 
 
 def _filled(text: str, values: Mapping[str, Any]) -> str:
-    """Fill in what variables alone are enough for."""
+    """Fill in the parts that need only variables."""
 
     def fill(found: re.Match[str]) -> str:
         try:

@@ -1,4 +1,4 @@
-"""From a workflow's file to its spec, or to all that is wrong in it at once.
+"""From a workflow's file to its spec, or to all its problems at once.
 
 Here is what the file alone can tell. Whether its agents, models, programs and other workflows are
 there is another question (`check.py`), and one that every machine answers for itself.
@@ -72,12 +72,12 @@ class Salvaged(Value):
 
 
 def whole(file: WorkflowFile) -> Salvaged:
-    """Return a file in which nothing is wrong."""
+    """Return a file without problems."""
     return Salvaged(file=file, numbers=tuple(range(len(file.step))))
 
 
 def salvage(data: Mapping[str, Any], wrong: Iterable[Where]) -> Salvaged:
-    """Take what is sound out of the data of a file, in which these paths are wrong."""
+    """Keep the valid part of a file's data, in which these paths are wrong."""
     faulty = {where[1] for where in wrong if where[:1] == ("step",) and len(where) > 1}
     lines: list[StepLine] = []
     numbers: list[int] = []
@@ -119,7 +119,7 @@ _SHELLS: Final = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})
 
 
 def step_spec(line: StepLine, number: int) -> StepSpec:
-    """Return a step as runs go by it; `misfits` has found nothing in it."""
+    """Return the spec of a step; `conflicting_keys` has found no problem in it."""
     retry = Retry(max=line.retry.max, backoff=line.retry.backoff) if line.retry else Retry()
     return StepSpec(
         id=line.id,
@@ -167,8 +167,8 @@ def _goal(line: GoalLine | None) -> GoalSpec | None:
     )
 
 
-def invalid_routes(line: StepLine, number: int) -> Iterator[Problem]:
-    """Find what does not go together in a step."""
+def conflicting_keys(line: StepLine, number: int) -> Iterator[Problem]:
+    """Find keys of a step that exclude each other."""
     where = ("step", number)
     kinds = _kinds(line)
     if not kinds:
@@ -266,7 +266,7 @@ def _shell_problems(commands: list[tuple[Where, tuple[str, ...]]]) -> Iterator[P
 
 
 def _shell_text(words: tuple[str, ...]) -> int:
-    """Find the word that a shell runs as its text, if a value is put into it; 0 if there is none."""
+    """Return the index of the argument that a shell runs as code, if a template is in it; else 0."""
     program = words[0].rsplit("/", 1)[-1]
     if program not in _SHELLS:
         return 0
@@ -312,7 +312,7 @@ _WAYS: Final = {
 
 
 def translated(problem: Problem) -> Problem:
-    """Give a problem of a step the hint that helps who knows another program's words for it."""
+    """Give a problem of a step a hint if the key is another program's name for ours."""
     if problem.where[:1] != ("step",) or len(problem.where) != 3:
         return problem
     key = str(problem.where[2])
@@ -328,7 +328,7 @@ def translated(problem: Problem) -> Problem:
 
 
 def item_problems(spec: WorkflowSpec) -> Iterator[Problem]:
-    """Find a `for_each` that names something which is never a list."""
+    """Find each `for_each` whose value is never a list."""
     steps = {step.id: step for step in spec.steps}
     for step in spec.steps:
         if not isinstance(step.for_each, str):
@@ -406,7 +406,7 @@ _WANTED: Final = {
 
 
 def schema_problems(step: StepSpec) -> Iterator[Problem]:
-    """Find what is wrong in a step's schema."""
+    """Find problems in a step's schema."""
     if step.output.schema is not None:
         yield from _problems_in(step.output.schema, ("step", step.number, "schema"))
 
@@ -464,11 +464,11 @@ _ABSENT = {
     "machine": "machines are the same in every run; a step is bounded by its `timeout`, "
     "`retry` and `parallel`, a run's by those of `[workflow]`",
 }
-"""Tables that one might look for."""
+"""Tables that a workflow's file cannot have, with the reason."""
 
 
 def load_workflow(path: Path) -> WorkflowSpec:
-    """Read a workflow's file. Raises one `ConfigError` that tells every problem of it."""
+    """Read a workflow's file. Raises one `ConfigError` that reports every problem."""
     document, diagnostics = read_document(path)
     return _whole(document, diagnostics)
 
@@ -488,7 +488,7 @@ def _whole(document: Document, diagnostics: list[Diagnostic]) -> WorkflowSpec:
 
 
 class Reading(Value):
-    """What a file says: a spec, of what is sound in it, what its templates use, and what is wrong."""
+    """The content of a file: the spec of its valid part, the uses of its templates, and its problems."""
 
     spec: WorkflowSpec
     uses: list[TemplateUse]
@@ -496,14 +496,14 @@ class Reading(Value):
 
 
 def read_workflow(document: Document) -> Reading:
-    """Make a spec of a parsed file, as far as it is sound, and say all that is wrong in it."""
+    """Make a spec of the valid part of a parsed file, and report all its problems."""
     layer = settings_layer(document)
     declared, problems = _declared(document)
     spec = _spec(document, declared, layer)
     uses = _template_uses(spec)
     problems += _problems_together(spec, uses, declared.broken)
     for line, number in zip(declared.file.step, declared.numbers, strict=True):
-        problems += invalid_routes(line, number)
+        problems += conflicting_keys(line, number)
     diagnostics = [_with_reason(diagnostic) for diagnostic in check_layer(layer, _KNOWN)]
     diagnostics += diagnose(document, problems)
     found = sorted(diagnostics, key=lambda one: (one.line, one.column))
@@ -511,7 +511,7 @@ def read_workflow(document: Document) -> Reading:
 
 
 def _declared(document: Document) -> tuple[Salvaged, list[Problem]]:
-    """Validate what is a workflow's own; what is wrong is left out."""
+    """Validate the tables of the workflow; invalid parts are left out."""
     own = {key: value for key, value in document.data.items() if key in _OWN}
     try:
         return whole(WorkflowFile.model_validate(own)), []
@@ -526,7 +526,7 @@ def _declared(document: Document) -> tuple[Salvaged, list[Problem]]:
 
 
 def _with_reason(diagnostic: Diagnostic) -> Diagnostic:
-    """Say why a table of another kind is not there, to those who look for it."""
+    """Add the reason to the problem of a table that a workflow's file cannot have."""
     hint = _ABSENT.get(dotted(diagnostic.problem.where), "")
     if not (hint and diagnostic.problem.is_unknown):
         return diagnostic
@@ -534,13 +534,13 @@ def _with_reason(diagnostic: Diagnostic) -> Diagnostic:
 
 
 def settings_layer(document: Document) -> Document:
-    """Return what a file says for the configuration."""
+    """Return the layer of the configuration in a workflow's file."""
     data = {key: value for key, value in document.data.items() if key not in _OWN}
     return replace(document, data=data)
 
 
 def _told(problem: Problem) -> Problem:
-    """Say what a whole file has to begin with, where that is what is missing."""
+    """Add the first lines that a file needs to the problem that they are missing."""
     begins = {
         "`workflow` is missing": 'add a table `[workflow]`, with `name = "…"`',
         "`step` is missing": "add a table `[[step]]` for each thing to do",
@@ -572,7 +572,7 @@ def _spec(document: Document, declared: Salvaged, layer: Document) -> WorkflowSp
 def _problems_together(
     spec: WorkflowSpec, uses: Sequence[TemplateUse], broken: frozenset[str]
 ) -> Iterator[Problem]:
-    """Look at the steps together: their order, and what their templates use."""
+    """Find problems of several steps: their order, and the names in their templates."""
     yield from _head_problems(spec)
     yield from order_problems(spec.steps, broken)
     yield from use_problems(uses, spec.steps, (*spec.variables, *spec.required), broken)

@@ -1,4 +1,4 @@
-"""Jinja2 as workflows have it: expressions, `if` and `for`, and nothing that could get out or go on.
+"""The sandbox of templates: Jinja2 with expressions, `if` and `for`, without side effects, and bounded.
 
 Values are plain data (text, numbers, lists, tables). Of methods and filters only those below are
 there. The tree of each template is looked over before it is compiled: statements that define things
@@ -33,13 +33,13 @@ _CHARACTERS_A_TICK: Final = 1024
 
 
 class TemplateBudget:
-    """Work left for one template; an item looked at costs 1, and so do some characters."""
+    """The work left for one template; each item costs 1, and so does a number of characters."""
 
     def __init__(self) -> None:
         self.left = _MAX_WORK
 
     def spend(self, work: int) -> None:
-        """Take work off. Raises `TemplateError` when there is none left."""
+        """Spend work. Raises `TemplateError` when none is left."""
         self.left -= work
         if self.left < 0:
             raise TemplateError(
@@ -48,7 +48,7 @@ class TemplateBudget:
             )
 
     def weigh(self, value: Any) -> Any:
-        """Pay for going once through a value; what is lazy is made a list on the way."""
+        """Pay for one pass through a value; a lazy value becomes a list."""
         if isinstance(value, Undefined):
             return value  # using it raises that it is not there
         if isinstance(value, str):
@@ -111,7 +111,7 @@ def plain(value: Any) -> Any:
 
 
 def json_of(value: Any, indent: int | None = None) -> str:
-    """Write a value as JSON. Raises `TemplateError` for what is none, or too large."""
+    """Write a value as JSON. Raises `TemplateError` for other or too large values."""
     import json
 
     _check_whole(value)
@@ -122,7 +122,7 @@ def json_of(value: Any, indent: int | None = None) -> str:
 
 
 def _check_whole(value: Any) -> None:
-    """Go through all of a value before it is written: the same list may stand in it many times."""
+    """Measure a value before it is written: the same list may occur in it many times."""
     size, waiting = 0, [value]
     while waiting:
         element = waiting.pop()
@@ -137,7 +137,7 @@ def _check_whole(value: Any) -> None:
 
 
 BUDGET: Final = "__budget"
-"""The name under which a template's budget is handed in."""
+"""The name under which a template gets its budget."""
 
 METHODS: Final[Mapping[type, frozenset[str]]] = {
     str: frozenset(
@@ -149,7 +149,7 @@ METHODS: Final[Mapping[type, frozenset[str]]] = {
     tuple: frozenset({"count", "index"}),
     dict: frozenset({"get", "items", "keys", "values"}),
 }
-"""Methods that values have in a template, by type; none makes anything larger than it was."""
+"""Methods of values in a template, by type; none makes a value larger."""
 
 _LOOP: Final = frozenset({"first", "index", "index0", "last", "length"})
 _FROM_JINJA: Final = (
@@ -168,7 +168,7 @@ def _spend(context: Context, *values: Any) -> list[Any]:
 
 
 def _bounded(function: Any) -> Callable[..., Any]:
-    """Make a filter or test pay for what it is given and for what it gives."""
+    """Make a filter or test pay for its input and its result."""
     takes = getattr(function, "jinja_pass_arg", None)
 
     @pass_context
@@ -263,7 +263,7 @@ def _weighed(context: Context, value: Any) -> Any:
 
 
 class _Environment(SandboxedEnvironment):
-    """Looks things up in plain data only, and bounds what operators make."""
+    """Looks up names in plain data only, and bounds the results of operators."""
 
     intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
 
@@ -352,7 +352,7 @@ def _environment() -> _Environment:
 
 
 class _Bounding(NodeTransformer):
-    """Makes each loop, comparison, slice and joining pay for what it goes through."""
+    """Makes each loop, comparison, slice and concatenation pay for its items."""
 
     def visit_For(self, node: nodes.For) -> nodes.Node:
         self.generic_visit(node)
@@ -388,7 +388,7 @@ def _filter(node: nodes.Node, name: str) -> nodes.Filter:
 
 
 def bounded(tree: nodes.Template) -> nodes.Template:
-    """Return a tree that pays for what it does."""
+    """Return a tree that pays for its work."""
     bounded: nodes.Template = _Bounding().visit(tree)
     bounded.set_environment(ENVIRONMENT)
     return bounded

@@ -1,4 +1,4 @@
-"""What the templates of a workflow may refer to, and what they refer to that is not there."""
+"""The names in a workflow's templates: which exist, and which are used."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,7 +70,7 @@ def plain_references(text: str, *, is_expression: bool) -> list[Reference] | Non
 
 
 def only_path(tree: nodes.Template) -> tuple[str, ...]:
-    """Return the path that an expression is, if it is nothing else."""
+    """Return the path of an expression that is only a path."""
     match tree.body:
         case [nodes.Output(nodes=[expression])]:
             return _path(expression)
@@ -112,7 +112,7 @@ def _comparison(node: nodes.Node) -> Reference | None:
 
 
 def _path(node: nodes.Node) -> tuple[str, ...]:
-    """Read a chain of names and constant indexes; empty for anything else."""
+    """Read a chain of names and constant indexes; empty for other expressions."""
     names: list[str] = []
     while True:
         match node:
@@ -141,7 +141,7 @@ RUN_FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 class TemplatePlace(Value):
-    """A place in the file where a template or an expression stands; `step` is None in `[workflow]`."""
+    """The position of a template or an expression in the file; `step` is None in `[workflow]`."""
 
     where: Where
     text: str
@@ -151,7 +151,7 @@ class TemplatePlace(Value):
 
 
 class TemplateUse(Value):
-    """A slot and all that it refers to; a problem instead where it is no template."""
+    """A slot and its references; a problem instead if it is not a valid template."""
 
     slot: TemplatePlace
     references: tuple[Reference, ...] = ()
@@ -159,7 +159,7 @@ class TemplateUse(Value):
 
 
 def slots_of(step: StepSpec) -> Iterator[TemplatePlace]:
-    """List all places of a step that are filled in."""
+    """List all templates and expressions of a step."""
     where = ("step", step.number)
     if step.when:
         yield TemplatePlace(where=(*where, "when"), text=step.when, step=step, is_expression=True)
@@ -202,7 +202,7 @@ def _action_texts(step: StepSpec, where: Where) -> Iterator[tuple[Where, str]]:
 
 
 def _texts(value: Any, where: Where) -> Iterator[tuple[Where, str]]:
-    """List the texts in a value, with their places."""
+    """List the texts in a value, with their paths."""
     if isinstance(value, str):
         yield where, value
     elif is_table(value):
@@ -214,7 +214,7 @@ def _texts(value: Any, where: Where) -> Iterator[tuple[Where, str]]:
 
 
 def read_templates(slots: Sequence[TemplatePlace]) -> Iterator[TemplateUse]:
-    """Parse what there is to parse; equal texts once."""
+    """Parse the templates; equal texts once."""
     seen: dict[tuple[str, bool], tuple[Reference, ...]] = {}
     for slot in slots:
         if not slot.is_expression and not is_template(slot.text):
@@ -257,7 +257,7 @@ def use_problems(
     variables: Sequence[str],
     broken: frozenset[str] = frozenset(),
 ) -> Iterator[Problem]:
-    """Find what templates use that is not there, or not yet.
+    """Find names in templates that do not exist, or not yet.
 
     `broken` are ids of steps that are there, and wrong: nothing is said of them.
     """
@@ -277,7 +277,7 @@ def use_problems(
 
 
 class _There(Value):
-    """What a workflow has: its steps by id, those that end `before` each of them, its variables."""
+    """The names of a workflow: its steps by id, those that end `before` each of them, its variables."""
 
     steps: Mapping[str, StepSpec]
     before: Mapping[str, frozenset[str]]
@@ -359,7 +359,7 @@ _CHECKS: Final[Mapping[str, Callable[[TemplatePlace, Reference, _There], Iterato
 
 
 def handled(use: TemplateUse) -> frozenset[str]:
-    """Name the steps whose end a condition looks at."""
+    """Name the steps whose state a condition reads."""
     return frozenset(
         reference.path[1]
         for reference in use.references
@@ -370,14 +370,14 @@ def handled(use: TemplateUse) -> frozenset[str]:
 
 
 def _tails(references: Sequence[Reference], names: Sequence[str]) -> Iterator[str]:
-    """Name what stands behind the minus of `steps.fix-it`: that problem is reported once."""
+    """Name the operand after the minus of `steps.fix-it`, so that the problem is reported once."""
     for reference in references:
         if len(reference.path) > 1 and (dashed := _dashed(reference.path[1], names)):
             yield from dashed.removeprefix(f"{reference.path[1]}-").split("-")
 
 
 def _meant(root: str, name: str, names: Sequence[str]) -> str:
-    """Ask for the name that was meant, if one is near."""
+    """Suggest a similar name, if there is one."""
     if dashed := _dashed(name, names):
         return f'`-` is minus here: write `{root}["{dashed}"]`'
     near = get_close_matches(name, names, 1)

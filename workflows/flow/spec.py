@@ -1,4 +1,4 @@
-"""A workflow, read and checked: what a run goes by. Values only, and frozen.
+"""A workflow, read and checked, as frozen values. Runs follow it.
 
 Texts that may hold `{{ … }}` are kept as they were written, and filled in when their step begins
 (`template.py`). Every number of seconds is a float; 0 means that there is no bound.
@@ -16,7 +16,7 @@ from ...machines.value import Value
 
 
 class Kind(StrEnum):
-    """What a step does."""
+    """The action of a step."""
 
     RUN = "run"
     SHELL = "shell"
@@ -27,9 +27,9 @@ class Kind(StrEnum):
 
 
 STATUSES: Final = ("done", "failed", "skipped", "blocked")
-"""How a step can have ended."""
+"""The final states of a step."""
 VERDICTS: Final = ("done", "continue", "impossible")
-"""What a judge can have said."""
+"""The verdicts of a judge."""
 
 _ALL: Final = {
     "status": "`done`, `failed`, `skipped` (its own `when` was false) or `blocked` (a need failed)",
@@ -148,7 +148,7 @@ class Retry(Value):
 
 
 class Output(Value):
-    """How what a step says is read; `schema` is a JSON Schema for `json`, or None."""
+    """The format of a step's output; `schema` is a JSON Schema for `json`, or None."""
 
     form: Form = "text"
     schema: Mapping[str, Any] | None = None
@@ -185,7 +185,7 @@ class StepSpec(Value):
 
     @property
     def kind(self) -> Kind:
-        """What the step does, in one word."""
+        """The kind of the action, in one word."""
         match self.action:
             case RunAction():
                 return Kind.RUN

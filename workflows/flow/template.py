@@ -58,11 +58,11 @@ _TROUBLE: Final = (
     TypeError,
     ValueError,
 )
-"""What an operator or a filter may raise, depending on the values it gets."""
+"""The errors that an operator or a filter may raise for some values."""
 
 
 def is_template(text: str) -> bool:
-    """Whether a text has anything to fill in."""
+    """Whether a text has a placeholder."""
     return "{" in text and ("{{" in text or "{%" in text or "{#" in text)
 
 
@@ -112,7 +112,7 @@ def render_value(value: Any, values: Mapping[str, Any]) -> Any:
 
 
 def evaluate(expression: str, values: Mapping[str, Any]) -> Any:
-    """Return what an expression is: plain data. Raises `TemplateError`."""
+    """Return the value of an expression as plain data. Raises `TemplateError`."""
     template = _compiled_expression(expression)
     try:
         context = template.new_context({**values, BUDGET: TemplateBudget()})
@@ -132,7 +132,7 @@ def holds(expression: str, values: Mapping[str, Any]) -> bool:
 
 
 def items_of(for_each: str | tuple[Any, ...], values: Mapping[str, Any]) -> tuple[Any, ...]:
-    """List the items that a step is done for. Raises `TemplateError` for what is no list."""
+    """List the items of a step. Raises `TemplateError` for a value that is no list."""
     if isinstance(for_each, tuple):
         return tuple(render_value(list(for_each), values))
     found = evaluate(for_each, values)
@@ -145,7 +145,7 @@ def items_of(for_each: str | tuple[Any, ...], values: Mapping[str, Any]) -> tupl
 
 
 def parse_template(text: str) -> nodes.Template:
-    """Parse a text, as far as it may go. Raises `TemplateError` with the line in it."""
+    """Parse a text within its bounds. Raises `TemplateError` with the line in it."""
     if len(text) > _MAX_LENGTH:
         raise TemplateError(f"is longer than {_MAX_LENGTH:,} characters")
     try:
@@ -180,7 +180,7 @@ def parse_expression(text: str) -> nodes.Template:
 
 
 def _look_over(tree: nodes.Template) -> None:
-    """Refuse statements that define or include things, and what is nested without measure."""
+    """Refuse statements that define or include names, and too deep nesting."""
     waiting: list[tuple[nodes.Node, int]] = [(tree, 0)]
     while waiting:
         node, depth = waiting.pop()
@@ -215,7 +215,7 @@ def _check_known(node: nodes.Node) -> None:
 
 
 def _only_expression(text: str) -> str:
-    """Return what is between the braces of a text that is nothing but `{{ … }}`; else nothing."""
+    """Return the expression of a text that is only `{{ … }}`; else an empty text."""
     if not (text.startswith("{{") and text.endswith("}}")):
         return ""
     inner = text[2:-2].strip(" -\n")
@@ -248,7 +248,7 @@ def _compile(tree: nodes.Template) -> Template:
 
 
 def _explained(error: Exception) -> TemplateError:
-    """Say in words what went wrong while filling in."""
+    """Describe an error while filling in."""
     match error:
         case TemplateError():
             return error

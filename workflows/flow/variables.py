@@ -1,4 +1,4 @@
-"""The variables of one run: what the file says, and what `--var NAME=VALUE` says instead."""
+"""The variables of one run: the defaults of the file, and the values of `--var NAME=VALUE`."""
 
 import json
 from collections.abc import Iterable, Mapping

@@ -30,7 +30,7 @@ SHIPPED_WORKFLOWS = Path(__file__).parent.parent / "library"
 
 
 class NamedWorkflow(Value):
-    """One that can be run by its name; `origin` is user, built-in or project.
+    """A workflow that can be run by its name; `origin` is user, built-in or project.
 
     `is_hidden`: an earlier one has the same name, and this one is reached by its path alone.
     """
@@ -84,7 +84,7 @@ def _places(paths: Paths, folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _description(path: Path) -> str:
-    """Read what a file says of itself, whatever else may be wrong in it."""
+    """Read the description in a file, also if other parts are invalid."""
     try:
         document, _ = parse_document(str(path), path.read_bytes())
     except OSError:
@@ -103,7 +103,7 @@ def starter(name: str) -> str:
 
 
 ACTION_KEYS = ("run", "shell", "prompt", "goal", "judge", "ask", "workflow")
-"""Keys that say what a step does."""
+"""Keys of the actions of a step."""
 
 
 def _check_name(name: str) -> str:
@@ -115,7 +115,7 @@ def _check_name(name: str) -> str:
 
 
 def _check_variable(value: Any) -> Any:
-    """Refuse what no template could use: dates, which JSON has not."""
+    """Refuse dates: JSON has none, so no template could use them."""
     if isinstance(value, datetime | date | time):
         raise ValueError("must be a text, a number, true, false, a list or a table, not a date")
     inner: list[Any] = [*value.values()] if is_table(value) else value if is_list(value) else []
@@ -344,7 +344,7 @@ class StepLine(Declaration, frozen=True):
 
 
 class WorkflowFile(Declaration, frozen=True):
-    """What is a workflow's own in its file."""
+    """The tables of the workflow in its file."""
 
     workflow: Annotated[WorkflowLine, Field(description="Settings of the whole workflow.")]
     step: Annotated[Several[StepLine], Field(min_length=1, description="The steps, in any order.")]
