@@ -76,7 +76,9 @@ def family() -> Family:
         ("a", "x", "subagent `a`"),
     ],
 )
-def test_the_second_is_told(family: Family, first: str, second: str, who: str) -> None:
+def test_the_second_session_gets_an_error(
+    family: Family, first: str, second: str, who: str
+) -> None:
     """Another one's call on the same file is refused by name, unless the first waits for it."""
     claims = Claims(family.sessions)
     assert claims.fault(first, FILE) == ""
@@ -110,7 +112,7 @@ def test_a_claim_ends_with_its_session(family: Family) -> None:
     assert claims.fault("b", FILE) == ""
 
 
-def test_the_next_turn_claims_anew(family: Family) -> None:
+def test_the_next_turn_needs_a_new_claim(family: Family) -> None:
     """What a session's next turn changes is its own again."""
     claims = Claims(family.sessions)
     claims.fault("a", FILE)

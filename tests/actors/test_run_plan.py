@@ -70,12 +70,12 @@ def tried(ends: str) -> list[str]:
         ("ddsdfdd", []),
     ],
 )
-def test_what_failed_goes_on_and_what_followed_begins_anew(ends: str, again: list[str]) -> None:
+def test_failed_steps_continue_and_later_ones_restart(ends: str, again: list[str]) -> None:
     """Steps in the order of the file: a, b, care, c, may, apart, end."""
     assert tried(ends) == again
 
 
-def test_a_step_that_was_blocked_by_time_alone_begins_anew() -> None:
+def test_a_step_that_only_the_time_limit_blocked_restarts() -> None:
     """Nothing failed, the run took too long."""
     assert tried("ddsbddd") == ["C", "END"]
 

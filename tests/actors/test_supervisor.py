@@ -132,7 +132,7 @@ def test_period(hand: Hand) -> None:
     assert family.ref.is_alive()
 
 
-def test_a_stopped_supervisor_leaves_nobody(hand: Hand) -> None:
+def test_a_stopped_supervisor_leaves_no_actor(hand: Hand) -> None:
     """Children and grandchildren end with their supervisor; none of them stays registered."""
     before = len(ActorRegistry.get_all())
     top = Parent.start(hand.system)

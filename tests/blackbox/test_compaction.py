@@ -92,7 +92,7 @@ def test_compact_at_will(place: Place, serve) -> None:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_a_refusal_for_length_is_mended_once(place: Place, serve, provider: str) -> None:
+def test_a_refusal_for_length_is_compacted_once(place: Place, serve, provider: str) -> None:
     """The server's error starts a compaction if the window is not known; a second one fails the turn."""
     server = serve(SUMMARY, Text("Fine."), Status(400, TOO_LONG), provider=provider)
     chat = place.chat()

@@ -190,7 +190,7 @@ def test_a_background_child_outlives_the_turn(place: Place, family, gate: Gate) 
     assert not place.processes()
 
 
-def test_stop_reaches_a_child_that_nobody_waits_for(family) -> None:
+def test_stop_reaches_a_background_child(family) -> None:
     """With no turn running, a stop still ends every child in the background."""
     chat, _, pid = family(Text("Off it goes.", match=PARENT), kid={"background": True})
     chat.wait("turn_ended", status="completed", session=chat.session)
@@ -248,7 +248,7 @@ def test_leaving_stops_children_too(place: Place, family) -> None:
     assert again.close() == 0
 
 
-def test_new_ends_children_for_good(place: Place, family) -> None:
+def test_new_finalizes_children(place: Place, family) -> None:
     """`/new` finalizes the session with all beneath it."""
     chat, _, pid = family()
     first = chat.session

@@ -168,7 +168,7 @@ TALK = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCENES)
-def test_nobody_dies_of_talk(place: Place, name: str) -> None:
+def test_talk_cancels_no_child(place: Place, name: str) -> None:
     """Whatever is said, everybody lives, is done, and each text is where it was announced to be."""
     with playing(place, name) as stage:
         scene = stage.scene

@@ -28,7 +28,7 @@ def told(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text().splitlines()]
 
 
-def test_hooks_hear_of_subagents_once(place: Place, serve, tmp_path: Path) -> None:
+def test_hooks_get_events_of_subagents_once(place: Place, serve, tmp_path: Path) -> None:
     """Each of two subagents begins and ends once, in this order, with its task and its last word."""
     log = tmp_path / "log"
     calls = [
@@ -63,7 +63,7 @@ def test_hooks_hear_of_subagents_once(place: Place, serve, tmp_path: Path) -> No
     assert all(starts[name]["seq"] < ends[name]["seq"] for name in starts)
 
 
-def test_hooks_hear_of_a_goals_end_once(place: Place, tmp_path: Path) -> None:
+def test_hooks_get_the_end_of_a_goal_once(place: Place, tmp_path: Path) -> None:
     """One that is done, one that can't be, one that a person pauses, then drops: each told once."""
     log = tmp_path / "log"
     verdicts = iter(["done", "impossible"])

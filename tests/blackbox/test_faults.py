@@ -72,7 +72,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Generator[dict[str, Ran
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_a_bad_model_is_told_with_the_next_step(answers: dict[str, Ran], kind: str) -> None:
+def test_a_bad_model_is_reported_with_the_next_step(answers: dict[str, Ran], kind: str) -> None:
     """A failing model ends with 1, says why and what to do; one that recovers is waited for."""
     _, code, says = MODELS[kind]
     ran = answers[kind]
@@ -193,7 +193,7 @@ def test_a_bad_journal_is_left_alone(place: Place, serve, how: str) -> None:
     assert len(server.requests) == 1
 
 
-def test_a_home_that_cannot_be_written_is_told(place: Place, serve) -> None:
+def test_a_home_that_cannot_be_written_is_reported(place: Place, serve) -> None:
     """Where no state can be kept, nothing is accepted, and the folder is named."""
     server = serve(Text("Hello."))
     (place.home / "state").write_text("in the way")

@@ -25,7 +25,7 @@ def mend(name: str) -> Tools:
 
 
 @pytest.mark.slow
-def test_tests_are_mended_until_the_gate_and_the_judge_say_so(place: Place, serve: Any) -> None:
+def test_tests_are_repaired_until_gate_and_judge_agree(place: Place, serve: Any) -> None:
     """The gate fails after the first turn, so no judge is asked; after the second one says done."""
     server = serve(
         Text(VERDICT.format("done", "they pass"), match="## The goal"),

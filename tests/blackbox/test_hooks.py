@@ -97,9 +97,7 @@ def test_a_bad_hook_harms_no_session(place: Place, serve) -> None:
 
 
 @pytest.mark.slow
-def test_nothing_runs_at_a_restart_until_somebody_speaks(
-    place: Place, serve, tmp_path: Path
-) -> None:
+def test_nothing_runs_at_a_restart_until_a_message(place: Place, serve, tmp_path: Path) -> None:
     """The end of a session whose program died is due: told with the next word, under the same id."""
     log, pid = tmp_path / "log", tmp_path / "pid"
     kill = f"cat >> {log}; while [ ! -s {pid} ]; do :; done; kill -9 $(cat {pid})"

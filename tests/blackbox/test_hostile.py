@@ -118,7 +118,7 @@ def test_nothing_is_left(
 
 
 @pytest.mark.parametrize("ending", ["TERM", "HUP"])
-def test_a_mute_terminal_keeps_nobody_from_leaving(
+def test_a_mute_terminal_does_not_block_leaving(
     begin: Callable[..., Work], mark: Mark, ending: str
 ) -> None:
     """A terminal that never says where its cursor is does not hold up the end."""

@@ -55,7 +55,7 @@ def test_a_line_of_200_megabytes_needs_no_memory(place: Place, serve, gate: Gate
     assert chat.close() == 0
 
 
-def test_a_full_disk_is_told_and_loses_nothing(place: Place, serve) -> None:
+def test_a_full_disk_is_reported_and_loses_nothing(place: Place, serve) -> None:
     """When the journal can't grow, the program says so and accepts nothing more.
 
     What it had accepted is there when there is room again.

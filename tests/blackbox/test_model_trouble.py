@@ -17,7 +17,7 @@ def busy(seconds: str, status: int = 429) -> Status:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_limits_are_waited_out_and_broken_streams_are_told(
+def test_rate_limits_are_waited_out_and_broken_streams_are_reported(
     place: Place, serve, provider: str
 ) -> None:
     """Each wait is reported with its seconds; a broken or stalled stream ends the turn, not the chat."""

@@ -82,7 +82,7 @@ rules = [
     assert "4711" not in said
 
 
-def test_where_nobody_can_be_asked_it_says_what_would_help(place: Place, serve) -> None:
+def test_without_a_person_the_denial_names_the_next_step(place: Place, serve) -> None:
     """A question without a person is denied, and the person and the model get the next step."""
     server = serve(Tools([ECHO]), Text("So be it."))
     ran = place.run("chat", "send it again", stdin=subprocess.DEVNULL)

@@ -110,7 +110,7 @@ def test_an_interrupted_run_is_named_with_its_own_command(place: Place, gate: Ga
 
 
 @pytest.mark.slow
-def test_a_failed_run_goes_on_when_its_cause_is_mended(place: Place) -> None:
+def test_a_failed_run_continues_when_its_cause_is_repaired(place: Place) -> None:
     """What is done stays done; what failed, what it blocked and the end are done again."""
     file = place.folder / "broken.toml"
     file.write_text(BROKEN)

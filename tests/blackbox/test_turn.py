@@ -116,7 +116,7 @@ def test_events_have_the_fields_of_the_contract(place: Place, serve) -> None:
     assert answered == [(one["id"], "allow") for one in chat.seen("question")]
 
 
-def test_the_last_lines_of_a_long_command_are_told(place: Place, serve, gate: Gate) -> None:
+def test_the_last_lines_of_a_long_command_are_reported(place: Place, serve, gate: Gate) -> None:
     """Progress comes while a tool runs, and never after its end; a short tool has only its result."""
     long = f"seq 1 30; printf 'half\\rdone'; {gate.command}; echo over"
     calls = [{"tool": "shell", "arguments": {"command": one}} for one in ("echo short", long)]
@@ -133,7 +133,7 @@ def test_the_last_lines_of_a_long_command_are_told(place: Place, serve, gate: Ga
     assert not chat.seen("output", call="t1.s1.c1")
 
 
-def test_no_means_no_and_the_model_is_told(place: Place, serve) -> None:
+def test_a_denied_call_does_not_run_and_the_model_gets_the_reason(place: Place, serve) -> None:
     """A denied call doesn't run, the turn goes on, and the model reads that the user said no."""
     server = serve(
         Tools([{"tool": "shell", "arguments": {"command": "touch made.txt"}}]), Text("Very well.")

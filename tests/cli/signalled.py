@@ -1,4 +1,4 @@
-"""A process that signals itself while it may be asked to leave: `leaver.py WHERE NUMBER`."""
+"""A process that signals itself while it may be asked to leave: `signalled.py WHERE NUMBER`."""
 
 import asyncio
 import signal

@@ -48,7 +48,7 @@ def test_senseless_arguments_are_answered(
     assert not list(home.rglob("*.jsonl"))
 
 
-def test_a_home_that_cannot_be_written_fails_nobody(
+def test_a_home_that_cannot_be_written_fails_no_caller(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
     """Where the home is a file, or full, the event is lost and the agent goes on."""

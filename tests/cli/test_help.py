@@ -69,7 +69,9 @@ def test_version(option: str, program: Any) -> None:
         (("trust",), "can't be trusted"),
     ],
 )
-def test_a_mistake_is_told_in_words(arguments: tuple[str, ...], text: str, command: Any) -> None:
+def test_a_mistake_is_reported_as_a_sentence(
+    arguments: tuple[str, ...], text: str, command: Any
+) -> None:
     """A mistake ends with exit code 2 and a sentence on standard error, no trace and no escape."""
     done = command(*arguments)
     assert (done.code, done.out) == (2, "")

@@ -1,4 +1,4 @@
-"""What people read of the events that come: each thing once, in the order in which it happened."""
+"""Events as plain text: each thing once, in the order in which it happened."""
 
 from typing import Any
 
@@ -9,24 +9,24 @@ from steersman.cli.plain import PlainInterface
 Event = dict[str, Any]
 
 
-class Paper:
-    """Takes what is printed."""
+class TextSink:
+    """Collects the printed text."""
 
     def __init__(self) -> None:
         self.text = ""
 
     def write(self, text: str) -> None:
-        """Take it."""
+        """Add a text."""
         self.text += text
 
 
 def printed(*events: Event, has_bar: bool = False) -> list[str]:
     """Return the lines that these events make."""
-    paper = Paper()
-    face = PlainInterface(paper, paper, has_bar=has_bar)
+    sink = TextSink()
+    interface = PlainInterface(sink, sink, has_bar=has_bar)
     for event in events:
-        face.hear(event)
-    return paper.text.splitlines()
+        interface.hear(event)
+    return sink.text.splitlines()
 
 
 def accepted(name: str, said_as: str, number: int) -> Event:
@@ -66,7 +66,7 @@ def test_a_stop_is_answered_once() -> None:
 
 
 @pytest.mark.parametrize(("has_bar", "lines"), [(False, ["(file 12/50)"]), (True, [])])
-def test_progress_is_told_once(has_bar: bool, lines: list[str]) -> None:
+def test_progress_is_printed_once(has_bar: bool, lines: list[str]) -> None:
     """The tool's own call says nothing more; where a bar shows it, no line does."""
     arguments = {"done": 12, "total": 50, "unit": "file"}
     started = {"type": "tool_started", "tool": "progress", "arguments": arguments}

@@ -77,7 +77,7 @@ def run_and_kill(script: Path, environ: dict[str, str], folder: Path) -> None:
         process.communicate()
 
 
-def test_an_event_of_nobody_changes_nothing(emit: Emit, command: Any, home: Path) -> None:
+def test_events_of_unknown_sessions_change_nothing(emit: Emit, command: Any, home: Path) -> None:
     """Events of an unknown session, agent or kind leave no trace, and are answered all the same."""
     for event in (
         "prompt-submit",
@@ -109,7 +109,7 @@ def test_finalize_twice_is_one_end(emit: Emit, command: Any, home: Path, tmp_pat
     assert (told["finalize"], told["cause"]) == ("finalize-hermes-s-1-1", "session-finalize")
 
 
-def test_a_crash_while_hooks_hear_of_an_end_tells_them_again(
+def test_a_crash_while_hooks_run_repeats_the_end(
     emit: Emit, command: Any, home: Path, tmp_path: Path, environ: dict[str, str]
 ) -> None:
     """Killed between the hook and the note that it ran, the end is reported again, under its id."""
@@ -129,7 +129,7 @@ def test_a_crash_while_hooks_hear_of_an_end_tells_them_again(
     assert first["finalize"] == second["finalize"]
 
 
-def test_hooks_hear_where_a_prompt_stopped(
+def test_hooks_get_the_end_of_another_agents_turn(
     emit: Emit, command: Any, home: Path, tmp_path: Path
 ) -> None:
     """A turn's end of another agent reaches hooks automatically, once, and its record stays."""

@@ -293,7 +293,7 @@ def test_explain_for_people(command: Any) -> None:
         (["replay", "last", "--under", "never-cancel"], "there is no session yet"),
     ],
 )
-def test_a_mistake_is_told_in_words(arguments: list[str], text: str, command: Any) -> None:
+def test_a_mistake_is_reported_as_a_sentence(arguments: list[str], text: str, command: Any) -> None:
     """A mistake ends with exit code 2 and what was probably meant."""
     done = command("routes", *arguments)
     assert (done.code, done.out) == (2, "")

@@ -170,7 +170,7 @@ def test_models_check_says_what_does_not(
     assert line in command("models", "check", "main").out
 
 
-def test_a_model_that_fails_is_told_with_a_hint(
+def test_a_failing_model_is_reported_with_a_hint(
     command: Any, configure: Callable[..., None]
 ) -> None:
     """A model's error ends with exit code 1, and the next step."""

@@ -21,7 +21,7 @@ with leave_on_signals():
 """
 
 
-def test_a_signal_is_not_lost_where_nobody_hears_an_exception() -> None:
+def test_a_signal_in_a_finalizer_is_not_lost() -> None:
     """One that comes while the interpreter throws something away is raised a moment later."""
     ran = subprocess.run(
         (sys.executable, "-c", SCRIPT),

@@ -9,7 +9,7 @@ import pytest
 BROKEN = '[workflow]\nname = "job"\n[[step]]\nid = "a"\nrun = ["echo", "{{ vars.x }}"]\n'
 
 
-def test_a_mistake_is_told_where_editors_find_it(command: Any, folder: Path) -> None:
+def test_a_mistake_is_reported_where_editors_find_it(command: Any, folder: Path) -> None:
     """Faults go to standard error as FILE:LINE:COL, a count to standard output, the exit code is 2."""
     (folder / "job.toml").write_text(BROKEN)
     done = command("workflow", "check", "job.toml")

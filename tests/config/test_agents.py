@@ -70,7 +70,7 @@ def test_whose_session_end_is_a_turn(paths: Paths) -> None:
         ("[agent]", "[agent", "1:7", "not valid TOML"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_with_its_place(
+def test_a_mistake_is_reported_with_its_position(
     old: str, new: str, place: str, said: str, paths: Paths
 ) -> None:
     """A mistake in a definition is reported with file, line, column and the nearest key."""

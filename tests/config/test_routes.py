@@ -80,7 +80,7 @@ def test_an_untrusted_project_changes_no_route(load_with: Load, project: Path) -
     )
 
 
-def test_every_mistake_is_told_at_once_with_its_place(error_of: Callable[..., str]) -> None:
+def test_every_mistake_is_reported_at_once_with_its_position(error_of: Callable[..., str]) -> None:
     """Unknown words get the nearest known one, in lists and single, in every route of every file."""
     text = error_of(
         user='[[route]]\nname = "a"\nmessage = "convers"\nack = "quued"\n'

@@ -108,7 +108,7 @@ def test_a_mistake_in_a_file(text: str, said: str) -> None:
     assert said in str(caught.value)
 
 
-def test_all_mistakes_of_a_file_are_told_at_once() -> None:
+def test_all_mistakes_of_a_file_are_reported_at_once() -> None:
     """One run of the check is enough."""
     with pytest.raises(ConfigError) as caught:
         read('nam = "x"\n[[delivery]]\naction = "cancl"\ncause = ["stop", "sotp"]\n')

@@ -82,7 +82,7 @@ def test_a_prompt_streams_asks_changes_a_file_and_ends(place: Place, serve: Serv
     assert place.stored()["state"] == "suspended"
 
 
-def test_a_cancel_stops_the_turn_and_its_tool_and_a_denial_is_told(
+def test_a_cancel_stops_the_turn_and_its_tool_and_a_denial_is_reported(
     place: Place, serve: Serve, gate: Gate
 ) -> None:
     """Cancelled is the answer; the command is dead; a later question that is denied runs nothing."""

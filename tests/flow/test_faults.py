@@ -28,7 +28,7 @@ NAMES = sorted(path.stem for path in FAULTS.glob("*.toml"))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_mistake_is_told_with_its_place_and_a_hint(name: str, tmp_path: Path) -> None:
+def test_each_mistake_is_reported_with_position_and_hint(name: str, tmp_path: Path) -> None:
     """All mistakes of a file are reported at once, in the order of the text."""
     around = Surroundings(
         paths=Paths.of({"STEERSMAN_HOME": str(tmp_path)}), folder=tmp_path, environ=dict(os.environ)

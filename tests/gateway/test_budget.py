@@ -65,7 +65,7 @@ def test_what_can_be_resumed_or_is_open_keeps_its_copies(tmp_path: Path) -> None
     assert left(tmp_path) == {"cut", "live"}
 
 
-def test_whoever_leaves_waits_for_no_further_deletion(tmp_path: Path) -> None:
+def test_leaving_waits_for_no_further_deletion(tmp_path: Path) -> None:
     """From the close on nothing goes, and nothing is said of it."""
     said: SimpleQueue[str] = SimpleQueue()
     budget = StorageLimit(tmp_path, home(tmp_path, row("over")), 1, said.put)
@@ -76,7 +76,7 @@ def test_whoever_leaves_waits_for_no_further_deletion(tmp_path: Path) -> None:
     assert said.empty()
 
 
-def test_a_store_that_cannot_be_read_is_told_and_ends_nothing(tmp_path: Path) -> None:
+def test_an_unreadable_store_is_reported_and_ends_nothing(tmp_path: Path) -> None:
     """To close does not raise what the look at the copies met."""
     store = home(tmp_path, row("over"))
     store.close()

@@ -30,7 +30,7 @@ def book(tmp_path: Path, told: list[str]) -> Generator[Logbook]:
     made.close()
 
 
-def test_a_fault_is_told_in_a_line_and_kept_with_its_trace(
+def test_a_bug_is_one_line_and_its_trace_is_logged(
     book: Logbook, told: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """No secret is in either: not of the environment, not of a header."""

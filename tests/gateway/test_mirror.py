@@ -56,7 +56,7 @@ def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
     assert not (folder / "abc.toml").is_symlink()
 
 
-def test_a_fault_is_told_once(tmp_path: Path) -> None:
+def test_a_failed_write_is_reported_once(tmp_path: Path) -> None:
     """A path that cannot be written is reported once, with its name, and has no other effect."""
     (tmp_path / "file").write_text("no folder")
     told: list[str] = []

@@ -217,7 +217,7 @@ def test_the_end_of_a_session_is_one_moment(entry: e.Entry, what: str, cause: st
     assert [one.name for one in last.company] == ["the turn", "kid", "helper"]
 
 
-def test_a_child_that_has_ended_is_nobodys_company() -> None:
+def test_an_ended_child_is_no_recipient() -> None:
     """Who is around is what the journal says of that moment; a result leaves the turn alone again."""
     said = [
         e.Queued(item=f"m{n}", number=n, text="go on", said_as="queue", rule="busy-queue")

@@ -75,7 +75,7 @@ def test_every_start_says_so(begin: Begin) -> None:
     assert any("`never-cancel`, does not keep these rules" in one for one in host.notices)
 
 
-def test_a_session_that_nobody_has_open_keeps_the_choice(begin: Begin) -> None:
+def test_a_closed_session_keeps_the_choice(begin: Begin) -> None:
     """It is journalled by the caretaker, and counts when the session is taken up."""
     host = begin()
     session = host.begin(folder(host)).session

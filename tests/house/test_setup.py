@@ -75,7 +75,7 @@ def test_a_wheel_with_another_hash_is_refused(root: Path, tmp_path: Path, index:
     assert "install Debian's python3-venv" in done.stderr
 
 
-def test_an_old_python_is_told_apart(root: Path, tmp_path: Path) -> None:
+def test_an_old_python_is_recognized(root: Path, tmp_path: Path) -> None:
     """Where only an old Python is found, the message says what is needed and what is here."""
     for name in ("python3", "python"):
         old = tmp_path / "bin" / name

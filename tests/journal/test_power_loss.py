@@ -103,7 +103,7 @@ def faults(run: Sequence[Operation], states: Iterable[Disk]) -> Iterator[str]:
             yield f"{one.moment}: {fault}"
 
 
-def test_when_the_power_goes_nothing_that_was_told_is_lost(run: list[Operation]) -> None:
+def test_a_power_cut_loses_nothing_acknowledged(run: list[Operation]) -> None:
     """Whatever the disk kept of what was not synced: each event that was printed is in the journal."""
     states = list(disks(run))
     assert len(states) > 500

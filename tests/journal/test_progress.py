@@ -30,7 +30,7 @@ RUN = (
         (Reverted(id="r1", scope="turn", restored=("a",), turns=("t0",)), 45),
     ],
 )
-def test_what_is_given_back_whole_begins_anew(reverted: Reverted, done: int | None) -> None:
+def test_a_completely_reverted_item_restarts(reverted: Reverted, done: int | None) -> None:
     """A revert of the turn takes its progress with it; a look, the last file or another turn don't."""
     queue = QueueRecord()
     for entry in (*RUN, reverted):

@@ -215,7 +215,7 @@ def test_an_idle_writer_lets_the_store_tidy_up(gated, make, answers):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_nobody_waits_for_a_dead_writer(make, answers):
+def test_no_commit_waits_for_a_dead_writer(make, answers):
     """An error of our own that ends the thread answers everybody, and flush returns."""
     store = MemoryStore()
     store.create(make.row("s1"))

@@ -63,7 +63,7 @@ def test_a_route_for_talk(
     assert said(in_front(mine), "converse", situation) == ("mine", *expected)
 
 
-def test_a_route_with_a_cause_of_its_own_reaches_nobody_else() -> None:
+def test_a_route_with_its_own_cause_reaches_only_its_targets() -> None:
     """Who is not named gets nothing, and the result is as safe as before."""
     mine = Override(
         name="wide", message=("converse",), deliver=(RouteOutcome(to=("children",), what="steer"),)
@@ -303,7 +303,7 @@ def test_a_route_may_not_have_the_name_of_anothers_row() -> None:
     assert misfits_of(first, second) == [(1, "name", "`a-2` is the name of another route already")]
 
 
-def test_all_misfits_are_told_at_once_and_nothing_is_changed() -> None:
+def test_all_invalid_routes_are_reported_at_once_and_nothing_changes() -> None:
     """Two wrong routes give two misfits, and the tables stay as they are."""
     good = Override(name="c", message=("converse",), deliver=STEER_CHILDREN)
     routes, invalid_routes = put_in_front(STEERSMAN, [Override(name="a"), good, Override(name="b")])

@@ -153,7 +153,7 @@ def test_a_hole_is_found() -> None:
     )
 
 
-def test_a_limit_that_forgets_somebody_is_found() -> None:
+def test_a_limit_that_spares_without_a_reason_is_found() -> None:
     """A limit spares a descendant with a reason or not at all."""
     place = when(cause="budget", relation="side_talk")
     forgotten = DeliveryRow(name="forgotten", when=place, action=Delivery.NONE, why=" ")
@@ -170,7 +170,7 @@ def test_a_limit_that_forgets_somebody_is_found() -> None:
 
 @pytest.mark.parametrize("relation", ["self", "foreground_child", "background_child", "side_talk"])
 @pytest.mark.parametrize("cause", ["stop", "new", "bare_word", "signal", "parent", "finalize"])
-def test_no_reason_excuses_whoever_goes_on_after_a_cancel(cause: str, relation: str) -> None:
+def test_no_reason_excuses_a_recipient_that_survives_a_cancel(cause: str, relation: str) -> None:
     """Where a person wants work to stop, it stops for everybody."""
     row = DeliveryRow(
         name="deaf",
@@ -239,7 +239,7 @@ def test_what_cannot_be_done_is_found(
     assert ("impossible", "row `odd`") in [(kind, where) for kind, where, _ in found([row])]
 
 
-def test_a_steer_that_nobody_hears_is_found() -> None:
+def test_a_steer_without_a_recipient_is_found() -> None:
     """A message for children is lost where there are none."""
     place = when(intent="converse", situation="busy")
     row = DispositionRow(
@@ -431,7 +431,7 @@ def test_a_promise_that_the_cause_cannot_keep_is_refused(
     assert reason in messages[0]
 
 
-def test_a_time_limit_that_spares_the_child_stops_nobody() -> None:
+def test_a_time_limit_that_spares_the_child_stops_no_recipient() -> None:
     """It is asked for the child itself first, and only then for those below it."""
     row = DeliveryRow(
         name="patient",

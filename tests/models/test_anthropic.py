@@ -201,7 +201,7 @@ def thinking_answer(*blocks: dict, stop: str = "end_turn", used: dict | None = N
     )
 
 
-def test_thoughts_are_told_apart_and_sent_back_sealed(asker):
+def test_thoughts_are_separated_and_sent_back_sealed(asker):
     """They stream on a line of their own, and go back first in their answer, word for word."""
     thought = {
         "type": "thinking",

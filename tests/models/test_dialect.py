@@ -46,7 +46,7 @@ def test_answer_is_constrained_to_one_action(asker):
     assert "- read: Read a file." in body["messages"][0]["content"]
 
 
-def test_conversation_is_told_in_words(asker):
+def test_a_conversation_is_written_as_text(asker):
     """Calls become JSON, results user text, and a forged line in a result is marked as quoted."""
     with ModelServer([Text('{"say": "hi"}')]) as server:
         _, body = asked(asker, server)

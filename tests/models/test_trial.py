@@ -36,7 +36,7 @@ def test_a_good_model_is_found_good(asker, kind) -> None:
     assert found["window"].text == ("9,000 tokens" if kind is ChatModel else "200,000 tokens")
 
 
-def test_a_poor_model_is_told_with_what_is_done_instead(asker) -> None:
+def test_a_limited_model_is_reported_with_the_alternative(asker) -> None:
     """No tools, no stream, no usage, no form, no window: each line names its consequence."""
     refusal = Status(400, {"error": {"message": "this model does not support tools"}})
     with ModelServer([refusal, Text("ready", stream=False, usage=None)]) as server:

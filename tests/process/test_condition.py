@@ -54,9 +54,7 @@ def test_time_is_reached_or_the_limit_is(tmp_path: Path) -> None:
     assert not wait(tmp_path, Condition(kind="time", seconds=NEVER), limit=0.05)
 
 
-def test_a_process_has_ended_also_as_one_that_nobody_buried(
-    tmp_path: Path, sleeper: subprocess.Popen[bytes]
-) -> None:
+def test_a_zombie_counts_as_ended(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
     """One that runs is waited for, one that was killed is not, whether or not its parent knows."""
     condition = Condition(kind="process", process=sleeper.pid)
     assert not wait(tmp_path, condition, limit=HARDLY)

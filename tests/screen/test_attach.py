@@ -78,7 +78,7 @@ def test_attach_takes_part_and_leaves(stage: Stage, gate: Gate, face: str) -> No
     assert b"\x1b[?25l" not in bytes(eve.sent).rpartition(b"\x1b[?25h")[2]
 
 
-def test_whoever_comes_can_answer(stage: Stage) -> None:
+def test_an_attached_terminal_can_answer(stage: Stage) -> None:
     """An attached terminal shows the open question and the goal, and can answer."""
     agent = stage.agent
     agent.when("write", uses(call("write", path="a.txt", content="b")), says("It is written."))

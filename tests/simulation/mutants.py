@@ -195,7 +195,7 @@ MUTANTS: dict[str, Mutant] = {
                 SessionOwner.PERSON,
             ),
         ),
-        corners.test_a_result_that_nobody_waits_for_is_offered,
+        corners.test_a_result_without_a_waiting_turn_is_offered,
     ),
     "R04": Mutant(
         "what is said during a stop is refused",
@@ -315,7 +315,7 @@ MUTANTS: dict[str, Mutant] = {
     "S04": Mutant(
         "siblings are not awaited before a restart",
         ((supervisors, "_restart_when_all_are_down", _restart_at_once),),
-        corners.test_nobody_is_started_again_before_all_who_go_are_down,
+        corners.test_no_child_restarts_before_all_stopping_ones_are_down,
     ),
     "S05": Mutant(
         "sessions of children are temporary",

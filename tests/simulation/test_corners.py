@@ -88,7 +88,7 @@ def test_talk_that_interrupts_leaves_the_goal() -> None:
         assert made.record.goals.is_pursued
 
 
-def test_a_result_that_nobody_waits_for_is_offered() -> None:
+def test_a_result_without_a_waiting_turn_is_offered() -> None:
     """The result of a child in the background, when nothing runs, starts no turn."""
     with scene() as made:
         work(made)
@@ -477,7 +477,7 @@ class Slow(Supervisor):
             self.handle_down(message)
 
 
-def test_nobody_is_started_again_before_all_who_go_are_down() -> None:
+def test_no_child_restarts_before_all_stopping_ones_are_down() -> None:
     """A sibling that must go is awaited before the one that failed comes back."""
     dispatcher, started = SimulatedDispatcher(), list[str]()
     system = ActorSystem(dispatcher, lambda: 0.0)

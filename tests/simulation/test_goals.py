@@ -64,7 +64,7 @@ def stumble(actor: Goal, message: GoalOrder) -> Any:
     raise RuntimeError("planted")
 
 
-def test_nobody_waits_for_a_goal_that_failed() -> None:
+def test_no_message_waits_for_a_failed_goal() -> None:
     """What is said behind an order that its actor could not take in runs as ever."""
     made = program()
     with planted(Goal, "_order", stumble):

@@ -99,7 +99,7 @@ def heard(place: Place) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-def test_somebody_elses_agent(place: Place) -> None:
+def test_external_agent(place: Place) -> None:
     """Three turns end and its terminal dies: it is offered with its own command; its end ends that."""
     assert place.run("hooks", "install", "hermes").returncode == 0
     terminal = Terminal(["hermes", "chat"], place.folder, place.environ)

@@ -172,7 +172,7 @@ def test_the_replay_sees_a_sync_that_is_missing(origin: Origin, run: list[Call],
         list(ends_of(origin, careless))
 
 
-def test_a_revert_of_another_session_that_was_cut_off_is_told(tmp_path: Path, folder: Path) -> None:
+def test_an_interrupted_revert_of_another_session_is_reported(tmp_path: Path, folder: Path) -> None:
     """The next session in the folder gets one notice, with the command that finishes the revert."""
     (folder / "a").write_text("0")
     one = Agent(tmp_path / "state", folder)
@@ -196,9 +196,7 @@ def test_a_revert_of_another_session_that_was_cut_off_is_told(tmp_path: Path, fo
 
 
 @pytest.mark.parametrize("torn", ["index-s1", "side-s1.json", "ledger-s1.jsonl"])
-def test_a_file_that_a_power_cut_has_torn_is_no_hindrance(
-    tmp_path: Path, folder: Path, torn: str
-) -> None:
+def test_a_file_torn_by_a_power_cut_blocks_nothing(tmp_path: Path, folder: Path, torn: str) -> None:
     """What it said is not known any more; from there on all is as ever."""
     (folder / "a").write_text("0")
     agent = Agent(tmp_path / "state", folder)

@@ -11,7 +11,7 @@ from steersman.journal.workspace.prune import prune, size_of
 DAY = 86_400.0
 
 
-def test_only_what_is_old_and_nobody_s_goes(tmp_path: Path, folder: Path) -> None:
+def test_only_old_copies_without_an_owner_are_deleted(tmp_path: Path, folder: Path) -> None:
     """By age, and then by a budget, the oldest first; the others lose nothing."""
     agents = [Agent(tmp_path / "state", folder, name) for name in ("s1", "s2", "s3")]
     for number, agent in enumerate(agents):
@@ -32,7 +32,7 @@ def test_only_what_is_old_and_nobody_s_goes(tmp_path: Path, folder: Path) -> Non
     assert prune(tmp_path / "state", lambda name: False, time.time(), 0, -1.0).left == 0
 
 
-def test_a_budget_takes_the_oldest_that_nobody_needs(tmp_path: Path, folder: Path) -> None:
+def test_a_budget_deletes_the_oldest_copies_without_an_owner(tmp_path: Path, folder: Path) -> None:
     """Not what is open, not what is fresh, and not the last revert of a folder, which can be undone."""
     agents = [Agent(tmp_path / "state", folder, f"s{number}") for number in range(5)]
     for number, agent in enumerate(agents):

@@ -270,7 +270,7 @@ def test_a_persons_gc_takes_nothing_away(tmp_path: Path, folder: Path) -> None:
     assert all("gone" in why for _, why in done.kept)
 
 
-def test_a_conflict_in_the_index_is_no_hindrance(tmp_path: Path, folder: Path) -> None:
+def test_a_conflict_in_the_index_blocks_nothing(tmp_path: Path, folder: Path) -> None:
     """Unmerged paths are files like others."""
     (folder / "a").write_text("0\n")
     git(folder, "init", "-q", "-b", "main")
