@@ -17,7 +17,7 @@ from ..ports.tools.permission import (
     Permissions,
     Rule,
     exact_rule,
-    invalid_route,
+    rule_mismatch,
     wider_rule,
 )
 from ..ports.tools.place import find_place
@@ -160,7 +160,7 @@ class SessionToolPolicy:
         if not pattern:
             exact = exact_rule(request.tool, request.arguments, self._folder)
             return exact.tool, exact.match
-        why = invalid_route(
+        why = rule_mismatch(
             wider_rule(request.tool, pattern), request.tool, request.arguments, self._folder
         )
         return f"`{pattern}` {why}" if why else (request.tool, pattern)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..ports.tools.permission import PermissionDecision, Permissions, Rule, invalid_route
+from ..ports.tools.permission import PermissionDecision, Permissions, Rule, rule_mismatch
 from ..workflows.config import Config
 
 ARGUMENT = {"shell": "command"}
@@ -67,7 +67,7 @@ def explained(
     decision = permissions.decide(tool, arguments, folder, allowed)
     tried: list[str] = []
     for n, rule in enumerate(permissions.rules, 1):
-        why = invalid_route(rule, tool, arguments, folder)
+        why = rule_mismatch(rule, tool, arguments, folder)
         tried.append(f"{n}. {_line(rule)}: {why or 'this one'}")
         if not why:
             break

@@ -18,7 +18,7 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 }
 
 
-def invalid_route(value: Any, schema: Mapping[str, Any], place: str = "the output") -> str:
+def schema_mismatch(value: Any, schema: Mapping[str, Any], place: str = "the output") -> str:
     """Say in a sentence what does not fit; empty when all does."""
     wanted = schema.get("type")
     kinds = [wanted] if isinstance(wanted, str) else list(wanted or ())
@@ -29,11 +29,11 @@ def invalid_route(value: Any, schema: Mapping[str, Any], place: str = "the outpu
     if "enum" in schema and value not in schema["enum"]:
         return f"{place} must be one of {', '.join(map(repr, schema['enum']))}"
     if isinstance(value, dict):
-        return _misfit_of_object(cast("dict[str, Any]", value), schema, place)
+        return _mismatch_of_object(cast("dict[str, Any]", value), schema, place)
     if issubclass(type(value), list):
-        return _misfit_of_array(value, schema, place)
+        return _mismatch_of_array(value, schema, place)
     if isinstance(value, int | float):
-        return _misfit_of_number(value, schema, place)
+        return _mismatch_of_number(value, schema, place)
     return ""
 
 
@@ -43,14 +43,14 @@ def _is(value: Any, kind: str) -> bool:
     return isinstance(value, _TYPES.get(kind, (object,)))
 
 
-def _misfit_of_object(value: dict[str, Any], schema: Mapping[str, Any], place: str) -> str:
+def _mismatch_of_object(value: dict[str, Any], schema: Mapping[str, Any], place: str) -> str:
     properties = schema.get("properties", {})
     for name in schema.get("required", ()):
         if name not in value:
             return f"{place} has no `{name}`"
     for name, inner in value.items():
         if name in properties and (
-            fault := invalid_route(inner, properties[name], f"{place}.{name}")
+            fault := schema_mismatch(inner, properties[name], f"{place}.{name}")
         ):
             return fault
         if name not in properties and schema.get("additionalProperties") is False:
@@ -58,7 +58,7 @@ def _misfit_of_object(value: dict[str, Any], schema: Mapping[str, Any], place: s
     return ""
 
 
-def _misfit_of_array(value: list[Any], schema: Mapping[str, Any], place: str) -> str:
+def _mismatch_of_array(value: list[Any], schema: Mapping[str, Any], place: str) -> str:
     low, high = schema.get("minItems", 0), schema.get("maxItems")
     if len(value) < low or (high is not None and len(value) > high):
         return f"{place} has {len(value)} items"
@@ -66,13 +66,13 @@ def _misfit_of_array(value: list[Any], schema: Mapping[str, Any], place: str) ->
     if not isinstance(items, Mapping):
         return ""
     faults = (
-        invalid_route(one, cast("Mapping[str, Any]", items), f"{place}[{at}]")
+        schema_mismatch(one, cast("Mapping[str, Any]", items), f"{place}[{at}]")
         for at, one in enumerate(value)
     )
     return next(filter(None, faults), "")
 
 
-def _misfit_of_number(value: float, schema: Mapping[str, Any], place: str) -> str:
+def _mismatch_of_number(value: float, schema: Mapping[str, Any], place: str) -> str:
     if "minimum" in schema and value < schema["minimum"]:
         return f"{place} must be at least {schema['minimum']}"
     if "maximum" in schema and value > schema["maximum"]:

@@ -14,7 +14,7 @@ from ...journal.run_record import RunRecord, StepRecord
 from ...machines.delegation_messages import Delegate
 from ...machines.effects import RunTool
 from ...machines.errors import TemplateError, UsageError
-from ...machines.json_shape import invalid_route
+from ...machines.json_shape import schema_mismatch
 from ...machines.port_results import ToolFinished
 from ...machines.verdict import Unusable, read_verdict
 from ...machines.workflow_messages import ENDED, ChildCame
@@ -256,7 +256,7 @@ def _checked(step: StepSpec, result: WorkResult, is_cut: bool) -> Outcome:
         found = read_output(step.output, result.output)
     except ValueError as error:
         return "failed", _because(result, f"its output is no JSON: {error}")
-    fault = invalid_route(found, step.output.schema) if step.output.schema else ""
+    fault = schema_mismatch(found, step.output.schema) if step.output.schema else ""
     return ("failed", _because(result, fault)) if fault else ("ok", result)
 
 

@@ -135,8 +135,8 @@ class Permissions:
         return hidden if any(is_hidden for _, is_hidden in hidden) else ()
 
 
-def invalid_route(rule: Rule, tool: str, arguments: dict[str, Any], folder: Path) -> str:
-    """Return why a rule does not cover a call; empty if it does."""
+def rule_mismatch(rule: Rule, tool: str, arguments: dict[str, Any], folder: Path) -> str:
+    """Say why a rule does not cover a call; empty when it does."""
     subject = _subject(tool, arguments, folder)
     if not fnmatchcase(tool, rule.tool):
         return "is for another tool"

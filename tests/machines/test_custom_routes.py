@@ -28,7 +28,7 @@ def in_front(*overrides: Override) -> Routes:
     return routes
 
 
-def misfits_of(*overrides: Override) -> list[tuple[int, str, str]]:
+def invalid_routes_of(*overrides: Override) -> list[tuple[int, str, str]]:
     """List what cannot be translated."""
     _, invalid_routes = put_in_front(STEERSMAN, overrides)
     return [(one.route, one.key, one.message) for one in invalid_routes]
@@ -289,7 +289,7 @@ def test_the_first_of_several_routes_wins() -> None:
 )
 def test_what_a_route_cannot_mean(route: Override, key: str, message: str) -> None:
     """Each impossible route is reported with the key that causes it."""
-    assert (0, key, message) in misfits_of(route)
+    assert (0, key, message) in invalid_routes_of(route)
 
 
 def test_a_route_may_not_have_the_name_of_anothers_row() -> None:
@@ -300,11 +300,13 @@ def test_a_route_may_not_have_the_name_of_anothers_row() -> None:
     )
     first = Override(name="a", causes=("timeout",), deliver=both)
     second = Override(name="a-2", causes=("budget",), deliver=both)
-    assert misfits_of(first, second) == [(1, "name", "`a-2` is the name of another route already")]
+    assert invalid_routes_of(first, second) == [
+        (1, "name", "`a-2` is the name of another route already")
+    ]
 
 
 def test_all_invalid_routes_are_reported_at_once_and_nothing_changes() -> None:
-    """Two wrong routes give two misfits, and the tables stay as they are."""
+    """Two wrong routes are two invalid routes, and the tables stay as they are."""
     good = Override(name="c", message=("converse",), deliver=STEER_CHILDREN)
     routes, invalid_routes = put_in_front(STEERSMAN, [Override(name="a"), good, Override(name="b")])
     assert [one.route for one in invalid_routes] == [0, 2]

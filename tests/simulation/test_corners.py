@@ -167,9 +167,9 @@ def test_a_decision_that_a_machine_refuses_is_refused_whole() -> None:
     with scene() as made:
         run(made, has(made, e.SessionOpened))
         said = e.Queued(item="m1", number=1, text="hello", said_as="queue")
-        invalid_route = e.TurnEnded(turn="t1", status="completed")
+        ended = e.TurnEnded(turn="t1", status="completed")
         started = e.TurnStarted(turn="t1", item="m1", number=1, epoch=1)
-        decision = Decision(entries=(said, started, invalid_route, invalid_route))
+        decision = Decision(entries=(said, started, ended, ended))
         refusal = made.root.ledger.decide("queue", decision)
         assert isinstance(refusal, Refusal)
         assert (made.record.seq, made.record.queue.items) == (1, {})

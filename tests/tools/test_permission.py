@@ -8,7 +8,7 @@ from steersman.ports.tools.permission import (
     Permissions,
     Rule,
     exact_rule,
-    invalid_route,
+    rule_mismatch,
     wider_rule,
 )
 from steersman.workflows.config import shipped
@@ -218,5 +218,5 @@ def test_always_by_a_pattern_turns_no_no_into_a_yes(tmp_path):
 )
 def test_why_a_rule_does_not_cover(tmp_path, rule, tool, arguments, why):
     """A dry run says of each rule why it is not the one."""
-    said = invalid_route(rule, tool, arguments, tmp_path)
+    said = rule_mismatch(rule, tool, arguments, tmp_path)
     assert why in said if why else not said
