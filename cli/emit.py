@@ -87,7 +87,7 @@ def _append(agent: str, event: str, payload: dict[str, Any], received: float) ->
     if not agent or is_odd or not _is_id(session):
         return False  # an id that cannot be used is not the same as none
     is_start = event == "session-start"
-    path = file_of(_home_folder("state", "XDG_STATE_HOME", ".local/state"), agent, session)
+    path = file_of(_state(), agent, session)
     if not session and not is_start and not os.path.isdir(os.path.dirname(path)):
         return False
     create = is_start or not session
@@ -220,6 +220,10 @@ def _folders() -> tuple[str, str]:
     """Return the folders of agent definitions: the user's, then the shipped one."""
     shipped = os.path.join(os.path.dirname(os.path.dirname(__file__)), "workflows", "agents")
     return os.path.join(_home_folder("config", "XDG_CONFIG_HOME", ".config"), "agents"), shipped
+
+
+def _state() -> str:
+    return _home_folder("state", "XDG_STATE_HOME", ".local/state")
 
 
 def _home_folder(kind: str, variable: str, below: str) -> str:

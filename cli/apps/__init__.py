@@ -1,1 +1,1 @@
-"""The groups of commands, as people type them."""
+"""The command line of each group of commands."""

@@ -1,4 +1,4 @@
-"""`steersman agents …`, as people type it."""
+"""The command line of `steersman agents …`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`steersman config …`, as people type it."""
+"""The command line of `steersman config …`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`steersman goal …`, as people type it."""
+"""The command line of `steersman goal …`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`steersman hooks …`, as people type it; agents get an answer before this is imported (`emit.py`)."""
+"""The command line of `steersman hooks …`; `emit.py` answers agents before this is imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`steersman inspect`, as people type it."""
+"""The command line of `steersman inspect`."""
 
 from __future__ import annotations
 

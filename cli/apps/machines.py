@@ -1,4 +1,4 @@
-"""`steersman machines …`, as people type it."""
+"""The command line of `steersman machines …`."""
 
 from __future__ import annotations
 

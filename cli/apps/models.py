@@ -1,4 +1,4 @@
-"""`steersman models …`, as people type it."""
+"""The command line of `steersman models …`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`steersman permissions …`, as people type it."""
+"""The command line of `steersman permissions …`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`steersman queue …`, `send` and `stop`, as people type them."""
+"""The command line of `steersman queue …`, `send` and `stop`."""
 
 from __future__ import annotations
 

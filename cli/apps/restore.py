@@ -1,4 +1,4 @@
-"""`steersman restore …`, as people type it."""
+"""The command line of `steersman restore …`."""
 
 from __future__ import annotations
 

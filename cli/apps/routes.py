@@ -1,4 +1,4 @@
-"""`steersman routes …`, as people type it."""
+"""The command line of `steersman routes …`."""
 
 from __future__ import annotations
 

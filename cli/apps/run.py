@@ -1,4 +1,4 @@
-"""`steersman run`, as people type it."""
+"""The command line of `steersman run`."""
 
 from __future__ import annotations
 

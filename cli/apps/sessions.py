@@ -1,4 +1,4 @@
-"""`steersman sessions …`, as people type it."""
+"""The command line of `steersman sessions …`."""
 
 from __future__ import annotations
 

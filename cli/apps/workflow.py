@@ -1,4 +1,4 @@
-"""`steersman workflow …`, as people type it."""
+"""The command line of `steersman workflow …`."""
 
 from __future__ import annotations
 

@@ -336,7 +336,7 @@ def item_problems(spec: WorkflowSpec) -> Iterator[Problem]:
         try:
             path = only_path(parse_expression(step.for_each))
         except TemplateError:
-            continue  # told where all templates are looked at
+            continue  # the check of all templates reports it
         match path:
             case ("vars", name) if name in (*spec.variables, *spec.required):
                 yield from _variable(step, name, spec)
