@@ -50,6 +50,9 @@ from steersman.workflows.tools import TOOLS
         ("shell", {"command": "x", "timeout": 2}, ""),
         ("shell", {"cmd": "x"}, "`cmd` is not an argument of this tool; did you mean `command`?"),
         ("progress", {"done": 3}, "`total` is missing"),
+        ("defer", {}, "`why` is missing"),
+        ("delegate", {"agent": "scout"}, "`task` is missing"),
+        ("dismiss", {"wrap_up": True}, "`name` is missing"),
         ("progress", {"done": 3, "total": 2}, "`done` must not be more than `total`"),
         ("progress", {"done": -1, "total": 2}, "`done` must be at least 0"),
     ],
@@ -98,3 +101,14 @@ def test_toolbox(bench):
         assert not {"read", "list", "search"} & set(mutating)
 
     bench.run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [("defer", {"why": "later"}), ("delegate", {"task": "look"}), ("dismiss", {"name": "kid"})],
+)
+def test_a_tool_of_the_session_does_nothing_without_it(bench, tool, arguments):
+    """Where no actor carries it out, the call fails and says so."""
+    result = bench.call(tool, **arguments)
+    assert result.status == "failed"
+    assert result.text.startswith("[")
