@@ -53,7 +53,7 @@ class Bench:
 
         return asyncio.run(bounded())
 
-    def call(self, name: str, may_leave_folder: bool = False, **arguments: Any) -> ToolResult:
+    def call(self, name: str, /, may_leave_folder: bool = False, **arguments: Any) -> ToolResult:
         """Call one tool and return its result."""
 
         async def scenario(toolbox: Toolbox) -> ToolResult:
