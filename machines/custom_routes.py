@@ -41,7 +41,7 @@ _EVERYTHING: Final = (Relation.SELF, *_CHILDREN, Relation.SIDE_TALK)
 
 _TO_QUEUE: Final = {"turn": Action.RUN, "queue": Action.QUEUE, "refuse": Action.REFUSE}
 
-GIFTS: Final = (*_TO_QUEUE, *Delivery)
+OUTCOMES: Final = (*_TO_QUEUE, *Delivery)
 """The values of `what`: as a turn, into the queue, back to the sender; or a delivery."""
 
 _DEFAULT_ACKS: Final = {
@@ -60,7 +60,7 @@ _BY_INTENT: Final = {
 
 
 class RouteOutcome(Value):
-    """A delivery to some targets: keys of `TARGETS`, one of `GIFTS`."""
+    """A delivery to some targets: keys of `TARGETS`, one of `OUTCOMES`."""
 
     to: tuple[str, ...]
     what: str

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 
 from ..machines import machine_check
-from ..machines.custom_routes import GIFTS, TARGETS, Override, RouteOutcome, put_in_front
+from ..machines.custom_routes import OUTCOMES, TARGETS, Override, RouteOutcome, put_in_front
 from ..machines.delivery import Cause
 from ..machines.disposition import ACKS, AutoQueue, BusyMode, Intent, Situation, Strategy
 from ..machines.errors import UsageError
@@ -62,7 +62,7 @@ class RouteOutcomeTable(Declaration, frozen=True):
     """A target of a route, and what it receives."""
 
     to: Annotated[Words, OneOrMany(tuple(TARGETS))]
-    what: Annotated[str, OneOf(GIFTS), Field(alias="as")]
+    what: Annotated[str, OneOf(OUTCOMES), Field(alias="as")]
 
 
 class Route(Declaration, frozen=True):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from steersman.actors.decisions import stopping
 from steersman.machines.custom_routes import (
-    GIFTS,
+    OUTCOMES,
     TARGETS,
     InvalidRoute,
     Override,
@@ -404,7 +404,7 @@ def routes_of_any_kind(draw: st.DrawFn) -> Override:
         name: tuple(draw(st.sets(st.sampled_from(table[name]), min_size=1, max_size=3)))
         for name in draw(st.sets(st.sampled_from(["situation", "busy", "strategy"]), max_size=1))
     }
-    what = draw(st.sampled_from(list(GIFTS)))
+    what = draw(st.sampled_from(list(OUTCOMES)))
     target = "self" if what in ("turn", "queue", "refuse") else draw(st.sampled_from(list(TARGETS)))
     gifts = [RouteOutcome(to=(target,), what=what)]
     if target != "self" and draw(st.booleans()):
