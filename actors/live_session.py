@@ -90,6 +90,7 @@ class SharedResources(Value):
             names=profile.tools,
             permissions=profile.permissions,
             folder=resources.folder,
+            outputs=resources.spill_folder.resolve(),
             claim=self.claims.of(session),
             allowed=record.allowed,
         )

@@ -91,6 +91,7 @@ class Runtime:
         store: Store,
         *,
         grace: float = 0.2,
+        model_limit: int = 1 << 14,
         output_limit: int = 1 << 20,
         spill: Path,
         visible: tuple[str, ...] = (),
@@ -105,7 +106,9 @@ class Runtime:
         self.commits = Commits(self.writer.submit)
         self.sessions: dict[str, LiveSession] = {}
         processes = ProcessHost()
-        toolbox = Toolbox(processes, grace=grace, output_limit=output_limit)
+        toolbox = Toolbox(
+            processes, grace=grace, model_limit=model_limit, output_limit=output_limit
+        )
         self.shared = SharedResources(
             processes=processes,
             toolbox=toolbox,

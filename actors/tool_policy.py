@@ -102,6 +102,7 @@ class Claims:
 class SessionToolPolicy:
     """One session's tools: those its agent has, in its folder, under its permissions.
 
+    `outputs` is the resolved folder of its calls' long outputs, which it may read without a question.
     `claim` claims a file for the running turn, or says who has it. `allowed` is what a person allowed
     for the rest of the session: tools with patterns.
     """
@@ -112,6 +113,7 @@ class SessionToolPolicy:
         names: tuple[str, ...],
         permissions: Permissions,
         folder: Path,
+        outputs: Path,
         claim: Callable[[Path], str],
         allowed: Iterable[tuple[str, str]] = (),
     ) -> None:
@@ -120,6 +122,7 @@ class SessionToolPolicy:
         self._names = names
         self._permissions = permissions
         self._folder = folder
+        self._outputs = outputs
         self._fault_of = claim
 
     def rules(self) -> tuple[Permissions, tuple[Rule, ...]]:
@@ -148,12 +151,24 @@ class SessionToolPolicy:
         decision = self._permissions.decide(
             request.tool, request.arguments, self._folder, self.allowed
         )
+        if decision.do == "ask" and self._is_own_output(request):
+            return Permit(do="allow", rule="output of this session", may_leave_folder=True)
         return Permit(
             do=decision.do,
             rule=decision.rule,
             may_leave_folder=decision.is_outside,
             source=decision.source,
         )
+
+    def _is_own_output(self, request: ToolRequest) -> bool:
+        """Whether a call reads what an earlier call of this session printed."""
+        if request.tool != "read":
+            return False
+        try:
+            place = find_place(str(request.arguments.get("path") or "."), self._folder)
+        except ToolError:
+            return False
+        return place.path.is_relative_to(self._outputs)
 
     def allowance(self, request: ToolRequest, pattern: str = "") -> tuple[str, str] | str:
         """Give tool and pattern that allow calls like this one, or say why `pattern` does not fit."""

@@ -231,7 +231,7 @@ that changes something runs alone; others run side by side.
 
 def tools() -> str:
     """Describe every built-in tool: its description for models, its kind, its arguments."""
-    toolbox = Toolbox(ProcessHost(), grace=0.0, output_limit=0)
+    toolbox = Toolbox(ProcessHost(), grace=0.0, model_limit=0, output_limit=0)
     blocks: list[str] = []
     for name, schema in zip(TOOLS, toolbox.schemas(tuple(TOOLS)), strict=True):
         tool = toolbox.get(name)

@@ -68,6 +68,7 @@ class Host:
         self.runtime = Runtime(
             store,
             grace=config.tools.grace,
+            model_limit=config.tools.model_limit,
             output_limit=config.tools.output_limit,
             spill=paths.state / "output",
             visible=config.tools.environment,

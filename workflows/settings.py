@@ -192,12 +192,13 @@ class PermissionSettings(Declaration, frozen=True):
 
 
 class ToolSettings(Declaration, frozen=True):
-    """Bounds of every tool; `grace` in seconds, `output_limit` in bytes.
+    """Bounds of every tool; `grace` in seconds, `model_limit` and `output_limit` in bytes.
 
     `network` and `writable` (folders) are about commands in the sandbox.
     """
 
     grace: Annotated[float, Field(ge=0)]
+    model_limit: _Size
     output_limit: _Size
     environment: Several[str]
     sandbox: SandboxMode

@@ -32,6 +32,6 @@ def join_ends(head: bytes, tail: bytes, total: int, place: str) -> str:
     missing = total - len(head) - len(tail)
     if missing <= 0:
         return readable(head + tail)
-    where = f"; whole output in {place}" if place else ""
+    where = f"; whole output in {place}: `read` it with `offset`" if place else ""
     gap = f"[… {counted(missing, 'byte')} left out{where}]"
     return f"{readable(head).rstrip()}\n{gap}\n{readable(tail).lstrip()}"

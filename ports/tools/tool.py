@@ -60,7 +60,7 @@ class ToolContext(Value):
 
 
 class ToolResources(Value):
-    """What a tool is made with: `grace` in seconds, `output_limit` in bytes; see `Toolbox`."""
+    """What a tool is made with: `grace` in seconds, `output_limit` in bytes of one call."""
 
     processes: Processes
     grace: float

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 
+from msgspec.structs import replace
+
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError
 from ...workflows.tools import TOOLS
@@ -16,15 +18,18 @@ from .tool import Tool, ToolResources
 class Toolbox:
     """Holds one of each tool of the registry (`workflows/tools.py`).
 
-    `grace` is seconds between asking a tool's processes to end and killing them; `output_limit` is
-    the number of bytes that the model receives of one run's output.
+    `grace` is seconds between asking a tool's processes to end and killing them; `model_limit` is
+    the number of bytes that the model receives of one call, `output_limit` the number that a workflow
+    reads of one command.
     """
 
-    def __init__(self, processes: Processes, *, grace: float, output_limit: int) -> None:
+    def __init__(
+        self, processes: Processes, *, grace: float, model_limit: int, output_limit: int
+    ) -> None:
         self.processes = processes
-        self._resources = ToolResources(processes=processes, grace=grace, output_limit=output_limit)
+        self._resources = ToolResources(processes=processes, grace=grace, output_limit=model_limit)
         self._made: dict[str, Tool] = {}
-        self._command = CommandTool(self._resources)
+        self._command = CommandTool(replace(self._resources, output_limit=output_limit))
 
     def including(self, tool: Tool) -> Toolbox:
         """Return a toolbox with one more tool."""

@@ -47,7 +47,9 @@ class Bench:
             host = ProcessHost()
             try:
                 async with asyncio.timeout(seconds(60)):
-                    return await scenario(Toolbox(host, grace=0.05, output_limit=LIMIT))
+                    return await scenario(
+                        Toolbox(host, grace=0.05, model_limit=LIMIT, output_limit=LIMIT)
+                    )
             finally:
                 await host.aclose()
 

@@ -64,7 +64,10 @@ def test_shell_long_output(bench):
 
     assert result.text.startswith("1\n2\n")
     assert result.text.endswith("4999\n5000\n[exit code 0]")
-    assert f"\n[… {result.bytes - 4000} bytes left out; whole output in {whole}]\n" in result.text
+    assert (
+        f"\n[… {result.bytes - 4000} bytes left out; whole output in {whole}: `read` it with `offset`]\n"
+        in result.text
+    )
     assert whole.read_text() == "".join(f"{number}\n" for number in range(1, 5001))
     assert result.spilled == str(whole)
 
