@@ -18,7 +18,7 @@ from ..gateway.events.contract import Event, is_aside
 from ..gateway.formats import call_words, progress_text
 from ..gateway.interface import ChatHost, ChatSession
 from ..gateway.saved_queues import announce
-from ..gateway.terminal import clean
+from ..gateway.terminal import clean, exposed
 from ..machines.errors import UsageError
 from .acknowledgement import acknowledgement
 from .following import HeldNotice, IdleWaiter
@@ -101,11 +101,13 @@ class PlainInterface:
 def _line(event: Event) -> str:
     match event["type"]:
         case "tool_started" if event["tool"] != "progress":  # its report is an event of its own
-            return f"[{event['tool']}] {_brief(event['arguments'])}"
+            return f"[{exposed(event['tool'])}] {_brief(event['arguments'])}"
         case "tool_ended" if event["status"] != "ok":
             reason = event.get("reason") or event["status"]
             code = event["exit_code"]
-            return f"[{event['tool']}] {reason}" + (f", exit {code}" if code is not None else "")
+            return f"[{exposed(event['tool'])}] {reason}" + (
+                f", exit {code}" if code is not None else ""
+            )
         case "progress":
             return progress_text(event).strip()
         case "error":

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ..gateway.events.contract import Event, QuestionEvent
 from ..gateway.formats import call_words
 from ..gateway.interface import ChatSession
-from ..gateway.terminal import clean
+from ..gateway.terminal import exposed
 
 CHOICES = {
     **{"y": "allow", "yes": "allow", "a": "always", "always": "always"},
@@ -64,10 +64,10 @@ def _call(question: QuestionEvent) -> str:
 
 def asked(question: QuestionEvent) -> str:
     """Return the text of a question."""
-    words = clean(" ".join(call_words(question["arguments"])))
+    words = exposed(" ".join(call_words(question["arguments"])))
     left = len(words) - SHOWN
     what = f"{words[:SHOWN]} … {left} more characters, /inspect shows all" if left > 0 else words
-    return f"{question['tool']}: {what}\nMay it run? [y]es, [a]lways, [n]o\n"
+    return f"{exposed(question['tool'])}: {what}\nMay it run? [y]es, [a]lways, [n]o\n"
 
 
 def answering(question: QuestionEvent, text: str) -> tuple[str, str] | None:

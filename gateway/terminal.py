@@ -1,4 +1,4 @@
-"""Makes text from models, tools and queues safe to print: removes escape sequences."""
+"""Makes text from models, tools and queues safe to print: escape sequences removed, or visible."""
 
 import re
 
@@ -10,6 +10,28 @@ _SEQUENCE = re.compile(
     r"|[\x80-\x9f]"  # C1 controls
     r"|[\x00-\x08\x0b-\x1f\x7f]"  # C0 controls but tab and newline
 )
+
+
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad"  # controls but tab and newline, soft hyphen
+    "\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # no width, directions
+    "\U000e0000-\U000e007f]"  # tags
+)
+
+
+def exposed(text: str) -> str:
+    """Replace each character that a terminal obeys or hides by a readable escape; tabs, newlines stay.
+
+    For what a person consents to: nothing of it may be removed.
+    """
+    return _INVISIBLE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code > 0xFFFF:
+        return f"\\U{code:08x}"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def clean(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...gateway.events.contract import RunEndedEvent, StepEvent, StepView
+from ...gateway.terminal import clean
 
 MOST_FILES = 8
 
@@ -25,7 +26,7 @@ def item_text(event: StepEvent) -> str:
 def failure_line(event: StepEvent) -> str:
     """Return a line for a failed, repeated or blocked step; empty for other events."""
     reason = event.get("reason", "").splitlines()[:1]
-    why = f": {reason[0]}" if reason else ""
+    why = f": {clean(reason[0])}" if reason else ""
     match event["state"]:
         case "failed":
             return f"failed: {item_text(event)}{why}"
@@ -59,7 +60,7 @@ def summary(ended: RunEndedEvent, changed: list[str], seconds: float) -> list[st
         )
     if output := ended.get("output"):
         lines += ["", *output.splitlines()]
-    return lines
+    return [clean(line) for line in lines]
 
 
 def _counted(step: StepView) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 from ...gateway.events.contract import Event, QuestionEvent, ToolCallView, is_aside
-from ...gateway.terminal import clean
+from ...gateway.terminal import clean, exposed
 from ...machines.errors import ToolError
 from ...ports.tools.file_tools import replaced
 from ...ports.tools.place import find_place
@@ -42,7 +42,7 @@ def card_rows(
     more = f" (1 of {count})" if count > 1 else ""
     asker = f"{who} asks: " if who else ""
     head: Row = [
-        ("ansiyellow bold", f"{asker}may `{question['tool']}` run?"),
+        ("ansiyellow bold", f"{exposed(asker)}may `{exposed(question['tool'])}` run?"),
         (DIM, f"{more}  {question['id']}"),
     ]
     rows = [*wrapped_pieces(head, width), *_what(question, change, width - 2, appearance)]
@@ -52,7 +52,7 @@ def card_rows(
 
 def settled_line(question: QuestionEvent, what: str) -> str:
     """Return the line that explains why a card is gone."""
-    return f"The question about `{question['tool']}` {what}."
+    return f"The question about `{exposed(question['tool'])}` {what}."
 
 
 def replacing(question: QuestionEvent, folder: Path) -> str:
@@ -75,7 +75,7 @@ def _what(question: QuestionEvent, change: str, width: int, appearance: Appearan
     shown = ("path",) if diff else tuple(arguments)
     texts = [str(arguments.get(name, "")) for name in shown]
     rows = list[Row]()
-    for line in clean("\n".join(texts)).expandtabs(4).split("\n"):
+    for line in exposed("\n".join(texts)).expandtabs(4).split("\n"):
         rows += wrapped_pieces([("", line)], max(1, width))
     if len(rows) > MOST:
         left = appearance.plain(f"… {len(rows) - MOST + 1} more rows, /inspect shows all")

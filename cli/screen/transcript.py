@@ -12,7 +12,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from ...gateway.events.contract import Event, QuestionEvent, ToolCallView, ToolEndedEvent
 from ...gateway.formats import call_words, size_text
-from ...gateway.terminal import clean
+from ...gateway.terminal import clean, exposed
 from ..following import StartedTurns
 from ..plain import PlainInterface
 from ..wrapping import fitted, wrapped, wrapped_pieces
@@ -40,7 +40,7 @@ def brief(arguments: Mapping[str, Any]) -> str:
 def running_row(call: ToolCallView, seconds: float, width: int, look: Appearance) -> Row:
     """Return the row of a call that runs."""
     timed = f" {int(seconds)} s" if seconds < 60 else f" {duration(int(seconds))}"
-    name = call["tool"]
+    name = exposed(call["tool"])
     room = width - get_cwidth(f"  {name} {timed}")
     return [
         (DIM, f"{look.sign('…')} "),
@@ -59,7 +59,7 @@ def ended_rows(
     """
     is_good = end["status"] == "ok" and not end["exit_code"]
     sign = look.sign("✓") if is_good else look.sign("✗")
-    row: Row = [(GOOD if is_good else BAD, sign), ("", " "), (HEAD, call["tool"])]
+    row: Row = [(GOOD if is_good else BAD, sign), ("", " "), (HEAD, exposed(call["tool"]))]
     took = f" · {duration(seconds)}" if seconds is not None else ""
     tail = look.plain(took + _size(end))
     result = _result(end, is_good)
@@ -87,7 +87,7 @@ def diff_rows(
 
 def unfolded_rows(call: ToolCallView, output: str, width: int, look: Appearance) -> list[Row]:
     """Return a call with all that it was given and all that is known of its output."""
-    rows: list[Row] = [[(HEAD, f"{call['tool']} "), (DIM, call["call"])]]
+    rows: list[Row] = [[(HEAD, f"{exposed(call['tool'])} "), (DIM, call["call"])]]
     for name, value in call["arguments"].items():
         if call["tool"] in ("edit", "write") and name in ("old", "new", "content"):
             continue
@@ -162,7 +162,7 @@ def _changed(call: ToolCallView, output: str) -> Iterator[str]:
 
 def _diff_row(line: str, width: int, look: Appearance) -> Row:
     style = {"+": ADDED, "-": REMOVED, "@": CODE}.get(line[:1], DIM)
-    text = fitted("  " + clean(line).expandtabs(4), width, look.sign("…"))
+    text = fitted("  " + exposed(line).expandtabs(4), width, look.sign("…"))
     piece: Piece = (style, text)
     return [piece]
 
