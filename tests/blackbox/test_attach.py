@@ -127,6 +127,7 @@ sys.exit(run(*words))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 def test_another_user_gets_nothing_from_any_command(place: Place, serve) -> None:
     """With another user id every command that looks or speaks fails, and shows nothing."""

@@ -54,6 +54,7 @@ def test_kill_leaves_no_process(place: Place, serve, gate: Gate, kind: str) -> N
     assert not place.processes()
 
 
+@pytest.mark.slow
 def test_what_was_accepted_is_there_and_waits(place: Place, serve, gate: Gate) -> None:
     """After a kill no acknowledged message is missing, nothing runs, and all can be resumed.
 

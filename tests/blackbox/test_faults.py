@@ -71,6 +71,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Generator[dict[str, Ran
         server.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_bad_model_is_reported_with_the_next_step(answers: dict[str, Ran], kind: str) -> None:
     """A failing model ends with 1, says why and what to do; one that recovers is waited for."""

@@ -33,6 +33,7 @@ def _verdicts(chat: Chat, count: int) -> None:
         chat.wait("verdict")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_goal_that_is_killed_rests_and_has_spent_what_it_had(
     place: Place, start: Start, gate: Gate, stage: str

@@ -66,6 +66,7 @@ LEAVES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("at", "said"), WAYS)
 def test_a_turn_stops_wherever_it_is(place: Place, serve, gate: Gate, at: str, said: str) -> None:
     """The events of an interrupt come in the contract's order, and no process of the turn is left."""
@@ -161,6 +162,7 @@ def test_a_word_in_a_longer_message_stops_and_runs_next(place: Place, serve, gat
     assert [one.prompt for one in server.requests] == ["work", "Stop, use zod instead"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "at"), LEAVES)
 def test_a_signal_leaves_in_order(place: Place, serve, gate: Gate, number, at: str) -> None:
     """INT, TERM and HUP stop the turn, save everything, say so last, and exit with 128 + number."""
@@ -178,6 +180,7 @@ def test_a_signal_leaves_in_order(place: Place, serve, gate: Gate, number, at: s
     assert chat.diagnostics == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "number",
     [

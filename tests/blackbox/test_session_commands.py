@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from support.driver import Gate, Place
 from support.model_server import Hang, Text, Tools
 
@@ -76,6 +77,7 @@ def test_resume_takes_up_another_session(place: Place, serve) -> None:
     }
 
 
+@pytest.mark.slow
 def test_why_of_steers_side_talks_and_stops(place: Place, serve, gate: Gate) -> None:
     """Each has its story by its number or its receipt: who said it, what became of it, and why."""
     serve(

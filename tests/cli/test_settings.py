@@ -266,6 +266,7 @@ def test_the_doctor_names_what_takes_room(command: Any, told: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
 def test_a_process_of_a_dead_program_is_named(command: Any, tmp_path: Path) -> None:
     """A supervisor whose program is gone is named with who started it and how to end it; else not."""

@@ -197,6 +197,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("failure", "case"), ROWS, ids=CASES)
 def test_a_failure_names_the_next_step(failure: str, case: Case, happen: Happen) -> None:
     """The message is as documented, the next step is there, the exit code fits, and no traceback."""

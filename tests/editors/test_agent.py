@@ -234,6 +234,7 @@ def test_the_extensions_steer_and_command(place: Place, serve: Serve) -> None:
     door.close()
 
 
+@pytest.mark.slow
 def test_after_a_kill_a_session_is_listed_loaded_told_again_and_closed(
     place: Place, serve: Serve, gate: Gate
 ) -> None:

@@ -56,6 +56,7 @@ TEXTS = [path.read_text("utf-8", "replace") for path in SOURCES]
 WORDS = sorted({word for text in TEXTS for word in re.findall(r"\b[a-z_]{2,12}\b", text)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_no_file_is_answered_with_a_traceback(seed: int, tmp_path: Path) -> None:
     """Each is either sound, and then has a plan, or has faults that can be shown."""

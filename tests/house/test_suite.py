@@ -25,6 +25,7 @@ def test_that_blocks():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "with a worker"])
 def test_a_run_that_is_ended_early_names_what_was_running(
     root: Path, tmp_path: Path, workers: tuple[str, ...]

@@ -77,6 +77,7 @@ def test_no_message_waits_for_a_failed_goal() -> None:
     made.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GOAL_FAULTS)
 def test_planted_faults_are_found(name: str) -> None:
     """Each planted fault is noticed within few runs, by the check of the promise that it breaks."""

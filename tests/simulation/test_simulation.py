@@ -87,6 +87,7 @@ def test_a_cut_while_steers_enter_is_found() -> None:
         interrupt_while_steers_enter()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_found(name: str) -> None:
     """Each planted fault is noticed within few runs, by the check of the promise that it breaks."""
