@@ -213,7 +213,7 @@ class ChildSupervisor(Supervisor):
         match message:
             case Delegate():
                 if not turn_may_act(record, environment.ancestors, message.turn):
-                    self.ledger.decide(children.result(message, "killed", children.NOT_STARTED))
+                    self.ledger.decide(children.answered(message, "killed", children.NOT_STARTED))
                     return
                 self._begin(children.delegate(record, message, self.slots, environment))
             case StartTalk():
@@ -431,11 +431,11 @@ class ChildSupervisor(Supervisor):
             done = answer()
         if not done["ok"]:
             text = f"[dismiss was not run: {done['reason']}]"
-            self.ledger.decide(children.result(message, "failed", text))
+            self.ledger.decide(children.answered(message, "failed", text))
             return
         how = "was asked to sum up" if gently else "was asked to stop"
         text = f"`{wanted}` {how}; what it has comes as its result."
-        self.ledger.decide(children.result(message, "ok", text))
+        self.ledger.decide(children.answered(message, "ok", text))
 
     # Reports --------------------------------------------------------------------------------------
 

@@ -28,7 +28,6 @@ from ..machines.effects import (
     RestoreFiles,
     RunTool,
     StopTool,
-    Summarise,
 )
 from ..machines.goal_messages import (
     AskJudge,
@@ -107,7 +106,7 @@ ROOT = Ancestors()
 def admits(record: SessionRecord, ancestors: Ancestors, effect: Effect) -> bool:
     """Whether an effect may begin now. One that only stops or closes always may."""
     match effect:
-        case CallModel() | Summarise():
+        case CallModel():
             return turn_may_act(record, ancestors, effect.turn) and _is_awaited(record, effect)
         case RunTool() | AnswerAgent() | Delegate() | Dismiss() | LookBefore():
             return turn_may_act(record, ancestors, effect.turn)
@@ -157,8 +156,8 @@ def goal_may_act(record: SessionRecord, ancestors: Ancestors, name: str) -> bool
     return goal.epoch >= record.cancelled.get(Relation.GOAL, 0) and ancestors.may_start()
 
 
-def _is_awaited(record: SessionRecord, effect: CallModel | Summarise) -> bool:
+def _is_awaited(record: SessionRecord, effect: CallModel) -> bool:
     """Whether the turn still waits for this answer: it may have been cut off before it was asked."""
     turn = record.turns[effect.turn]
-    awaited = "compacting" if isinstance(effect, Summarise) else "calling"
+    awaited = "compacting" if effect.is_summary else "calling"
     return (turn.step, turn.state) == (effect.step, awaited) or awaited == "compacting"

@@ -25,7 +25,8 @@ from .workflow_messages import LookAfter, LookBefore
 class CallModel(Value):
     """Ask the turn's model; `messages` is the whole conversation, oldest first.
 
-    `max_tokens` is how long the answer may get; none leaves it to the model.
+    `max_tokens` is how long the answer may get; none leaves it to the model. For a summary `messages` is
+    what is summed up, and the last one asks for it.
     """
 
     turn: str
@@ -33,19 +34,7 @@ class CallModel(Value):
     step: int
     messages: tuple[ChatMessage, ...]
     max_tokens: int | None = None
-
-
-class Summarise(Value):
-    """Ask the turn's model to sum up `messages`, of which the last one asks for it.
-
-    `max_tokens` is how long the summary may get; none leaves it to the model.
-    """
-
-    turn: str
-    epoch: int
-    step: int
-    messages: tuple[ChatMessage, ...]
-    max_tokens: int | None = None
+    is_summary: bool = False
 
 
 class RunTool(Value):
@@ -94,7 +83,6 @@ class RestoreFiles(Value):
 
 PortEffect = (
     CallModel
-    | Summarise
     | RunTool
     | CancelModel
     | StopTool

@@ -4,6 +4,8 @@ An external agent's work is to the turn one tool call, `AGENT_TOOL`. The calls o
 are journalled as those of any agent, but started by it and not by us.
 """
 
+from typing import Literal
+
 from msgspec import field
 
 from .conversation import Thought, ToolRequest, Usage
@@ -83,18 +85,20 @@ class Summarised(Message):
     usage: Usage = field(default_factory=Usage)
 
 
-class ToolFinished(Message):
-    """A tool call is over and everything it started is dead, or listed in `survivors`.
+ToolStatus = Literal["ok", "failed", "timed_out", "killed"]
 
-    `status` is ok, failed, timed_out or killed; `progress` is (done, total, unit, note) or none.
-    `errors` is what a workflow's command wrote to its standard error, `is_cut` that `text` is not
-    all of its output.
+
+class ToolResult(Value):
+    """How a run ended.
+
+    `text` is what the model gets (capped: head and tail of long output, and the file of the whole).
+    `bytes` is the size of all output before capping. `killed` and `survivors` are process ids.
+    `progress` is (done, total, unit, note) for the tool `progress`, else none. For a workflow's
+    command `text` is its standard output alone; `errors` is its standard error, `is_cut` says
+    that something is missing in the middle of `text`.
     """
 
-    turn: str
-    epoch: int
-    call: str
-    status: str
+    status: ToolStatus
     text: str
     exit_code: int | None = None
     bytes: int = 0
@@ -104,6 +108,15 @@ class ToolFinished(Message):
     progress: tuple[int, int, str, str] | None = None
     errors: str = ""
     is_cut: bool = False
+
+
+class ToolFinished(Message):
+    """A tool call is over and everything it started is dead, or listed in `survivors`."""
+
+    turn: str
+    epoch: int
+    call: str
+    result: ToolResult
 
 
 class RestoreCounted(Message):

@@ -19,10 +19,10 @@ from ..journal.workspace.restore import RestoreFailed
 from ..journal.workspace.workspace import FileChange, Workspace
 from ..machines.effects import RestoreFiles
 from ..machines.errors import ToolError
-from ..machines.port_results import RestoreEnded
+from ..machines.port_results import RestoreEnded, ToolResult
 from ..workflows.tools import kind_of
 from .tools.place import find_place
-from .tools.tool import ToolResult, ToolRun
+from .tools.tool import ToolRun
 
 T = TypeVar("T")
 

@@ -23,7 +23,7 @@ from ...machines.disposition import Intent
 from ...machines.goal_messages import SetGoal
 from ...machines.lifecycles import SUBAGENT
 from ...machines.messages import UserMessage
-from ...machines.port_results import ToolFinished
+from ...machines.port_results import ToolFinished, ToolResult, ToolStatus
 from .decision import NOTHING, Decision
 from .results import returned, way_home
 
@@ -53,7 +53,7 @@ def delegate(
     is_full = _is_full(record, environment)
     fault = _fault(record, name, agent, is_full, environment)
     if fault:
-        return result(order, "failed", f"[delegate was not run: {fault}]")
+        return answered(order, "failed", f"[delegate was not run: {fault}]")
     is_background = bool(wanted.get("background"))
     started = e.ChildStarted(
         child=name,
@@ -74,14 +74,13 @@ def delegate(
         return begun
     when = f"when one of the {policy.max_children} at work ends" if is_full else "now"
     said = f"Subagent `{name}` works in the background, from {when}; its result will come."
-    return begun + result(order, "ok", said)
+    return begun + answered(order, "ok", said)
 
 
-def result(order: Delegate | Dismiss | StopChild, status: str, text: str) -> Decision:
+def answered(order: Delegate | Dismiss | StopChild, status: ToolStatus, text: str) -> Decision:
     """Answer a tool call."""
-    finished = ToolFinished(
-        turn=order.turn, epoch=order.epoch, call=order.call, status=status, text=text
-    )
+    result = ToolResult(status=status, text=text)
+    finished = ToolFinished(turn=order.turn, epoch=order.epoch, call=order.call, result=result)
     return Decision(orders=(("turn", finished),))
 
 
@@ -269,7 +268,7 @@ def stop_call(record: SessionRecord, order: StopChild) -> Decision:
     """Answer a stopped call whose child has not begun, and never will."""
     if any(child.call == order.call for child in record.children.values()):
         return NOTHING  # the result is the child's, when it has stopped
-    return result(order, "killed", NOT_STARTED)
+    return answered(order, "killed", NOT_STARTED)
 
 
 def stopped(

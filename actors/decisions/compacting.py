@@ -14,7 +14,7 @@ from ...journal.entries import Compacted, CompactionBegun
 from ...journal.record import SessionRecord
 from ...machines.context import filled, older, pruned, tokens_of
 from ...machines.conversation import ChatMessage
-from ...machines.effects import Summarise
+from ...machines.effects import CallModel
 from ...machines.internal_messages import Enqueue
 from ...machines.messages import Compact
 from ...machines.policy import CompactionPolicy
@@ -129,8 +129,13 @@ def begin(record: SessionRecord, why: str, policy: CompactionPolicy, refusal: st
         return Decision(entries=(begun,))
     question = _question(record, cut, why == "refused", policy)
     most = policy.window // 5 or None
-    call = Summarise(
-        turn=turn.id, epoch=turn.epoch, step=turn.step, messages=question, max_tokens=most
+    call = CallModel(
+        turn=turn.id,
+        epoch=turn.epoch,
+        step=turn.step,
+        messages=question,
+        max_tokens=most,
+        is_summary=True,
     )
     return Decision(entries=(begun,), effects=(call,))
 

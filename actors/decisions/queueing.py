@@ -23,7 +23,7 @@ from ...machines.internal_messages import (
 )
 from ...machines.lifecycles import RUN
 from ...machines.messages import QueueChange, QueueImport, ResumeQueue
-from ...machines.port_results import ToolFinished
+from ...machines.port_results import ToolFinished, ToolResult, ToolStatus
 from ...machines.transient_events import MessageKnown, MessageRejected
 from .decision import NOTHING, Decision, answer, refusal
 from .intake import hand_back, taken_in
@@ -252,11 +252,10 @@ def give_back(record: SessionRecord, order: HandBack) -> Decision:
     if not _is_running(record, order.turn):
         return NOTHING  # the turn is being stopped, and its calls with it
     found = hand_back(record.queue, order)
-    status, text = "ok" if found.reply["ok"] else "failed", found.reply["text"]
-    result = ToolFinished(
-        turn=order.turn, epoch=order.epoch, call=order.call, status=status, text=text
-    )
-    return Decision(entries=found.entries, orders=(("turn", result),))
+    status: ToolStatus = "ok" if found.reply["ok"] else "failed"
+    result = ToolResult(status=status, text=found.reply["text"])
+    finished = ToolFinished(turn=order.turn, epoch=order.epoch, call=order.call, result=result)
+    return Decision(entries=found.entries, orders=(("turn", finished),))
 
 
 def recall(record: SessionRecord, key: str) -> Decision:

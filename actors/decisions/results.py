@@ -12,7 +12,7 @@ from ...machines.conversation import ChatMessage
 from ...machines.delegation_messages import AnswerOffer, Offer
 from ...machines.delivery import Relation
 from ...machines.internal_messages import Enqueue
-from ...machines.port_results import ToolFinished
+from ...machines.port_results import ToolFinished, ToolResult, ToolStatus
 from ...machines.result_routing import Awaited, Return, ReturnRow, SessionOwner, give_back
 from .decision import Order
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..environment import Environment
 
 
-STATUS = {"completed": "ok", "failed": "failed", "disconnected": "failed"}
+STATUS: dict[str, ToolStatus] = {"completed": "ok", "failed": "failed", "disconnected": "failed"}
 STILL_AT_IT = "[I am still working on this.]"
 
 
@@ -85,11 +85,13 @@ def _result(
         turn=record.turn,
         epoch=record.epoch,
         call=child.call,
-        status=STATUS.get(child.state, "killed"),
-        text=text_of(child),
-        bytes=len(child.text.encode()),
-        killed=killed,
-        survivors=survivors,
+        result=ToolResult(
+            status=STATUS.get(child.state, "killed"),
+            text=text_of(child),
+            bytes=len(child.text.encode()),
+            killed=killed,
+            survivors=survivors,
+        ),
     )
 
 

@@ -154,30 +154,31 @@ def late(turn: str, what: str, usage: Usage | None = None) -> Decision:
 # Results of tools ---------------------------------------------------------------------------------
 
 
-def tool_ended(record: SessionRecord, message: ToolFinished) -> Decision:
+def tool_ended(record: SessionRecord, finished: ToolFinished) -> Decision:
     """Take in a call's result, and with it the end of what an agent had not said the end of."""
-    turn = record.turns[message.turn]
-    call = turn.calls[message.call]
-    status = message.status if message.status != "timed_out" else "killed"
+    turn = record.turns[finished.turn]
+    call = turn.calls[finished.call]
+    result = finished.result
+    status = result.status if result.status != "timed_out" else "killed"
     entries: list[e.Entry] = []
     for inner in turn.calls.values():
         if inner.within == call.id and inner.state not in CALL_ENDS:
             entries += _ended_inner(turn.id, inner, status)
-    if message.progress is not None and turn.state == "acting":
-        done, total, unit, note = message.progress
+    if result.progress is not None and turn.state == "acting":
+        done, total, unit, note = result.progress
         entries.append(e.ProgressMade(turn=turn.id, done=done, total=total, unit=unit, note=note))
-    said = ChatMessage(role="tool", text=message.text, call=call.id, wire_id=call.wire_id)
+    said = ChatMessage(role="tool", text=result.text, call=call.id, wire_id=call.wire_id)
     entries.append(
         e.ToolEnded(
             turn=turn.id,
             call=call.id,
             tool=call.tool,
-            status=message.status,
-            exit_code=message.exit_code,
-            bytes=message.bytes,
-            killed=message.killed,
-            survivors=message.survivors,
-            spilled=message.spilled,
+            status=result.status,
+            exit_code=result.exit_code,
+            bytes=result.bytes,
+            killed=result.killed,
+            survivors=result.survivors,
+            spilled=result.spilled,
             messages=(said,),
         )
     )

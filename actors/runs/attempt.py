@@ -370,11 +370,12 @@ class Attempts:
         attempt = self.open.pop(message.call, None)
         if attempt is None:
             return
-        is_stopped = message.status == "killed" and not self._context.is_late
+        ended = message.result
+        is_stopped = ended.status == "killed" and not self._context.is_late
         if self._context.run.state != "running" or is_stopped:
-            self._interrupt(attempt, message.killed, message.survivors)
+            self._interrupt(attempt, ended.killed, ended.survivors)
         else:
-            self.conclude(attempt, _in_time(attempt, of_command(attempt.step, message)))
+            self.conclude(attempt, _in_time(attempt, of_command(attempt.step, ended)))
 
     def follow_children(self) -> bool:
         """Take in the outcomes of sessions that work for steps; whether there was any."""

@@ -15,7 +15,7 @@ from ...machines.delegation_messages import Delegate
 from ...machines.effects import RunTool
 from ...machines.errors import TemplateError, UsageError
 from ...machines.json_shape import schema_mismatch
-from ...machines.port_results import ToolFinished
+from ...machines.port_results import ToolResult
 from ...machines.verdict import Unusable, read_verdict
 from ...machines.workflow_messages import ENDED, ChildCame
 from ...workflows.flow.spec import (
@@ -231,20 +231,20 @@ def delegation(
 # Outcomes -----------------------------------------------------------------------------------------
 
 
-def of_command(step: StepSpec, finished: ToolFinished) -> Outcome:
+def of_command(step: StepSpec, ended: ToolResult) -> Outcome:
     """Return the outcome of a command."""
-    code = finished.exit_code
-    result = WorkResult(output=finished.text, errors=finished.errors, exit_code=code)
-    if finished.status == "timed_out":
+    code = ended.exit_code
+    result = WorkResult(output=ended.text, errors=ended.errors, exit_code=code)
+    if ended.status == "timed_out":
         return "failed", _because(result, f"it took longer than {step.timeout:g} s")
     if code is None:
-        why = finished.text.strip().strip("[]") or "it could not be started"
-        return "failed", WorkResult(output="", errors=finished.errors, exit_code=None, reason=why)
+        why = ended.text.strip().strip("[]") or "it could not be started"
+        return "failed", WorkResult(output="", errors=ended.errors, exit_code=None, reason=why)
     if code not in step.exit_codes:
-        said = (finished.errors.strip() or finished.text.strip()).splitlines()[-1:]
+        said = (ended.errors.strip() or ended.text.strip()).splitlines()[-1:]
         signal = f", ended by signal {-code}" if code < 0 else ""
         return "failed", _because(result, ": ".join([f"exit code {code}{signal}", *said]))
-    return _checked(step, result, finished.is_cut)
+    return _checked(step, result, ended.is_cut)
 
 
 def _checked(step: StepSpec, result: WorkResult, is_cut: bool) -> Outcome:

@@ -21,7 +21,6 @@ from ...machines.effects import (
     RestoreFiles,
     RunTool,
     StopTool,
-    Summarise,
 )
 from ...machines.goal_messages import (
     AskJudge,
@@ -49,6 +48,8 @@ from ...machines.port_results import (
     RestoreEnded,
     Summarised,
     ToolFinished,
+    ToolResult,
+    ToolStatus,
 )
 from ...machines.value import Value
 from ...machines.workflow_messages import LookAfter, LookBefore, Looked
@@ -204,10 +205,10 @@ class SimulatedPorts:
         """Begin an effect."""
         self._performed(effect)
         match effect:
+            case CallModel(is_summary=True):
+                self._summarise(effect, reply_to)
             case CallModel():
                 self._call(effect, reply_to)
-            case Summarise():
-                self._summarise(effect, reply_to)
             case CancelModel(turn=turn):
                 self._cancel(turn)
             case RunTool():
@@ -301,13 +302,13 @@ class SimulatedPorts:
         )
         reply(call.reply_to, answered)
 
-    def _summarise(self, effect: Summarise, reply_to: ActorRef[Any] | None) -> None:
+    def _summarise(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
         """Sum up, or fail to; a cancel comes too late as often as it does for an answer."""
         call = ModelCall(effect=effect, reply_to=reply_to)
         self.models[effect.turn] = call
         self._later(self._delay(), lambda: self._sum_up(call, effect))
 
-    def _sum_up(self, call: ModelCall, effect: Summarise) -> None:
+    def _sum_up(self, call: ModelCall, effect: CallModel) -> None:
         if not call.is_open and self._dice.random() >= self._chances.answers_after_cancel:
             return
         self.models.pop(effect.turn, None)
@@ -362,15 +363,12 @@ class SimulatedPorts:
     def _stop(self, effect: StopTool, reply_to: ActorRef[Any] | None) -> None:
         call = self.tools.get(effect.call)
         if call is None:
-            text = "[stopped before it started]"
-            missing = ToolFinished(
-                turn=effect.turn, epoch=effect.epoch, call=effect.call, status="killed", text=text
-            )
-            reply(reply_to, missing)
+            missing = ToolResult(status="killed", text="[stopped before it started]")
+            reply(reply_to, _finished(effect, missing))
         else:  # it may take its time, or end before that
             self._later(self._delay(), lambda: self._end(call, "killed"))
 
-    def _end(self, call: ToolCall, status: str) -> None:
+    def _end(self, call: ToolCall, status: ToolStatus) -> None:
         at = call.effect
         if self.tools.pop(at.call, None) is None:
             return
@@ -380,10 +378,7 @@ class SimulatedPorts:
         if self._dice.random() < 0.3:
             progress = (self._dice.randrange(0, 9), 9, "file", "")
         killed = (4711,) if status == "killed" else ()
-        finished = ToolFinished(
-            turn=at.turn,
-            epoch=at.epoch,
-            call=at.call,
+        result = ToolResult(
             status=status,
             text="output",
             exit_code=0,
@@ -391,7 +386,7 @@ class SimulatedPorts:
             killed=killed,
             progress=progress,
         )
-        reply(call.reply_to, finished)
+        reply(call.reply_to, _finished(at, result))
 
     # Files ----------------------------------------------------------------------------------------
 
@@ -414,10 +409,14 @@ class SimulatedPorts:
         return self._dice.random() * self._chances.longest
 
 
+def _finished(effect: RunTool | StopTool, result: ToolResult) -> ToolFinished:
+    return ToolFinished(turn=effect.turn, epoch=effect.epoch, call=effect.call, result=result)
+
+
 class ModelCall(Struct, kw_only=True, eq=False):
     """A model call that was begun; closed by a cancel."""
 
-    effect: CallModel | Summarise
+    effect: CallModel
     reply_to: ActorRef[Any] | None
     is_open: bool = True
 

@@ -24,7 +24,6 @@ from ...machines.effects import (
     RestoreFiles,
     RunTool,
     StopTool,
-    Summarise,
 )
 from ...machines.errors import SteersmanError
 from ...machines.internal_messages import TimerFired
@@ -37,12 +36,13 @@ from ...machines.port_results import (
     RestoreEnded,
     ToolFinished,
     ToolPrinted,
+    ToolResult,
 )
 from ...machines.workflow_messages import LookAfter, LookBefore, Looked
 from ...ports.agents.external import ExternalAgent
 from ...ports.judging import JudgeSeat
 from ...ports.models.model import Model
-from ...ports.tools.tool import Tool, ToolContext, ToolResult, ToolRun
+from ...ports.tools.tool import Tool, ToolContext, ToolRun
 from ...ports.workspace import WatchedRun, WorkspacePort, written_path
 from ..mailbox import reply
 from .goal_work import GoalWork
@@ -112,21 +112,7 @@ class ToolReports:
 
 def finished(effect: RunTool | StopTool, result: ToolResult) -> ToolFinished:
     """Return a tool call's result as the message that its actor gets."""
-    return ToolFinished(
-        turn=effect.turn,
-        epoch=effect.epoch,
-        call=effect.call,
-        status=result.status,
-        text=result.text,
-        exit_code=result.exit_code,
-        bytes=result.bytes,
-        killed=result.killed,
-        survivors=result.survivors,
-        spilled=result.spilled,
-        progress=result.progress,
-        errors=result.errors,
-        is_cut=result.is_cut,
-    )
+    return ToolFinished(turn=effect.turn, epoch=effect.epoch, call=effect.call, result=result)
 
 
 # The session's folder: looks around a step of a run, reverts --------------------------------------
@@ -225,7 +211,7 @@ class EffectExecutor:
     def __call__(self, effect: PortEffect, reply_to: ActorRef[Any] | None) -> None:
         """Begin an effect; its result goes to `reply_to`."""
         match effect:
-            case CallModel() | Summarise() | CancelModel():
+            case CallModel() | CancelModel():
                 self._model_work(effect, reply_to)
             case RunTool():
                 self._run(effect, reply_to)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pykka import ActorRef
 
-from ...machines.effects import CallModel, CancelModel, Summarise
+from ...machines.effects import CallModel, CancelModel
 from ...machines.errors import ModelError
 from ...machines.port_results import (
     ModelAnswered,
@@ -113,15 +113,13 @@ class ModelWork:
         self._window = WindowWatch(loop, resources.model)
         self._calls: dict[str, asyncio.Task[None]] = {}
 
-    def __call__(
-        self, effect: CallModel | Summarise | CancelModel, reply_to: ActorRef[Any] | None
-    ) -> None:
+    def __call__(self, effect: CallModel | CancelModel, reply_to: ActorRef[Any] | None) -> None:
         """Begin an effect; its result goes to `reply_to`."""
         match effect:
+            case CallModel(is_summary=True):
+                self._start_summary(effect, reply_to)
             case CallModel():
                 self._start_call(effect, reply_to)
-            case Summarise():
-                self._start_summary(effect, reply_to)
             case CancelModel(turn=turn):
                 task = self._calls.pop(turn, None)
                 if task is not None:
@@ -152,7 +150,7 @@ class ModelWork:
 
         self._calls[turn] = self._start_task(self._call(effect, reply_to), fault)
 
-    def _start_summary(self, effect: Summarise, reply_to: ActorRef[Any] | None) -> None:
+    def _start_summary(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
         turn, epoch, step = effect.turn, effect.epoch, effect.step
 
         def fault(error: BaseException) -> None:
@@ -161,7 +159,7 @@ class ModelWork:
 
         self._calls[turn] = self._start_task(self._summarise(effect, reply_to), fault)
 
-    async def _summarise(self, effect: Summarise, reply_to: ActorRef[Any] | None) -> None:
+    async def _summarise(self, effect: CallModel, reply_to: ActorRef[Any] | None) -> None:
         """Ask for a summary; nothing of it is streamed."""
         turn, epoch, step = effect.turn, effect.epoch, effect.step
         try:
@@ -246,7 +244,7 @@ class ModelWork:
         if self._calls.get(turn) is asyncio.current_task():
             del self._calls[turn]
 
-    def _request(self, effect: CallModel | Summarise) -> ModelRequest:
+    def _request(self, effect: CallModel) -> ModelRequest:
         return ModelRequest(
             system=self._resources.system,
             messages=effect.messages,
@@ -256,7 +254,7 @@ class ModelWork:
         )
 
 
-def _notice(reply_to: ActorRef[Any] | None, effect: CallModel | Summarise, said: str) -> None:
+def _notice(reply_to: ActorRef[Any] | None, effect: CallModel, said: str) -> None:
     seconds = said.seconds if isinstance(said, Pause) else 0.0
     reply(
         reply_to,

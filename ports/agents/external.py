@@ -20,10 +20,17 @@ from typing import TYPE_CHECKING, Any
 from ...machines.conversation import ChatMessage, ToolRequest, ToolSchema, Usage
 from ...machines.errors import ModelError
 from ...machines.messages import Message
-from ...machines.port_results import AGENT_TOOL, AgentBound, AgentCalled, AgentCallEnded, AgentSaid
+from ...machines.port_results import (
+    AGENT_TOOL,
+    AgentBound,
+    AgentCalled,
+    AgentCallEnded,
+    AgentSaid,
+    ToolResult,
+)
 from ..models.model import AnswerListener, ModelAnswer, ModelRequest
 from ..process.process import Processes
-from ..tools.tool import ToolContext, ToolResult
+from ..tools.tool import ToolContext
 from .reported_calls import ReportedCalls, option
 
 if TYPE_CHECKING:

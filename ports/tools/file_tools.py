@@ -10,11 +10,12 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from ...machines.errors import ToolError
+from ...machines.port_results import ToolResult
 from .arguments import declare
 from .place import Place, open_file, open_folder, resolve
 from .text import clip_line, counted, readable, shown
 from .thread_tool import StopFlag, ThreadTool
-from .tool import ToolContext, ToolResources, ToolResult
+from .tool import ToolContext, ToolResources
 
 # `read` -------------------------------------------------------------------------------------------
 

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from ...machines.errors import ToolError
+from ...machines.port_results import ToolResult, ToolStatus
 from ..process.process import ProcessResult, ProcessSpec
 from .arguments import declare, fault_of
 from .place import find_place, resolve
 from .shell import ProcessRun
 from .text import join_ends, shown
-from .tool import ToolContext, ToolResources, ToolResult, ToolRun, ToolStatus
+from .tool import ToolContext, ToolResources, ToolRun
 
 _PROGRAM = Path(__file__).with_name("search_program.py")
 _TIMEOUT = 20.0  # seconds

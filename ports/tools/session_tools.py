@@ -7,9 +7,10 @@ children but the caller's.
 
 from typing import Any
 
+from ...machines.port_results import ToolResult
 from .arguments import declare
 from .thread_tool import StopFlag, ThreadTool, Work
-from .tool import ToolContext, ToolResources, ToolResult
+from .tool import ToolContext, ToolResources
 
 
 def _refusing(text: str) -> Work:

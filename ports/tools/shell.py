@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from ...machines.errors import ToolError
+from ...machines.port_results import ToolResult, ToolStatus
 from ..process.process import Process, Processes, ProcessResult, ProcessSpec
 from .arguments import declare, fault_of
 from .text import join_ends, readable
 from .thread_tool import failed
-from .tool import ToolContext, ToolResources, ToolResult, ToolRun, ToolStatus
+from .tool import ToolContext, ToolResources, ToolRun
 
 _STATUS: dict[str, ToolStatus] = {"killed": "killed", "timed_out": "timed_out"}
 _ERRORS = 16_384

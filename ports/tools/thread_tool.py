@@ -7,9 +7,10 @@ from typing import Any
 
 from ...machines.conversation import ToolSchema
 from ...machines.errors import ToolError
+from ...machines.port_results import ToolResult
 from .arguments import fault_of
 from .text import shown
-from .tool import ToolContext, ToolResult
+from .tool import ToolContext
 
 Work = Callable[[dict[str, Any], ToolContext, "StopFlag"], ToolResult]
 

@@ -7,38 +7,15 @@ only when every process that the run started is proven dead.
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from msgspec import field
 
 from ...machines.conversation import ToolSchema
 from ...machines.messages import Message
+from ...machines.port_results import ToolResult
 from ...machines.value import Value
 from ..process.process import Processes
-
-ToolStatus = Literal["ok", "failed", "timed_out", "killed"]
-
-
-class ToolResult(Value):
-    """How a run ended.
-
-    `text` is what the model gets (capped: head and tail of long output, and the file of the whole).
-    `bytes` is the size of all output before capping. `killed` and `survivors` are process ids.
-    `progress` is (done, total, unit, note) for the tool `progress`, else none. For a workflow's
-    command `text` is its standard output alone; `errors` is its standard error, `is_cut` says
-    that something is missing in the middle of `text`.
-    """
-
-    status: ToolStatus
-    text: str
-    exit_code: int | None = None
-    bytes: int = 0
-    killed: tuple[int, ...] = ()
-    survivors: tuple[int, ...] = ()
-    spilled: str = ""
-    progress: tuple[int, int, str, str] | None = None
-    errors: str = ""
-    is_cut: bool = False
 
 
 class ToolContext(Value):

@@ -13,7 +13,7 @@ from steersman.actors.system import ActorSystem
 from steersman.machines.errors import AdmissionRefused
 from steersman.machines.internal_messages import Committed, Kill
 from steersman.machines.messages import Interrupt, Lane, UserMessage
-from steersman.machines.port_results import ToolFinished
+from steersman.machines.port_results import ToolFinished, ToolResult
 
 
 def said(kind: Any) -> UserMessage:
@@ -30,7 +30,10 @@ def said(kind: Any) -> UserMessage:
         (said("interrupt"), Lane.CONTROL),
         (said("steer"), Lane.CONTROL),
         (said("normal"), Lane.DATA),
-        (ToolFinished(turn="t1", epoch=1, call="c", status="ok", text=""), Lane.DATA),
+        (
+            ToolFinished(turn="t1", epoch=1, call="c", result=ToolResult(status="ok", text="")),
+            Lane.DATA,
+        ),
         ("anything", Lane.DATA),
     ],
 )
@@ -78,7 +81,7 @@ def test_the_outside_is_bounded(hand: Hand) -> None:
         ref.tell(External("one more"))
     with pytest.raises(AdmissionRefused):
         ref.tell(said("normal"))
-    ref.tell(ToolFinished(turn="t1", epoch=1, call="c", status="ok", text=""))
+    ref.tell(ToolFinished(turn="t1", epoch=1, call="c", result=ToolResult(status="ok", text="")))
     hand.run()
     ref.tell(External("now there is room"))
 

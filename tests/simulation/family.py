@@ -30,7 +30,7 @@ from steersman.journal.child_record import ChildRecord, apply_to_children, at_wo
 from steersman.journal.record import SessionRecord, apply
 from steersman.machines.delegation_messages import CloseChild, SideTalk
 from steersman.machines.delivery import DEFAULT_DELIVERIES, Delivery, deliver
-from steersman.machines.effects import CallModel, RunTool, Summarise
+from steersman.machines.effects import CallModel, RunTool
 from steersman.machines.goal_messages import (
     AskJudge,
     AwaitCondition,
@@ -67,7 +67,6 @@ Stop = (
 Begins = (
     CallModel
     | RunTool
-    | Summarise
     | AnswerAgent
     | LookBefore
     | RunGate

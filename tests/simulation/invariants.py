@@ -218,6 +218,10 @@ def calls_are_performed_once(history: History) -> None:
                 asked[turn, step] = seq
             case Appended(seq=seq, entry=e.ToolIntended(call=call)):
                 asked[call] = seq
+            case Appended(seq=seq, entry=e.CompactionBegun(turn=turn)):
+                asked["summary", turn] = seq
+            case Performed(effect=CallModel(turn=turn, is_summary=True)):
+                _require_durable(("summary", turn), asked, durable, done)
             case Performed(effect=CallModel(turn=turn, step=step)):
                 _require_durable((turn, step), asked, durable, done)
             case Performed(effect=RunTool(call=call)):
@@ -595,7 +599,10 @@ def a_cancelled_turn_leaves_nothing_running(history: History) -> None:
                 models.discard(turn)
             case Performed(effect=StopTool(call=call)):
                 told.add(call)
-            case Appended(seq=_, entry=e.Answered(turn=turn) | e.ModelCallFailed(turn=turn)):
+            case Appended(
+                seq=_,
+                entry=e.Answered(turn=turn) | e.ModelCallFailed(turn=turn) | e.Compacted(turn=turn),
+            ):
                 models.discard(turn)
             case Appended(seq=_, entry=e.ToolEnded(call=call)):
                 tools.pop(call, None)
@@ -698,12 +705,15 @@ def conversation_is_well_formed(history: History) -> None:
 def model_sees_the_conversation(history: History) -> None:
     """What a model call is given is the journalled conversation: nothing rewritten, nothing left out."""
     for at, one in enumerate(history):
-        if isinstance(one, Performed) and isinstance(one.effect, CallModel):
-            said: Log[ChatMessage] = Log()
-            for entry in durable_entries(history[:at]):
-                said = grown(said, entry)
-            assert tuple(said) == one.effect.messages
-            return  # one a run: it costs
+        match one:
+            case Performed(effect=CallModel(is_summary=False, messages=messages)):
+                said: Log[ChatMessage] = Log()
+                for entry in durable_entries(history[:at]):
+                    said = grown(said, entry)
+                assert tuple(said) == messages
+                return  # one a run: it costs
+            case _:
+                pass
 
 
 # Starts, ends and reverts -------------------------------------------------------------------------

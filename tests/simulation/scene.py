@@ -17,7 +17,7 @@ from steersman.journal.record import SessionRecord
 from steersman.machines.conversation import ToolRequest
 from steersman.machines.effects import CallModel, RunTool
 from steersman.machines.policy import DelegationPolicy, Policy
-from steersman.machines.port_results import ModelAnswered, ToolFinished
+from steersman.machines.port_results import ModelAnswered, ToolFinished, ToolResult
 
 __all__ = [
     "SESSION_FIRST",
@@ -111,10 +111,7 @@ def end_tool(made: SimulatedProgram, call: str) -> None:
             turn=at.turn,
             epoch=at.epoch,
             call=at.call,
-            status="ok",
-            text="output",
-            exit_code=0,
-            bytes=6,
+            result=ToolResult(status="ok", text="output", exit_code=0, bytes=6),
         )
     )
 

@@ -23,7 +23,7 @@ from steersman.machines.disposition import Intent
 from steersman.machines.internal_messages import OpenSession
 from steersman.machines.lifecycles import RUN
 from steersman.machines.messages import Interrupt, ResumeQueue, UserMessage
-from steersman.machines.port_results import ToolFinished
+from steersman.machines.port_results import ToolFinished, ToolResult
 from steersman.machines.workflow_messages import TryAgain
 from steersman.workflows.flow.reading import parse_workflow
 
@@ -121,9 +121,8 @@ class Commands(SimulatedPorts):
         code: int | None = int(self._dice.random() < LUCK.get(word, 0.0))
         if word == "late" and status == "ok":
             status, code = "timed_out", None
-        ended = ToolFinished(
-            turn=at.turn, epoch=at.epoch, call=at.call, status=status, text="said", exit_code=code
-        )
+        result = ToolResult(status=status, text="said", exit_code=code)
+        ended = ToolFinished(turn=at.turn, epoch=at.epoch, call=at.call, result=result)
         reply(call.reply_to, ended)
 
 

@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 import pytest
 from support.patience import seconds
 
+from steersman.machines.port_results import ToolResult
 from steersman.ports.process.host import ProcessHost
 from steersman.ports.tools.environment import clean_environment
-from steersman.ports.tools.tool import Tool, ToolContext, ToolResult
+from steersman.ports.tools.tool import Tool, ToolContext
 from steersman.ports.tools.toolbox import Toolbox
 
 T = TypeVar("T")

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from steersman.ports.tools.tool import ToolResult
+from steersman.machines.port_results import ToolResult
 from steersman.ports.tools.toolbox import Toolbox
 
 
