@@ -43,7 +43,7 @@ from ..machines.lifecycles import SUBAGENT
 from ..machines.messages import Answer, Finalize, Interrupt, ResumeQueue, Suspend
 from .actor import Forward
 from .decisions import children
-from .decisions.decision import Decision, answer
+from .decisions.decision import Decision, answer, refused_with
 from .gate import turn_may_act
 from .ledger import Ledger, LedgerHandle
 from .mailbox import tell
@@ -151,7 +151,7 @@ class SteerRelay:
             ref = self._slots[name].ref
             if ref is not None and message.question.startswith(f"{start}{name}-"):
                 return Forward(ref=ref)
-        return {"ok": False, "reason": f"no question `{message.question}` is open"}
+        return refused_with(f"no question `{message.question}` is open")
 
     def _said(self, steer: PassSteer) -> Any:
         return children.say_to_child(
@@ -407,12 +407,12 @@ class ChildSupervisor(Supervisor):
                 ", ".join(other.name for other in at_work(self.ledger.record.children)) or "none"
             )
             reason = f"No subagent `{message.child}` works. There are: {there}"
-            return {"ok": False, "reason": reason}
+            return refused_with(reason)
         if not message.is_gentle:
             self._cancel(child, cause, is_kept=False)
             return answer(name=child.name, state=self.ledger.record.children[child.name].state)
         if slot is None or child.state != "working":
-            return {"ok": False, "reason": f"`{child.name}` is {child.state}: stop it instead"}
+            return refused_with(f"`{child.name}` is {child.state}: stop it instead")
         slot.tell(children.say_to_child(WRAP_UP, message.user or "user", f"wrap {child.name}"))
         seconds = self.ledger.environment.delegation.wrap_up
         self.ledger.decide(

@@ -29,12 +29,12 @@ from ..machines.internal_messages import StoreBroke, Wake
 from ..machines.machine import Refusal
 from ..machines.transient_events import Fact, StoreLost
 from ..machines.value import Value
+from .decisions.decision import Decision, Role, refused_with
 from .gate import admits
 from .mailbox import tell
 
 if TYPE_CHECKING:
     from .actor import Actor
-    from .decisions.decision import Decision, Role
     from .environment import Environment, Publication
 
 
@@ -353,7 +353,7 @@ class LedgerHandle:
         if refused is None:
             return decision.reply
         if decision.entries or not decision.facts:
-            return {"ok": False, "reason": refused.reason}
+            return refused_with(refused.reason)
         for fact in decision.facts:
             self._ledger.publish(fact)
         return decision.reply

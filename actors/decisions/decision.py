@@ -55,6 +55,11 @@ def answer(**fields: Any) -> dict[str, Any]:
     return {"ok": True, **fields}
 
 
+def refused_with(reason: str, **fields: Any) -> dict[str, Any]:
+    """Return the reply to an order that was not carried out."""
+    return {"ok": False, "reason": reason, **fields}
+
+
 def refusal(reason: str, **fields: Any) -> Decision:
     """Return the decision to do nothing, and why."""
-    return Decision(reply={"ok": False, "reason": reason, **fields})
+    return Decision(reply=refused_with(reason, **fields))

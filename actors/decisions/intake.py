@@ -13,7 +13,7 @@ from ...journal import entries as e
 from ...journal.queue_record import ItemRecord, QueueRecord
 from ...machines.conversation import ToolRequest
 from ...machines.internal_messages import HandBack
-from .rearrangement import QueueEdit
+from .decision import Decision, answer
 from .wording import words
 
 HAND_BACK = "defer"
@@ -34,7 +34,7 @@ def handing_back(turn: str, epoch: int, step: int, request: ToolRequest) -> Hand
     return HandBack(turn=turn, epoch=epoch, step=step, call=request.call, words=words, why=why)
 
 
-def hand_back(record: QueueRecord, message: HandBack) -> QueueEdit:
+def hand_back(record: QueueRecord, message: HandBack) -> Decision:
     """Find the message that is meant; the reply's `text` is what the model reads."""
     mine = [
         item
@@ -72,7 +72,7 @@ def _comparable(text: str) -> str:
     return " ".join(text.casefold().split()).rstrip(".…")
 
 
-def _deferred(record: QueueRecord, item: ItemRecord, message: HandBack) -> QueueEdit:
+def _deferred(record: QueueRecord, item: ItemRecord, message: HandBack) -> Decision:
     """Make it the first of what waits, behind those that were handed back before it."""
     ahead = 0
     for waiting in record.waiting():
@@ -95,8 +95,8 @@ def _deferred(record: QueueRecord, item: ItemRecord, message: HandBack) -> Queue
     is_held = record.state == "held" and not past_hold
     later = " once the person lets the queue go on" if is_held else ""
     text = f"Handed back. It waits as #{number} and is taken up after this turn{later}."
-    return QueueEdit(reply={"ok": True, "text": text}, entries=(entry,))
+    return Decision(reply=answer(text=text), entries=(entry,))
 
 
-def _no(reason: str) -> QueueEdit:
-    return QueueEdit(reply={"ok": False, "text": f"[nothing was handed back: {reason}]"})
+def _no(reason: str) -> Decision:
+    return Decision(reply={"ok": False, "text": f"[nothing was handed back: {reason}]"})

@@ -28,7 +28,7 @@ from ...machines.transient_events import MessageKnown, MessageRejected
 from .decision import NOTHING, Decision, answer, refusal
 from .intake import hand_back, taken_in
 from .queries import is_reverting, known, waiting_steers
-from .rearrangement import QueueEdit, doing, edit, hold, import_items, keep, move, steer, withdraw
+from .rearrangement import doing, edit, hold, import_items, keep, move, steer, withdraw
 from .rearrangement import take_back as taken_back
 from .results import seed
 from .wording import chosen, with_news
@@ -285,21 +285,17 @@ def change(record: SessionRecord, message: QueueChange) -> Decision:
         case "clear":
             return _clear(record)
         case "edit":
-            return _rearranged(edit(queue, message))
+            return edit(queue, message)
         case "move":
-            return _rearranged(move(queue, message))
+            return move(queue, message)
         case "steer":
             return _steer(record, message)
         case "keep":
-            return _rearranged(keep(queue, message))
-
-
-def _rearranged(found: QueueEdit) -> Decision:
-    return Decision(entries=found.entries, effects=found.effects, reply=found.reply)
+            return keep(queue, message)
 
 
 def _steer(record: SessionRecord, message: QueueChange) -> Decision:
-    decision = _rearranged(steer(record.queue, message))
+    decision = steer(record.queue, message)
     waits = [
         entry for entry in decision.entries if isinstance(entry, e.SteerAddressed) and entry.turn
     ]
@@ -311,10 +307,10 @@ def _clear(record: SessionRecord) -> Decision:
     gone = [item for item in live if item.state != "running" and not item.for_children]
     entries = tuple(e.Withdrawn(item=item.id) for item in gone)
     reply = answer(withdrawn=[item.number for item in gone])
-    return _without_talks(record, QueueEdit(reply=reply, entries=entries))
+    return _without_talks(record, Decision(reply=reply, entries=entries))
 
 
-def _without_talks(record: SessionRecord, found: QueueEdit) -> Decision:
+def _without_talks(record: SessionRecord, found: Decision) -> Decision:
     """Take messages back; a side talk whose question is gone is stopped."""
     gone = {entry.item for entry in found.entries if isinstance(entry, e.Withdrawn)}
     talks = [
@@ -322,9 +318,7 @@ def _without_talks(record: SessionRecord, found: QueueEdit) -> Decision:
         for child in record.children.values()
         if child.is_at_work and child.relation == Relation.SIDE_TALK and child.item in gone
     ]
-    return replace(
-        _rearranged(found), orders=tuple(("children", EndChild(child=name)) for name in talks)
-    )
+    return replace(found, orders=tuple(("children", EndChild(child=name)) for name in talks))
 
 
 def take_in(record: SessionRecord, message: QueueImport, environment: Environment) -> Decision:
@@ -332,12 +326,12 @@ def take_in(record: SessionRecord, message: QueueImport, environment: Environmen
     if record.queue.state == "closed":
         return refusal("session_finalized")
     limit = environment.policy.max_queue_size
-    return _rearranged(import_items(record.queue, message, limit))
+    return import_items(record.queue, message, limit)
 
 
 def take_back(record: SessionRecord, now: float) -> Decision:
     """Let the message that was read last wait in the queue instead."""
-    return _rearranged(taken_back(record.queue, now))
+    return taken_back(record.queue, now)
 
 
 def resume(record: SessionRecord, message: ResumeQueue) -> Decision:

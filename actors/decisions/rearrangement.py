@@ -11,23 +11,14 @@ from typing import Any
 from ...journal import entries as e
 from ...journal.queue_record import ItemRecord, QueueRecord
 from ...machines.delegation_messages import PassSteer
-from ...machines.effects import Effect
 from ...machines.lifecycles import ITEM
 from ...machines.machine import Refusal, step
 from ...machines.messages import QueueChange, QueueImport
-from ...machines.value import Value
+from .decision import Decision, answer, refusal
 from .wording import spoken
 
 MOMENT = 10.0
 """Seconds for which the reading of a message can be taken back."""
-
-
-class QueueEdit(Value):
-    """The entries that do what was asked, none if it can't be done, the reply, what is to be done."""
-
-    reply: dict[str, Any]
-    entries: tuple[e.Entry, ...] = ()
-    effects: tuple[Effect, ...] = ()
 
 
 def hold(record: QueueRecord, why: str, *, is_all: bool) -> tuple[e.Entry, ...]:
@@ -39,24 +30,24 @@ def hold(record: QueueRecord, why: str, *, is_all: bool) -> tuple[e.Entry, ...]:
     return (e.QueueHeld(why=why, is_all=is_all),)
 
 
-def edit(record: QueueRecord, message: QueueChange) -> QueueEdit:
+def edit(record: QueueRecord, message: QueueChange) -> Decision:
     """Replace the text of a waiting message."""
     item = _find(record, message.number)
     if item is None:
         return _missing(message.number)
     if item.state == "running":
-        return _no(f"#{item.number} is running: send a message instead")
+        return refusal(f"#{item.number} is running: send a message instead")
     if item.state == "offered":
-        return _no(f"#{item.number} {doing(item)}")
+        return refusal(f"#{item.number} {doing(item)}")
     if not message.text.strip():
-        return _no(f"#{item.number} needs a text: /queue pop {item.number} removes it")
-    return QueueEdit(
+        return refusal(f"#{item.number} needs a text: /queue pop {item.number} removes it")
+    return Decision(
         reply=_yes(item, text=message.text),
         entries=(e.Edited(item=item.id, text=message.text, attached=message.attached),),
     )
 
 
-def move(record: QueueRecord, message: QueueChange) -> QueueEdit:
+def move(record: QueueRecord, message: QueueChange) -> Decision:
     """Put a message at a position among what waits; what was interrupted always comes before it.
 
     The position is counted from 1 as `/queue list` shows them, so with what was interrupted.
@@ -66,26 +57,26 @@ def move(record: QueueRecord, message: QueueChange) -> QueueEdit:
         return _missing(message.number)
     waiting = record.waiting()
     if item not in waiting or item.goal:
-        return _no(f"#{item.number} {doing(item)}: it can't be moved")
+        return refusal(f"#{item.number} {doing(item)}: it can't be moved")
     waiting.remove(item)
     first = sum(item.state == "interrupted" for item in record.live())
     place = max(1, min(message.position - first, len(waiting) + 1))
     before = waiting[place - 1].id if place <= len(waiting) else ""
-    return QueueEdit(
+    return Decision(
         reply=_yes(item, position=first + place), entries=(e.Moved(item=item.id, before=before),)
     )
 
 
-def steer(record: QueueRecord, message: QueueChange) -> QueueEdit:
+def steer(record: QueueRecord, message: QueueChange) -> Decision:
     """Hand a waiting message to the running turn, or to the children that are named."""
     item = _find(record, message.number)
     if item is None:
         return _missing(message.number)
     running = next((item.turn for item in record.live() if item.state == "running"), "")
     if item.state not in ("pending", "offered") or item.is_steer:
-        return _no(f"#{item.number} {doing(item)}")
+        return refusal(f"#{item.number} {doing(item)}")
     if item.state == "offered" and not item.answer:
-        return QueueEdit(
+        return Decision(
             reply=_yes(item, when="it is answered"),
             entries=(e.OfferWanted(item=item.id, wants="steer"),),
         )
@@ -94,19 +85,19 @@ def steer(record: QueueRecord, message: QueueChange) -> QueueEdit:
             item=item.id, names=to, text=spoken(item), user=item.user, attached=item.attached
         )
         reply = _yes(item, children=list(to))
-        return QueueEdit(
+        return Decision(
             reply=reply,
             entries=(e.SteerAddressed(item=item.id, turn="", for_children=to),),
             effects=(passing,),
         )
     if not running:
-        return _no(f"Nothing runs that could take it in: #{item.number} stays in the queue")
-    return QueueEdit(
+        return refusal(f"Nothing runs that could take it in: #{item.number} stays in the queue")
+    return Decision(
         reply=_yes(item, turn=running), entries=(e.SteerAddressed(item=item.id, turn=running),)
     )
 
 
-def keep(record: QueueRecord, message: QueueChange) -> QueueEdit:
+def keep(record: QueueRecord, message: QueueChange) -> Decision:
     """Let what is offered wait for its turn like a message; of what has no answer yet, when it has."""
     offered = [item for item in record.live() if item.state == "offered"]
     found = (
@@ -114,23 +105,23 @@ def keep(record: QueueRecord, message: QueueChange) -> QueueEdit:
     )
     if not found:
         what = f"#{message.number} is" if message.number else "Nothing is"
-        return _no(f"{what} not offered" if message.number else f"{what} offered")
+        return refusal(f"{what} not offered" if message.number else f"{what} offered")
     item = found[-1]
     if not item.answer:
-        return QueueEdit(
+        return Decision(
             reply=_yes(item, when="it is answered"),
             entries=(e.OfferWanted(item=item.id, wants="keep"),),
         )
-    return QueueEdit(
+    return Decision(
         reply=_yes(item), entries=(e.Kept(item=item.id, past_hold=record.runs_past_hold()),)
     )
 
 
-def import_items(record: QueueRecord, message: QueueImport, limit: int) -> QueueEdit:
+def import_items(record: QueueRecord, message: QueueImport, limit: int) -> Decision:
     """Take all of these in, last, or none; where nothing runs they stay held, so nothing starts."""
     room = limit - len(record.pending())
     if len(message.items) > room and not message.may_overfill:
-        return QueueEdit(reply={"ok": False, "reason": "queue_full", "room": max(0, room)})
+        return refusal("queue_full", room=max(0, room))
     waiting = len(record.waiting())
     imported: list[e.Entry] = [
         e.Queued(
@@ -149,10 +140,10 @@ def import_items(record: QueueRecord, message: QueueImport, limit: int) -> Queue
     is_held = bool(imported) and is_idle and record.state == "open"
     state = "held" if is_held else record.state
     entries = (*imported, *((e.QueueHeld(why="import"),) if is_held else ()))
-    return QueueEdit(reply={"ok": True, "imported": numbers, "state": state}, entries=entries)
+    return Decision(reply=answer(imported=numbers, state=state), entries=entries)
 
 
-def take_back(record: QueueRecord, now: float) -> QueueEdit:
+def take_back(record: QueueRecord, now: float) -> Decision:
     """Let the message that was read last wait in the queue instead.
 
     The reply's `stop` names a turn that it runs, which the client must stop; `offered` is the number
@@ -160,9 +151,9 @@ def take_back(record: QueueRecord, now: float) -> QueueEdit:
     """
     item = record.items.get(record.taken)
     if item is None or now - item.taken > MOMENT:
-        return _no(f"Nothing was said in the last {MOMENT:.0f} seconds")
+        return refusal(f"Nothing was said in the last {MOMENT:.0f} seconds")
     if item.state == "steered":
-        return _no(f"#{item.number} was delivered already, at step {item.step}")
+        return refusal(f"#{item.number} was delivered already, at step {item.step}")
     replaced = record.superseded()[-1:]
     cut_off = [other for other in record.live() if other.state == "interrupted"] or replaced
     stopped = next((other.number for other in cut_off), None)
@@ -172,30 +163,30 @@ def take_back(record: QueueRecord, now: float) -> QueueEdit:
         e.Requeued(item=other.id, why="taken back") for other in replaced if other.number == offered
     )
     if item.for_children:
-        return _no(f"#{item.number} is with {', '.join(item.for_children)} already")
+        return refusal(f"#{item.number} is with {', '.join(item.for_children)} already")
     if item.state == "pending" and (item.for_turn or item.said_as == "interrupt"):
         back = e.Requeued(item=item.id, why="taken back", past_hold=record.runs_past_hold())
-        return QueueEdit(reply=_yes(item, offered=offered), entries=(back, *again))
+        return Decision(reply=_yes(item, offered=offered), entries=(back, *again))
     if item.state == "running" and item.said_as == "interrupt":
-        return QueueEdit(reply=_yes(item, offered=offered, stop=item.turn), entries=again)
-    return _no(f"#{item.number} {doing(item)}: there is nothing to take back")
+        return Decision(reply=_yes(item, offered=offered, stop=item.turn), entries=again)
+    return refusal(f"#{item.number} {doing(item)}: there is nothing to take back")
 
 
-def withdraw(record: QueueRecord, number: int | None) -> QueueEdit:
+def withdraw(record: QueueRecord, number: int | None) -> Decision:
     """Take a message back; without a number the last."""
     live = record.live()
     there = [*live, *record.superseded()]
     found = [item for item in there if item.number == number][:1] if number else live[-1:]
     if not found:
-        return _missing(number) if number else _no("Empty queue")
+        return _missing(number) if number else refusal("Empty queue")
     item = found[0]
     if item.for_children:
-        return _no(f"#{item.number} is with {', '.join(item.for_children)} already")
+        return refusal(f"#{item.number} is with {', '.join(item.for_children)} already")
     moved = step(ITEM, item.state, "withdraw")
     if isinstance(moved, Refusal) or moved.ignored:
-        return _no(f"#{item.number} is running: /stop ends it")
-    reply = {"ok": True, "withdrawn": [item.number], "text": item.text}
-    return QueueEdit(reply=reply, entries=(e.Withdrawn(item=item.id),))
+        return refusal(f"#{item.number} is running: /stop ends it")
+    reply = answer(withdrawn=[item.number], text=item.text)
+    return Decision(reply=reply, entries=(e.Withdrawn(item=item.id),))
 
 
 def _find(record: QueueRecord, number: int | None) -> ItemRecord | None:
@@ -215,13 +206,9 @@ def doing(item: ItemRecord) -> str:
     }.get(item.state, f"is {item.state}")
 
 
-def _missing(number: int | None) -> QueueEdit:
-    return _no(f"No queued item #{number}")
-
-
-def _no(reason: str) -> QueueEdit:
-    return QueueEdit(reply={"ok": False, "reason": reason})
+def _missing(number: int | None) -> Decision:
+    return refusal(f"No queued item #{number}")
 
 
 def _yes(item: ItemRecord, **fields: Any) -> dict[str, Any]:
-    return {"ok": True, "id": item.id, "number": item.number, **fields}
+    return answer(id=item.id, number=item.number, **fields)

@@ -16,7 +16,7 @@ from ...machines.effects import RestoreFiles
 from ...machines.messages import Revert, UserMessage
 from ...machines.port_results import RestoreCounted, RestoreEnded
 from . import stopping
-from .decision import NOTHING, Decision, answer, refusal
+from .decision import NOTHING, Decision, answer, refusal, refused_with
 from .queries import resumed_turns, workers
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def ending_of(known: RevertRecord, message: RestoreEnded) -> e.Reverted | e.Reve
 def answer_of(known: RevertRecord | None) -> dict[str, Any]:
     """Return the reply to a request for a revert."""
     if known is None:
-        return {"ok": False, "reason": "there was no request for it"}
+        return refused_with("there was no request for it")
     asked = known.asked
     done = known.outcome or e.Reverted(id=asked.id, scope=asked.scope)
     return {

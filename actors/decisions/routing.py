@@ -25,7 +25,7 @@ from ...machines.messages import Allow, GrantLimits, PolicyChange, QueueChange, 
 from ...machines.policy import Policy
 from ...machines.transient_events import Fact, MessageRejected
 from . import queueing, reverting, stopping
-from .decision import Decision, answer, refusal
+from .decision import Decision, answer, refusal, refused_with
 from .queries import known, policy_of, situation
 from .rearrangement import MOMENT
 
@@ -40,7 +40,7 @@ BY_WORDS = (Cause.BARE_WORD, Cause.MORE_WORD, Cause.MESSAGE)
 def rejection(reason: str, text: str, client_id: str) -> Decision:
     """Give a message back to its sender."""
     fact: Fact = MessageRejected(reason=reason, text=text, client_id=client_id)
-    return Decision(facts=(fact,), reply={"ok": False, "reason": reason})
+    return Decision(facts=(fact,), reply=refused_with(reason))
 
 
 def route(record: SessionRecord, message: UserMessage, environment: Environment) -> Decision:

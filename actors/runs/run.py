@@ -27,7 +27,7 @@ from ...workflows.flow.spec import Kind, StepSpec
 from ...workflows.flow.template import holds, items_of, render
 from ..actor import Actor
 from ..decisions import stopping
-from ..decisions.decision import Decision
+from ..decisions.decision import Decision, answer, refused_with
 from ..decisions.turning import is_dead
 from ..ledger import Ledger, LedgerHandle
 from .attempt import Attempts, OpenAttempt, RunContext, by_default
@@ -385,19 +385,19 @@ class Run(Actor):
             (None, None),
         )
         if attempt is None or asked is None:
-            return {"ok": False, "reason": f"no question `{message.question}` is open"}
+            return refused_with(f"no question `{message.question}` is open")
         text = chosen(asked.options, message.choice)
         is_unanswered = message.choice == "deny" and bool(message.reason)
         if text is None and not is_unanswered:
             known = ", ".join(asked.options)
-            return {"ok": False, "reason": f"`{message.choice}` is no answer; there are: {known}"}
+            return refused_with(f"`{message.choice}` is no answer; there are: {known}")
         del self.attempts.open[attempt.call]
         if text is None or is_unanswered:
             self.attempts.conclude(attempt, by_default(asked.default, NO_ANSWER))
         else:
             self.attempts.conclude(attempt, ("ok", e.WorkResult(output=text, more={"by": "user"})))
         self._go_on()
-        return {"ok": True}
+        return answer()
 
 
 def chosen(options: tuple[str, ...], said: str) -> str | None:

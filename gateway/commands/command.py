@@ -216,7 +216,8 @@ class Command(Generic[P]):
         try:
             return CommandCall(command=self, arguments=_Reading(self.parameters).read(text))
         except ValueError as error:
-            raise UsageError(f"{error}: /{self.name} {self.own_usage}.") from None
+            usage = f"/{self.name} {self.own_usage}".rstrip()
+            raise UsageError(f"{error}: {usage}.") from None
 
     def call(self, arguments: Mapping[str, Any]) -> CommandCall:
         """Return the call with arguments that came as data. Raises `ValueError`."""
@@ -262,7 +263,7 @@ class _Reading:
                 word, rest = _word(rest)
                 self._values[others[0].name] = others[0].read(word)
                 others.pop(0)
-        if rest and self._parameters:
+        if rest:
             raise ValueError(f"`{rest}` makes no sense here")
         for parameter in self._parameters:
             if parameter.is_needed and parameter.name not in self._values:

@@ -19,18 +19,19 @@ BECAME = {"pending": "waiting", "steered": "taken in"}
 
 
 @command("stop", "talk", "Stop the running turn and everything it started, now.", is_urgent=True)
-def stop(client: SessionClient) -> Reply:
-    """Interrupt the session, its children and its goal."""
+def stop(client: SessionClient, text: Text = "") -> Reply:
+    """Interrupt the session, its children and its goal; a text behind it delays nothing."""
     answer = client.interrupt()
     children: list[str] = answer.get("children") or []
     if answer.get("interrupted") or children:
         turn = [f"turn {answer['interrupted']}"] if answer.get("interrupted") else []
-        return Reply(ok=True, data=answer, text=f"Stopping {', '.join([*turn, *children])}.")
-    if answer.get("goal"):
-        return Reply(ok=True, data=answer, text="Goal paused. /goal resume continues.")
-    return Reply(
-        ok=True, data=answer, text=f"Nothing to stop: {answer.get('reason', 'nothing runs')}."
-    )
+        said = f"Stopping {', '.join([*turn, *children])}."
+    elif answer.get("goal"):
+        said = "Goal paused. /goal resume continues."
+    else:
+        said = f"Nothing to stop: {answer.get('reason', 'nothing runs')}."
+    unsent = f" `{text}` was not sent: /stop takes no message." if text else ""
+    return Reply(ok=True, data=answer, text=said + unsent)
 
 
 @command(

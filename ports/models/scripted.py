@@ -143,7 +143,7 @@ def load_script(path: Path) -> tuple[ScriptedAnswer, ...]:
         data: Any = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except OSError as error:
         raise ConfigError(
-            f"the script cannot be read: {error.strerror}",
+            f"the script `{path}` cannot be read: {error.strerror}",
             "correct `script` of the model",
             file=str(path),
         ) from error

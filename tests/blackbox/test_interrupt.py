@@ -116,12 +116,13 @@ def test_stopping_twice_is_stopping_once(place: Place, serve, gate: Gate) -> Non
 
 
 def test_stop_with_nothing_running_says_so(place: Place, serve) -> None:
-    """The command reports that there was nothing to stop; the bare word is a message."""
+    """The command says so, and what was said with it is no message; the bare word is one."""
     server = serve(Text("You said stop."))
     chat = place.chat()
     result = chat.ask("/stop")
     assert result["ok"]
     assert result["data"]["interrupted"] is None
+    assert "`use zod` was not sent" in chat.ask("/stop use zod")["text"]
     chat.send("stop")
     assert chat.wait("accepted")["as"] == "turn"
     chat.wait("turn_ended", status="completed")

@@ -57,7 +57,7 @@ CASES: dict[str, Case] = {
     ),
     "no model is called …": Case((*CHAT, "--model", "mian"), "did you mean `main`?"),
     "the catalogue has no model …": Case(("models", "fetch", "gpt9"), "it has: smollm2"),
-    "the script cannot be read: …": Case(
+    "the script … cannot be read: …": Case(
         CHAT,
         "correct `script`",
         config='[models.main]\nprovider = "scripted"\nscript = "/no"\n'

@@ -28,7 +28,7 @@ def read(line: str) -> CommandCall:
 @pytest.mark.parametrize(
     ("line", "name", "arguments"),
     [
-        ("stop at once", "stop", {}),
+        ("stop at once", "stop", {"text": "at once"}),
         ("queue", "queue", {}),
         ("queue LIST --all", "queue list", {"is_all": True}),
         ('queue edit #2 don\'t  "do"', "queue edit", {"number": 2, "text": 'don\'t  "do"'}),
@@ -69,6 +69,7 @@ def test_a_line_is_read_by_its_declaration(
         ("queue fly", "No `/queue fly`. There are: add, clear,"),
         ("queue export 'a", "`'a` can't be read: No closing quotation: /queue export FILE."),
         ("queue pop 1 2", "`2` makes no sense here: /queue pop [N]."),
+        ("queue clear 3", "`3` makes no sense here: /queue clear."),
         ("busy now", "`now` is not one of interrupt, steer, queue: /busy"),
         ("goal --fast win", "`--fast` is not one of --gate, --turns, --tokens, --minutes;"),
         ("goal --turns many win", "`--turns many` is no number"),

@@ -13,7 +13,6 @@ from steersman.actors import ledger
 from steersman.actors.children import ChildSupervisor
 from steersman.actors.decisions import children, queueing, routing, stopping, turning
 from steersman.actors.decisions.decision import Decision
-from steersman.actors.decisions.rearrangement import QueueEdit
 from steersman.actors.ledger import Outbox, OutboxItem
 from steersman.actors.mailbox import tell
 from steersman.actors.session import Session
@@ -121,7 +120,7 @@ def _perform_tools_twice(self: ledger.Ledger, effect: Any, reply_to: Any) -> Non
         _PERFORM(self, effect, reply_to)
 
 
-def _withdraw_what_is_taken_back(*arguments: Any) -> QueueEdit:
+def _withdraw_what_is_taken_back(*arguments: Any) -> Decision:
     found = _TAKEN_BACK(*arguments)
     entries = tuple(
         e.Withdrawn(item=entry.item) if isinstance(entry, e.Requeued) else entry
