@@ -130,6 +130,8 @@ def test_goals_and_side_talks_agree(place: Place, serve, gate: Gate) -> None:
     chat.ask("/queue clear")
     assert chat.ask("/goal next and then sing")["ok"]
     chat.ask("/goal clear")
+    if chat.ask("/stop")["data"]["interrupted"]:  # its first turn had begun
+        chat.wait("stopped")
     (place.folder / "gate.sh").write_text(gate.command)
     set_goal = chat.ask("/goal --gate 'sh gate.sh' all is well")
     assert set_goal["ok"], set_goal

@@ -731,7 +731,7 @@ def nothing_runs_before_a_person_says_so(history: History) -> None:
             case Uttered(
                 message=UserMessage()
                 | ResumeQueue()
-                | QueueChange(op="release")
+                | QueueChange(op="release" | "keep")
                 | TakeBack()
                 | Compact()
             ):

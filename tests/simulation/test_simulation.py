@@ -46,6 +46,7 @@ FOUND = {
     72000216: "a child is opened again before its first opening has been answered",
     1377723505: "a child is resumed whose session had ended before a crash that its parent forgot it in",
     1190415042: "a stopped child whose actor fails resumes its own children",
+    2051986202: "the only word after a crash is that a side talk's answer is to run",
     653478646: "a side talk begins in a session that is being finalized",
     1002135: "a finalized child is resumed after a crash, and stays owned",
 }
