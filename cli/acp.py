@@ -22,7 +22,7 @@ from ..gateway.acknowledgement import reverted_text
 from ..gateway.events.contract import Event, is_aside
 from ..gateway.host import Host
 from ..gateway.launch_options import LaunchOptions
-from ..gateway.saved_queues import announce
+from ..gateway.saved_queues import announce, announce_saved
 from ..gateway.terminal import clean
 from ..machines.errors import UsageError
 from ..workflows.config import load
@@ -128,6 +128,8 @@ def _event_texts() -> Callable[[Event], str]:
                 return ""
             case "recovered":
                 return announce(event, time.time())
+            case "saved_queues":
+                return announce_saved(event, time.time())
             case "queue":
                 return held
             case "notice" | "result":

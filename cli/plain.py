@@ -17,7 +17,7 @@ from ..gateway.acknowledgement import reverted_text
 from ..gateway.events.contract import Event, is_aside
 from ..gateway.formats import call_words, progress_text
 from ..gateway.interface import ChatHost, ChatSession
-from ..gateway.saved_queues import announce
+from ..gateway.saved_queues import announce, announce_saved
 from ..gateway.terminal import clean, exposed
 from ..machines.errors import UsageError
 from .acknowledgement import acknowledgement
@@ -54,12 +54,15 @@ class PlainInterface:
         can_utf8: bool = True,
         has_bar: bool = False,
         shows_queued: bool = True,
+        is_one_shot: bool = False,
     ) -> None:
         self._out, self._err = out, err
         self._can_utf8, self._has_bar, self._shows_queued = can_utf8, has_bar, shows_queued
         self._is_mid_line = False
         self._held = HeldNotice()
         self._goal_lines = GoalLines()
+        self._is_one_shot = is_one_shot
+        self._announced = set[str]()
 
     def hear(self, event: Event) -> None:
         """Print an event; loop's thread."""
@@ -71,6 +74,14 @@ class PlainInterface:
                 delta = clean(event["delta"])
                 self._out.write(delta)
                 self._is_mid_line = not delta.endswith("\n") if delta else self._is_mid_line
+            case "saved_queues" if self._is_one_shot:
+                name = event["saved"][0]["session"]
+                self._aside(f"Saved messages wait here: `steersman chat --resume {name}`")
+            case "saved_queues":
+                self._announced |= {found["session"] for found in event["saved"]}
+                self._aside(announce_saved(event, time.time(), can_utf8=self._can_utf8))
+            case "recovered" if event["session"] in self._announced:
+                pass
             case "recovered":
                 self._aside(announce(event, time.time(), can_utf8=self._can_utf8))
             case "interrupted" | "turn_ended" | "tool_started":
@@ -141,7 +152,9 @@ def talk_plain(host: ChatHost, open_it: Callable[[], ChatSession], options: Chat
     idle_waiter = IdleWaiter()
     utf8 = (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
     shows_queued = host.config.auto_queue.show_queue_on_input
-    interface = PlainInterface(out, err, can_utf8=utf8, shows_queued=shows_queued)
+    interface = PlainInterface(
+        out, err, can_utf8=utf8, shows_queued=shows_queued, is_one_shot=bool(options.message)
+    )
     host.event_bus.subscribe(interface.hear)
     host.event_bus.subscribe(idle_waiter.hear)
     try:

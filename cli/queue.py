@@ -45,12 +45,12 @@ def list_queue(
 def list_saved(environ: Mapping[str, str], *, as_json: bool) -> int:
     """Print the saved queues of all sessions that no process has open, newest activity first."""
     from ..gateway.retention import is_saved
-    from ..gateway.saved_queues import Saved, saved_queue
+    from ..gateway.saved_queues import read_saved
 
     with stored(environ) as store:
         rows = [row for row in store.sessions() if is_saved(row)]
         rows = [row for row in rows if not store.is_owned(row.session)]
-        saved = [Saved(row=row, items=tuple(saved_queue(store, row.session))) for row in rows]
+        saved = [read_saved(store, row) for row in rows]
     found = [queue.view() for queue in saved if queue.items]
     if as_json:
         show_document({"saved": found})
@@ -128,14 +128,14 @@ def _stored_queue(
     if row is None:
         return {"session": None, "state": "open", "items": []}
     from ..gateway.events.translation import queue_view
-    from ..gateway.saved_queues import Saved, saved_queue
-    from ..journal.recovery import is_cut_off, load_record
+    from ..gateway.saved_queues import read_saved
+    from ..journal.recovery import load_record
 
     record = load_record(store, row.session)
     if store.is_owned(row.session):
         return {"session": row.session, **queue_view(record.queue, is_all=is_all)}
-    saved = Saved(row=row, items=tuple(saved_queue(store, row.session)))
-    state = "held" if saved.items and is_cut_off(record) else record.queue.state
+    saved = read_saved(store, row)
+    state = "held" if saved.items and saved.is_crashed else record.queue.state
     items: list[Any] = list(saved.view()["items"])
     if is_all:
         items += queue_view(replace(record.queue, order=()), is_all=True)["items"]

@@ -8,6 +8,9 @@ from ..journal.store import SessionRow
 from ..machines.errors import UnknownSession, UsageError
 from ..workflows.paths import Paths, make_private
 
+SHORTEST_ID = 6
+"""Digits from which on a number is the id of a session, not the number of a message."""
+
 
 def open_store(paths: Paths, *, read_only: bool = False) -> SqliteStore:
     """Open the home's store. Raises `StoreError`."""

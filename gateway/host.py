@@ -36,7 +36,7 @@ from .restore_service import outlived_elsewhere
 from .retention import StorageLimit
 from .router import EventBus, Router
 from .running import RunPlan
-from .saved_queues import SavedQueues, announce_other
+from .saved_queues import SavedQueues
 
 
 class Host:
@@ -115,7 +115,8 @@ class Host:
 
     def begin(self, folder: Path, plan: RunPlan | None = None) -> Conversation:
         """Begin a new session in a folder; with a `plan` it is a workflow's run."""
-        self._welcome(folder)
+        is_first = not self.conversations
+        self._welcome()
         if plan is not None:
             profile = self._casting.run(plan)
         else:
@@ -126,6 +127,8 @@ class Host:
         self._opening.wait(session)
         if said := found.told():
             self.publisher(session).notice(said)
+        if is_first and plan is None and self.is_kept:
+            self._announce_saved(session, folder)
         return self._talk(session, folder)
 
     def resume(self, session: str) -> Conversation:
@@ -189,7 +192,7 @@ class Host:
         if self._mirror is not None:
             self._mirror.close()
 
-    def _welcome(self, folder: Path | None = None) -> None:
+    def _welcome(self) -> None:
         """Before the first session: be reachable, throw away what was outlived, say what is there."""
         if self.conversations or self._control is not None:
             return
@@ -205,8 +208,18 @@ class Host:
         self._listen()
         self.notices += self.saved_queues.expire(time.time(), persistence.retention_hours)
         self.notices += outlived_elsewhere(self.paths, self.config.restore.retention_hours)
-        if folder is not None and (other := announce_other(*self.saved_queues.newest(folder))):
-            self.notices.append(other)
+
+    def _announce_saved(self, session: str, folder: Path) -> None:
+        """Tell a new session what others left in its folder, to be resumed there."""
+        here = self.saved_queues.here(folder)
+        for run in (found.row for found in here if found.row.workflow):
+            self._note(
+                f"Run {run.session} of this folder (workflow {run.workflow}) was interrupted: "
+                f"`steersman run --resume {run.session}` continues where it stopped"
+            )
+        saved = [found.view() for found in here if not found.row.workflow]
+        if saved:
+            self.publisher(session).saved_queues(saved)
 
     def _listen(self) -> None:
         """Open the control socket; a failure becomes a notice, and the session works without it."""

@@ -24,24 +24,14 @@ from typing import Any
 import tomli_w
 
 from ..journal.queue_record import QueueRecord
-from ..machines.conversation import Attachment
 from ..machines.errors import ConfigError
-from ..machines.value import Value
+from ..machines.messages import ImportedItem
 from ..workflows.document import is_list, is_table
 from .formats import progress_text
 
 WAITING = ("pending", "interrupted", "running")
 LIMIT = 8 * 1024 * 1024
 """Bytes of a queue file; a queue that people wrote is far smaller."""
-
-
-class SavedItem(Value):
-    """One message of a queue file or of a saved queue; only the latter has attached files."""
-
-    content: str
-    status: str = "pending"
-    user: str = ""
-    attached: tuple[Attachment, ...] = ()
 
 
 def document(session: str, queue: QueueRecord, now: float) -> dict[str, Any]:
@@ -68,7 +58,7 @@ def write(data: dict[str, Any]) -> bytes:
     return tomli_w.dumps(data, multiline_strings=False).encode("utf-8", "replace")
 
 
-def parse(text: str, file: str) -> list[SavedItem]:
+def parse(text: str, file: str) -> list[ImportedItem]:
     """Return the waiting messages of a queue file, in order.
 
     Raises `ConfigError` with the place for a damaged file, and for a file that is no queue file.
@@ -89,14 +79,11 @@ def parse(text: str, file: str) -> list[SavedItem]:
     items = data.get("items")
     if not is_list(items):
         raise _foreign("it has no [[items]]", file)
-    return [
-        found
-        for number, item in enumerate(items, 1)
-        if (found := _item(item, number, file)).status in WAITING
-    ]
+    found = [_item(item, number, file) for number, item in enumerate(items, 1)]
+    return [item for status, item in found if status in WAITING]
 
 
-def read_file(path: Path) -> list[SavedItem]:
+def read_file(path: Path) -> list[ImportedItem]:
     """Read a queue file; a symbolic link is not followed. Raises `ConfigError`."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -149,7 +136,7 @@ def _unusable(what: str, path: Path) -> ConfigError:
     return ConfigError(what, "name another file; nothing was changed", file=str(path))
 
 
-def _item(item: Any, number: int, file: str) -> SavedItem:
+def _item(item: Any, number: int, file: str) -> tuple[str, ImportedItem]:
     where = f"item {number}"
     if not is_table(item):
         raise _foreign(f"{where} is not a table", file)
@@ -159,7 +146,7 @@ def _item(item: Any, number: int, file: str) -> SavedItem:
     status, user = status or "pending", user or ""
     if not isinstance(status, str) or not isinstance(user, str):
         raise _foreign(f"{where}: `status` and `user` must be texts", file)
-    return SavedItem(content=content, status=status, user=user)
+    return status, ImportedItem(text=content, user=user)
 
 
 def _foreign(what: str, file: str) -> ConfigError:

@@ -7,9 +7,10 @@ it was.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,29 +20,45 @@ from ..actors.agent_profile import AgentProfile
 from ..actors.runtime import Runtime
 from ..journal.queue_record import ItemRecord
 from ..journal.record import SessionRecord
-from ..journal.recovery import load_record
+from ..journal.recovery import is_cut_off, load_record
 from ..journal.store import SessionRow, Store
 from ..machines.errors import StoreBusy, StoreDamaged
 from ..machines.messages import QueueChange
 from ..machines.policy import Policy
 from ..machines.value import Value
+from .events.contract import RecoveredEvent, SavedQueuesEvent, SavedQueueView, ToolCallView
 from .events.translation import EventPublisher, item_view
-from .formats import age, call_words, item_line, one_line
+from .formats import age, call_words, iso, item_line, one_line
 from .retention import is_saved, outlived
 
 CUT = 40  # columns of an item's text in a sentence
+WIDE = 60  # columns of the first item of a saved queue in a list
+LISTED = 5
+"""How many saved queues of a folder are listed when a chat starts."""
 
 
 class Saved(Value):
-    """The saved queue of one session: the session's row, and the items that have not ended, in order."""
+    """The saved queue of one session: the session's row, and the items that have not ended, in order.
+
+    `is_crashed`: its process died. `unknown` are the tool calls that ran then.
+    """
 
     row: SessionRow
     items: tuple[ItemRecord, ...]
+    is_crashed: bool
+    unknown: tuple[ToolCallView, ...]
 
-    def view(self) -> dict[str, Any]:
+    def view(self) -> SavedQueueView:
         """Return the saved queue as programs see it."""
-        items = [item_view(item, is_held=item.state == "pending") for item in self.items]
-        return {"session": self.row.session, "folder": self.row.folder, "items": items}
+        return SavedQueueView(
+            session=self.row.session,
+            name=self.row.name,
+            folder=self.row.folder,
+            cause="crash" if self.is_crashed else "exit",
+            items=[item_view(item, is_held=item.state == "pending") for item in self.items],
+            last_active=iso(self.row.updated),
+            unknown=list(self.unknown),
+        )
 
 
 class SavedQueues:
@@ -68,24 +85,21 @@ class SavedQueues:
             if (found := self.of(row)).items
         ]
 
-    def newest(self, folder: Path) -> tuple[Saved | None, int]:
-        """Return the newest saved queue of a folder, and how many more there may be.
+    def here(self, folder: Path) -> list[Saved]:
+        """List the newest saved queues of a folder, at most `LISTED`, newest activity first.
 
         Reads as few sessions as possible, since every chat starts with this call.
         """
-        rows = [
-            row
+        found = (
+            self.of(row)
             for row in self.store.sessions()
             if is_saved(row) and row.folder == str(folder) and not self.store.is_owned(row.session)
-        ]
-        for number, row in enumerate(rows, 1):
-            if (found := self.of(row)).items:
-                return found, len(rows) - number
-        return None, 0
+        )
+        return list(islice((saved for saved in found if saved.items), LISTED))
 
     def of(self, row: SessionRow) -> Saved:
         """Read the saved queue of one session."""
-        return Saved(row=row, items=tuple(saved_queue(self.store, row.session)))
+        return read_saved(self.store, row)
 
     @contextmanager
     def tended(self, session: str) -> Generator[Callable[[Any], dict[str, Any]]]:
@@ -129,20 +143,32 @@ class SavedQueues:
         )
 
 
-def saved_queue(store: Store, session: str) -> list[ItemRecord]:
+def read_saved(store: Store, row: SessionRow) -> Saved:
     """Read a session's queue as a resume would find it, without changing it."""
+    record = load_record(store, row.session)
     items = [
         replace(item, state="interrupted") if item.state == "running" else item
-        for item in load_record(store, session).queue.live()
+        for item in record.queue.live()
     ]
-    return sorted(items, key=lambda item: item.state != "interrupted")
+    turn = record.turns.get(record.turn)
+    calls = turn.calls.values() if turn is not None else ()
+    return Saved(
+        row=row,
+        items=tuple(sorted(items, key=lambda item: item.state != "interrupted")),
+        is_crashed=is_cut_off(record),
+        unknown=tuple(
+            ToolCallView(call=call.id, tool=call.tool, arguments=call.arguments)
+            for call in calls
+            if call.state in ("running", "stopping", "unknown")
+        ),
+    )
 
 
 # Announcements ------------------------------------------------------------------------------------
 
 
-def announce(event: Mapping[str, Any], now: float, *, can_utf8: bool = True) -> str:
-    """Return the lines that announce the queue of a `recovered` event."""
+def announce(event: RecoveredEvent | SavedQueueView, now: float, *, can_utf8: bool = True) -> str:
+    """Return the lines that announce the queue of a session that was resumed, or can be."""
     items, count = event["items"], len(event["items"])
     found = (
         f"Found saved queue from crashed session ({item_count(count)}, not auto-resuming)"
@@ -150,35 +176,47 @@ def announce(event: Mapping[str, Any], now: float, *, can_utf8: bool = True) -> 
         else f"Found {count} queued item{'s' if count != 1 else ''} from previous session"
         " (not auto-resuming)"
     )
-    last = datetime.fromisoformat(event["last_active"]).timestamp()
     return "\n".join(
         (
             f"📥 {found}" if can_utf8 else found,
-            f"Last active: {age(max(0.0, now - last))}",
+            f"Last active: {_since(event['last_active'], now)}",
             "Saved items:",
             *(item_line(item) for item in items),
             "Use `/queue restore` to list, `/queue resume` to continue, or `/queue discard` to delete",
-            *(_unknown(call) for call in event.get("unknown", ())),
+            *(_unknown(call) for call in event["unknown"]),
         )
     )
 
 
-def announce_other(newest: Saved | None, more: int) -> str:
-    """Return the line that announces the saved queues of a folder; empty if there is none."""
-    if newest is None:
-        return ""
-    others = f" (and {more} more: `/queue restore --list`)" if more else ""
-    name = newest.row.session
-    if newest.row.workflow:
-        return (
-            f"Run {name} of this folder (workflow {newest.row.workflow}) was interrupted: "
-            f"`steersman run --resume {name}` continues where it stopped{others}"
+def announce_saved(event: SavedQueuesEvent, now: float, *, can_utf8: bool = True) -> str:
+    """Return the lines that announce the saved queues of its folder to a new session."""
+    saved = event["saved"]
+    if len(saved) == 1:
+        return announce(saved[0], now, can_utf8=can_utf8)
+    found = f"Found saved queues of {len(saved)} sessions (not auto-resuming)"
+    return "\n".join(
+        (
+            f"📥 {found}" if can_utf8 else found,
+            *choices(saved, now),
+            *(["`/queue restore --list` lists all"] if len(saved) == LISTED else []),
+            "Use `/queue restore N` to list one, `/queue resume N` to continue it, "
+            "or `/queue discard N` to delete it",
         )
-    return (
-        f"Session {name} of this folder has a saved queue ({item_count(len(newest.items))}): "
-        f"`/queue resume {name}` resumes it, `/queue restore {name}` moves it here"
-        f"{others}"
     )
+
+
+def choices(saved: Sequence[SavedQueueView], now: float) -> Iterator[str]:
+    """Give a numbered line about each of these saved queues, with its first item."""
+    for number, found in enumerate(saved, 1):
+        how = "crashed" if found["cause"] == "crash" else "left"
+        ago, first = _since(found["last_active"], now), item_line(found["items"][0])
+        name = found["name"] or found["session"]
+        count = item_count(len(found["items"]))
+        yield f"{number}. {name}, {how} {ago}, {count}: {one_line(first, WIDE)}"
+
+
+def _since(moment: str, now: float) -> str:
+    return age(max(0.0, now - datetime.fromisoformat(moment).timestamp()))
 
 
 def item_count(count: int) -> str:
@@ -186,6 +224,6 @@ def item_count(count: int) -> str:
     return f"{count} item{'s' if count != 1 else ''}"
 
 
-def _unknown(call: Mapping[str, Any]) -> str:
+def _unknown(call: ToolCallView) -> str:
     arguments = " ".join(call_words(call["arguments"]))[:60]
     return f"Outcome unknown, not run again: {call['tool']} {arguments}"

@@ -270,7 +270,8 @@ class Queued(QueueEntry):
     word that decided. `position` counts from 1 among what waits. `past_hold`: it was said after what
     is held was, to a turn that runs, and runs behind that one. `for_children`: a steer for these;
     `child`: the result of that one. `purpose` is empty for a message; a `compaction`, and a
-    failed run's `again`, say nothing to a model. `goal`: the next turn of that one.
+    failed run's `again`, say nothing to a model. `goal`: the next turn of that one. `is_interrupted`:
+    its turn in another session was interrupted at `progress`, which is {done, total, unit} or none.
     """
 
     item: str
@@ -291,6 +292,8 @@ class Queued(QueueEntry):
     purpose: str = ""
     goal: str = ""
     past_hold: bool = False
+    is_interrupted: bool = False
+    progress: dict[str, Any] | None = None
 
 
 class Requeued(QueueEntry):

@@ -445,7 +445,9 @@ def _queue_item(queue: QueueRecord, entry: e.Queued, time: float) -> QueueRecord
         purpose=entry.purpose,
         goal=entry.goal,
         past_hold=entry.past_hold,
+        progress=entry.progress,
     )
+    item = _move(item, "bring") if entry.is_interrupted else item
     return _add_item(queue, item, entry.position, "" if entry.goal else entry.item)
 
 

@@ -201,7 +201,10 @@ ITEM = Machine(
         State(name="pending", doc="It waits: for its turn, or as a steer for a boundary."),
         State(name="offered", doc="A side talk's or a child's answer: to steer, keep or drop."),
         State(name="running", doc="Its turn runs."),
-        State(name="interrupted", doc="Its turn was interrupted; it can be resumed from there."),
+        State(
+            name="interrupted",
+            doc="Its turn, here or in the session it came from, was interrupted.",
+        ),
         State(
             name="superseded", doc="Another message replaced its turn; only its number resumes it."
         ),
@@ -224,6 +227,7 @@ ITEM = Machine(
         Transition(event="interrupt", source=("running",), dest="interrupted"),
         Transition(event="supersede", source=("running",), dest="superseded"),
         Transition(event="resume", source=("superseded",), dest="interrupted"),
+        Transition(event="bring", source=("pending",), dest="interrupted"),
         Transition(
             event="interrupt",
             source=("pending", "interrupted", "superseded", "offered"),

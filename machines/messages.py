@@ -1,7 +1,7 @@
 """Messages of people and other programs to a session: frozen values, each with its lane."""
 
 from enum import IntEnum
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from .conversation import Attachment
 from .policy import RoutesChoice
@@ -117,14 +117,24 @@ class QueueChange(Message):
     attached: tuple[Attachment, ...] = ()
 
 
+class ImportedItem(Value):
+    """A message of another session's queue or of a file; `progress` is {done, total, unit} or none."""
+
+    text: str
+    user: str = ""
+    attached: tuple[Attachment, ...] = ()
+    is_interrupted: bool = False
+    progress: dict[str, Any] | None = None
+
+
 class QueueImport(Message):
-    """Take in all of these, each with its user, in order, or none; held where nothing runs.
+    """Take in all of these, in order, or none; held where nothing runs.
 
     `may_overfill`: what was saved once may come back, however many may wait now.
     """
 
     lane: ClassVar[Lane] = Lane.CONTROL
-    items: tuple[tuple[str, str, tuple[Attachment, ...]], ...]
+    items: tuple[ImportedItem, ...]
     may_overfill: bool = False
 
 

@@ -127,13 +127,15 @@ def import_items(record: QueueRecord, message: QueueImport, limit: int) -> Decis
         e.Queued(
             item=f"m{record.made + n}",
             number=record.number + n,
-            text=text,
+            text=item.text,
             said_as="queue",
-            user=user,
+            user=item.user,
             position=waiting + n,
-            attached=attached,
+            attached=item.attached,
+            is_interrupted=item.is_interrupted,
+            progress=item.progress,
         )
-        for n, (text, user, attached) in enumerate(message.items, 1)
+        for n, item in enumerate(message.items, 1)
     ]
     numbers = [entry.number for entry in imported if isinstance(entry, e.Queued)]
     is_idle = all(item.state != "running" for item in record.live())

@@ -44,9 +44,9 @@ def chosen(there: list[ItemRecord], number: int | None) -> ItemRecord | None:
     return next(iter(interrupted or there), None)
 
 
-def with_news(news: str, item: ItemRecord, resumes: str) -> str:
+def with_news(news: str, item: ItemRecord) -> str:
     """Put what happened to the files since in front of the message."""
-    said = opening(item) if resumes else words(item)
+    said = opening(item) if item.state == "interrupted" else words(item)
     return f"{news}\n{said}" if news else said
 
 

@@ -157,7 +157,8 @@ def queue_resume(
 
     Example: steersman queue resume
     """
-    from ...gateway.commands.queue import SHORTEST_ID, resume_queue
+    from ...gateway.commands.queue import resume_queue
+    from ...gateway.home import SHORTEST_ID
 
     if which.isdigit() and len(which) < SHORTEST_ID:
         return _run(session, resume_queue(which), as_json)

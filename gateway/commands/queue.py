@@ -12,11 +12,9 @@ from typing import Annotated, Any
 from ...machines.messages import PolicyChange, QueueChange, ResumeQueue
 from ..client import SessionClient
 from ..formats import item_line, progress_text
+from ..home import SHORTEST_ID
 from .command import Argument, Number, Reply, Text, command
 from .saved_queue import Keep, Merge, Replace, resume_saved, way_of
-
-SHORTEST_ID = 6
-"""Digits from which on a number is the id of a session, not the number of a message."""
 
 
 @command(
@@ -149,11 +147,15 @@ def resume_queue(
     """Resume the held queue of this session, or of a named one."""
     digits = which.removeprefix("#")
     number = int(digits) if digits.isdecimal() and len(which) < SHORTEST_ID else None
-    if which and number is None:
-        elsewhere = resume_saved(client, which, way_of(merge, replace, keep))
+    items = {item["number"]: item for item in client.queue()["items"]}
+    if not items or (which and number is None):
+        before = client.session
+        elsewhere = resume_saved(client, digits, way_of(merge, replace, keep))
         if elsewhere is not None:
             return elsewhere
-    items = {item["number"]: item for item in client.queue()["items"]}
+        if client.session != before:
+            number = None
+            items = {item["number"]: item for item in client.queue()["items"]}
     answer = client.ask(ResumeQueue(number=number))
     count = answer.get("restored", 0)
     children: list[str] = answer.get("children") or []

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
+
+from msgspec.structs import replace
 
 from ...machines.errors import SteersmanError
-from ...machines.messages import QueueChange, QueueImport, ResumeQueue
+from ...machines.messages import ImportedItem, QueueChange, QueueImport, ResumeQueue
 from ..client import SessionClient
-from ..formats import age, item_line
-from ..home import find_session, refuse_run
-from ..queue_file import SavedItem, read_file, write_file
-from ..saved_queues import Saved, SavedQueues, item_count
+from ..formats import age, item_line, one_line
+from ..home import SHORTEST_ID, find_session, refuse_run
+from ..queue_file import read_file, write_file
+from ..saved_queues import WIDE, Saved, SavedQueues, choices, item_count
 from .command import Argument, Reply, command
 
 WAYS = ("--merge", "--replace", "--keep")
@@ -42,12 +45,16 @@ def restore_queue(
     """List the saved queue of this session or of all (`--list`), or move another session's queue here."""
     if everywhere:
         return _list_all(client.services.saved_queues)
-    found = _named(client, session)
+    found = _meant(client, session)
     if isinstance(found, Reply):
         return found
     if found is None:
         return _list_here(client)
-    return _bring(client, found, way_of(merge, replace, keep))
+    if session and not _is_new(client):
+        return _bring(client, found, way_of(merge, replace, keep))
+    if session and (refused := _go_there(client, found)) is not None:
+        return refused
+    return _listed({**found.view(), "restored": len(found.items) if session else 0})
 
 
 def resume_saved(client: SessionClient, session: str, way: str) -> Reply | None:
@@ -57,7 +64,7 @@ def resume_saved(client: SessionClient, session: str, way: str) -> Reply | None:
     since its interrupted turn can only continue from a checkpoint in its own conversation. The result is
     then none, too: the caller resumes the queue of that session.
     """
-    found = _named(client, session)
+    found = _meant(client, session)
     if found is None or isinstance(found, Reply):
         return found
     if client.services.take_up is not None and found.items and not client.queue()["items"]:
@@ -79,7 +86,7 @@ def resume_saved(client: SessionClient, session: str, way: str) -> Reply | None:
 @command("queue discard", "queue", "Delete everything that is saved, also what was interrupted.")
 def discard_queue(client: SessionClient, session: SessionName = "") -> Reply:
     """Withdraw all saved messages, of this session or of a named one."""
-    found = _named(client, session)
+    found = _meant(client, session)
     if isinstance(found, Reply):
         return found
     if found is not None:
@@ -131,10 +138,9 @@ def _refused(error: SteersmanError) -> Reply:
 
 
 def _take_in(
-    client: SessionClient, found: list[SavedItem], done: str, *, may_overfill: bool = False
+    client: SessionClient, found: list[ImportedItem], done: str, *, may_overfill: bool = False
 ) -> Reply:
-    items = tuple((item.content, item.user, item.attached) for item in found)
-    answer = client.ask(QueueImport(items=items, may_overfill=may_overfill))
+    answer = client.ask(QueueImport(items=tuple(found), may_overfill=may_overfill))
     if not answer.get("ok"):
         room = answer.get("room", 0)
         why = answer.get("reason", "")
@@ -149,15 +155,19 @@ def _take_in(
 
 def _list_here(client: SessionClient) -> Reply:
     data = client.queue()
+    if data["items"]:
+        return _listed(data)
+    return Reply(
+        ok=True,
+        data=data,
+        text="Nothing is saved here. `/queue restore --list` lists all sessions.",
+    )
+
+
+def _listed(data: Mapping[str, Any]) -> Reply:
     lines = [item_line(item) for item in data["items"]]
-    if not lines:
-        return Reply(
-            ok=True,
-            data=data,
-            text="Nothing is saved here. `/queue restore --list` lists all sessions.",
-        )
     lines.append("`/queue resume` continues, `/queue discard` deletes.")
-    return Reply(ok=True, data=data, text="\n".join(lines))
+    return Reply(ok=True, data=dict(data), text="\n".join(lines))
 
 
 def _list_all(saved_queues: SavedQueues) -> Reply:
@@ -172,16 +182,43 @@ def _list_all(saved_queues: SavedQueues) -> Reply:
     return Reply(ok=True, data=data, text="\n".join(lines) or "No session has a saved queue.")
 
 
-def _named(client: SessionClient, name: str) -> Saved | Reply | None:
-    """Find another session's saved queue; none for this session's queue, or without a name."""
+def _meant(client: SessionClient, name: str) -> Saved | Reply | None:
+    """Find the saved queue that a command means; none for that of this session.
+
+    Without a name, or with a number of the list, it is one of those that were announced to a new session
+    in which no message was sent yet; of several a person has to choose.
+    """
     saved_queues = client.services.saved_queues
-    if not name:
-        return None
+    if not name or (name.isdecimal() and len(name) < SHORTEST_ID):
+        offered = _announced(client)
+        if not offered:
+            return None
+        if name and int(name) <= len(offered):
+            return offered[int(name) - 1]
+        if not name and len(offered) == 1:
+            return offered[0]
+        saved = [found.view() for found in offered]
+        lines = [*choices(saved, time.time()), "Say which one by its number."]
+        data = {"reason": "several", "saved": saved}
+        return Reply(ok=False, data=data, text="\n".join(lines))
     try:
         row = find_session(saved_queues.store.sessions(), name)
         return None if row.session == client.session else saved_queues.of(row)
     except SteersmanError as error:
         return _refused(error)
+
+
+def _announced(client: SessionClient) -> list[Saved]:
+    """List the saved queues of this folder for a session that has none and can change to them."""
+    if not _is_new(client):
+        return []
+    here = client.services.saved_queues.here(client.describe().folder)
+    return [found for found in here if not found.row.workflow]
+
+
+def _is_new(client: SessionClient) -> bool:
+    """Whether nothing was said here yet, so that a person loses nothing by going to another session."""
+    return client.services.take_up is not None and not client.record().queue.made
 
 
 def _bring(client: SessionClient, found: Saved, way: str) -> Reply:
@@ -196,18 +233,24 @@ def _bring(client: SessionClient, found: Saved, way: str) -> Reply:
         if client.can_ask():
             ways = " or ".join(f"`{option}`" for option in WAYS)
             wait = "waits" if len(here) == 1 else "wait"
-            already = f"{item_count(len(here))} {wait} here already."
+            already = f"{item_count(len(here))} {wait} here already: {_brief(here)}."
             text = f"{already} Use `/queue restore {name}` with {ways}."
             return Reply(ok=False, data={"reason": "not_empty", "ways": list(WAYS)}, text=text)
         way = "--keep"
     if here and way == "--keep":
         text = f"Kept as it is; session {name} keeps its saved queue, too."
         return Reply(ok=True, data={"restored": 0, "kept": len(here)}, text=text)
-    replaced = [item["number"] for item in here] if way == "--replace" else []
+    replaced = here if way == "--replace" else []
     return _move(client, name, replaced, may_overfill=not here or bool(replaced))
 
 
-def _move(client: SessionClient, name: str, replaced: list[int], *, may_overfill: bool) -> Reply:
+def _brief(items: Sequence[Mapping[str, Any]]) -> str:
+    return "; ".join(one_line(item_line(item), WIDE) for item in items)
+
+
+def _move(
+    client: SessionClient, name: str, replaced: Sequence[Mapping[str, Any]], *, may_overfill: bool
+) -> Reply:
     """Add another session's messages here, then withdraw the replaced messages and the originals.
 
     One store commits both sessions in order, so no message is withdrawn before its copy is durable.
@@ -217,8 +260,12 @@ def _move(client: SessionClient, name: str, replaced: list[int], *, may_overfill
         with saved_queues.tended(name) as ask:
             found = saved_queues.of(saved_queues.store.load(name).row)
             items = [
-                SavedItem(
-                    content=item.text, status=item.state, user=item.user, attached=item.attached
+                ImportedItem(
+                    text=item.text,
+                    user=item.user,
+                    attached=item.attached,
+                    is_interrupted=item.state == "interrupted",
+                    progress=dict(item.progress) if item.progress else None,
                 )
                 for item in found.items
             ]
@@ -229,9 +276,11 @@ def _move(client: SessionClient, name: str, replaced: list[int], *, may_overfill
             done = f"Restored from session {name}:"
             taken = _take_in(client, items, done, may_overfill=may_overfill)
             if taken.ok:
-                for number in replaced:
-                    client.ask(QueueChange(op="withdraw", number=number))
+                for item in replaced:
+                    client.ask(QueueChange(op="withdraw", number=item["number"]))
                 ask(QueueChange(op="clear"))
+            if taken.ok and replaced:
+                return replace(taken, text=f"{taken.text} Removed: {_brief(replaced)}.")
             return taken
     except SteersmanError as error:
         return _refused(error)

@@ -87,6 +87,25 @@ class ToolCallView(TypedDict):
     """what it is called with"""
 
 
+class SavedQueueView(TypedDict):
+    """The queue of a session that no program has open."""
+
+    session: str
+    """the session's id"""
+    name: str
+    """its name, empty if a person gave none"""
+    folder: str
+    """the folder that it works in"""
+    cause: str
+    """why it is not open: crash or exit"""
+    items: list[QueueItem]
+    """the messages that have not ended"""
+    last_active: str
+    """ISO 8601, UTC"""
+    unknown: list[ToolCallView]
+    """calls whose outcome is not known"""
+
+
 class ProcessesView(TypedDict):
     """The outcome of stopping processes."""
 
@@ -258,6 +277,14 @@ class RecoveredEvent(Stamp):
     """calls whose outcome is not known"""
 
 
+class SavedQueuesEvent(Stamp):
+    """Sent after `session_started` of a new session if others left a queue in its folder."""
+
+    type: Literal["saved_queues"]
+    saved: list[SavedQueueView]
+    """the newest of them, at most five"""
+
+
 class NoticeEvent(Stamp):
     """Sent to tell a person something; programs need not read it."""
 
@@ -354,6 +381,7 @@ class SessionFinalizedEvent(Stamp):
 SessionEvent = (
     SessionStartedEvent
     | RecoveredEvent
+    | SavedQueuesEvent
     | NoticeEvent
     | ErrorEvent
     | QueueEvent

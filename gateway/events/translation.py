@@ -49,6 +49,8 @@ from .contract import (
     RecoveredEvent,
     RejectedEvent,
     RequeuedEvent,
+    SavedQueuesEvent,
+    SavedQueueView,
     SessionFinalizedEvent,
     SessionStartedEvent,
     SessionSuspendedEvent,
@@ -177,6 +179,10 @@ class EventPublisher:
         if client_id:
             event["client_id"] = client_id
         self.publish(event)
+
+    def saved_queues(self, saved: list[SavedQueueView]) -> None:
+        """Publish what other sessions left in the folder of this one."""
+        self.publish(SavedQueuesEvent(type="saved_queues", **self.stamp(), saved=saved))
 
     def error(self, code: str, text: str, hint: str, client_id: str | None = None) -> None:
         """Publish an error; `client_id` is the key of the line that it is about."""

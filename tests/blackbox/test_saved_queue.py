@@ -82,6 +82,16 @@ def test_a_crash_is_announced(place: Place, serve, gate: Gate, is_utf8: bool) ->
     assert len(server.requests) == 1
 
 
+def test_a_question_from_a_script_is_told_in_a_line(place: Place, serve) -> None:
+    """One message is answered; what waits in its folder is one line, and none for a workflow."""
+    serve(Text("Done."))
+    old = leave_behind(place, "one", "two")
+    ran = place.run("chat", "--plain", "hello")
+    assert (ran.returncode, ran.stdout) == (0, "Done.\n")
+    assert f"Saved messages wait here: `steersman chat --resume {old}`" in ran.stderr.splitlines()
+    assert "Saved items" not in ran.stderr
+
+
 @pytest.mark.slow
 def test_the_mirror_follows_the_queue(place: Place, serve, gate: Gate) -> None:
     """The readable copy has what the queue has, private, and it is where the setting says."""
@@ -110,6 +120,9 @@ def test_another_sessions_queue_is_brought_here(place: Place, serve) -> None:
     server = serve(Text("Done."))
     old = leave_behind(place, "one", "two")
     chat = place.chat()
+    chat.send("hi")
+    chat.wait("turn_ended")
+    assert chat.ask("/queue discard")["data"] == {"withdrawn": []}  # this session's, from now on
     saved = chat.ask("/queue restore --list")["data"]["saved"]
     assert [(one["session"], len(one["items"])) for one in saved] == [(old, 2)]
     assert chat.ask(f"/queue restore {old[:6]}")["data"]["restored"] == 2
@@ -125,16 +138,17 @@ def test_another_sessions_queue_is_brought_here(place: Place, serve) -> None:
     assert chat.ask(f"/queue restore {old} --merge")["ok"]
     assert [one["text"] for one in chat.ask("/queue")["data"]["items"]] == ["one", "two", "three"]
     place.run("queue", "add", "four", "--session", old)
-    assert chat.ask(f"/queue restore {old} --replace")["ok"]
+    replaced = chat.ask(f"/queue restore {old} --replace")
+    assert "Removed: #1 [PENDING]: one; #2 [PENDING]: two; #3 [PENDING]: three." in replaced["text"]
     assert not chat.ask(f"/queue restore {old} --replace")["ok"]  # nothing is saved there any more
     assert [one["text"] for one in chat.ask("/queue")["data"]["items"]] == ["four"]
-    assert not server.requests
+    assert len(server.requests) == 1
 
     place.run("queue", "add", "five", "--session", old)
     assert chat.ask(f"/queue resume {old} --merge")["ok"]
     chat.wait("turn_ended")
     chat.wait("turn_ended")
-    assert [one.prompt for one in server.requests] == ["four", "five"]
+    assert [one.prompt for one in server.requests] == ["hi", "four", "five"]
     place.run("queue", "add", "six", "--session", old)
     assert chat.ask(f"/queue discard {old}")["data"] == {"session": old, "withdrawn": [1]}
     assert chat.ask("/queue restore nope")["ok"] is False
@@ -160,6 +174,84 @@ def test_another_sessions_job_goes_on_at_its_checkpoint(place: Place, serve, gat
         "third",
     ]
     assert "first" in str(server.requests[1].body["messages"][1])
+
+
+def at_checkpoint(gate: Gate) -> tuple[str, Tools]:
+    """Return how a message is shown at file 23 of 50, and what the model does to get there."""
+    done = {"done": 23, "total": 50, "unit": "file"}
+    work = {"tool": "shell", "arguments": {"command": gate.command}}
+    return "(file 23/50)", Tools([{"tool": "progress", "arguments": done}, work])
+
+
+def test_a_new_chat_announces_and_resumes_what_crashed(place: Place, serve, gate: Gate) -> None:
+    """A chat without options shows the saved queue of its folder; the commands need no id."""
+    at, wish = at_checkpoint(gate)
+    server = serve(wish, Text("Done."))
+    old = crash(place, gate).session
+    chat = place.chat("--yes")
+    chat.wait("session_started")
+    (told,) = chat.wait("saved_queues")["saved"]
+    assert (told["session"], told["cause"]) == (old, "crash")
+    assert [call["tool"] for call in told["unknown"]] == ["shell"]
+    saved = [f"#1 [INTERRUPTED]: first {at}", "#2 [PENDING]: second", "#3 [PENDING]: third"]
+    assert chat.ask("/queue restore")["text"].splitlines()[:3] == saved
+    assert len(server.requests) == 1
+    said = chat.ask("/queue resume")["text"]
+    assert said == "Restored 3 items. Processing #1 from checkpoint (file 23/50)..."
+    for _ in range(3):
+        chat.wait("turn_ended", session=old, status="completed")
+    assert chat.close() == 0
+
+
+def test_several_saved_queues_are_chosen_by_number(place: Place, serve) -> None:
+    """They are listed with numbers, newest first; a command without one asks which."""
+    serve(Text("Done."))
+    first, second = leave_behind(place, "one", "two"), leave_behind(place, "three")
+    chat = place.chat()
+    chat.wait("session_started")
+    told = chat.wait("saved_queues")["saved"]
+    assert [found["session"] for found in told] == [second, first]
+    lines = [
+        f"1. {second}, left just now, 1 item: #1 [PENDING]: three",
+        f"2. {first}, left just now, 2 items: #1 [PENDING]: one",
+    ]
+    for verb in ("restore", "resume", "discard"):
+        asked = chat.ask(f"/queue {verb}")
+        assert (asked["ok"], asked["text"].splitlines()[:2]) == (False, lines)
+    assert chat.ask("/queue discard 1")["data"] == {"session": second, "withdrawn": [1]}
+    restored = chat.ask("/queue restore")["data"]  # the only one now
+    assert [item["text"] for item in restored["items"]] == ["one", "two"]
+    assert chat.ask("/queue resume 1")["text"] == "Restored 2 items. Processing #1..."
+    chat.wait("turn_ended", session=first)
+    assert chat.close() == 0
+
+
+def test_an_interrupted_message_stays_one_in_another_queue(place: Place, serve, gate: Gate) -> None:
+    """Where it joins messages that wait, it keeps its state and checkpoint, and runs first."""
+    at, wish = at_checkpoint(gate)
+    server = serve(wish, Text("Done."))
+    old = crash(place, gate).session
+    chat = place.chat("--yes")
+    chat.wait("session_started")
+    (place.folder / "mine.toml").write_text('[[items]]\ncontent = "mine"')
+    assert chat.ask("/queue import mine.toml")["ok"]
+    assert "mine" in chat.ask(f"/queue restore {old}")["text"]
+    assert chat.ask(f"/queue restore {old} --merge")["data"]["restored"] == 3
+    listed = chat.ask("/queue")["data"]["items"]
+    assert [(item["state"], item["text"]) for item in listed] == [
+        ("interrupted", "first"),
+        ("pending", "mine"),
+        ("pending", "second"),
+        ("pending", "third"),
+    ]
+    said = chat.ask("/queue resume")["text"]
+    assert said.endswith(f"from checkpoint {at}...")
+    for _ in range(4):
+        chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0
+    prompt = server.requests[1].prompt
+    assert prompt.startswith("[You were interrupted at file 23/50.")
+    assert prompt.endswith("first")
 
 
 @pytest.mark.slow

@@ -36,5 +36,10 @@ Use `/queue restore` to list, `/queue resume` to continue, or `/queue discard` t
 )
 def test_announcement(cause: str, can_utf8: bool, first: str) -> None:
     """What a crash or an exit left is announced in the literal words, plain without UTF-8."""
-    event = {"cause": cause, "items": ITEMS, "last_active": "2027-01-15T07:37:00.000Z"}
+    event: Any = {
+        "cause": cause,
+        "items": ITEMS,
+        "last_active": "2027-01-15T07:37:00.000Z",
+        "unknown": [],
+    }
     assert announce(event, NOW, can_utf8=can_utf8) == first + REST
