@@ -13,6 +13,7 @@ from ..gateway.interface import ChatHost, ChatSession
 from ..machines.messages import Answer
 from .following import IdleWaiter
 from .options import ChatOptions
+from .output import document
 from .printer import Printer
 from .signals import SignalExit
 from .stdin_lines import typed_lines
@@ -134,9 +135,7 @@ def talk_json(host: ChatHost, open_it: Callable[[], ChatSession], options: ChatO
     speak_utf8()
     printer = Printer(sys.stdout)
     idle_waiter = IdleWaiter()
-    host.event_bus.subscribe(
-        lambda event: printer.write(json.dumps(event, ensure_ascii=False) + "\n")
-    )
+    host.event_bus.subscribe(lambda event: printer.write(document(event, None) + "\n"))
     host.event_bus.subscribe(idle_waiter.hear)
     try:
         conversation = open_it()

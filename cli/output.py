@@ -17,12 +17,16 @@ from typing import Any, TextIO
 
 import tomli_w
 
+from ..gateway.terminal import clean_but_colours
 from ..workflows.document import is_list, is_table
 
 # Text and JSON ------------------------------------------------------------------------------------
 
-# Controls that JSON leaves as they are, line and direction marks, and halves of characters.
-_UNSAFE = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# What JSON leaves as it is and a terminal obeys or hides, and halves of characters.
+_UNSAFE = re.compile(
+    "[\x7f-\x9f\u180e\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
+)
 
 
 def show(text: str) -> None:
@@ -40,9 +44,15 @@ def document(data: Mapping[str, Any], indent: int | None = 2) -> str:
     return escaped(json.dumps(data, ensure_ascii=False, indent=indent))
 
 
-def escaped(text: str) -> str:
-    """Escape characters that could move the cursor, as strings in JSON and TOML allow it."""
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+def escaped(text: str, *, is_toml: bool = False) -> str:
+    """Escape characters that a terminal obeys or hides, as strings in JSON and TOML allow it."""
+
+    def escape(found: re.Match[str]) -> str:
+        if is_toml and ord(found[0]) > 0xFFFF:
+            return f"\\U{ord(found[0]):08x}"
+        return json.dumps(found[0])[1:-1]
+
+    return _UNSAFE.sub(escape, text)
 
 
 def warn(text: str) -> None:
@@ -57,6 +67,7 @@ def can_colour(stream: TextIO, environ: Mapping[str, str]) -> bool:
 
 def _write(stream: TextIO, text: str) -> None:
     encoding = stream.encoding or "utf-8"
+    text = clean_but_colours(text)
     try:
         stream.write(text.encode(encoding, "replace").decode(encoding) + "\n")
         stream.flush()
@@ -127,7 +138,7 @@ def show_toml(data: Mapping[str, Any]) -> None:
 
 def toml_document(data: Mapping[str, Any]) -> str:
     """Write TOML without characters that move the cursor; nulls are left out."""
-    return escaped(tomli_w.dumps(without_nulls(data)).rstrip("\n"))
+    return escaped(tomli_w.dumps(without_nulls(data)).rstrip("\n"), is_toml=True)
 
 
 def without_nulls(value: Any) -> Any:

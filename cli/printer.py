@@ -10,6 +10,8 @@ import signal
 import threading
 from typing import TextIO
 
+from ..gateway.terminal import clean
+
 
 def forget(*descriptors: int) -> None:
     """Redirect descriptors to nowhere, so that later writes, also at exit, raise nothing."""
@@ -32,8 +34,8 @@ class Printer:
         self._thread.start()
 
     def write(self, text: str) -> None:
-        """Print a text as it is; returns at once."""
-        self._lines.put(text)
+        """Print a text, but for what a terminal obeys; returns at once."""
+        self._lines.put(clean(text))
 
     def close(self) -> None:
         """Print all that is pending; gives a blocked reader two seconds."""

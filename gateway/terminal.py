@@ -1,6 +1,7 @@
 """Makes text from models, tools and queues safe to print: escape sequences removed, or visible."""
 
 import re
+from itertools import zip_longest
 
 _SEQUENCE = re.compile(
     r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # OSC, to its end
@@ -9,8 +10,10 @@ _SEQUENCE = re.compile(
     r"|\x1b[ -/]*[0-~]?"  # other escapes
     r"|[\x80-\x9f]"  # C1 controls
     r"|[\x00-\x08\x0b-\x1f\x7f]"  # C0 controls but tab and newline
+    r"|[\u180e\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"  # no width, directions
+    r"|[\U000e0000-\U000e007f]"  # tags
 )
-
+_OWN_COLOUR = re.compile(r"\x1b\[(?:[0-47]|[39][1-6]|90)m")
 
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad"  # controls but tab and newline, soft hyphen
@@ -35,5 +38,17 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def clean(text: str) -> str:
-    """Remove escape sequences and control characters (ECMA-48); tabs and newlines stay."""
+    """Remove escape sequences, controls (ECMA-48), and characters that hide or turn text.
+
+    Tabs and newlines stay, and what words and emoji are joined by (ZWJ, ZWNJ, LRM, RLM).
+    """
     return _SEQUENCE.sub("", text)
+
+
+def clean_but_colours(text: str) -> str:
+    """Clean a text, but for the colours that this program itself puts around its words."""
+    found = _OWN_COLOUR.findall(text)
+    if not found:
+        return clean(text)
+    between = map(clean, _OWN_COLOUR.split(text))
+    return "".join(piece for pair in zip_longest(between, found, fillvalue="") for piece in pair)

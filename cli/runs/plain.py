@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
@@ -14,6 +13,7 @@ from ...gateway.events.contract import ChangedEvent, Event
 from ...gateway.host import Host
 from ...gateway.terminal import clean
 from ..json_lines import Lines, preface, speak_utf8
+from ..output import document
 from ..printer import Printer
 from ..signals import SignalExit
 from .options import RunOptions
@@ -73,9 +73,7 @@ def run_json(host: Host, open_it: Callable[[], Conversation], options: RunOption
     speak_utf8()
     printer = Printer(sys.stdout)
     watch = RunWatch()
-    host.event_bus.subscribe(
-        lambda event: printer.write(json.dumps(event, ensure_ascii=False) + "\n")
-    )
+    host.event_bus.subscribe(lambda event: printer.write(document(event, None) + "\n"))
     host.event_bus.subscribe(watch.hear)
     try:
         conversation = open_it()

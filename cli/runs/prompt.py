@@ -201,13 +201,13 @@ def _message(screen: RunScreen) -> FormattedText:
     lead = f"{lead}\n" if lead else ""
     if (question := screen.questions.first) is not None:
         lead += ask_text(question)
-    return FormattedText([("", lead), ("bold", "> ")])
+    return FormattedText([("", clean(lead)), ("bold", "> ")])
 
 
 def _write(text: str) -> None:
     width = shutil.get_terminal_size().columns
     try:
-        sys.stdout.write("\n".join(wrapped(text.removesuffix("\n"), width)) + "\n")
+        sys.stdout.write("\n".join(wrapped(clean(text).removesuffix("\n"), width)) + "\n")
         sys.stdout.flush()
     except OSError:  # the run goes on to its end without a reader
         forget(1, 2)

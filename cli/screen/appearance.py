@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 
+from ...gateway.terminal import clean
 from ...machines.value import Value
 
 Piece = tuple[str, str]
@@ -71,10 +72,10 @@ class Appearance(Value):
         return text if self.can_utf8 else "".join(_PLAIN.get(sign, sign) for sign in text)
 
     def printed(self, row: Iterable[Piece]) -> str:
-        """Write a row as text with terminal codes; its pieces must hold none."""
+        """Write a row as text with terminal codes; those in its pieces are removed."""
         return "".join(self._coded(style, text) for style, text in row)
 
     def _coded(self, style: str, text: str) -> str:
-        words = style.split() if style else ()
+        words, text = style.split() if style else (), clean(text)
         known = [_CODES[word] for word in words if self.has_colour or not word.startswith("ansi")]
         return f"\x1b[{';'.join(known)}m{text}\x1b[0m" if known and text else text

@@ -156,7 +156,7 @@ class Screen:
                 rows += [[(DIM, line)] for line in wrapped(self.note, width)]
         pieces = StyleAndTextTuples()
         for row in rows[-max(1, self.canvas.lines - 3) :]:
-            pieces += [*row, ("", "\n")]
+            pieces += [*((style, clean(text)) for style, text in row), ("", "\n")]
         return pieces[:-1]
 
     def below(self) -> StyleAndTextTuples:
@@ -164,7 +164,7 @@ class Screen:
         with self._lock:
             asks = len(self.questions.all)
             text = bar(self.status, time.monotonic(), self._width(), self.appearance, asks)
-        return [(DIM, text)]
+        return [(DIM, clean(text))]
 
     def question_ids(self) -> list[str]:
         """Return the ids of the open questions."""

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from steersman.gateway.queue_file import SavedItem, document, parse, read_file, write, write_file
+from steersman.gateway.queue_file import document, parse, read_file, write, write_file
 from steersman.journal.queue_record import ItemRecord, QueueRecord
 from steersman.machines.errors import ConfigError
+from steersman.machines.messages import ImportedItem
 
 ODD = 'two\nlines "quoted" \\ back ' + "'''" + """ é 日本 \u0007 \ud800 end"""
 
@@ -36,8 +37,8 @@ def test_what_is_written_reads_back() -> None:
     assert (data["session_id"], data["items"][0]["progress"]) == ("abc", "file 23/50")
     assert data["saved_at"].isoformat() == "2027-01-15T08:01:40+00:00"
     assert parse(text, "q.toml") == [
-        SavedItem(content="first", status="interrupted", user="ann"),
-        SavedItem(content=ODD.replace("\ud800", "?"), status="pending", user="ann"),
+        ImportedItem(text="first", user="ann"),
+        ImportedItem(text=ODD.replace("\ud800", "?"), user="ann"),
     ]
 
 
@@ -68,7 +69,7 @@ def test_what_has_ended_is_left_out() -> None:
         f'[[items]]\ncontent = "{one}"\nstatus = "{one}"'
         for one in ("done", "pending", "withdrawn", "interrupted", "running", "failed")
     )
-    assert [one.content for one in parse(text, "q")] == ["pending", "interrupted", "running"]
+    assert [one.text for one in parse(text, "q")] == ["pending", "interrupted", "running"]
 
 
 def test_links_pipes_and_large_files_are_not_read(tmp_path: Path) -> None:
@@ -79,7 +80,7 @@ def test_links_pipes_and_large_files_are_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.toml")
     (tmp_path / "large.toml").write_bytes(b"# \n" * 3_000_000)
     (tmp_path / "bytes.toml").write_bytes(b'a = 1\nb = "\xff"')
-    assert read_file(real) == [SavedItem(content="a", status="pending", user="ann")]
+    assert read_file(real) == [ImportedItem(text="a", user="ann")]
     for name, why in {
         "link": "symbolic link",
         "pipe": "no regular file",
@@ -98,7 +99,7 @@ def test_an_export_replaces_only_queue_files(tmp_path: Path) -> None:
     assert write_file(path, "abc", queue("a", "b"), 0.0) == 2
     assert write_file(path, "abc", queue("c"), 0.0) == 1
     assert path.stat().st_mode & 0o777 == 0o600
-    assert [one.content for one in read_file(path)] == ["c"]
+    assert [one.text for one in read_file(path)] == ["c"]
     other.write_text("dear diary")
     link.symlink_to(other)
     for target in (other, link, tmp_path / "no" / "such.toml"):
