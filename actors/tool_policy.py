@@ -172,13 +172,10 @@ class SessionToolPolicy:
 
     def allowance(self, request: ToolRequest, pattern: str = "") -> tuple[str, str] | str:
         """Give tool and pattern that allow calls like this one, or say why `pattern` does not fit."""
-        if not pattern:
-            exact = exact_rule(request.tool, request.arguments, self._folder)
-            return exact.tool, exact.match
-        why = rule_mismatch(
-            wider_rule(request.tool, pattern), request.tool, request.arguments, self._folder
-        )
-        return f"`{pattern}` {why}" if why else (request.tool, pattern)
+        call = request.tool, request.arguments, self._folder
+        rule = wider_rule(request.tool, pattern) if pattern else exact_rule(*call)
+        why = rule_mismatch(rule, *call)
+        return f"`{pattern or 'always'}` {why}" if why else (rule.tool, rule.match)
 
     def allow(self, tool: str, pattern: str) -> None:
         """Allow what was answered with `always`, for this session."""

@@ -12,7 +12,8 @@ a path outside the folder only if the pattern is absolute (`/etc/*`), and a comm
 operators (`;`, `&&`, `|`, redirections, substitutions, newlines) only if the pattern has the same ones.
 So `git status*` does not allow `git status; rm -rf /`. (`*` alone allows every command.) A rule
 that **denies** or **asks** covers too much rather than too little: a path if it matches as written or as
-resolved, and a command line if any part of it matches.
+resolved, and a command line if any command in it matches (`command_line.py`). A command line too large
+to be read is allowed by `*` only, and denied if it has a word like the first one of the pattern.
 
 The allowances of a session come after the rules: they allow a call that would be asked about, and never
 one that is denied.
@@ -21,11 +22,9 @@ Rules keep an honest model from mistakes. They are no sandbox: an agent that may
 """
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ from ...machines.errors import ToolError
 from ...machines.value import Value
 from ...workflows.settings import Verb
 from ...workflows.tools import kind_of
+from .command_line import command_forms, may_hold, operators
 from .place import find_place
 
 SESSION = "this session"
@@ -95,12 +95,16 @@ class Allowances:
 
 
 class _Subject(Value):
-    """The texts that rules are matched with: `exact` is the call's own, `forms` are its equivalents."""
+    """The texts that rules are matched with: `exact` is the call's own, `forms` are its equivalents.
+
+    `is_too_large`: the command line is not read, so the forms are not all there are.
+    """
 
     exact: str
     forms: frozenset[str]
     is_outside: bool = False
     is_command: bool = False
+    is_too_large: bool = False
 
 
 class Permissions:
@@ -142,6 +146,8 @@ def rule_mismatch(rule: Rule, tool: str, arguments: dict[str, Any], folder: Path
         return "is for another tool"
     if _is_covered(subject, rule):
         return ""
+    if rule.do == "allow" and subject.is_too_large:
+        return "is not compared with a command as large as this; only the pattern `*` allows it"
     if rule.do == "allow" and fnmatchcase(subject.exact, rule.match):
         if subject.is_outside:
             return "allows only inside the folder; a pattern that begins with / allows outside"
@@ -173,7 +179,13 @@ def _first(subject: _Subject, tool: str, rules: Iterable[Rule]) -> Rule | None:
 def _subject(tool: str, arguments: dict[str, Any], folder: Path) -> _Subject:
     if tool == "shell":
         command = str(arguments.get("command") or "").strip()
-        return _Subject(exact=command, forms=parts(command), is_command=True)
+        found = command_forms(command)
+        return _Subject(
+            exact=command,
+            forms=found.texts,
+            is_command=True,
+            is_too_large=not found.is_complete,
+        )
     if kind_of(tool) not in _WITH_PATH:
         return _Subject(exact="", forms=frozenset({""}))
     text = str(arguments.get("path") or ".")
@@ -187,59 +199,15 @@ def _subject(tool: str, arguments: dict[str, Any], folder: Path) -> _Subject:
 
 def _is_covered(subject: _Subject, rule: Rule) -> bool:
     if rule.do != "allow":
+        if subject.is_too_large and may_hold(subject.exact, rule.match):
+            return True
         return any(fnmatchcase(text, rule.match) for text in (subject.exact, *subject.forms))
     if (
         subject.is_command
         and rule.match != "*"
-        and operators(subject.exact) != operators(rule.match)
+        and (subject.is_too_large or operators(subject.exact) != operators(rule.match))
     ):
         return False
     if subject.is_outside and not rule.match.startswith("/"):
         return False
     return fnmatchcase(subject.exact, rule.match)
-
-
-# Shell command lines ------------------------------------------------------------------------------
-# This is no shell parser, on purpose: an operator counts wherever it stands, also inside quotes. So a
-# harmless command may look like two, which costs a question; two never look like one.
-
-
-_OPERATOR = re.compile(r"&&|\|\||;;|>>|<<|\$\(|\$\{|[;&|<>()`\n\r\0]")
-_SPLIT = re.compile(rf"{_OPERATOR.pattern}|[\"'{{}}]")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=\S*$")
-_WRAPPERS = frozenset(
-    "! builtin command do doas else env eval exec if nice nohup setsid sudo then time timeout "
-    "until while xargs".split()
-)
-
-
-def operators(command: str) -> tuple[str, ...]:
-    """List the control operators, substitutions and redirections, in order."""
-    return tuple(_OPERATOR.findall(command.strip()))
-
-
-def parts(command: str) -> frozenset[str]:
-    """Return all parts of a line that could be commands, and the line itself.
-
-    Each part is returned as written, and without the words that may come before a command's name:
-    assignments, `sudo` and its like with their options, the folder of the program, a backslash.
-    """
-    found = {" ".join(command.split())}
-    for piece in _SPLIT.split(command):
-        words = piece.split()
-        found.add(" ".join(words))
-        found.update(_bare_forms(words))
-    return frozenset(found - {""})
-
-
-def _bare_forms(words: list[str]) -> list[str]:
-    """Drop leading words one by one as long as they only introduce the command."""
-    skippable = (
-        bool(_ASSIGNMENT.match(word)) or word in _WRAPPERS or word.startswith("-") for word in words
-    )
-    starts = [0, *(at for at, is_led in enumerate(accumulate(skippable, min), 1) if is_led)]
-    return [" ".join([_name(words[at]), *words[at + 1 :]]) for at in starts if at < len(words)]
-
-
-def _name(word: str) -> str:
-    return word.rpartition("/")[2].replace("\\", "") or word

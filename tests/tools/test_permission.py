@@ -2,6 +2,7 @@
 
 import pytest
 
+from steersman.ports.tools.command_line import MAX_FORMS, MAX_LENGTH, command_forms
 from steersman.ports.tools.permission import (
     Allowances,
     PermissionDecision,
@@ -87,6 +88,173 @@ ASK_PUSH = Rule("shell", "git push*", "ask")
 def test_commands(tmp_path, rules, command, do):
     """An allowing rule covers no more than it says; a denying one covers every part of the line."""
     assert Permissions(rules).decide("shell", {"command": command}, tmp_path).do == do
+
+
+SPELLINGS = [
+    # programs that run another one
+    "sudo -u root rm x",
+    "sudo -u root -- rm x",
+    "sudo -H -u root -g wheel rm x",
+    "doas -u root rm x",
+    "su root -c 'rm x'",
+    "env -u A rm x",
+    "env -i A=1 B=2 rm x",
+    "timeout 5 rm x",
+    "timeout -s KILL 5 rm x",
+    "nice -n 10 rm x",
+    "ionice -c 2 -n 1 rm x",
+    "chrt 10 rm x",
+    "chrt -f 10 rm x",
+    "taskset -c 0 rm x",
+    "flock -w 5 lock rm x",
+    "stdbuf -oL rm x",
+    "nohup rm x",
+    "setsid rm x",
+    "time -p rm x",
+    "command rm x",
+    "exec -a y rm x",
+    "busybox rm x",
+    "ssh -p 22 host rm x",
+    "xargs -n 1 rm x",
+    "find . | xargs -0 -I {} rm {}",
+    "find . -exec rm {} +",
+    "find . -exec sh -c 'rm \"$1\"' _ {} \\;",
+    "nice -n 10 timeout 5 env -i A=1 rm x",
+    "sudo /bin/rm x",
+    "sudo rm $(cat list)",
+    # quotes and backslashes
+    '"rm" -rf x',
+    "r''m x",
+    'r"m" x',
+    "$'rm' x",
+    "\\rm x",
+    "r\\m x",
+    "r\\\nm x",
+    '"/bin/rm" x',
+    'ls; rm "x"',
+    'A="1 2" rm x',
+    "bash -c 'rm x'",
+    "bash -c rm\\ x",
+    "eval \"r''m x\"",
+    'sudo -u root bash -lc "timeout 5 \\"rm\\" x"',
+    "trap 'rm x' EXIT",
+    # redirections
+    ">f rm x",
+    "> f rm x",
+    "2>/dev/null rm x",
+    "2>&1 rm x",
+    "&>f rm x",
+    "{fd}>f rm x",
+    "<<<word rm x",
+    "rm>f x",
+    # the grammar of the shell
+    "! rm x",
+    '{ "rm" x; }',
+    '("rm" x)',
+    '$("rm" x)',
+    'echo "$("rm" x)"',
+    'echo `"rm" x`',
+    'ls | "rm" x',
+    'ls |& "rm" x',
+    'ls && "rm" x',
+    'ls || "rm" x',
+    'ls & "rm" x',
+    'ls\n"rm" x',
+    'if ls; then "rm" x; fi',
+    'for name in *; do "rm" x; done',
+    'while "rm" x; do ls; done',
+    'f() { "rm" x; }',
+    '# it\'s a comment\n"rm" x',
+    "cat <<END\nit's text\nEND\nrm x",
+]
+
+
+@pytest.mark.parametrize("command", SPELLINGS)
+def test_a_denied_command_is_recognized(tmp_path, command):
+    """No wrapper, quote, redirection or keyword hides a command from a rule that denies or asks."""
+    call = ("shell", {"command": command}, tmp_path)
+    assert Permissions([NO_RM, ALL_SHELL]).decide(*call).do == "deny"
+    assert Permissions([Rule("shell", "rm *", "ask"), ALL_SHELL]).decide(*call).do == "ask"
+
+
+@pytest.mark.parametrize("command", [one for one in SPELLINGS if not one.startswith("rm")])
+def test_an_allowed_command_is_not_recognized(tmp_path, command):
+    """What a denying rule looks behind is nothing that an allowing rule looks behind."""
+    allowed = [Rule("shell", pattern, "allow") for pattern in ("rm *", "rm", "/bin/rm *", "x")]
+    call = ("shell", {"command": command}, tmp_path)
+    assert Permissions(allowed).decide(*call).do == "ask"
+    assert Permissions().decide(*call, allowed).do == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls rm x",
+        "git log rm x",
+        "timeout 5 git log rm x",
+        "sudo -u root git log rm x",
+        "echo farm x",
+        "find . -name rm -print x",
+        "rmdir x",
+        "cat x | grep rm",
+    ],
+)
+def test_an_argument_is_no_command(tmp_path, command):
+    """A program's name among the arguments of another program is not denied."""
+    assert Permissions([NO_RM]).decide("shell", {"command": command}, tmp_path).do == "ask"
+
+
+HEAVY = [
+    "-a " * 20_000 + "true",
+    "sudo " + "-a x " * 12_000,
+    "sudo " * 13_000,
+    "A=1 " * 16_000,
+    "a;" * 32_000,
+    "$(" * 32_000,
+    "\"'" * 32_000,
+    "\\" * 65_000,
+    "> " * 32_000,
+]
+
+
+@pytest.mark.parametrize("command", HEAVY, ids=[one[:7] for one in HEAVY])
+def test_the_forms_of_a_command_are_bounded(command):
+    """A line of 60 kB has no more text to compare than the bound says, however it is made."""
+    assert MAX_LENGTH * 0.9 < len(command) <= MAX_LENGTH
+    texts = command_forms(command).texts
+    assert len(texts) <= 8
+    assert sum(map(len, texts)) <= MAX_FORMS
+
+
+def test_option_words_are_no_commands():
+    """A line of options has two readings: as it is, and from its first other word on."""
+    forms = command_forms("-a " * 20_000 + "true")
+    assert sorted(map(len, forms.texts)) == [4, 60_004]
+    assert forms.is_complete
+
+
+@pytest.mark.parametrize(
+    ("line", "forms"),
+    [("# " * MAX_LENGTH, 0), ("sudo " + "-a x " * 12_000, MAX_FORMS)],
+    ids=["long", "many"],
+)
+def test_a_command_too_large_to_be_read(tmp_path, line, forms):
+    """It is allowed by `*` only, and denied if it has the name that a rule denies."""
+    assert not command_forms(line).is_complete
+
+    def decided(command, *rules):
+        return Permissions(rules).decide("shell", {"command": command}, tmp_path).do
+
+    assert sum(map(len, command_forms(line).texts)) <= forms
+    assert decided(line, Rule("shell", "[#s]*", "allow")) == "ask"
+    assert decided(line, ALL_SHELL) == "allow"
+    assert decided(line, NO_RM) == "ask"
+    assert decided(line, Rule("shell", "*rm*", "deny")) == "deny"
+    for word in ("rm", "/bin/rm", "r''m", "\\rm", "'rm x'", "r\\\nm"):
+        assert decided(f"{line}; {word} x", NO_RM, ALL_SHELL) == "deny"
+    exact = exact_rule("shell", {"command": line}, tmp_path)
+    why = rule_mismatch(exact, "shell", {"command": line}, tmp_path)
+    assert why.startswith("is not compared with a command as large as this")
 
 
 @pytest.mark.parametrize(
