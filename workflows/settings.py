@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, create_model
 
 from .document import Declaration, Several
-from .problem import shown
+from .problem import UnknownWord, shown
 from .providers import PROVIDERS
 from .suggestions import DEFAULT_TABLE, OneOf, UserName
-from .tools import TOOLS
+from .tools import AGENT_CALLS, TOOLS, is_rule_tool
 
 BusyInputMode = Literal["interrupt", "steer", "queue"]
 InterruptStrategy = Literal["keyword", "always", "never"]
@@ -71,6 +71,12 @@ def _check_auto_resume(value: bool) -> bool:
             "interrupted by a crash is never repeated unseen; `/queue resume` continues"
         )
     return value
+
+
+def _check_rule_tool(pattern: str) -> str:
+    if not is_rule_tool(pattern):
+        raise UnknownWord(pattern, (*TOOLS, *AGENT_CALLS))
+    return pattern
 
 
 def _check_turns(turns: int) -> int:
@@ -180,7 +186,7 @@ class UsageLimits(Declaration, frozen=True):
 class PermissionRule(Declaration, frozen=True):
     """One line of the permissions; `tool` and `match` are patterns."""
 
-    tool: str
+    tool: Annotated[str, AfterValidator(_check_rule_tool)]
     match: str = "*"
     do: Verb
 

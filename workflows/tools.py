@@ -48,6 +48,24 @@ TOOLS = Registry(
 )
 
 
+AGENT_CALLS = ("fetch", "think", "switch_mode", "other")
+"""What the calls of external agents are in rules where no tool here corresponds: kinds of the protocol.
+
+Source: https://agentclientprotocol.com/protocol/tool-calls.
+"""
+_REMOTE = "mcp__"  # begins the names of tools that a server offers, which are known while it runs
+
+
+def is_rule_tool(pattern: str) -> bool:
+    """Whether a rule's `tool` can be meant: a pattern, or the name of a tool."""
+    return (
+        any(sign in pattern for sign in "*?[")
+        or pattern in TOOLS
+        or pattern in AGENT_CALLS
+        or pattern.startswith(_REMOTE)
+    )
+
+
 def kind_of(tool: str) -> ToolKind:
     """Return the kind of a tool; `other` for one that is not listed here."""
     return TOOLS[tool].kind if tool in TOOLS else "other"

@@ -11,6 +11,7 @@ from steersman.workflows.config import Config
 from steersman.workflows.settings import parse_size
 
 ErrorOf = Callable[..., str]
+Load = Callable[..., Config]
 
 
 def test_all_faults_of_all_files_at_once(error_of: ErrorOf) -> None:
@@ -111,6 +112,11 @@ def test_no_suggestion_names_the_table_of_the_unknown_key(error_of: ErrorOf, tex
             "`permissions.rules[0].do` is missing",
         ),
         ("[[permissions.rules]]\ndo = 'permit'\ntool = '*'", "2:6", "must be one of `allow`"),
+        (
+            "[[permissions.rules]]\ndo = 'deny'\ntool = 'shel'",
+            "3:8",
+            "`permissions.rules[0].tool` must be one of `read`",
+        ),
         ("[models.main]\nmodel = 'x'", "1:1", "`models.main.provider` is missing"),
         ("[agents.'a b']\nmax_steps = 1", "1:1", "is not a name"),
         ("[agents.a]\ntools = ['read', 'shel']", "2:18", "must be one of `read`"),
@@ -125,6 +131,23 @@ def test_wrong_values_name_place_and_expectation(
     error = error_of(user=text)
     assert error.startswith(f"home/config.toml:{place}: ")
     assert message in error.splitlines()[0]
+
+
+@pytest.mark.parametrize("layer", ["user", "named"])
+def test_a_rule_for_a_misspelt_tool_is_refused(error_of: ErrorOf, layer: str) -> None:
+    """A rule that could never match is a mistake in each file, and the nearest name is offered."""
+    error = error_of(**{layer: "[permissions]\nrules = [{ tool = 'Shel', do = 'deny' }]"})
+    assert error.startswith(("home/config.toml:2:19: ", "named.toml:2:19: "))
+    assert error.splitlines()[-1].strip() == "did you mean `shell`?"
+
+
+@pytest.mark.parametrize(
+    "tool", ["shell", "*", "sh*", "[rw]*", "rea?", "mcp__git__log", "fetch", "switch_mode"]
+)
+def test_a_rule_may_be_about_tools_that_come_later(load_with: Load, tool: str) -> None:
+    """Patterns, the tools of servers, and the calls of external agents are no mistakes."""
+    config = load_with(user=f"[permissions]\nrules = [{{ tool = '{tool}', do = 'deny' }}]")
+    assert config.permissions.rules[0].tool == tool
 
 
 def test_auto_resume_says_why(error_of: ErrorOf) -> None:

@@ -120,6 +120,9 @@ def test_calls_and_lines_do_the_same(begin: Begin, tmp_path: Path) -> None:
     """What a call does, a line sees: permissions, a subagent that is not there, a file."""
     conversation = begin().begin(tmp_path / "project")
     assert conversation.say('/permissions allow shell "git *"').ok  # type: ignore[union-attr]
+    misspelt = conversation.say("/permissions allow shel *")
+    assert misspelt is not None
+    assert misspelt.text.startswith("There is no tool `shel`; there are read, ")
     listed = conversation.say("/permissions list")
     assert listed is not None
     assert [one["match"] for one in listed.data["allowed"]] == ["git *"]
