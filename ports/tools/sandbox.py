@@ -3,7 +3,8 @@
 A command in it can write only to the session's folder, to a separate temporary folder (its `/tmp`,
 kept while the chat is open) and to the folders in `tools.writable`. It can read everything else, except
 files that usually hold secrets (keys, credentials, histories, this program's own state) and sockets of
-services that would act on its behalf. It sees only its own processes.
+services that would act on its behalf. It sees only its own processes, and has no capabilities, also as
+root: it cannot mount anything, make devices, or write the files of other users.
 
 The supervisor is outside and sees all processes, so a stop is proven here as well (see
 `process/supervisor.py`). `--die-with-parent` is not used: it would skip the grace period of a command.
@@ -22,7 +23,9 @@ from ...machines.errors import ToolError
 from ...machines.value import Value
 from ...workflows.settings import SandboxMode
 
-_OWN = ("--unshare-pid", "--unshare-ipc", "--unshare-uts")
+# Of other users bubblewrap drops the capabilities anyway, and where it is setuid refuses the option.
+_NO_CAPABILITIES = ("--cap-drop", "ALL") if os.geteuid() == 0 else ()
+_OWN = ("--unshare-pid", "--unshare-ipc", "--unshare-uts", *_NO_CAPABILITIES)
 _BASE = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 _INSTALL = 'install bubblewrap, or set tools.sandbox to "auto" or "off"'
 _TRIAL_SECONDS = 5.0

@@ -88,6 +88,15 @@ def test_it_sees_no_secrets_and_no_other_process(box):
 
 
 @boxed
+def test_a_command_has_no_capabilities(box):
+    """Also of root: without them it can neither mount nor make devices, whatever it starts."""
+    status = box.run("grep ^Cap /proc/self/status; sh -c 'exec grep ^Cap /proc/self/status'")
+    held = [line for line in status.head.decode().splitlines() if not line.startswith("CapBnd")]
+    assert [int(line.partition(":")[2], 16) for line in held] == [0] * 8
+    assert box.run("grep NoNewPrivs /proc/self/status").head.split() == [b"NoNewPrivs:", b"1"]
+
+
+@boxed
 @pytest.mark.parametrize("network", [True, False])
 def test_the_network_can_be_taken_away(box, network):
     """Without it there is no interface but an own loopback."""
