@@ -52,7 +52,8 @@ def search_sessions(environ: Mapping[str, str], text: str, limit: int, *, as_jso
     redactor = Redactor(environ)
     with stored(environ) as store:
         found = [
-            redactor.data(hit) for hit, _ in zip(_found(store, text), range(limit), strict=False)
+            redactor.data(hit)
+            for hit, _ in zip(_found(store, text, redactor), range(limit), strict=False)
         ]
     if as_json:
         show_document({"found": found})
@@ -65,7 +66,8 @@ def search_sessions(environ: Mapping[str, str], text: str, limit: int, *, as_jso
     return 0 if found else 1
 
 
-def _found(store: SqliteStore, text: str) -> Iterator[dict[str, Any]]:
+def _found(store: SqliteStore, text: str, redactor: Redactor) -> Iterator[dict[str, Any]]:
+    """Find a text; of a message that has it in a secret the redacted beginning is shown."""
     rows = {row.session: row for row in store.sessions()}
     for row in rows.values():
         if text.casefold() in row.name.casefold():
@@ -75,9 +77,10 @@ def _found(store: SqliteStore, text: str) -> Iterator[dict[str, Any]]:
         row = rows[session]
         at = {"session": session, "name": row.name, "folder": row.folder}
         for role, said in _said(stored_entry):
-            if (place := said.casefold().find(text.casefold())) >= 0:
-                start = max(0, place - AROUND)
-                piece = said[start : place + len(text) + AROUND]
+            if text.casefold() in said.casefold():
+                shown = redactor.text(said)
+                place = max(0, shown.casefold().find(text.casefold()))
+                piece = shown[max(0, place - AROUND) : place + len(text) + AROUND]
                 seq, time = stored_entry.seq, iso(stored_entry.time)
                 yield {**at, "seq": seq, "time": time, "role": role, "text": piece}
                 break

@@ -154,7 +154,8 @@ class Logbook(logging.Handler):
     def hear(self, event: Mapping[str, Any]) -> None:
         """Note an event of a session; only with `--debug`."""
         if self.is_debug:
-            LOGGER.debug("%s", json.dumps(event, ensure_ascii=False, default=str)[:LINE])
+            shown = self._redactor.data(event)
+            LOGGER.debug("%s", json.dumps(shown, ensure_ascii=False, default=str)[:LINE])
 
     def close(self) -> None:
         """Stop logging. Idempotent."""

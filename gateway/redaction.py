@@ -1,7 +1,9 @@
 """Removes secrets and terminal escapes from everything that is shown of a session.
 
-A secret is a text that looks like a key of a well-known kind, or the value of an environment variable
-with a telling name, such as `API_KEY`. Each secret becomes `…`.
+A secret is a text that looks like a key of a well-known kind, the value of an environment variable with
+a telling name, such as `API_KEY`, or the password of an address in any variable (`DATABASE_URL`), unless
+it is just the user's name. Each secret becomes `…`. Texts are redacted whole, before they are cut or
+escaped, since a part of a secret is not recognized.
 """
 
 from __future__ import annotations
@@ -9,10 +11,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
+from urllib.parse import unquote
+
+from msgspec.structs import replace
 
 from ..workflows.document import is_table
 from .terminal import clean
+
+if TYPE_CHECKING:
+    from ..journal.store import StoredEntry
 
 _MARK = "…"
 _NAME = r"[A-Z0-9_]*(?:API_?KEY|ACCESS_KEY|TOKEN|SECRET|PASSWORD|PASSWD)"
@@ -26,10 +34,11 @@ _KINDS = re.compile(
     r"[A-Za-z0-9_-]{12,})"
     r"|(?P<bearer>\b(?:Bearer|Basic)\s+)[A-Za-z0-9._~+/-]{8,}=*"
     rf"|(?P<name>\b{_NAME}\s*[=:]\s*[\"']?)[^\s\"']{{6,}}"
-    r"|(?P<scheme>\b[a-z][a-z0-9+.-]*://)[^\s/@]+:[^\s/@]+@"
+    r"|(?P<scheme>\b[a-z][a-z0-9+.-]*://)[^\s/@:]*:[^\s/@]+@"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
     re.DOTALL,
 )
+_LOGIN = re.compile(r"://([^\s/@:]*):([^\s/]+)@")
 _PREFIX = re.compile(r"sk-|github_pat_|glpat-|xox.-|hf_|[A-Z]{4}|AIza|gh._")
 
 
@@ -41,12 +50,16 @@ class Redactor:
 
     def __init__(self, environ: Mapping[str, str], names: Collection[str] = ()) -> None:
         values = {
-            value
-            for name, value in environ.items()
-            if (name in names or _VARIABLE.fullmatch(name)) and len(value) >= _SHORTEST
+            value for name, value in environ.items() if name in names or _VARIABLE.fullmatch(name)
         }
-        longest_first = sorted(values, key=len, reverse=True)
-        self._values = re.compile("|".join(map(re.escape, longest_first))) if values else None
+        for user, password in _LOGIN.findall("\n".join(environ.values())):
+            values |= {password, unquote(password)} - {user}
+        longest_first = sorted(
+            (value for value in values if len(value) >= _SHORTEST), key=len, reverse=True
+        )
+        self._values = (
+            re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+        )
 
     def text(self, text: str) -> str:
         """Return a text that is safe to print and to share; newlines and tabs stay."""
@@ -68,6 +81,10 @@ class Redactor:
         if isinstance(value, float) and not math.isfinite(value):
             return str(value)
         return self.text(value) if isinstance(value, str) else value
+
+    def entry(self, stored: StoredEntry) -> StoredEntry:
+        """Return a journal entry with redacted data, which can be decoded as before."""
+        return replace(stored, data=self.data(stored.data))
 
     def _field(self, key: str, item: Any) -> Any:
         if isinstance(item, str) and item and _FIELD.fullmatch(key):

@@ -164,5 +164,5 @@ def _sequence(store: SqliteStore, row: SessionRow, at: str) -> int:
 
     seq = seq_of(store, row.session, row.seq, at, now()) if at else row.seq
     redactor = Redactor(os.environ)
-    show(redactor.text(last_turn(store, row.session, seq)).rstrip("\n"))
+    show(redactor.text(last_turn(store, row.session, seq, redactor)).rstrip("\n"))
     return 0

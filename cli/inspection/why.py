@@ -24,7 +24,7 @@ def tell_why(environ: Mapping[str, str], session: str, message: str, form: str) 
     redactor = Redactor(environ)
     with stored(environ) as store:
         row = named_session(store, session)
-        story = story_of(store, row, message, is_owned=store.is_owned(row.session))
+        story = story_of(store, row, message, redactor, is_owned=store.is_owned(row.session))
     view = redactor.data(story.view())
     match form:
         case "json":

@@ -6,7 +6,7 @@ https://mermaid.js.org/syntax/sequenceDiagram.html
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from ...journal import entries as e
@@ -16,6 +16,7 @@ from ...journal.store import Store, StoredEntry
 from ...machines.errors import UsageError
 from ...machines.picture import label
 from ..formats import iso, one_line
+from ..redaction import Redactor
 
 _PAGE = 500  # entries read at once, from the newest back
 _CUT = 60  # characters of a text
@@ -25,7 +26,7 @@ Arrow = tuple[str, str, str, str]
 """The sender, the kind of arrow, the recipient, the text."""
 
 
-def last_turn(store: Store, session: str, seq: int) -> str:
+def last_turn(store: Store, session: str, seq: int, redactor: Redactor) -> str:
     """Draw the newest turn up to entry `seq`. Raises `UsageError` if there is none yet."""
     found: list[StoredEntry] = []
     start, item = None, ""
@@ -41,11 +42,11 @@ def last_turn(store: Store, session: str, seq: int) -> str:
     found.reverse()
     turn = next(stored.data["turn"] for stored in found if stored.seq == start)
     shown = [stored for stored in found if stored.seq >= start or stored.data.get("item") == item]
-    return sequence(turn, shown)
+    return sequence(turn, map(redactor.entry, shown))
 
 
-def sequence(turn: str, entries: list[StoredEntry]) -> str:
-    """Draw the entries of a turn, and of the messages that entered it."""
+def sequence(turn: str, entries: Iterable[StoredEntry]) -> str:
+    """Draw the redacted entries of a turn, and of the messages that entered it."""
     drawn = [(stored, list(_arrows(decode_entry(stored.data), turn))) for stored in entries]
     arrows = [(stored, arrow) for stored, found in drawn for arrow in found]
     names = dict.fromkeys(name for _, arrow in arrows for name in (arrow[0], arrow[2]))

@@ -21,6 +21,7 @@ from ...machines.disposition import DEFAULT_DISPOSITIONS
 from ...machines.errors import UsageError
 from ...machines.lifecycles import ITEM, TURN
 from ..formats import iso, one_line
+from ..redaction import Redactor
 from .trace import Trace
 
 # Entries as sentences -----------------------------------------------------------------------------
@@ -320,7 +321,7 @@ _ENDS = ("turn_ended", "stopped")
 
 
 class Story(Struct, kw_only=True):
-    """A message (an item or an interrupt) and its hops; `entries` are the entries of the hops."""
+    """A message (an item or an interrupt) and its hops; `entries` are those of the hops, redacted."""
 
     session: str
     message: dict[str, Any]
@@ -342,7 +343,9 @@ class Story(Struct, kw_only=True):
         }
 
 
-def story_of(store: Store, row: SessionRow, name: str, *, is_owned: bool) -> Story:
+def story_of(
+    store: Store, row: SessionRow, name: str, redactor: Redactor, *, is_owned: bool
+) -> Story:
     """Return the story of a message by its number, `last`, its id, its receipt, or its client id.
 
     Of several messages with one number it is the newest. Raises `UsageError` if there is none.
@@ -362,9 +365,10 @@ def story_of(store: Store, row: SessionRow, name: str, *, is_owned: bool) -> Sto
         _follow(story, stored)
         since = stored.time - first.time
         hop = {"seq": stored.seq, "time": iso(stored.time), "after": round(since, 3)}
+        shown = redactor.entry(stored)
         kind = stored.data["kind"]
-        story.hops.append({**hop, "kind": kind, "text": sentence(stored.data), "moved": moved})
-        story.entries.append(stored)
+        story.hops.append({**hop, "kind": kind, "text": sentence(shown.data), "moved": moved})
+        story.entries.append(shown)
     story.outlook, story.hint = outlook(now, story.message["id"], is_owned=is_owned)
     story.message["state"] = _state(now, story.message["id"])
     return story

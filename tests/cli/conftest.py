@@ -104,6 +104,35 @@ def spoken(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+@pytest.fixture(scope="session")
+def canaries(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """A home with a chat in which two secrets were said, also where texts are cut, and the secrets.
+
+    They are environment variables: a token, and an address with a password. Do not change the home.
+    """
+    token, password = "canary-of-the-variable", "canary-of-the-address"
+    home = tmp_path_factory.mktemp("said") / "home"
+    lead = "x" * 50
+    write_config(
+        home,
+        f"""
+[[answer]]
+text = "{lead} {token} {password}"
+[[answer.tool_calls]]
+tool = "list"
+arguments = {{ path = "{lead}/{token}/{password}" }}
+[[answer]]
+text = "{lead * 2} {token} {password}"
+""",
+    )
+    folder = home.parent / "project"
+    folder.mkdir()
+    done = run_program(environment(home), folder, "chat", f"{lead} {token} {lead[:9]} {password}")
+    assert done.code == 0, done.err
+    address = f"postgres://u:{password}@h/db"
+    return home, {"DATABASE_URL": address, "MY_SECRET_TOKEN": token}
+
+
 @pytest.fixture
 def told(spoken: Path, home: Path) -> Path:
     """A copy of that home, as this test's own."""

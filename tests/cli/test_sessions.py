@@ -134,6 +134,37 @@ def test_no_secret_and_no_escape_gets_out(
     assert "owned\\" not in done.out
 
 
+DUMPS = [
+    *LOOKS[:3],
+    ("sessions", "search", "xxx"),
+    ("sessions", "search", "xxx", "--json"),
+    ("sessions", "search", "canary"),
+    ("sessions", "export", "last"),
+    ("sessions", "export", "last", "--format", "json"),
+    *(("inspect", "last", "--format", form) for form in ("tree", "toml", "json", "mermaid", "svg")),
+    ("inspect", "last", "--at", "6"),
+    ("inspect", "last", "--diff", "1", "9"),
+    ("inspect", "last", "--events"),
+    ("inspect", "last", "--events", "--format", "json"),
+    *(("why", "last", "1", "--format", form) for form in ("text", "toml", "json", "mermaid")),
+    ("queue", "list", "--session", "last"),
+    ("agents", "list"),
+    ("doctor",),
+]
+
+
+@pytest.mark.parametrize("dump", DUMPS, ids=" ".join)
+def test_no_part_of_a_secret_is_in_a_dump(
+    dump: tuple[str, ...], command: Any, canaries: tuple[Path, dict[str, str]]
+) -> None:
+    """Neither a variable's value nor the password of an address is shown, not even cut or alone."""
+    home, secrets = canaries
+    done = command(*dump, STEERSMAN_HOME=str(home), **secrets)
+    assert dump[0] == "doctor" or done.code == 0, done.err
+    assert done.out or dump[0] in ("queue", "agents")
+    assert "canar" not in done.out
+
+
 def test_dumps_parse_and_agree(command: Any, told: Path) -> None:
     """TOML holds what JSON does but nulls: every actor with its machine and state, and the way."""
     data = tomllib.loads(command("inspect", "last", "--format", "toml").out)

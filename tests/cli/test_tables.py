@@ -139,6 +139,9 @@ def test_progress_is_a_few_lines_elsewhere(capsys: pytest.CaptureFixture[str]) -
         ("Authorization: Bearer abc.def-ghi_jkl==", "Authorization: Bearer …"),
         ("OPENAI_API_KEY=abcdefgh1234 next", "OPENAI_API_KEY=… next"),
         ("https://me:secret@example.org/x", "https://…@example.org/x"),
+        ("redis://:secret@example.org/0", "redis://…@example.org/0"),
+        ("it is p@ss-1234 and p%40ss-1234", "it is … and …"),
+        ("the user postgres stays", "the user postgres stays"),
         ("sk-abc\x1b[0mdefghijklmnopq", "sk-…"),
         ("a risk-taking-and-long-winded-word", "a risk-taking-and-long-winded-word"),
         ("tokens = 12", "tokens = 12"),
@@ -148,8 +151,14 @@ def test_progress_is_a_few_lines_elsewhere(capsys: pytest.CaptureFixture[str]) -
     ],
 )
 def test_redaction(text: str, shown: str) -> None:
-    """What looks like a key, or is the value of a secret variable, is covered; the rest stays."""
-    assert Redactor({"MY_TOKEN": "my-value-1", "PATH": "stay"}).text(text) == shown
+    """What looks like a key, or is a secret of the environment, is covered; the rest stays."""
+    environ = {
+        "MY_TOKEN": "my-value-1",
+        "PATH": "stay",
+        "DATABASE_URL": "postgres://u:p%40ss-1234@db/x",
+        "LOCAL_URL": "postgres://postgres:postgres@db/x",
+    }
+    assert Redactor(environ).text(text) == shown
 
 
 def test_redaction_of_data() -> None:
