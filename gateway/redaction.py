@@ -1,4 +1,4 @@
-"""Removes secrets and terminal escapes from everything that is shown of a session.
+"""Removes secrets from everything that is shown of a session, and makes terminal escapes visible.
 
 A secret is a text that looks like a key of a well-known kind, the value of an environment variable with
 a telling name, such as `API_KEY`, or the password of an address in any variable (`DATABASE_URL`), unless
@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 
 from ..workflows.document import is_table
-from .terminal import clean
+from .terminal import audited, clean
 
 if TYPE_CHECKING:
     from ..journal.store import StoredEntry
@@ -63,7 +63,14 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Return a text that is safe to print and to share; newlines and tabs stay."""
-        text = clean(text).encode("utf-8", "replace").decode()
+        text = text.encode("utf-8", "replace").decode()
+        shown, bare = audited(text), clean(text)
+        covered = self._covered(shown)
+        if shown != bare and (joined := self._covered(bare)).count(_MARK) > covered.count(_MARK):
+            return joined  # a secret was taken apart by what a terminal does not show
+        return covered
+
+    def _covered(self, text: str) -> str:
         if self._values:
             text = self._values.sub(_MARK, text)
         return _KINDS.sub(_cover, text)

@@ -13,6 +13,7 @@ _SEQUENCE = re.compile(
     r"|[\u180e\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"  # no width, directions
     r"|[\U000e0000-\U000e007f]"  # tags
 )
+_JOINERS = "\xad\u200c\u200d\u200e\u200f"
 _OWN_COLOUR = re.compile(r"\x1b\[(?:[0-47]|[39][1-6]|90)m")
 
 _INVISIBLE = re.compile(
@@ -28,6 +29,11 @@ def exposed(text: str) -> str:
     For what a person consents to: nothing of it may be removed.
     """
     return _INVISIBLE.sub(_escaped, text)
+
+
+def audited(text: str) -> str:
+    """Like `exposed`, but for what joins letters and emoji: for records that people read."""
+    return _INVISIBLE.sub(lambda found: found[0] if found[0] in _JOINERS else _escaped(found), text)
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -16,6 +16,7 @@ from ..dumps.tree import draw_dump
 from ..formats import age
 from ..home import find_session, refuse_run
 from ..redaction import Redactor
+from ..terminal import clean
 from ..session_file import exported, markdown
 from .command import Argument, Reply, command
 
@@ -30,7 +31,7 @@ SHOWN = 20
 
 def clean_name(text: str) -> str:
     """Return a typed name as one line without escape sequences, at most `LONGEST_NAME` long."""
-    return Redactor({}).line(text)[:LONGEST_NAME].strip()
+    return Redactor({}).line(clean(text))[:LONGEST_NAME].strip()
 
 
 @command("rename", "session", "Call this session something.")

@@ -131,7 +131,8 @@ def test_no_secret_and_no_escape_gets_out(
     assert "in here?" not in done.out
     assert "\x1b" not in done.out
     assert "\x07" not in done.out
-    assert "owned\\" not in done.out
+    if "show" in look:
+        assert "owned" in done.out  # seen, not obeyed
 
 
 DUMPS = [

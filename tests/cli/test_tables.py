@@ -146,7 +146,8 @@ def test_progress_is_a_few_lines_elsewhere(capsys: pytest.CaptureFixture[str]) -
         ("a risk-taking-and-long-winded-word", "a risk-taking-and-long-winded-word"),
         ("tokens = 12", "tokens = 12"),
         ("it costs my-value-1 each", "it costs … each"),
-        ("tab\tand\nline\x1b[31m stay\x9b2J", "tab\tand\nline stay2J"),
+        ("tab\tand\nline\x1b[31m stay\x9b2J", "tab\tand\nline\\x1b[31m stay\\x9b2J"),
+        ("sk-\x1b[31mabcdefghijklmnop", "sk-…"),
         ("half \ud800", "half ?"),
     ],
 )
@@ -162,7 +163,7 @@ def test_redaction(text: str, shown: str) -> None:
 
 
 def test_redaction_of_data() -> None:
-    """Keys are cleaned too, nulls stay, and fields that are secrets by name are covered."""
+    """Escapes in keys are visible too, nulls stay, and fields that are secrets by name are covered."""
     data = {
         "a\x1b[1m": [None, 1, float("inf"), ("x",)],
         "none": None,
@@ -171,7 +172,7 @@ def test_redaction_of_data() -> None:
         "max_tokens": 5,
     }
     assert Redactor({}).data(data) == {
-        "a": [None, 1, "inf", ["x"]],
+        "a\\x1b[1m": [None, 1, "inf", ["x"]],
         "none": None,
         "api_key": "…",
         "api_key_env": "OPENAI_API_KEY",
