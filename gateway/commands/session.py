@@ -16,8 +16,8 @@ from ..dumps.tree import draw_dump
 from ..formats import age
 from ..home import find_session, refuse_run
 from ..redaction import Redactor
-from ..terminal import clean
 from ..session_file import exported, markdown
+from ..terminal import clean
 from .command import Argument, Reply, command
 
 if TYPE_CHECKING:
