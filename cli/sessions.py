@@ -169,10 +169,16 @@ def import_session(environ: Mapping[str, str], file: Path, *, is_new: bool, as_j
     """Import an exported session; one that exists already stays as it is."""
     import secrets
 
-    data = read_export(file)
-    with closing(open_store(Paths.of(environ))) as store:
-        session, was_new = imported(store, data, str(file), secrets.token_hex(4) if is_new else "")
-    text = f"{session}: imported; nothing runs." if was_new else f"{session} is here already."
+    paths, here = Paths.of(environ), Path.cwd()
+    data, agent = read_export(file), load(paths, here, environ).default_agent
+    new_id = secrets.token_hex(4) if is_new else ""
+    with closing(open_store(paths)) as store:
+        session, was_new = imported(store, data, str(file), str(here), agent, new_id)
+    text = (
+        f"{session}: imported into {here}; nothing runs."
+        if was_new
+        else f"{session} is here already."
+    )
     _print({"session": session, "new": was_new}, text, as_json)
     return 0
 

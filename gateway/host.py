@@ -138,6 +138,11 @@ class Host:
         self._opening.wait(session)
         if is_outdated(record, self.paths.config):
             self.publisher(session).notice(CHANGED)
+        if record.imported_from:
+            self.publisher(session).notice(
+                f"This session was imported from {record.imported_from}. What was allowed, granted "
+                "or chosen there does not hold here; you are asked again."
+            )
         return self._talk(session, Path(record.folder))
 
     def _talk(self, session: str, folder: Path) -> Conversation:

@@ -92,7 +92,9 @@ def instructions_for(
 
 
 def is_outdated(record: SessionRecord, own: Path) -> bool:
-    """Whether the instruction files have changed since the session's start."""
+    """Whether the instruction files have changed since the session's start here."""
+    if record.imported_from:
+        return False
     before = instructions_of(record.system)
     return _works_here(record.tools) and has_changed(before, Path(record.folder), own)
 
@@ -249,6 +251,8 @@ class ProfileFactory:
             return self.run(plan_of(record.run.workflow), record.routes)
         chosen = record.chosen_model
         profile = self._profile(record.agent, record.routes, self._launch.model, chosen)
+        if record.imported_from:
+            return profile
         known = tuple(name for name in record.tools if name in (*self._tools, AGENT_TOOL))
         return replace(profile, system=record.system, tools=known)
 

@@ -2,8 +2,8 @@
 
 A fork is a new session that begins with the conversation of another one, up to the end of a turn; it
 has no queue, and files are not touched. The JSON has the journal, entry by entry; the import folds the
-entries again, and rejects a file that cannot be folded. Secrets are removed from both files unless the
-caller asks for all.
+entries again, and rejects a file that cannot be folded. What a file says carries no authority: see
+`_without_authority`. Secrets are removed from both files unless the caller asks for all.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..journal import entries as e
-from ..journal.codec import decode_entry
+from ..journal.codec import decode_entry, encode_entry
 from ..journal.entries import Entry
 from ..journal.record import SessionRecord
 from ..journal.recovery import closing_messages, load_record
@@ -61,6 +61,7 @@ def fork(store: Store, row: SessionRow, turn: str, now: float) -> str:
             tools=record.tools,
             messages=(*record.conversation, *closing_messages(record)),
             forked_from=f"{row.session}@{seq}",
+            imported_from=record.imported_from,
         )
         left = (e.SessionLeaving(cause="fork"), e.SessionSuspended(cause="fork"))
         offline_writer.write(now, opened, e.SessionRenamed(name=name), *left)
@@ -151,39 +152,79 @@ def read_export(path: Path) -> dict[str, Any]:
     return data
 
 
-def imported(store: Store, data: dict[str, Any], file: str, new_id: str = "") -> tuple[str, bool]:
+def imported(
+    store: Store, data: dict[str, Any], file: str, folder: str, agent: str, new_id: str = ""
+) -> tuple[str, bool]:
     """Import a session under its own id or a new one; all of the session, or nothing.
 
-    Returns the id, and whether the session is new here: the same session is not imported twice. Raises
-    `UsageError` if the data is no session, and if another session has the id.
+    It works in `folder` from now on, as `agent` of this home. Returns the id, and whether the session is
+    new here: the same session is not imported twice. Raises `UsageError` if the data is no session, if it
+    is a workflow's run, and if another session has the id.
     """
     entries = list(_entries(data, file))
     row = _checked(entries, file)
+    if row.workflow:
+        raise UsageError(
+            f"`{file}` is a run of workflow `{row.workflow}`, whose commands it would bring along",
+            "copy the workflow's file, read it, and run it here",
+        )
     session = check_identifier("session", new_id or row.session)
     known = {row.session for row in store.sessions()}
     if session in known:
-        if [stored.data for stored, _ in entries] == [
-            stored.data for stored in store.entries(session)
-        ]:
+        before = [stored.data for stored in store.entries(session)]
+        if [stored.data for stored, _ in entries] == before:
+            return session, False
+        again = _without_authority(entries, session, file, folder, agent)
+        is_import = bool(before[0].get("imported_from"))
+        if is_import and [stored.data for stored, _ in again][1:] == before[1:]:
             return session, False
         raise UsageError(
             f"another session `{session}` is here, and is not the one in `{file}`",
             "`--new-id` imports it under a new id",
         )
-    entries[0] = _opened_as(entries[0][0], session)
-    store.create(
-        SessionRow(session=session, folder=row.folder, agent=row.agent, created=row.created)
-    )
+    entries = _without_authority(entries, session, file, folder, agent)
+    store.create(SessionRow(session=session, folder=folder, agent=agent, created=row.created))
     with writing(store, session) as offline_writer:
         for at in range(0, len(entries), _BATCH):
             offline_writer.keep(entries[at : at + _BATCH], with_snapshot=True)
     return session, True
 
 
-def _opened_as(first: StoredEntry, session: str) -> tuple[StoredEntry, Entry]:
-    """Return the first entry with the id that the session has in this home."""
-    stored = replace(first, data={**first.data, "session": session})
-    return stored, decode_entry(stored.data)
+def _without_authority(
+    entries: list[tuple[StoredEntry, Entry]], session: str, file: str, folder: str, agent: str
+) -> list[tuple[StoredEntry, Entry]]:
+    """Return the entries of a file without what would decide anything here.
+
+    Neither its folder, agent, system prompt and tools, nor what its person allowed, granted and chose,
+    nor commands that judge a goal, nor the id of another program's session. What was said stays.
+    """
+    found: list[tuple[StoredEntry, Entry]] = []
+    for stored, entry in entries:
+        match entry:
+            case e.SessionOpened():
+                entry = replace(
+                    entry,
+                    session=session,
+                    folder=folder,
+                    agent=agent,
+                    system="",
+                    tools=(),
+                    parent="",
+                    imported_from=Path(file).name,
+                )
+            case e.AllowanceGiven():
+                entry = e.AllowanceForgotten(tool=entry.tool, pattern=entry.pattern)
+            case e.PolicyChanged() | e.LimitsGranted() | e.AgentSessionKnown():
+                entry = e.PolicyChanged()
+            case e.GoalSet():
+                entry = replace(entry, gates=())
+            case e.ChildStarted():
+                entry = replace(entry, goal={})
+            case _:
+                found.append((stored, entry))
+                continue
+        found.append((replace(stored, data=encode_entry(entry)), entry))
+    return found
 
 
 def _checked(entries: list[tuple[StoredEntry, Entry]], file: str) -> SessionRow:

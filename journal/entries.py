@@ -92,7 +92,8 @@ class SessionOpened(SessionEntry):
 
     `messages` is what it has seen before its first word: a side talk its parent's conversation, a fork
     that of the session that it was `forked_from` (its id, and the entry). `workflow`: what the session
-    runs, if it is a run.
+    runs, if it is a run. `imported_from` is the name of the file that it came from: then `system` and
+    `tools` are empty, and those of the agent hold.
     """
 
     session: str
@@ -106,6 +107,7 @@ class SessionOpened(SessionEntry):
     messages: tuple[ChatMessage, ...] = ()
     forked_from: str = ""
     workflow: WorkflowCopy | None = None
+    imported_from: str = ""
 
 
 class SessionRenamed(SessionEntry):

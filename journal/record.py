@@ -90,6 +90,7 @@ class SessionRecord(Struct, kw_only=True):
     name: str = ""
     folder: str = ""
     forked_from: str = ""
+    imported_from: str = ""
     agent: str = ""
     model: str = ""
     system: str = ""
@@ -243,6 +244,7 @@ def _apply_to_session(record: SessionRecord, entry: e.Entry, time: float) -> Non
             record.agent, record.model = entry.agent, entry.model
             record.system, record.tools = entry.system, entry.tools
             record.parent, record.created, record.since = entry.parent, time, time
+            record.imported_from = entry.imported_from
             record.seeded, record.forked_from = len(entry.messages), entry.forked_from
             record.run = RunRecord(workflow=entry.workflow) if entry.workflow is not None else None
         case e.SessionRenamed():

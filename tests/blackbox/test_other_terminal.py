@@ -267,7 +267,7 @@ def test_files_are_exported_and_imported(place: Place, serve, tmp_path: Path) ->
     other = place.chat()
     notices = other.ask("/queue")
     assert notices["data"]["items"] == []
-    assert any("saved queue (3 items)" in one["text"] for one in other.seen("notice"))
+    assert [len(one["items"]) for one in other.seen("saved_queues")[0]["saved"]] == [3]
     imported = other.ask("/queue import 'my queue.toml'")
     assert imported["ok"], imported
     data = other.ask("/queue list")["data"]
