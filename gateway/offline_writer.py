@@ -24,7 +24,7 @@ from ..journal.record import SessionRecord, apply
 from ..journal.recovery import load_record, snapshot
 from ..journal.store import Commit, Lease, Store, StoredEntry
 from ..machines.errors import ConfigError, LeaseLost, StoreBusy
-from ..workflows.paths import Paths, make_private
+from ..workflows.paths import Paths, make_private, write_private
 from .redaction import Redactor
 
 LOGGER = logging.getLogger("steersman")
@@ -84,25 +84,14 @@ class QueueMirror:
         path = self._folder / f"{session}.toml"
         try:
             if document["items"] or path.is_symlink() or path.exists():
-                make_private(self._folder)
-                _replace(path, document)
+                from .queue_file import write
+
+                write_private(path, write(document))
         except (OSError, ConfigError) as error:
             if not self._has_failed:
                 self._has_failed = True
                 why = error.strerror if isinstance(error, OSError) else error.message
                 self._on_fault(f"the queue's copy `{path}` cannot be written: {why}")
-
-
-def _replace(path: Path, document: dict[str, Any]) -> None:
-    """Replace a file in one step; not synced, since a copy must not slow the journal."""
-    from .queue_file import write
-
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
-        file.write(write(document))
-    temporary.replace(path)
 
 
 def log_path(paths: Paths) -> Path:

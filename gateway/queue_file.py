@@ -27,6 +27,7 @@ from ..journal.queue_record import QueueRecord
 from ..machines.errors import ConfigError
 from ..machines.messages import ImportedItem
 from ..workflows.document import is_list, is_table
+from ..workflows.durability import replace_file
 from .formats import progress_text
 
 WAITING = ("pending", "interrupted", "running")
@@ -118,16 +119,9 @@ def write_file(path: Path, session: str, queue: QueueRecord, now: float) -> int:
     if path.is_symlink() or path.exists():
         read_file(path)
     data = document(session, queue, now)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
-            file.write(write(data))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        replace_file(path, write(data), 0o600)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise _unusable(f"it cannot be written: {error.strerror}", path) from error
     return len(data["items"])
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from ..machines.errors import StoreError
+from ..workflows.durability import make_folder, make_folders
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _DESCRIPTORS = Path("/proc/self/fd")
@@ -35,7 +36,7 @@ class PrivateFolder:
         """
         path = Path(path.parent.resolve(), path.name)
         if create:
-            _make(path)
+            make_folders(path, 0o700)
         folder = cls(path, _open_folder(path, str(path), None))
         if create:
             folder._shut_others_out()
@@ -44,9 +45,7 @@ class PrivateFolder:
     def subfolder(self, name: str, *, create: bool) -> Self:
         """Open a folder in this one, under the same rules."""
         if create:
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(name, 0o700, dir_fd=self._descriptor)
-                os.chmod(name, 0o700, dir_fd=self._descriptor)
+            make_folder(name, 0o700, self._descriptor)
         path = self.path / name
         folder = type(self)(path, _open_folder(path, name, self._descriptor))
         if create:
@@ -141,18 +140,3 @@ def _open_folder(path: Path, name: str, parent: int | None) -> int:
         f"`{path}` is a symbolic link or no folder, and is not followed",
         "Move it away, or set STEERSMAN_HOME to the folder itself.",
     )
-
-
-def _make(path: Path) -> None:
-    """Make the folder and its missing parents, each 0700, and have their names on disk."""
-    if path.exists() or path.is_symlink():
-        return
-    _make(path.parent)
-    with contextlib.suppress(FileExistsError):
-        path.mkdir(mode=0o700)
-        path.chmod(0o700)
-    parent = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(parent)
-    finally:
-        os.close(parent)

@@ -1,7 +1,7 @@
 """The hook log: what the hooks of external agents reported, one append-only file per session of theirs.
 
-A hook writes here while its agent waits, so this takes a millisecond, and nothing but the standard
-library. `restore_store.py` reads the lines, and `restore.py` folds them into restore records.
+A hook writes here while its agent waits, so this takes a millisecond, and next to nothing but the
+standard library. `restore_store.py` reads the lines, and `restore.py` folds them into restore records.
 
 A line is one `write` to a file opened for appending, so lines of several processes never mix. A line
 that makes, moves or ends a record is synced; a lost line about a prompt costs nothing. A shared lock
@@ -12,6 +12,8 @@ another file, and the line is written there.
 import fcntl
 import os
 from _blake2 import blake2b
+
+from ..workflows.durability import make_folders, sync_folder
 
 UNNAMED = "unnamed"
 """Stands for the id of a session that does not report its id."""
@@ -34,7 +36,7 @@ def append(path: str, line: bytes, *, create: bool = False, sync: bool = False) 
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
     if create:
-        _make(os.path.dirname(path))
+        make_folders(os.path.dirname(path), 0o700)
         flags |= os.O_CREAT
     for _ in range(_TRIES):
         try:
@@ -45,9 +47,12 @@ def append(path: str, line: bytes, *, create: bool = False, sync: bool = False) 
             is_locked = _share(descriptor)
             if is_locked and not os.fstat(descriptor).st_nlink:
                 continue  # it was compacted in between: the name leads to another file now
+            is_new = not os.fstat(descriptor).st_size
             os.write(descriptor, line)
             if sync:
                 os.fsync(descriptor)
+            if sync and is_new:
+                sync_folder(os.path.dirname(path))
             return True
         finally:
             os.close(descriptor)
@@ -60,14 +65,3 @@ def _share(descriptor: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def _make(folder: str) -> None:
-    """Make the folder and its missing parents, each for its owner alone."""
-    if os.path.isdir(folder):
-        return
-    _make(os.path.dirname(folder))
-    try:
-        os.mkdir(folder, 0o700)
-    except FileExistsError:
-        return

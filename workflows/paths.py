@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ..machines.errors import ConfigError
 from ..machines.value import Value
+from .durability import make_folders, replace_file
 
 _HINT = "set STEERSMAN_HOME to a folder that you own"
 
@@ -39,14 +40,12 @@ class Paths(Value):
 
 
 def make_private(folder: Path) -> Path:
-    """Create a folder, and its missing parents, with mode 0700; return it.
+    """Create a folder, and its missing parents, durably and with mode 0700; return it.
 
     Raises `ConfigError` when it can't be made, or belongs to another user.
     """
     try:
-        for missing in [*reversed(folder.parents), folder]:
-            if not missing.is_dir():
-                missing.mkdir(mode=0o700, exist_ok=True)
+        make_folders(folder, 0o700)
         owner = folder.stat().st_uid
     except OSError as error:
         message = f"the folder can't be created: {error.strerror}"
@@ -58,21 +57,5 @@ def make_private(folder: Path) -> Path:
 
 def write_private(path: Path, content: bytes) -> None:
     """Replace a file in one step, with mode 0600, durable when this returns. Raises OSError."""
-    import tempfile
-
     make_private(path.parent)
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)  # the new name itself must survive a power loss
-    finally:
-        os.close(folder)
+    replace_file(path, content, 0o600)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -19,9 +18,9 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from ...machines.value import Value
+from ...workflows.durability import replace_file, sync_folder
 from .restore_plan import PathChange
 from .scan import PathState, from_data, to_data
-from .syncing import sync
 
 # The side record: what git's index does not hold --------------------------------------------------
 # Kept beside the index of a session, as JSON, and brought up to date with it.
@@ -77,24 +76,7 @@ def load_side(file: Path) -> SideRecord:
 
 def save_side(file: Path, side: SideRecord) -> None:
     """Write a side record, at once or not at all. Raises `OSError`."""
-    save_json(file, asdict(side))
-
-
-def save_json(file: Path, data: Any, *, is_durable: bool = False) -> None:
-    """Replace a file by JSON; `is_durable`: it outlives a power loss from here on."""
-    draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-    try:
-        with open(draft, "x", encoding="utf-8") as out:
-            json.dump(data, out)
-            out.flush()
-            if is_durable:
-                os.fsync(out.fileno())
-        os.replace(draft, file)
-        if is_durable:
-            sync([file.parent])
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
+    replace_file(file, json.dumps(asdict(side)).encode(), 0o600)
 
 
 Names = list[tuple[str, str]]
@@ -211,11 +193,14 @@ class ChangeLog:
         data = json.dumps(line) + "\n"
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         with os.fdopen(os.open(self._file, flags, 0o600), "ab") as file:
-            if file.tell() and not self._ends_a_line():
+            is_new = not file.tell()
+            if not is_new and not self._ends_a_line():
                 data = "\n" + data
             file.write(data.encode("ascii"))
             file.flush()
             os.fsync(file.fileno())
+        if is_new:
+            sync_folder(self._file.parent)
         self._fold(json.loads(data))
 
     def _ends_a_line(self) -> bool:

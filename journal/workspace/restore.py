@@ -21,8 +21,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from ...workflows.durability import replace_file
 from .blob_store import EVERYTHING, LARGEST, BlobStore, LostBlob
-from .change_log import save_json
 from .restore_plan import CHANGED_SINCE, KeptFile, PathWrite
 from .scan import PathState, from_data, look_at, open_parent, signature, to_data
 from .syncing import side_by_side, sync
@@ -101,7 +101,7 @@ class Restore(Struct, kw_only=True):
             "rescue": [[path, to_data(state)] for path, state in self.rescue.items()],
             "about": self.about,
         }
-        save_json(self.file, data, is_durable=True)
+        replace_file(self.file, json.dumps(data).encode(), 0o600)
 
     @property
     def done(self) -> list[PathWrite]:

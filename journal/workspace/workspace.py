@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from ...machines.effects import RestoreFiles
 from ...machines.port_results import RestoreEnded
 from ...machines.value import Value
+from ...workflows.durability import make_folders, replace_file
 from .blob_store import BlobStore
 from .change_log import ChangeLog, OpenCall, number_of
 from .git import GitFault, Repository, ShadowGit, find_git, find_repository, is_whole
@@ -276,10 +277,9 @@ class Workspace:
     def _reversal(self) -> Reversal:
         """What can be given back; what a crash cut off is finished when it is opened."""
         if self._opened is None:
-            self._place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folders(self._git_folder / "objects", 0o700)
             os.chmod(self._place.parent, 0o700)
-            (self._place / "folder").write_bytes(os.fsencode(self.folder))
-            (self._git_folder / "objects").mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace_file(self._place / "folder", os.fsencode(self.folder), 0o600)
             self._opened = Reversal(self._place, self._session, self.folder, self._blobs)
             for name in self._opened.cut_off_elsewhere():
                 self._tell(

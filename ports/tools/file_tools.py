@@ -2,15 +2,14 @@
 
 import difflib
 import os
-import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import ExitStack
 from itertools import islice
 from typing import Any, BinaryIO
 
 from ...machines.errors import ToolError
 from ...machines.port_results import ToolResult
+from ...workflows.durability import replace_file
 from .arguments import declare
 from .place import Place, open_file, open_folder, resolve
 from .text import clip_line, counted, readable, shown
@@ -229,7 +228,7 @@ def _write(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> T
     content: str = arguments["content"]
     data = content.encode()
     changed = replaced(place, data)
-    is_new = replace_file(place, data)
+    is_new = replace_text(place, data)
     lines = content.count("\n") + (content != "" and not content.endswith("\n"))
     size = f"{counted(len(data), 'byte')}, {counted(lines, 'line')}"
     verb = "Created" if is_new else "Replaced"
@@ -237,25 +236,14 @@ def _write(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> T
     return ToolResult(status="ok", text="\n".join([head, *changed]))
 
 
-def replace_file(place: Place, data: bytes) -> bool:
+def replace_text(place: Place, data: bytes) -> bool:
     """Replace a file's content by a rename, which keeps its mode; True if the file is new.
 
     Raises `ToolError` if it is no regular file or may not be written, and `OSError`.
     """
-    with ExitStack() as stack:
-        parent = stack.enter_context(open_folder(place.path.parent, create=True))
+    with open_folder(place.path.parent, create=True) as parent:
         mode = _mode_of(place, parent)
-        draft = f".steersman-{secrets.token_hex(8)}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        fd = os.open(draft, flags, 0o666, dir_fd=parent)
-        undo = stack.enter_context(ExitStack())
-        undo.callback(os.unlink, draft, dir_fd=parent)
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-            if mode is not None:
-                os.fchmod(fd, mode)
-        os.rename(draft, place.path.name, src_dir_fd=parent, dst_dir_fd=parent)
-        undo.pop_all()
+        replace_file(place.path.name, data, mode, parent)
     return mode is None
 
 
@@ -322,7 +310,7 @@ def _edit(arguments: dict[str, Any], context: ToolContext, stop: StopFlag) -> To
         )
     after = before.replace(old, new)
     stop.check()
-    replace_file(place, after)
+    replace_text(place, after)
     head = f"Edited `{name}` ({counted(number, 'replacement')})."
     return ToolResult(status="ok", text="\n".join([head, *difference(before, after)]))
 

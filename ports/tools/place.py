@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from ...machines.errors import ToolError
+from ...workflows.durability import make_folder
 from .text import shown
 from .tool import ToolContext
 
@@ -60,17 +61,10 @@ def open_folder(path: Path, *, create: bool = False) -> Generator[int]:
         stack.callback(os.close, here)
         for name in path.parts[1:]:
             if create:
-                _make_folder(name, here)
+                make_folder(name, folder=here)
             here = os.open(name, _SEARCH, dir_fd=here)
             stack.callback(os.close, here)
         yield here
-
-
-def _make_folder(name: str, parent: int) -> None:
-    try:
-        os.mkdir(name, dir_fd=parent)
-    except FileExistsError:
-        return
 
 
 @contextmanager

@@ -165,4 +165,6 @@ def test_nothing_of_the_program_is_imported(environ: dict[str, str]) -> None:
         "steersman.ports",
         "steersman.ports.process",
         "steersman.ports.process.ancestry",
+        "steersman.workflows",
+        "steersman.workflows.durability",
     }

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from steersman.ports.tools.file_tools import replace_file
+from steersman.ports.tools.file_tools import replace_text
 from steersman.ports.tools.place import Place, open_file
 
 ODD_NAMES = [
@@ -95,7 +95,7 @@ def test_a_symlink_planted_after_the_look(bench):
     """A path that has turned into a symlink since it was resolved is not followed."""
     place = Place(bench.folder / "exit" / "secret.txt", "exit/secret.txt", is_outside=False)
     with pytest.raises(NotADirectoryError):
-        replace_file(place, b"new")
+        replace_text(place, b"new")
     with pytest.raises(NotADirectoryError), open_file(place):
         pass
     with (

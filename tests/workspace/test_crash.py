@@ -161,7 +161,13 @@ def test_the_power_goes_at_any_moment(origin: Origin, run: list[Call]) -> None:
 @pytest.mark.skipif(STRACE is None, reason="needs strace to see the writes")
 @pytest.mark.parametrize(
     "what",
-    ["/objects/", "/[.]restore-", "/state/[0-9a-f]+$", "/project/[.]steersman", "/project"],
+    [
+        "/objects/",
+        "/state/.*/[.]steersman-",
+        "/state/[0-9a-f]+$",
+        "/project/[.]steersman",
+        "/project",
+    ],
     ids=["rescue copies", "record", "name of the record", "staged files", "names in the folder"],
 )
 def test_the_replay_sees_a_sync_that_is_missing(origin: Origin, run: list[Call], what: str) -> None:

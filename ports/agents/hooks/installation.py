@@ -11,8 +11,6 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +20,7 @@ from msgspec.structs import asdict
 from ....machines.errors import ConfigError, SteersmanError
 from ....machines.value import Value
 from ....workflows.agent_definition import HOOK_FORMATS, AgentDefinition
+from ....workflows.durability import make_folders, replace_file
 from ....workflows.paths import write_private
 from .syntax import HookEntry, HookSyntax, NotUnderstood, wanted_entries
 
@@ -224,17 +223,7 @@ def _replace(change: Change, mode: int) -> None:
     if change.after is None:
         path.unlink(missing_ok=True)
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folders(path.parent)
     if change.before is not None:
         mode = path.stat().st_mode & 0o7777
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(file.fileno(), mode)
-            file.write(change.after)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    replace_file(path, change.after, mode)

@@ -23,6 +23,7 @@ from urllib.parse import urljoin, urlsplit
 
 from ....machines.errors import ModelError
 from ....machines.value import Value
+from ....workflows.durability import make_folders, move_file
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -147,7 +148,7 @@ def fetch(
         return present
     target = weights_in(entry, cache)
     try:
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folders(target.parent, 0o700)
         match entry.source:
             case HubSource(url=url):
                 part = target.with_suffix(".part")
@@ -173,7 +174,6 @@ def _accept(part: Path, entry: CatalogueEntry, target: Path) -> None:
     with part.open("rb") as file:
         while block := file.read(_BLOCK):
             digest.update(block)
-        os.fsync(file.fileno())
     if digest.hexdigest() != entry.sha256:
         size = part.stat().st_size
         part.unlink()
@@ -183,7 +183,7 @@ def _accept(part: Path, entry: CatalogueEntry, target: Path) -> None:
             "try again; if it stays so, the source has changed: do not use it",
         )
     part.chmod(0o600)
-    part.replace(target)
+    move_file(part, target)
 
 
 def _unpacked(wheel: Path, name: str) -> Path:
