@@ -29,6 +29,7 @@ from ...machines.port_results import (
     ToolResult,
 )
 from ..models.model import AnswerListener, ModelAnswer, ModelRequest
+from ..models.reply import ANSWER_LIMIT
 from ..process.process import Processes
 from ..tools.tool import ToolContext
 from .reported_calls import ReportedCalls, option
@@ -163,6 +164,7 @@ class AgentRun:
         self._agent, self._call = agent, context.call
         self._tell: Callable[[Message], None] = context.tell or _dropped
         self._pieces: list[str] = []
+        self._size = 0
         self._calls = ReportedCalls(context.call)
         self._open: dict[str, asyncio.Future[bool]] = {}
         self._stopping = asyncio.Event()
@@ -247,12 +249,23 @@ class AgentRun:
         """Report an update of the session, if it is about this prompt."""
         match update:
             case {"sessionUpdate": "agent_message_chunk", "content": {"text": str(text)}}:
+                self._size += len(text.encode("utf-8", "replace"))
+                if self._size > ANSWER_LIMIT:
+                    self._end_endless()
+                    return
                 self._pieces.append(text)
                 self._tell(AgentSaid(call=self._call, text=text))
             case {"sessionUpdate": "tool_call" | "tool_call_update", "toolCallId": str(theirs)}:
                 self._called(theirs, update)
             case _:  # plans, modes and thoughts are not shown
                 return
+
+    def _end_endless(self) -> None:
+        self.fault = ModelError(
+            f"{self._agent.spec.agent} sent an answer of more than {ANSWER_LIMIT:,} bytes: it was ended",
+            "ask for less at once",
+        )
+        self.stop()
 
     async def wanted(self, call: Params, options: list[Params]) -> str:
         """Ask the session whether a call may run; a stop dismisses the question."""

@@ -19,8 +19,8 @@ from typing import Any, cast
 from ..process.process import Process, Processes, ProcessResult, ProcessSpec
 
 CHUNK = 1 << 16
-LONGEST = 64 << 20
-"""Bytes of one line; a process that sends a longer one is not understood."""
+LONGEST = 16 << 20
+"""Bytes of one line; a process that sends a longer one is ended."""
 OPENING = 'exec "$@" <"$0/in" >"$0/out" 2>"$0/err"'
 
 
@@ -108,8 +108,10 @@ class PipeProcess:
             self._take(bytes(self._rest + line))
             self._rest.clear()
         self._rest += last
-        if len(self._rest) > LONGEST:
+        if len(self._rest) > LONGEST and self._process is not None:
             self._rest.clear()
+            self.diagnostic = f"it sent a line of more than {LONGEST:,} bytes"
+            self._process.stop()
         return True
 
     def _take(self, line: bytes) -> None:
@@ -130,7 +132,7 @@ class PipeProcess:
         for descriptor in (self._in, self._out):
             os.close(descriptor)
         self._in = self._out = -1
-        self.diagnostic = result.reason or _tail(self._folder / "err")
+        self.diagnostic = self.diagnostic or result.reason or _tail(self._folder / "err")
         shutil.rmtree(self._folder, ignore_errors=True)
         self._messages.put_nowait(None)
         return result

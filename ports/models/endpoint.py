@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 _REST = 0.05  # seconds to wait for the end of a body whose last event has come
 _ASIDE = 5.0  # seconds for a request about the server itself
-_ERROR_BODY = 64 * 1024  # bytes of an error page that are read
+ERROR_BODY = 64 * 1024
+"""Bytes of an error page that are read."""
+_ASIDE_BODY = 8 << 20  # bytes of an answer about the server itself
 
 
 class Patience(Value):
@@ -88,7 +90,7 @@ class Endpoint:
                 if response.status_code != 200:
                     raise self.diagnostic.status(
                         response.status_code,
-                        await _start_of(response),
+                        await _start_of(response, ERROR_BODY),
                         parse_retry_after(response.headers.get("retry-after")),
                     )
                 pieces = response.aiter_bytes()
@@ -106,9 +108,10 @@ class Endpoint:
         import httpx2
 
         try:
-            response = await client.get(url, timeout=_ASIDE)
-            return response.json() if response.status_code == 200 else None
-        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
+            async with client.stream("GET", url, timeout=_ASIDE) as response:
+                body = await _start_of(response, _ASIDE_BODY)
+                return json.loads(body) if response.status_code == 200 else None
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, RecursionError):
             return None
 
     async def aclose(self) -> None:
@@ -143,11 +146,11 @@ class Endpoint:
         )
 
 
-async def _start_of(response: "Response") -> str:
-    """Read the start of an error page."""
+async def _start_of(response: "Response", limit: int) -> str:
+    """Read the first bytes of a body."""
     body = b""
     async for piece in response.aiter_bytes():
         body += piece
-        if len(body) >= _ERROR_BODY:
+        if len(body) >= limit:
             break
-    return body[:_ERROR_BODY].decode("utf-8", "replace")
+    return body[:limit].decode("utf-8", "replace")

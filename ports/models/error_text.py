@@ -185,6 +185,13 @@ class ServerErrorText(Value):
             is_too_long=_is_too_long(500, body),
         )
 
+    def too_much(self, what: str, limit: int) -> ServerFault:
+        """Report an answer, or a part of one, of more bytes than are read."""
+        return ServerFault(
+            f"{self.place} sent {what} of more than {limit:,} bytes: the call was ended",
+            "set `max_tokens` for this model, or choose another model with `--model`",
+        )
+
     def refused(self, came: str) -> ServerFault:
         """Report that the model declines to answer or to continue."""
         return ServerFault(

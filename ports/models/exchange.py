@@ -14,7 +14,7 @@ from typing import Any, cast
 from .endpoint import Endpoint
 from .error_text import ServerErrorText
 from .model import AnswerListener, ModelAnswer
-from .reply import AnswerBuilder
+from .reply import ANSWER_LIMIT, AnswerBuilder
 from .retry import RetryPolicy, ServerFault, with_retries
 
 DONE: dict[str, Any] = {"done": True}
@@ -22,7 +22,8 @@ DONE: dict[str, Any] = {"done": True}
 TakeIn = Callable[[dict[str, Any], AnswerBuilder, ServerErrorText], None]
 """Adds one JSON object of the body to an answer: a wire format."""
 
-_LONGEST = 16 * 1024 * 1024  # bytes of one event; a longer one is no answer
+LONGEST = 8 << 20
+"""Bytes of one line or event of a stream, and of a body that is one JSON text."""
 _STARTS = (b"data", b"event", b"id:", b"retry", b":")
 _ENOUGH = 5  # bytes that distinguish an event stream from other bodies
 _REFUSALS = ("refusal", "content_filter")
@@ -33,15 +34,15 @@ async def json_objects(
 ) -> AsyncGenerator[dict[str, Any], None]:
     """Yield each JSON object of the body as soon as it is whole; `[DONE]` is `DONE` and ends it.
 
-    Raises `ServerFault` for a body that is neither events nor JSON.
+    Raises `ServerFault` for a body that is neither events nor JSON, or for one that is too long.
     """
     buffer = b""
     is_stream = False
     data: list[bytes] = []
     async for piece in pieces:
         buffer += piece
-        if len(buffer) > _LONGEST:
-            raise diagnostic.nonsense(_text(buffer[:1000]))
+        if len(buffer) + sum(map(len, data)) > LONGEST:
+            raise diagnostic.too_much("a line" if is_stream else "a body", LONGEST)
         if not is_stream:
             start = buffer.lstrip(b"\xef\xbb\xbf \r\n\t")
             if len(start) < _ENOUGH or not start.startswith(_STARTS):
@@ -129,10 +130,14 @@ class Exchange:
             ):
                 async for value in objects:
                     self._take_in(value, reply, diagnostic)
+                    if reply.is_too_large:
+                        break
         except ServerFault as fault:
             if not reply.is_begun:
                 raise
             raise diagnostic.cut(reply.came, fault) from fault
+        if reply.is_too_large:
+            raise diagnostic.too_much("an answer", ANSWER_LIMIT)
         if not reply.stop_reason:
             raise diagnostic.cut(reply.came) if reply.is_begun else diagnostic.broken()
         if reply.stop_reason in _REFUSALS:

@@ -13,6 +13,8 @@ from msgspec import Struct, field
 from ...machines.conversation import Thought, ToolRequest, Usage
 from .model import AnswerListener, ModelAnswer
 
+ANSWER_LIMIT = 2 << 20
+"""Bytes of one answer: text, thoughts and tool calls together. No model's window is larger."""
 _SHOWN = 120  # characters of faulty arguments in the error that the model gets
 
 
@@ -29,7 +31,7 @@ class AnswerBuilder(Struct, kw_only=True):
     """Collects one answer; `is_begun` as soon as a part of the answer has arrived.
 
     Thoughts are no part of it: a call that fails during them may be retried. `form` is the index of the
-    block that holds a constrained answer.
+    block that holds a constrained answer, `size` counts the bytes so far.
     """
 
     listener: AnswerListener
@@ -37,6 +39,7 @@ class AnswerBuilder(Struct, kw_only=True):
     stop_reason: str = ""
     reasoning_pieces: int = 0
     form: int = -1
+    size: int = 0
     _text: list[str] = field(default_factory=list[str])
     _calls: list[_Call] = field(default_factory=list[_Call])
     _thoughts: dict[int, Thought] = field(default_factory=dict[int, Thought])
@@ -65,12 +68,14 @@ class AnswerBuilder(Struct, kw_only=True):
     def add_text(self, piece: str) -> None:
         """Receive a piece of text, and pass it on."""
         if piece:
+            self._count(piece)
             self._text.append(piece)
             self.listener.on_text(piece)
 
     def think(self, piece: str) -> None:
         """Receive a piece of a thought that the API does not require back, and pass it on."""
         if piece:
+            self._count(piece)
             self.reasoning_pieces += 1
             self.listener.on_thought(piece)
 
@@ -78,6 +83,7 @@ class AnswerBuilder(Struct, kw_only=True):
         self, index: int, text: str = "", signature: str = "", sealed: str = ""
     ) -> None:
         """Receive a fragment of a thought that the API requires back, and pass its text on."""
+        self._count(signature + sealed)
         known = self._thoughts.get(index, Thought())
         self._thoughts[index] = Thought(
             text=known.text + text,
@@ -90,10 +96,19 @@ class AnswerBuilder(Struct, kw_only=True):
         self, index: int | None, wire_id: str = "", tool: str = "", arguments: str = ""
     ) -> None:
         """Receive a fragment of a tool call; all but the index may be empty."""
+        self._count(wire_id + tool + arguments)
         call = self._call(index, wire_id, tool)
         call.wire_id = call.wire_id or wire_id
         call.tool = call.tool or tool
         call.arguments += arguments
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether more has arrived than an answer may have."""
+        return self.size > ANSWER_LIMIT
+
+    def _count(self, piece: str) -> None:
+        self.size += len(piece.encode("utf-8", "replace"))
 
     def has_call(self, index: int) -> bool:
         """Whether a call with this index has begun."""

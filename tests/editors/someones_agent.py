@@ -3,6 +3,8 @@
     say TEXT        answers TEXT, in two pieces
     run COMMAND     asks, runs it in the shell if it may, and answers when it has ended
     write PATH      writes a file without asking, and tells of it
+    flood           answers without an end
+    line            answers in one line without an end
     recall          answers what was said in this session so far, also before a restart
 
 Sessions are files in the folder of `AGENT_MEMORY`; without that it can't load any.
@@ -69,6 +71,14 @@ class SomeonesAgent:
                 await self.run(session_id, rest)
             case "write":
                 await self.write(session_id, rest)
+            case "flood":
+                while True:
+                    await self.tell(session_id, "word " * 10_000)
+            case "line":
+                os.set_blocking(1, True)
+                os.write(1, b'{"jsonrpc": "')
+                while True:
+                    os.write(1, b"x" * 60_000)
             case "recall":
                 await self.tell(session_id, " / ".join(self.said[session_id]))
             case _:

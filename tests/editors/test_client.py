@@ -140,3 +140,22 @@ def test_what_it_lacks_is_said_with_the_next_step(place: Place) -> None:
     place.run("chat", "--agent", "other", "say one")
     ran = place.run("chat", "--continue", "recall")
     assert "does not remember" in ran.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("agent")
+@pytest.mark.parametrize(
+    ("word", "why"),
+    [
+        ("flood", "sent an answer of more than 2,097,152"),
+        ("line", "a line of more than 16,777,216"),
+    ],
+)
+def test_an_answer_without_an_end_is_ended(place: Place, word: str, why: str) -> None:
+    """The turn fails with what there is too much of; the agent is ended, and the next turn works."""
+    chat = place.chat("--agent", "other")
+    chat.send(word)
+    assert why in chat.wait("turn_ended", status="failed")["reason"]
+    chat.send("say still here")
+    chat.wait("turn_ended", status="completed")
+    assert chat.close() == 0

@@ -11,6 +11,7 @@ __all__ = [
     "Behaviour",
     "Cut",
     "Door",
+    "Endless",
     "Hang",
     "Raw",
     "Stall",
@@ -121,6 +122,16 @@ class Raw(Behaviour):
     body: str
     content_type: str = "text/event-stream"
     splits: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Endless(Behaviour):
+    """Send `start`, and then `piece` over and over until the client hangs up."""
+
+    piece: str
+    start: str = ""
+    status: int = 200
+    content_type: str = "text/event-stream"
 
 
 def _words(text: str) -> list[str]:

@@ -56,6 +56,7 @@ from support.model_behaviours import (
     Behaviour,
     Cut,
     Door,
+    Endless,
     Hang,
     Raw,
     Stall,
@@ -73,6 +74,7 @@ __all__ = [
     "Behaviour",
     "Cut",
     "Door",
+    "Endless",
     "Hang",
     "ModelServer",
     "Raw",
@@ -85,7 +87,7 @@ __all__ = [
 ]
 
 KINDS: dict[str, type[Behaviour]] = {
-    kind.__name__.lower(): kind for kind in (Text, Tools, Status, Hang, Stall, Cut, Raw)
+    kind.__name__.lower(): kind for kind in (Text, Tools, Status, Hang, Stall, Cut, Raw, Endless)
 }
 
 
@@ -296,6 +298,8 @@ class _Talk(BaseHTTPRequestHandler):
                 self.close_connection = True
             case Raw():
                 self._raw(what)
+            case Endless():
+                self._flood(what)
             case _:
                 raise AssertionError(what)
 
@@ -339,6 +343,15 @@ class _Talk(BaseHTTPRequestHandler):
             if end > start:
                 self._chunk(body[start:end])
         self.wfile.write(b"0\r\n\r\n")
+
+    def _flood(self, what: Endless) -> None:
+        self.send_response(what.status)
+        self.send_header("Content-Type", what.content_type)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for piece in itertools.chain([what.start], itertools.repeat(what.piece)):
+            if piece:
+                self._chunk(piece.encode())
 
     def _chunk(self, data: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
