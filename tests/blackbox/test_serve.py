@@ -4,6 +4,7 @@ import http.client
 import json
 import signal
 
+import pytest
 from support.driver import Place
 from support.model_server import Text
 from support.patience import seconds
@@ -59,3 +60,12 @@ def test_only_loopback_is_served(place: Place, serve) -> None:
     ran = place.run("serve", "--host", "0.0.0.0")
     assert ran.returncode == 2
     assert "only this machine is served" in ran.stderr
+
+
+@pytest.mark.parametrize("port", ["99999", "-1"])
+def test_a_port_that_cannot_be_is_a_usage_error(place: Place, port: str) -> None:
+    """It is said before a session is opened, which names the option."""
+    ran = place.run("serve", "--port", port)
+    assert ran.returncode == 2
+    assert "Invalid value for '--port'" in ran.stderr
+    assert not (place.home / "state").exists()
