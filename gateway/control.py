@@ -134,7 +134,7 @@ class Client:
     async def _answer(self, line: bytes) -> None:
         request: Params = {}
         try:
-            request = _object(json.loads(line))
+            request = _object(_parsed(line))
             result = await self._call(str(request["method"]), _object(request.get("params") or {}))
             self._send({"jsonrpc": "2.0", "id": request.get("id"), "result": result})
         except UnknownSession as error:
@@ -253,6 +253,14 @@ class Client:
             transport.abort()
             return
         self._writer.write(json.dumps(message, ensure_ascii=False).encode() + b"\n")
+
+
+def _parsed(line: bytes) -> Any:
+    """Parse JSON. Raises `ValueError`, also for what is nested too deeply to be read."""
+    try:
+        return json.loads(line)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def _object(data: Any) -> Params:
