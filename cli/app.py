@@ -161,7 +161,10 @@ def acp(
 
 @app.command()
 def serve(
-    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0 chooses a free one.")] = 0,
+    port: Annotated[
+        int,
+        typer.Option(metavar="N", min=0, max=65535, help="The port; 0 chooses a free one."),
+    ] = 0,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="Loopback only.")] = "127.0.0.1",
     agent: Annotated[str, typer.Option(metavar="NAME", help="An agent of the configuration.")] = "",
     model: Annotated[
