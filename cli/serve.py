@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import json
 import secrets
+import socket
+import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, cast
 
 from ..gateway.conversation import Conversation
 from ..gateway.events.contract import Event
@@ -29,14 +33,22 @@ LARGEST = 1 << 20
 """Maximum size of a message in bytes."""
 KEPT = 20_000
 """Number of events that are kept for later streams."""
+CONNECTIONS = 64
+"""Connections at a time."""
+HEADER_SECONDS = 10.0
+"""Seconds in which a client has to send its request with the token."""
 BEAT = 15.0
 """Seconds after which an idle stream sends a sign of life."""
 
 
 class EventLog:
-    """The latest events, for streams that connect at any time; `hear` must not block."""
+    """The latest events, for streams that connect at any time; `hear` must not block.
+
+    `run` names this life of the program: event ids begin with it, since numbers restart with it.
+    """
 
     def __init__(self) -> None:
+        self.run = secrets.token_hex(4)
         self.lines: list[str] = []
         self.gone = 0
         self.change = threading.Condition()
@@ -51,12 +63,80 @@ class EventLog:
                 del self.lines[: KEPT // 2]
             self.change.notify_all()
 
+    def count_of(self, last: str) -> int:
+        """Return how many events a client has that saw this id last; 0 if another run gave it."""
+        run, _, count = last.partition("-")
+        return int(count) if run == self.run and count.isdecimal() else 0
+
     def after(self, count: int) -> list[tuple[int, str]]:
         """Return the events after the first `count`, numbered; waits up to `BEAT` seconds for one."""
         with self.change:
             self.change.wait_for(lambda: self.gone + len(self.lines) > count, BEAT)
             first = max(count - self.gone, 0)
             return list(enumerate(self.lines[first:], self.gone + first + 1))
+
+
+class Server(ThreadingHTTPServer):
+    """A thread for each connection, of which there are at most about `CONNECTIONS`.
+
+    One whose client has not shown the token is closed after `HEADER_SECONDS`, and the oldest of those
+    at once when there are too many: so clients that say nothing keep no others out.
+    """
+
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self, *rest: Any) -> None:
+        self._mutex = threading.Lock()
+        self._open: set[socket.socket] = set()
+        self._strangers: dict[socket.socket, float] = {}
+        """When each came, oldest first; seconds of the monotonic clock."""
+        super().__init__(*rest)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer a connection in a thread, or close it if there are too many."""
+        with self._mutex:
+            is_full = len(self._open) >= CONNECTIONS
+            if is_full and self._strangers:
+                self._drop(next(iter(self._strangers)))
+            elif is_full:
+                self.shutdown_request(request)
+                return
+            self._open.add(request)
+            self._strangers[request] = time.monotonic()
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer a connection, and forget it."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            with self._mutex:
+                self._open.discard(request)
+                self._strangers.pop(request, None)
+
+    def let_in(self, request: socket.socket) -> None:
+        """Let a connection stay as long as it likes: its client has shown the token."""
+        with self._mutex:
+            self._strangers.pop(request, None)
+
+    def service_actions(self) -> None:
+        """Close the connections whose request has not come in time; every half second."""
+        with self._mutex:
+            for request, came in list(self._strangers.items()):
+                if time.monotonic() - came >= HEADER_SECONDS:
+                    self._drop(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a client that hung up; its thread ends."""
+        if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
+    def _drop(self, request: socket.socket) -> None:
+        """Wake the thread that reads from a connection: it finds its end."""
+        self._strangers.pop(request, None)
+        with suppress(OSError):
+            request.shutdown(socket.SHUT_RDWR)
 
 
 class RequestHandler(BaseHTTPRequestHandler):
@@ -122,6 +202,7 @@ class RequestHandler(BaseHTTPRequestHandler):
         given = self.headers.get("Authorization", "").removeprefix("Bearer ")
         if not secrets.compare_digest(given.encode(), self._token.encode()):
             return self._refuse(401, "send the header `Authorization: Bearer TOKEN`")
+        cast("Server", self.server).let_in(self.connection)
         return True
 
     def _refuse(self, status: int, why: str) -> bool:
@@ -145,13 +226,12 @@ class RequestHandler(BaseHTTPRequestHandler):
         self.send_header("Cache-Control", "no-store")
         self.send_header("Connection", "close")
         self.end_headers()
-        last = self.headers.get("Last-Event-ID", "")
-        count = int(last) if last.isdecimal() else 0
+        count = self._log.count_of(self.headers.get("Last-Event-ID", ""))
         try:
             while not self._done.is_set():
                 fresh = self._log.after(count)
                 for count, line in fresh:
-                    self.wfile.write(f"id: {count}\ndata: {line}\n\n".encode())
+                    self.wfile.write(f"id: {self._log.run}-{count}\ndata: {line}\n\n".encode())
                 if not fresh:
                     self.wfile.write(b": alive\n\n")
         except OSError:  # the client went
@@ -188,10 +268,9 @@ def _serve(
         done=done,
     )
     try:
-        server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+        server = Server(("127.0.0.1", port), handler)
     except OSError as error:
         raise UsageError(f"port {port}: {error.strerror}", "choose another --port") from None
-    server.daemon_threads = True
     show(f"session {conversation.session} at http://127.0.0.1:{server.server_address[1]}")
     show(f"token {token}")
     threading.Thread(target=server.serve_forever, daemon=True).start()
