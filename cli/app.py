@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -81,12 +83,38 @@ def _report(error: SteersmanError) -> int:
 
 
 def _usage(error: Exception) -> int:
-    """Print an error of the argument parser; any other error is a bug and keeps its trace."""
+    """Print an error of the argument parser, or say what the system does not give enough of.
+
+    Any other error is a bug and keeps its trace.
+    """
+    if missing := _missing(error):
+        sys.unraisablehook = lambda _: None  # what had half begun complains at the end
+        sys.stderr.write(f"steersman: {missing[0]}\n  {missing[1]}\n")
+        return 1
     show = getattr(error, "show", None)
     if show is None:
         raise error
     show()
     return int(getattr(error, "exit_code", 2))
+
+
+def _missing(error: BaseException | None) -> tuple[str, str] | None:
+    """Find a limit of the system in an error, or in one before it: what is missing, and a hint."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        number = getattr(error, "errno", None)
+        if number in (errno.EMFILE, errno.ENFILE):
+            hint = "raise the limit, for example with `ulimit -n 256`, or close other programs"
+            return ("the system allows too few open files for this program", hint)
+        if isinstance(error, MemoryError) or number == errno.ENOMEM:
+            hint = "raise the limit (`ulimit -v`), or close other programs"
+            return ("the system allows too little memory for this program", hint)
+        if str(error) == "can't start new thread":
+            hint = "raise the limits (`ulimit -u`, `ulimit -v`), or close other programs"
+            return ("the system allows too few threads for this program", hint)
+        error = error.__cause__ or error.__context__
+    return None
 
 
 @app.callback()

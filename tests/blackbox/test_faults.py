@@ -1,6 +1,7 @@
 """What a stranger gets wrong, and what the world does: each has a clear message and a way on."""
 
 import re
+import resource
 import socket
 import sqlite3
 from collections.abc import Generator
@@ -232,3 +233,28 @@ def test_a_project_file_is_not_obeyed_before_it_is_trusted(place: Place, serve) 
     assert "steersman trust" not in ran.stderr
     assert (place.folder / "made").exists()
     assert len(server.requests) == 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "limits", "what"),
+    [
+        (resource.RLIMIT_NOFILE, (8, 9, 12, 16), "(few|many) open files"),
+        (resource.RLIMIT_AS, (60 << 20, 100 << 20), "memory|threads"),
+    ],
+    ids=["open files", "address space"],
+)
+def test_a_limit_of_the_system_is_named(
+    place: Place, serve, kind: int, limits: tuple[int, ...], what: str
+) -> None:
+    """A program that the system gives too little of something says what, in one line, and a hint."""
+    serve(Text("Hello."))
+    del place.environ["PYTHONWARNINGS"]  # as people run it
+    for limit in limits:
+        ran = place.run(
+            "chat",
+            "--json",
+            said="hi\n",
+            preexec_fn=lambda limit=limit: resource.setrlimit(kind, (limit, limit)),
+        )
+        assert ran.returncode == 1, (limit, ran)
+        assert re.fullmatch(f"steersman: .*({what}).*\n  .+\n", ran.stderr), (limit, ran.stderr)
