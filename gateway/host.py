@@ -17,6 +17,7 @@ from ..machines.errors import UnknownSession
 from ..ports.hooks import HookSpec
 from ..ports.instructions import CHANGED
 from ..ports.models.choice import Choice
+from ..ports.process.leftover import orphaned_commands
 from ..ports.tools.sandbox import SandboxPolicy
 from ..workflows.config import Config
 from ..workflows.paths import Paths
@@ -212,6 +213,7 @@ class Host:
             return
         self._listen()
         self.notices += self.saved_queues.expire(time.time(), persistence.retention_hours)
+        self.notices += orphaned_commands()
         self.notices += outlived_elsewhere(self.paths, self.config.restore.retention_hours)
 
     def _announce_saved(self, session: str, folder: Path) -> None:

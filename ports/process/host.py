@@ -17,6 +17,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from ...machines.errors import ToolError
+from .leftover import MARK, mark_of
 from .link import SpawnerLink
 from .process import Process, ProcessSpec
 from .running import CommandOutput, RunningProcess, UnstartedProcess
@@ -56,7 +57,7 @@ class ProcessHost:
         if not spec.argv:
             return UnstartedProcess("there is no command to run")
         try:
-            process = await self._hand_over(spec, _request_of(spec), on_output)
+            process = await self._hand_over(spec, on_output)
         except (OSError, UnicodeEncodeError) as error:
             return UnstartedProcess(f"no process can be started: {error}")
         try:
@@ -94,9 +95,11 @@ class ProcessHost:
         return self._link
 
     async def _hand_over(
-        self, spec: ProcessSpec, request: bytes, on_output: Callable[[bytes], None] | None
+        self, spec: ProcessSpec, on_output: Callable[[bytes], None] | None
     ) -> RunningProcess:
         token = next(self._tokens)
+        mark = mark_of(token)
+        request = _request_of(spec, mark)
         with ExitStack() as ours, ExitStack() as theirs:
             control, their_control = socket.socketpair()
             ours.callback(control.close)
@@ -122,6 +125,7 @@ class ProcessHost:
             CommandOutput(spec, output, errors, on_output),
             spec.grace,
             lambda: link.loss(token),
+            mark,
         )
         self._live.add(process)
         process.ended.add_done_callback(lambda _: self._forget(process, link, token))
@@ -143,10 +147,11 @@ class ProcessHost:
         link.forget(token)
 
 
-def _request_of(spec: ProcessSpec) -> bytes:
+def _request_of(spec: ProcessSpec, mark: str) -> bytes:
     """Encode the command for its supervisor. Raises `UnicodeEncodeError`."""
     encode = os.fsencode
-    environment = {encode(name): encode(value) for name, value in spec.environment.items()}
+    given = {**spec.environment, MARK: mark}
+    environment = {encode(name): encode(value) for name, value in given.items()}
     argv = tuple(map(encode, spec.argv))
     return frame("run", argv, encode(spec.cwd), environment, spec.timeout, spec.grace)
 

@@ -2,20 +2,30 @@
 
 A program of ours starts two kinds of child processes: the spawner, with a supervisor for each command,
 and the server of the embedded model. Both have the id of the process that started them as their last
-argument. What they started is below them. Reads /proc; where there is none, nothing is found.
+argument. What they started is below them. Commands carry a mark in their environment, which names the
+process that started them: so they are found also when the processes above them were killed. Reads /proc;
+where there is none, nothing is found.
 """
 
 import os
+import signal
+import time
 from collections.abc import Iterator
 
 from ...machines.value import Value
 from .ancestry import arguments, started
-from .tree import descendants
+from .tree import descendants, send
 
 _KINDS = (
     ("/ports/process/__main__.py", "a supervisor of commands"),
     ("/ports/models/embedded/server.py", "the server of the embedded model"),
 )
+_COMMAND = "a process of a command"
+_AGAIN = 0.002  # seconds between two looks for processes that are being killed
+_QUIET = 25  # looks in a row that find nothing: one misses a child that is born during it
+_GIVE_UP = 5.0  # seconds of killing after which survivors are reported
+MARK = "STEERSMAN_COMMAND"
+"""The variable in the environment of each command; see `mark_of`."""
 _PLACES = range(2, 5)  # where in the argument list the script stands, after Python's options
 
 
@@ -34,6 +44,8 @@ def leftovers() -> list[Leftover]:
     for pid in _own_processes():
         what, owner = _kind(arguments(pid))
         start = started(pid)
+        if not what and (marked := _mark(pid).split(".")) and _is_orphaned(marked):
+            what, owner = _COMMAND, int(marked[0])
         # A process that started later than its child only has the owner's number.
         if what and start and not 0 < started(owner) <= start:
             found.append(
@@ -43,6 +55,67 @@ def leftovers() -> list[Leftover]:
     return sorted(
         (leftover for leftover in found if leftover.pid not in below), key=lambda item: item.pid
     )
+
+
+def orphaned_commands() -> list[str]:
+    """Say which processes of commands run on, though their program and their supervisor are dead."""
+    return [
+        f"process {leftover.pid} is left over from a command of process {leftover.owner}, which is dead: "
+        f"`kill -9 {' '.join(map(str, (leftover.pid, *leftover.below)))}` ends it"
+        for leftover in leftovers()
+        if leftover.what == _COMMAND
+    ]
+
+
+def mark_of(token: int) -> str:
+    """Return the mark of a command of this process: process id and start of the owner, and a number."""
+    owner = os.getpid()
+    return f"{owner}.{started(owner)}.{token}"
+
+
+def end_marked(mark: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Kill the processes of a command, and those below them; return the killed and the survivors.
+
+    For a command whose supervisor and spawner are both dead. Blocks until all are dead, at most some
+    seconds. A process that took the mark off its environment is only found below another.
+    """
+    killed: set[int] = set()
+    found: set[int] = set()
+    until = time.monotonic() + _GIVE_UP
+    quiet = 0
+    while quiet < _QUIET and time.monotonic() < until:
+        found = _marked(mark)
+        for pid in found:
+            send(pid, signal.SIGSTOP)  # what is frozen forks no more
+        for pid in found:
+            send(pid, signal.SIGKILL)
+        killed |= found
+        quiet = 0 if found else quiet + 1
+        time.sleep(_AGAIN)
+    return tuple(sorted(killed - found)), tuple(sorted(found))
+
+
+def _marked(mark: str) -> set[int]:
+    found = {pid for pid in _own_processes() if _mark(pid) == mark}
+    found |= {below for pid in found for below in descendants(pid)}
+    return {pid for pid in found if started(pid)}
+
+
+def _mark(pid: int) -> str:
+    """Return the mark in the environment of a process, or nothing."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            words = file.read().split(b"\0")
+    except OSError:
+        return ""
+    name = f"{MARK}=".encode()
+    return next((word[len(name) :].decode() for word in words if word.startswith(name)), "")
+
+
+def _is_orphaned(mark: list[str]) -> bool:
+    """Whether the process that a mark names is dead."""
+    is_mark = len(mark) == 3 and all(part.isdecimal() for part in mark)
+    return is_mark and started(int(mark[0])) != int(mark[1])
 
 
 def _own_processes() -> Iterator[int]:

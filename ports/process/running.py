@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Literal
 
+from .leftover import end_marked
 from .link import SupervisorLoss
 from .process import ProcessResult, ProcessSpec
 from .wire import Frames, frame
@@ -220,7 +221,8 @@ class UnstartedProcess:
 class RunningProcess:
     """A command under its supervisor; see `Process`. Belongs to the asyncio loop.
 
-    It owns `control`. `loss` waits for the spawner's report about a supervisor that died.
+    It owns `control`. `loss` waits for the spawner's report about a supervisor that died; `mark` is in
+    the environment of its processes.
     """
 
     def __init__(
@@ -229,11 +231,13 @@ class RunningProcess:
         output: CommandOutput,
         grace: float,
         loss: Callable[[], Awaitable[SupervisorLoss]],
+        mark: str,
     ) -> None:
         self._control = control
         self._output = output
         self._grace = grace
         self._loss = loss
+        self._mark = mark
         self._frames = Frames()
         self._losing: asyncio.Task[None] | None = None
         self.pid = 0
@@ -293,10 +297,15 @@ class RunningProcess:
                     assert self.ended.done(), f"the supervisor sent {message}"
 
     async def _lose(self) -> None:
-        """Wait for the spawner to end the orphans of a supervisor that died without a report."""
+        """End the orphans of a supervisor that died without a report.
+
+        The spawner does, and here what is left if it was killed, too.
+        """
         loss = await self._loss()
+        killed, survivors = await asyncio.to_thread(end_marked, self._mark)
+        found = sorted({*loss.killed, *killed} - {*survivors})
         reason = "its supervisor was killed" if self.pid else "its supervisor did not start"
-        self._finish("lost", None, loss.killed, loss.survivors, reason)
+        self._finish("lost", None, tuple(found), survivors or loss.survivors, reason)
 
     def _finish(
         self,

@@ -74,7 +74,7 @@ class ProcessRun:
             self._process.stop()
         result = await self._process.wait()
         if result.status in ("failed", "lost"):
-            return failed(ToolError(result.reason))
+            return _lost(result, is_stopped=self._is_stopped)
         return self._translate(result)
 
     def _pass_on(self, data: bytes) -> None:
@@ -116,6 +116,20 @@ class CommandTool:
             return spec
 
         return ProcessRun(self._resources.processes, prepare, _command_result)
+
+
+def _lost(result: ProcessResult, *, is_stopped: bool) -> ToolResult:
+    """Return the result of a command that never ran, or whose supervisor was killed."""
+    text = f"Error: {result.reason}"
+    for what, pids in (("ended", result.killed), ("still running", result.survivors)):
+        if pids:
+            text += f"; {what}: {', '.join(map(str, pids))}"
+    return ToolResult(
+        status="killed" if is_stopped and result.status == "lost" else "failed",
+        text=text,
+        killed=result.killed,
+        survivors=result.survivors,
+    )
 
 
 def _command_result(result: ProcessResult) -> ToolResult:

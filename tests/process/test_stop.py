@@ -9,8 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.hostile import HOSTILE
 
+from steersman.ports.process.ancestry import arguments
 from steersman.ports.process.host import ProcessHost
+from steersman.ports.process.leftover import leftovers, orphaned_commands
 from steersman.ports.process.process import ProcessResult
 
 RUNTIME = Path(__file__).with_name("runtime.py")
@@ -99,6 +102,56 @@ def test_the_end_of_a_supervisor(hosting, mark, hostile):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["shell with a background job", "ignores TERM", "threads", "forks again every 3 ms"]
+)
+def test_the_end_of_a_supervisor_and_the_spawner(hosting, mark, name):
+    """When both are killed, what the command left is found by its mark, ended, and named."""
+
+    async def scenario(host: ProcessHost) -> tuple[ProcessResult, list[int], list[int]]:
+        process = await hosting.ready(host, mark.spec(*HOSTILE[name]))
+        running = mark.pids()
+        supervisor = parent_of(process.pid)
+        os.kill(host.spawner_pid, signal.SIGKILL)
+        os.kill(supervisor, signal.SIGKILL)
+        return await process.wait(), running, mark.pids()
+
+    result, running, left = hosting(scenario)
+
+    assert left == []
+    assert (result.status, result.survivors) == ("lost", ())
+    assert running
+    assert result.killed
+
+
+def test_what_a_dead_program_left_is_listed(hosting, mark):
+    """A command whose program, spawner and supervisor are all dead is a leftover of that program."""
+    spec = mark.spec("sh", "-c", "echo ready; sleep 60")
+    with subprocess.Popen(
+        [sys.executable, RUNTIME], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as runtime:
+        assert runtime.stdin is not None
+        assert runtime.stdout is not None
+        runtime.stdin.write(json.dumps({"argv": spec.argv, "environment": spec.environment}) + "\n")
+        runtime.stdin.flush()
+        assert "ready" in runtime.stdout.readline()
+        (shell,) = [pid for pid in mark.pids() if mark.word in arguments(pid)[-1:]][:1]
+        supervisor = parent_of(shell)
+        for pid in (runtime.pid, parent_of(supervisor), supervisor):
+            os.kill(pid, signal.SIGSTOP)
+        for pid in (runtime.pid, parent_of(supervisor), supervisor):
+            os.kill(pid, signal.SIGKILL)
+    try:
+        found = [item for item in leftovers() if shell in (item.pid, *item.below)]
+        assert [(item.what, item.owner) for item in found] == [
+            ("a process of a command", runtime.pid)
+        ]
+        assert [text for text in orphaned_commands() if f"process {runtime.pid}," in text]
+    finally:
+        for pid in mark.pids():
+            os.kill(pid, signal.SIGKILL)
+
+
 def test_closing_the_host(hosting, mark, hostile):
     """Closing the host ends what still runs, and its result says so."""
 

@@ -33,6 +33,17 @@ def test_shell(bench, command, status, text):
     assert (result.status, result.text) == (status, text)
 
 
+def test_shell_that_kills_what_watches_over_it(bench):
+    """What a command left that killed its supervisor and the spawner is ended, and named."""
+    spawner = "$(cut -d' ' -f4 /proc/$PPID/stat)"
+    result = bench.call("shell", command=f"sleep 60 & kill -9 {spawner} $PPID; sleep 60")
+
+    assert (result.status, result.survivors) == ("failed", ())
+    assert result.killed
+    ended = ", ".join(map(str, result.killed))
+    assert result.text == f"Error: its supervisor was killed; ended: {ended}"
+
+
 def test_shell_place(bench):
     """A command runs in the session's folder and streams what it prints."""
     result = bench.call("shell", command="pwd; touch made")
