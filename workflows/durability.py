@@ -91,9 +91,8 @@ def replace_file(
                 os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
         os.rename(draft, path, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
+    finally:
         _remove(draft, folder)
-        raise
     sync_folder(os.path.dirname(path) or ".", folder)
 
 
@@ -101,4 +100,4 @@ def _remove(path: "Name", folder: int | None) -> None:
     try:
         os.unlink(path, dir_fd=folder)
     except OSError:
-        return  # it was never made, or was moved
+        return  # it was moved, or never made
